@@ -1,0 +1,16 @@
+//! Record layouts of every supported Slurm release, as data.
+//!
+//! Slurm moves the fields of its records between releases. The plugin is built once and picks the
+//! layout of the running release at load time, so what differs is kept as a table
+//! (`layouts.tsv`) and not as compiled-in struct definitions. This crate reads that table, turns
+//! it into Rust source for the plugin's build script, and extracts a new column from a Slurm
+//! source tree.
+
+mod codegen;
+mod table;
+
+pub use codegen::rust_source;
+pub use table::{Field, Group, Kind, Record, Table, TableError, Version};
+
+/// The committed table, as text.
+pub const LAYOUTS_TSV: &str = include_str!("../layouts.tsv");

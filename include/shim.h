@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What Rust cannot say of Slurm's C interface: long double (80 bits on x86-64, 128 on aarch64),
+ * structs passed by value, variadic logging. The shim keeps no state and calls the host only
+ * through the function pointers that it is given.
+ */
+#ifndef MULTIFACTOR2_SHIM_H
+#define MULTIFACTOR2_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * slurmctld_lock_t of every release: conf, job, node, part, fed and, from 26.05 on, select_node.
+ * Releases before 26.05 read the first 20 bytes; the rest is zero (NO_LOCK).
+ */
+struct mf2_slurmctld_lock {
+	uint32_t level[6];
+};
+
+/* Calls lock_slurmctld() or unlock_slurmctld(), which take their argument by value. */
+void mf2_call_slurmctld_lock(void (*function)(struct mf2_slurmctld_lock),
+			     const struct mf2_slurmctld_lock *levels);
+
+/* Hands one finished line to slurm_error(), which counts it as an error ("error: " is prefixed). */
+void mf2_call_error(int (*function)(const char *, ...), const char *line);
+
+/* Hands one finished line to slurm_log_var() at the given level. */
+void mf2_call_log(void (*function)(int, const char *, ...), int level, const char *line);
+
+/* Value of a long double, rounded to double. */
+double mf2_ld_get(const void *field);
+
+/* Sets a long double. */
+void mf2_ld_set(void *field, double value);
+
+/* *field += value, in long double. */
+void mf2_ld_add(void *field, double value);
+
+/* field[i] *= factor for i < count, in long double. */
+void mf2_ld_scale(void *field, size_t count, double factor);
+
+/* field[index] += factor * count, product and sum in long double. */
+void mf2_ld_add_product(void *field, size_t index, double factor, uint64_t count);
+
+#endif

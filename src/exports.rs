@@ -1,0 +1,253 @@
+//! The C interface that slurmctld looks up: thin, one line each behind the panic wall.
+//!
+//! The union of what all supported releases require is exported; extra symbols are ignored. Which lock the
+//! host holds at each call is said with the method of [`Plugin`](crate::plugin::Plugin) that answers it.
+
+#![allow(non_upper_case_globals)] // the names are Slurm's
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::engine::tickets::fair_share_factor;
+use crate::host::layout::{AssocLayout, JobLayout};
+use crate::host::panics::{guard, install_hook};
+use crate::host::records::{Record, RecordLayout};
+use crate::host::symbols::RawList;
+use crate::host::{in_slurmctld, log, long_double, version, Host};
+use crate::plugin::{after, PLUGIN};
+
+const SLURM_SUCCESS: c_int = 0;
+const SLURM_ERROR: c_int = -1;
+
+const NAME: &[u8; 35] = b"Priority MULTIFACTOR2 ticket plugin";
+const TYPE: &[u8; 22] = b"priority/multifactor2\0";
+
+/// What the plugin calls itself.
+#[no_mangle]
+pub static plugin_name: [u8; 36] = terminated(NAME);
+
+/// The `PriorityType` that it serves.
+#[no_mangle]
+pub static plugin_type: [u8; 22] = *TYPE;
+
+/// The release that it serves: 0, which no host accepts, until the constructor has found out which one runs.
+#[no_mangle]
+pub static plugin_version: AtomicU32 = AtomicU32::new(0);
+
+const fn terminated(text: &[u8; 35]) -> [u8; 36] {
+    let mut bytes = [0; 36];
+    let mut at = 0;
+    while at < text.len() {
+        bytes[at] = text[at];
+        at += 1;
+    }
+    bytes
+}
+
+/// `plugin_type` as text.
+pub fn type_text() -> &'static CStr {
+    CStr::from_bytes_with_nul(TYPE).unwrap_or(c"")
+}
+
+/// Runs when the object is loaded, before the host looks at `plugin_version`.
+#[used]
+#[link_section = ".init_array"]
+static CONSTRUCTOR: extern "C" fn() = announce_version;
+
+extern "C" fn announce_version() {
+    guard(
+        || {
+            let Some(evidence) = version::gather() else { return };
+            match version::choose(&evidence) {
+                Ok(found) => plugin_version.store(found.release.0, Ordering::Relaxed),
+                Err(mismatch) => log::error_line(&format!("priority/multifactor2: {mismatch}")),
+            }
+        },
+        || (),
+    );
+}
+
+/// Called once after loading, and again after fini. 0 for success.
+#[no_mangle]
+pub extern "C" fn init() -> c_int {
+    // sshare loads priority plugins, too: there is nothing to set up and nothing to say.
+    if !in_slurmctld() {
+        return SLURM_SUCCESS;
+    }
+    log::install();
+    install_hook();
+    guard(|| PLUGIN.start().map_or(SLURM_ERROR, |()| SLURM_SUCCESS), || SLURM_ERROR)
+}
+
+/// Called before unloading. The return value is not looked at (and does not exist from 25.11 on).
+#[no_mangle]
+pub extern "C" fn fini() -> c_int {
+    if in_slurmctld() {
+        guard(|| PLUGIN.stop(), || ());
+    }
+    SLURM_SUCCESS
+}
+
+/// The record that the host passed, together with the host; nothing where init has not succeeded.
+///
+/// # Safety
+/// `address` is null or a live record of the type `L` for the duration of the call.
+unsafe fn record<'a, L: RecordLayout>(address: *mut c_void) -> Option<(&'static Host, Record<'a, L>)> {
+    let host = Host::get()?;
+    // SAFETY: the caller's promise.
+    unsafe { Record::new(host, address.cast()) }.map(|record| (host, record))
+}
+
+/// The priority of a job.
+///
+/// # Safety
+/// Called by slurmctld with a live job and the job write lock.
+#[no_mangle]
+pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) -> u32 {
+    // SAFETY: the host's promise.
+    let job = unsafe { record::<JobLayout>(job) };
+    // After a fault the job keeps what it has; a new one goes behind the others.
+    let fallback = || match job.map_or(0, |(_, job)| job.get(|job| job.priority)) {
+        0 => after(last_priority),
+        kept => kept,
+    };
+    guard(|| job.map_or_else(fallback, |(host, job)| PLUGIN.set(host, last_priority, job)), fallback)
+}
+
+/// A new configuration; true where the host has counted limits in use anew (up to 23.02).
+#[no_mangle]
+pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
+    guard(|| PLUGIN.reconfigure(association_limits_cleared), || ());
+}
+
+/// What sshare shows of one association.
+///
+/// # Safety
+/// Called by slurmctld with a live association and the association lock.
+#[no_mangle]
+pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
+    // SAFETY: the host's promise.
+    let association = unsafe { record::<AssocLayout>(association) };
+    guard(
+        || {
+            if let Some((host, association)) = association {
+                PLUGIN.set_association_usage(host, association);
+            }
+        },
+        || (),
+    );
+}
+
+/// Charges a job for the last time.
+///
+/// # Safety
+/// Called by slurmctld with a live job and the job write lock.
+#[no_mangle]
+pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
+    // SAFETY: the host's promise.
+    let job = unsafe { record::<JobLayout>(job) };
+    guard(
+        || {
+            if let Some((host, job)) = job {
+                PLUGIN.job_end(host, job);
+            }
+        },
+        || (),
+    );
+}
+
+/// What sprio shows. Up to 23.11 the arguments are a request and a user id, from 24.05 on only a user id.
+///
+/// # Safety
+/// Called by slurmctld with a live request or null, or with a number.
+#[no_mangle]
+pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void, second: u32) -> RawList {
+    guard(
+        || {
+            let Some(host) = Host::get() else { return std::ptr::null_mut() };
+            if host.layout.factors_request.size.is_some() {
+                PLUGIN.factors_list(host, first.cast(), second)
+            } else {
+                // The user id is in the lower half of the first argument's register.
+                #[allow(clippy::cast_possible_truncation)]
+                let uid = first as usize as u32;
+                PLUGIN.factors_list(host, std::ptr::null_mut(), uid)
+            }
+        },
+        std::ptr::null_mut,
+    )
+}
+
+/// Sets initial priorities without a database (from 23.02 on). The result is added to the lowest priority.
+#[no_mangle]
+pub extern "C" fn priority_p_recover(_boost: u32) -> u32 {
+    guard(
+        || {
+            if let Some(host) = Host::get() {
+                PLUGIN.set_initial_priorities(host);
+            }
+        },
+        || (),
+    );
+    0
+}
+
+/// Starts the decay thread (from 23.11.6 on). The result is not looked at.
+#[no_mangle]
+pub extern "C" fn priority_p_thread_start() -> c_int {
+    guard(|| PLUGIN.thread_start(), || ());
+    SLURM_SUCCESS
+}
+
+/// How the platform passes two `long double` by value, said with types that Rust has.
+#[cfg(target_arch = "x86_64")]
+mod two_long_doubles {
+    /// In memory, one behind the other, aligned to 16: as one struct of that size.
+    #[repr(C, align(16))]
+    pub struct Arguments([u8; 32]);
+
+    impl Arguments {
+        /// The two values.
+        pub fn split(&self) -> [[u8; 16]; 2] {
+            let (first, second) = self.0.split_at(16);
+            [first, second].map(|half| {
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(half);
+                bytes
+            })
+        }
+    }
+}
+
+/// `F = S / U_eff`, for sshare up to 25.05 with `NO_FAIR_TREE` and for the `UsageThreshold` of a QOS.
+///
+/// # Safety
+/// Called with two `long double`: effective usage and normalised shares.
+#[cfg(target_arch = "x86_64")]
+#[no_mangle]
+pub extern "C" fn priority_p_calc_fs_factor(arguments: two_long_doubles::Arguments) -> f64 {
+    calc_fs_factor(arguments.split())
+}
+
+/// `F = S / U_eff`, for sshare up to 25.05 with `NO_FAIR_TREE` and for the `UsageThreshold` of a QOS.
+///
+/// On aarch64 a `long double` is passed as a 128-bit vector would be.
+#[cfg(target_arch = "aarch64")]
+#[allow(improper_ctypes_definitions)] // the vector type stands for a binary128 in the same register
+#[no_mangle]
+pub extern "C" fn priority_p_calc_fs_factor(
+    usage_effective: core::arch::aarch64::uint8x16_t,
+    shares_norm: core::arch::aarch64::uint8x16_t,
+) -> f64 {
+    calc_fs_factor([usage_effective, shares_norm].map(long_double::from_vector))
+}
+
+fn calc_fs_factor([usage_effective, shares_norm]: [[u8; 16]; 2]) -> f64 {
+    guard(
+        || fair_share_factor(long_double::value(&shares_norm), long_double::value(&usage_effective)),
+        || 0.0,
+    )
+}
+
+/// Kept for the type of the name in the C interface.
+const _: *const c_char = std::ptr::null();

@@ -1,0 +1,59 @@
+//! Time of day and the local calendar, from libc as in the host: usage resets happen at local midnight.
+
+/// Seconds since the epoch.
+pub fn now() -> i64 {
+    // SAFETY: a null argument is allowed.
+    unsafe { libc::time(std::ptr::null_mut()) }
+}
+
+/// Broken-down local time.
+#[derive(Clone, Copy)]
+pub struct Local(libc::tm);
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tm = &self.0;
+        write!(f, "{:04}-{:02}-{:02}", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday)
+    }
+}
+
+impl Local {
+    /// Midnight at the beginning of the day that `time` falls in; `None` where the C library cannot tell.
+    pub fn midnight_before(time: i64) -> Option<Self> {
+        // SAFETY: zero is a valid value of every member; localtime_r fills it in.
+        let mut tm: libc::tm = unsafe { std::mem::zeroed() };
+        // SAFETY: two live pointers.
+        if unsafe { libc::localtime_r(&raw const time, &raw mut tm) }.is_null() {
+            return None;
+        }
+        (tm.tm_hour, tm.tm_min, tm.tm_sec) = (0, 0, 0);
+        Some(Self(tm))
+    }
+
+    /// Days since Sunday (0 to 6).
+    pub fn weekday(self) -> u8 {
+        u8::try_from(self.0.tm_wday).unwrap_or(0)
+    }
+
+    /// Month (0 to 11).
+    pub fn month(self) -> u8 {
+        u8::try_from(self.0.tm_mon).unwrap_or(0)
+    }
+
+    /// The first day of a month of the same year, `month` counted from 0; 12 is January of the next year.
+    #[must_use]
+    pub fn first_of(mut self, month: u8) -> Self {
+        self.0.tm_mday = 1;
+        self.0.tm_mon = i32::from(month % 12);
+        self.0.tm_year += i32::from(month / 12);
+        self
+    }
+
+    /// As seconds since the epoch; daylight saving time is worked out anew, as Slurm's own `slurm_mktime` does.
+    pub fn seconds(self) -> i64 {
+        let mut tm = self.0;
+        tm.tm_isdst = -1;
+        // SAFETY: a live structure, which mktime may normalise.
+        unsafe { libc::mktime(&raw mut tm) }
+    }
+}

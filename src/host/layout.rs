@@ -1,0 +1,108 @@
+//! Where Slurm's records keep their fields: the tables that `build.rs` generates from
+//! `slurm-headers/layouts.tsv`, and the typed offset that reads and writes one field.
+//!
+//! A [`Field`] carries the type it is read as, so that a mistake of width is a compile error; which
+//! offset it holds is decided when the plugin is loaded.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Marker for a `long double` field: 16 bytes, reached through the shim only.
+#[derive(Debug)]
+pub enum LongDouble {}
+
+/// Marker for a pointer field.
+pub type Ptr = *mut u8;
+
+/// `slurm_step_id_t` from 24.11 on: copied as a whole, never interpreted.
+pub type StepId = [u8; 24];
+
+/// The offset of a field that is read and written as a `T`.
+pub struct Field<T> {
+    offset: usize,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Field<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Field<T> {}
+
+impl<T> fmt::Debug for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{}", self.offset)
+    }
+}
+
+impl<T> Field<T> {
+    /// A field at `offset` bytes from the beginning of its record.
+    pub const fn at(offset: usize) -> Self {
+        Self { offset, kind: PhantomData }
+    }
+
+    /// The address of the field in the record at `record`.
+    ///
+    /// # Safety
+    /// `record` points to a live record of the type that this field belongs to, in the layout of the
+    /// running release.
+    pub unsafe fn address(self, record: *mut u8) -> *mut u8 {
+        // SAFETY: the caller's record is as large as the layout says, so the field is inside it.
+        unsafe { record.add(self.offset) }
+    }
+}
+
+impl<T: Copy> Field<T> {
+    /// Reads the field.
+    ///
+    /// # Safety
+    /// As [`Field::address`]; and the lock that protects the record is held by this thread or by its caller.
+    pub unsafe fn get(self, record: *mut u8) -> T {
+        // SAFETY: inside the record by the caller's promise; Slurm aligns every field naturally.
+        unsafe { self.address(record).cast::<T>().read() }
+    }
+
+    /// Writes the field.
+    ///
+    /// # Safety
+    /// As [`Field::get`], with the lock held for writing or as the host itself holds it at this place.
+    pub unsafe fn set(self, record: *mut u8, value: T) {
+        // SAFETY: as in `get`.
+        unsafe { self.address(record).cast::<T>().write(value) }
+    }
+}
+
+/// The releases that share a layout.
+#[derive(Debug, Clone, Copy)]
+pub struct Group {
+    /// `SLURM_VERSION_NUMBER` of the first release with this layout.
+    pub first: u32,
+    /// The newest release whose headers were compared with the table.
+    pub verified: u32,
+}
+
+include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
+
+/// Writes a `SLURM_VERSION_NUMBER` the way Slurm does, for example `24.11.5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release(pub u32);
+
+impl Release {
+    /// A release by its parts.
+    pub const fn new(year: u32, month: u32, micro: u32) -> Self {
+        Self(year << 16 | month << 8 | micro)
+    }
+
+    /// Year and month without the micro release.
+    pub const fn major(self) -> u32 {
+        self.0 >> 8
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}.{:02}.{}", self.0 >> 16, self.0 >> 8 & 0xff, self.0 & 0xff)
+    }
+}

@@ -1,0 +1,246 @@
+//! Slurm's locks as guards that cannot be taken in the wrong order.
+//!
+//! The order is: slurmctld's locks, then the association manager's, then our own. A thread that holds
+//! nothing has an [`Unlocked`]; taking a lock borrows it, so a second slurmctld lock, or one after an
+//! association lock, does not compile. An export that is called with locks held gets a [`Caller`],
+//! which can only add what may still be taken. Debug builds also check the order at run time.
+
+use std::marker::PhantomData;
+
+use super::layout::{AssocLayout, JobLayout, QosLayout};
+use super::lists::List;
+use super::records::Association;
+use super::Host;
+
+const READ: u32 = 1;
+const WRITE: u32 = 2;
+
+/// Which of the association manager's locks to take. The others stay free.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AssocLevels {
+    assoc: u32,
+    qos: u32,
+    tres: u32,
+}
+
+impl AssocLevels {
+    /// Associations and QOS for reading: what a job's factors need.
+    pub const READ: Self = Self { assoc: READ, qos: READ, tres: 0 };
+    /// Associations for writing.
+    pub const WRITE_ASSOC: Self = Self { assoc: WRITE, qos: 0, tres: 0 };
+    /// Associations and QOS for writing, TRES for reading: what charging and decay need.
+    pub const WRITE_USAGE: Self = Self { assoc: WRITE, qos: WRITE, tres: READ };
+
+    /// In the order of `assoc_mgr_lock_t`: assoc, file, qos, res, tres, user, wckey.
+    fn raw(self) -> [u32; 7] {
+        [self.assoc, 0, self.qos, 0, self.tres, 0, 0]
+    }
+}
+
+/// `slurmctld_lock_t` of every release; the sixth level exists from 26.05 on.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SlurmctldLevels([u32; 6]);
+
+extern "C" {
+    fn mf2_call_slurmctld_lock(function: *mut std::ffi::c_void, levels: *const SlurmctldLevels);
+}
+
+/// Held by a thread that holds no lock of the host.
+#[derive(Debug)]
+pub struct Unlocked {
+    host: &'static Host,
+}
+
+/// Held by an export that the host calls with slurmctld's job lock held.
+#[derive(Debug)]
+pub struct Caller {
+    host: &'static Host,
+}
+
+/// slurmctld's job lock, with nodes and partitions for reading.
+#[derive(Debug)]
+pub struct JobLock<'t> {
+    host: &'static Host,
+    levels: SlurmctldLevels,
+    thread: PhantomData<&'t mut ()>,
+}
+
+/// The association manager's lock.
+#[derive(Debug)]
+pub struct AssocLock<'t> {
+    host: &'static Host,
+    raw: [u32; 7],
+    taken: bool,
+    thread: PhantomData<&'t ()>,
+}
+
+impl std::fmt::Debug for SlurmctldLevels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Unlocked {
+    /// For a thread of our own, or an export that the host calls without locks.
+    ///
+    /// # Safety
+    /// This thread holds no lock of the host.
+    pub unsafe fn new(host: &'static Host) -> Self {
+        Self { host }
+    }
+
+    /// Jobs for writing.
+    pub fn jobs_write(&mut self) -> JobLock<'_> {
+        JobLock::take(self.host, WRITE)
+    }
+
+    /// Jobs for reading.
+    pub fn jobs_read(&mut self) -> JobLock<'_> {
+        JobLock::take(self.host, READ)
+    }
+
+    /// Associations, without the job lock.
+    pub fn associations(&mut self, levels: AssocLevels) -> AssocLock<'_> {
+        AssocLock::take(self.host, levels)
+    }
+}
+
+impl Caller {
+    /// For an export that the host calls with its job lock, and without the association manager's.
+    ///
+    /// # Safety
+    /// That is so.
+    pub unsafe fn new(host: &'static Host) -> Self {
+        Self { host }
+    }
+
+    /// Associations, under the caller's job lock.
+    pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
+        AssocLock::take(self.host, levels)
+    }
+}
+
+impl<'t> JobLock<'t> {
+    fn take(host: &'static Host, job: u32) -> Self {
+        order::before_slurmctld();
+        // conf, job, node, part, fed, select_node
+        let levels = SlurmctldLevels([0, job, READ, READ, 0, 0]);
+        // SAFETY: the function of the host and levels that it knows.
+        unsafe { mf2_call_slurmctld_lock(host.sym.lock_slurmctld, &raw const levels) };
+        order::took_slurmctld();
+        Self { host, levels, thread: PhantomData }
+    }
+
+    /// Associations, on top of the job lock.
+    pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
+        AssocLock::take(self.host, levels)
+    }
+
+    /// The jobs.
+    pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
+        // SAFETY: the job list, which lives while its lock is held.
+        unsafe { List::new(self.host, *self.host.sym.job_list) }
+    }
+}
+
+impl Drop for JobLock<'_> {
+    fn drop(&mut self) {
+        // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
+        unsafe { mf2_call_slurmctld_lock(self.host.sym.unlock_slurmctld, &raw const self.levels) };
+        order::left_slurmctld();
+    }
+}
+
+impl<'t> AssocLock<'t> {
+    fn take(host: &'static Host, levels: AssocLevels) -> Self {
+        order::before_assoc();
+        let mut raw = levels.raw();
+        // SAFETY: the function of the host and levels that it knows.
+        unsafe { (host.sym.assoc_mgr_lock)(&raw mut raw) };
+        order::took_assoc();
+        Self { host, raw, taken: true, thread: PhantomData }
+    }
+
+    /// For an export that the host calls with the association lock held.
+    ///
+    /// # Safety
+    /// That is so for the whole of `'t`.
+    pub unsafe fn of_caller(host: &'static Host) -> Self {
+        Self { host, raw: [0; 7], taken: false, thread: PhantomData }
+    }
+
+    /// The association of the root account.
+    pub fn root(&self) -> Option<Association<'_>> {
+        // SAFETY: null or a live association while the lock is held.
+        unsafe { Association::new(self.host, (*self.host.sym.assoc_mgr_root_assoc).cast()) }
+    }
+
+    /// All associations.
+    pub fn all(&self) -> Option<List<'_, AssocLayout>> {
+        // SAFETY: null or a live list while the lock is held.
+        unsafe { List::new(self.host, *self.host.sym.assoc_mgr_assoc_list) }
+    }
+
+    /// All QOS.
+    pub fn qos(&self) -> Option<List<'_, QosLayout>> {
+        // SAFETY: null or a live list while the lock is held.
+        unsafe { List::new(self.host, *self.host.sym.assoc_mgr_qos_list) }
+    }
+}
+
+impl Drop for AssocLock<'_> {
+    fn drop(&mut self) {
+        if self.taken {
+            // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
+            unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut self.raw) };
+            order::left_assoc();
+        }
+    }
+}
+
+/// The run-time half of the lock order, in debug builds only.
+#[cfg(debug_assertions)]
+mod order {
+    use std::cell::Cell;
+
+    thread_local! {
+        static HELD: Cell<(bool, bool)> = const { Cell::new((false, false)) };
+    }
+
+    pub(super) fn before_slurmctld() {
+        let (slurmctld, assoc) = HELD.get();
+        assert!(!slurmctld, "slurmctld lock taken twice by one thread");
+        assert!(!assoc, "slurmctld lock taken after the association lock");
+    }
+
+    pub(super) fn took_slurmctld() {
+        HELD.set((true, HELD.get().1));
+    }
+
+    pub(super) fn left_slurmctld() {
+        HELD.set((false, HELD.get().1));
+    }
+
+    pub(super) fn before_assoc() {
+        assert!(!HELD.get().1, "association lock taken twice by one thread");
+    }
+
+    pub(super) fn took_assoc() {
+        HELD.set((HELD.get().0, true));
+    }
+
+    pub(super) fn left_assoc() {
+        HELD.set((HELD.get().0, false));
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod order {
+    pub(super) fn before_slurmctld() {}
+    pub(super) fn took_slurmctld() {}
+    pub(super) fn left_slurmctld() {}
+    pub(super) fn before_assoc() {}
+    pub(super) fn took_assoc() {}
+    pub(super) fn left_assoc() {}
+}

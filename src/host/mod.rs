@@ -1,0 +1,316 @@
+//! The boundary to Slurm: everything `unsafe` of the plugin is in this module and in the thin exports.
+//!
+//! Which release runs, where its records keep their fields, its functions, locks, lists, memory and log
+//! are found here once ([`Host::establish`]) and offered as safe types. Nothing in here knows what
+//! fair-share is.
+
+pub mod checks;
+pub mod clock;
+pub mod layout;
+pub mod lists;
+pub mod locks;
+pub mod log;
+pub mod long_double;
+mod memory;
+pub mod panics;
+pub mod partitions;
+pub mod records;
+pub mod reply;
+pub mod symbols;
+pub mod version;
+
+use std::ffi::{c_char, CStr, OsStr};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use once_cell::sync::OnceCell;
+
+use layout::{ConfLayout, Layout, Release};
+use records::{Record, RecordLayout};
+use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6};
+
+/// The running Slurm. It is established once per process and stays: init and fini may alternate.
+#[derive(Debug)]
+pub struct Host {
+    /// The running release.
+    pub release: Release,
+    /// Where its records keep their fields.
+    pub layout: &'static Layout,
+    /// False where the release is newer than the headers that the layout was compared with.
+    pub verified: bool,
+    sym: Symbols,
+}
+
+// SAFETY: function addresses and the addresses of the host's globals; access to what they lead to is
+// governed by the lock guards.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+static HOST: OnceCell<Host> = OnceCell::new();
+
+/// Why the host cannot be used. The text says what to do.
+#[derive(Debug)]
+pub enum HostError {
+    /// No layout for this release.
+    Version(version::Mismatch),
+    /// Not a Slurm process at all.
+    NoSlurm,
+    /// Functions or variables that this release should have.
+    Missing(Release, Vec<&'static str>),
+    /// A record does not look as the table says.
+    Check(checks::Failure),
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(mismatch) => mismatch.fmt(f),
+            Self::NoSlurm => f.write_str("not loaded by a Slurm process"),
+            Self::Missing(release, names) => write!(
+                f,
+                "slurmctld {release} lacks {}; its build differs from every known one. Set \
+                 PriorityType=priority/multifactor and report the release and its packager",
+                names.join(", ")
+            ),
+            Self::Check(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+/// True in slurmctld, false in every other process that loads priority plugins (sshare).
+pub fn in_slurmctld() -> bool {
+    !find(c"lock_slurmctld").is_null() || !find(c"cluster_cpus").is_null()
+}
+
+/// How a release of Slurm wants to be served, where releases differ.
+impl Host {
+    /// The decay thread starts in `priority_p_thread_start`, not in `init`.
+    pub fn has_thread_start(&self) -> bool {
+        self.release >= V23_11_6
+    }
+
+    /// Initial priorities without a database are set in `priority_p_recover`, not in `init`.
+    pub fn has_recover(&self) -> bool {
+        self.release >= V23_02
+    }
+
+    /// Job sizes are measured against active nodes instead of the whole node table.
+    pub fn counts_active_nodes(&self) -> bool {
+        self.release >= V23_02
+    }
+
+    /// The site factor plugin must load, and loads first.
+    pub fn site_factor_first(&self) -> bool {
+        self.release >= V23_02_3
+    }
+
+    /// The caller of `priority_p_get_priority_factors_list` holds the job lock.
+    pub fn list_caller_locks(&self) -> bool {
+        self.release >= V23_02
+    }
+}
+
+impl Host {
+    /// The host, once [`Host::establish`] has succeeded.
+    pub fn get() -> Option<&'static Self> {
+        HOST.get()
+    }
+
+    /// Finds and checks the host. In slurmctld only.
+    ///
+    /// # Errors
+    /// Why it cannot be used; nothing has been written anywhere then.
+    pub fn establish() -> Result<&'static Self, HostError> {
+        HOST.get_or_try_init(|| {
+            let evidence = version::gather().ok_or(HostError::NoSlurm)?;
+            let found = version::choose(&evidence).map_err(HostError::Version)?;
+            let sym = Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
+            Ok(Self { release: found.release, layout: found.layout, verified: found.verified, sym })
+        })
+        .and_then(|host| {
+            checks::check_at_start(host).map_err(HostError::Check)?;
+            Ok(host)
+        })
+    }
+
+    /// `slurm_conf`
+    pub fn conf(&'static self) -> Record<'static, ConfLayout> {
+        // SAFETY: an object of the host that lives as long as the process; its numbers are read without a lock
+        // here as everywhere in slurmctld.
+        let record = unsafe { Record::new(self, self.sym.slurm_conf) };
+        record.unwrap_or_else(|| unreachable!("a symbol that was found is not null"))
+    }
+
+    /// A text of `slurm_conf`.
+    pub fn conf_text(&'static self, pick: fn(&'static ConfLayout) -> layout::Field<layout::Ptr>) -> String {
+        self.conf().text(pick).into_owned()
+    }
+
+    /// Number of TRES that the cluster knows.
+    pub fn tres_count(&self) -> usize {
+        // SAFETY: an `int` of the host.
+        usize::try_from(unsafe { *self.sym.slurmctld_tres_cnt }).unwrap_or(0)
+    }
+
+    /// Name of a TRES, for explanations. The TRES lock is held by the caller.
+    pub fn tres_name(&self, index: usize) -> String {
+        if index >= self.tres_count() {
+            return index.to_string();
+        }
+        // SAFETY: an array with one terminated name per TRES.
+        unsafe {
+            let names = *self.sym.assoc_mgr_tres_name_array;
+            if names.is_null() || (*names.add(index)).is_null() {
+                return index.to_string();
+            }
+            CStr::from_ptr(*names.add(index)).to_string_lossy().into_owned()
+        }
+    }
+
+    /// CPUs of the cluster.
+    pub fn cluster_cpus(&self) -> u32 {
+        // SAFETY: a `uint32_t` of the host.
+        unsafe { *self.sym.cluster_cpus }
+    }
+
+    /// Nodes that job sizes are measured against.
+    pub fn node_count(&self) -> u32 {
+        let address = match self.sym.active_node_record_count {
+            Some(active) if self.counts_active_nodes() => active,
+            _ => self.sym.node_record_count,
+        };
+        // SAFETY: an `int` of the host.
+        u32::try_from(unsafe { *address }).unwrap_or(0)
+    }
+
+    /// `AccountingStorageEnforce` has `limits`.
+    pub fn enforces_limits(&self) -> bool {
+        const ACCOUNTING_ENFORCE_LIMITS: u16 = 2;
+        // SAFETY: a `uint16_t` of the host.
+        unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_LIMITS != 0 }
+    }
+
+    /// Accounting goes through slurmdbd.
+    pub fn has_database(&self) -> bool {
+        // SAFETY: no arguments.
+        unsafe { (self.sym.slurm_with_slurmdbd)() }
+    }
+
+    /// slurmctld was started with `-i`: damaged state files are to be ignored.
+    pub fn ignores_state_errors(&self) -> bool {
+        // SAFETY: a `bool` of the host.
+        unsafe { *self.sym.ignore_state_errors }
+    }
+
+    /// When a partition last changed.
+    pub fn last_partition_update(&self) -> i64 {
+        // SAFETY: a `time_t` of the host; read under the partition lock.
+        unsafe { *self.sym.last_part_update }
+    }
+
+    /// Tells clients that job records changed. The job write lock is held by the caller.
+    pub fn note_job_update(&self, now: i64) {
+        // SAFETY: a `time_t` of the host, written under the job write lock as the host does.
+        unsafe { *self.sym.last_job_update = now }
+    }
+
+    /// The weights of `PriorityWeightTRES`, one per TRES; `None` where it is not set. A value that Slurm
+    /// cannot read is fatal in Slurm itself.
+    pub fn tres_weights(&'static self) -> Option<Vec<f64>> {
+        let text: *const c_char = self.conf().get(|conf| conf.priority_weight_tres).cast();
+        let count = self.tres_count();
+        // SAFETY: null or a terminated string; the array that comes back has `count` entries and is ours to free.
+        unsafe {
+            let weights =
+                (self.sym.tres_weight_array)(text, i32::try_from(count).unwrap_or(i32::MAX), true);
+            if weights.is_null() {
+                return None;
+            }
+            let copy = std::slice::from_raw_parts(weights, count).to_vec();
+            self.free(weights.cast());
+            Some(copy)
+        }
+    }
+
+    /// Path of a file that lies beside slurm.conf.
+    pub fn conf_path(&self, file: &CStr) -> PathBuf {
+        // SAFETY: a terminated name; the path that comes back is ours to free.
+        unsafe {
+            let path = (self.sym.extra_conf_path)(file.as_ptr());
+            if path.is_null() {
+                return PathBuf::from(OsStr::from_bytes(file.to_bytes()));
+            }
+            let copy = PathBuf::from(OsStr::from_bytes(CStr::from_ptr(path).to_bytes()));
+            self.free(path.cast());
+            copy
+        }
+    }
+
+    /// Keeps slurmctld from copying or writing state files while `body` writes ours, where the release exports that lock.
+    pub fn with_state_files_locked<T>(&self, body: impl FnOnce() -> T) -> T {
+        struct Unlock(Option<unsafe extern "C" fn()>);
+        impl Drop for Unlock {
+            fn drop(&mut self) {
+                if let Some(unlock) = self.0 {
+                    // SAFETY: counterpart of the lock taken below, on the same thread.
+                    unsafe { unlock() }
+                }
+            }
+        }
+        let (lock, unlock) = match (self.sym.lock_state_files, self.sym.unlock_state_files) {
+            (Some(lock), Some(unlock)) => (Some(lock), Some(unlock)),
+            _ => (None, None),
+        };
+        if let Some(lock) = lock {
+            // SAFETY: no arguments; released by the guard.
+            unsafe { lock() }
+        }
+        let _unlock = Unlock(unlock);
+        body()
+    }
+
+    /// Starts the site factor plugin; false where it could not be loaded.
+    pub fn start_site_factor(&self) -> bool {
+        let init = self.sym.site_factor_g_init.or(self.sym.site_factor_plugin_init);
+        // SAFETY: no arguments.
+        init.is_none_or(|init| unsafe { init() } == 0)
+    }
+
+    /// Stops the site factor plugin.
+    pub fn stop_site_factor(&self) {
+        if let Some(fini) = self.sym.site_factor_g_fini.or(self.sym.site_factor_plugin_fini) {
+            // SAFETY: no arguments.
+            unsafe { fini() };
+        }
+    }
+
+    /// Tells the site factor plugin of a new configuration, in the releases that do.
+    pub fn reconfigure_site_factor(&self) {
+        if let Some(reconfig) = self.sym.site_factor_g_reconfig {
+            // SAFETY: no arguments.
+            unsafe { reconfig() };
+        }
+    }
+
+    /// Lets the site factor plugin set a new job's factor. The job write lock is held.
+    pub fn set_site_factor(&self, job: records::Job<'_>) {
+        // SAFETY: a live job.
+        unsafe { (self.sym.site_factor_g_set)(job.as_ptr().cast()) }
+    }
+
+    /// Lets the site factor plugin update all jobs. The job write lock is held.
+    pub fn update_site_factors(&self) {
+        // SAFETY: no arguments.
+        unsafe { (self.sym.site_factor_g_update)() }
+    }
+}
+
+impl RecordLayout for ConfLayout {
+    fn of(layout: &'static Layout) -> &'static Self {
+        &layout.conf
+    }
+}

@@ -1,0 +1,273 @@
+//! The list of priority factors that slurmctld sends to `sprio`.
+//!
+//! Up to 22.05 an entry holds the factors itself and the host's destructor frees it; from 23.02 on it points
+//! to them, its texts are borrowed from records that the caller's locks protect, and the list brings its
+//! own destructor.
+
+use std::collections::HashSet;
+use std::ffi::{c_char, c_void, CString};
+use std::ops::ControlFlow;
+
+use super::layout::{Field, Ptr};
+use super::lists::for_each_raw;
+use super::records::{Job, Partition, PriorityFactors, Qos, Record};
+use super::symbols::RawList;
+use super::Host;
+
+/// What an older `sprio` asks for (to 23.11): `priority_factors_request_msg_t`. Newer clients filter by themselves.
+#[derive(Debug, Default)]
+pub struct Request {
+    jobs: Option<HashSet<u32>>,
+    users: Option<HashSet<u32>>,
+    partitions: Option<HashSet<usize>>,
+}
+
+impl Request {
+    /// Reads the request; null means everything.
+    ///
+    /// # Safety
+    /// `message` is null or a live request; the partition read lock is held.
+    pub unsafe fn read(host: &'static Host, message: *mut u8) -> Self {
+        let layout = &host.layout.factors_request;
+        if message.is_null() {
+            return Self::default();
+        }
+        let (Some(jobs), Some(users), Some(names)) =
+            (layout.job_id_list, layout.uid_list, layout.partitions)
+        else {
+            return Self::default();
+        };
+        // SAFETY: the fields of a live request: two lists of `uint32_t *` and a terminated text, each or null.
+        unsafe {
+            let partitions: *mut c_char = names.get(message).cast();
+            Self {
+                jobs: numbers(host, jobs.get(message).cast()),
+                users: numbers(host, users.get(message).cast()),
+                partitions: (!partitions.is_null())
+                    .then(|| partition_addresses(host, std::ffi::CStr::from_ptr(partitions).to_bytes())),
+            }
+        }
+    }
+
+    /// Whether a job is wanted.
+    pub fn wants(&self, job: Job<'_>) -> bool {
+        let within = |set: &Option<HashSet<u32>>, value| set.as_ref().is_none_or(|set| set.contains(&value));
+        within(&self.jobs, job.get(|job| job.job_id)) && within(&self.users, job.get(|job| job.user_id))
+    }
+
+    /// Whether a partition is wanted.
+    pub fn wants_partition(&self, partition: Partition<'_>) -> bool {
+        self.partitions.as_ref().is_none_or(|set| set.contains(&partition.address()))
+    }
+}
+
+/// The numbers in a list of `uint32_t *`.
+///
+/// # Safety
+/// `list` is null or such a list.
+unsafe fn numbers(host: &'static Host, list: RawList) -> Option<HashSet<u32>> {
+    if list.is_null() {
+        return None;
+    }
+    let mut found = HashSet::new();
+    for_each_raw(list, host.sym.list_for_each, &mut |element| {
+        // SAFETY: an element of a list of numbers.
+        found.insert(unsafe { element.cast::<u32>().read_unaligned() });
+        ControlFlow::Continue(())
+    });
+    Some(found)
+}
+
+fn partition_addresses(host: &'static Host, names: &[u8]) -> HashSet<usize> {
+    let Some(find_part_record) = host.sym.find_part_record else { return HashSet::new() };
+    names
+        .split(|byte| *byte == b',')
+        .filter_map(|name| CString::new(name).ok())
+        // SAFETY: a terminated name, and the partition lock is held.
+        .map(|name| unsafe { find_part_record(name.as_ptr()) } as usize)
+        .filter(|address| *address != 0)
+        .collect()
+}
+
+/// Who asks, and what `PrivateData` lets them see.
+#[derive(Debug, Clone, Copy)]
+pub struct Viewer {
+    uid: u32,
+    sees_all: bool,
+}
+
+impl Viewer {
+    /// The user with `uid`.
+    pub fn new(host: &'static Host, uid: u32) -> Self {
+        const PRIVATE_DATA_JOBS: u16 = 1;
+        let private = host.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0;
+        // SAFETY: a user id is all that the function needs.
+        let sees_all = !private || unsafe { (host.sym.validate_operator)(uid) };
+        Self { uid, sees_all }
+    }
+
+    /// Whether that user may see a job: its own, one of an account that it coordinates, or one whose MCS label it shares.
+    /// The association lock is not held (the host takes it).
+    pub fn sees(self, job: Job<'_>) -> bool {
+        if self.sees_all || job.get(|job| job.user_id) == self.uid {
+            return true;
+        }
+        let host = job.host();
+        let text = |pick: fn(&'static super::layout::JobLayout) -> Field<Ptr>| -> *const c_char {
+            job.get(pick).cast()
+        };
+        // SAFETY: texts of a live job; the last argument is ignored by releases that do not have it.
+        unsafe {
+            match (host.sym.mcs_privatedata)() {
+                0 => (host.sym.is_user_acct_coord)(
+                    *host.sym.acct_db_conn,
+                    self.uid,
+                    text(|job| job.account),
+                    false,
+                ),
+                1 => (host.sym.mcs_check_label)(self.uid, text(|job| job.mcs_label), false) == 0,
+                _ => true,
+            }
+        }
+    }
+}
+
+/// The list under construction.
+pub struct Reply {
+    host: &'static Host,
+    list: RawList,
+}
+
+impl Reply {
+    /// An empty reply.
+    pub fn new(host: &'static Host) -> Self {
+        Self { host, list: std::ptr::null_mut() }
+    }
+
+    /// Adds an entry for a job in one partition and, if it has several, one QOS. `adjust` may change the copy of
+    /// the job's factors; a job whose priority was set directly has none.
+    pub fn add(
+        &mut self,
+        job: Job<'_>,
+        partition: Partition<'_>,
+        qos: Option<Qos<'_>>,
+        adjust: impl FnOnce(PriorityFactors<'_>),
+    ) {
+        let host = self.host;
+        let layout = &host.layout.factors_object;
+        let entry = host.allocate(1, layout.size);
+        // Before 23.02 a job in several partitions shows its (empty) factors even then.
+        let direct = job.get(|job| job.direct_set_prio) != 0
+            && (layout.prio_factors.is_some() || job.partitions().is_none());
+        // SAFETY: a fresh entry of the release's size; texts are borrowed from records that the caller's locks protect
+        // until the list is packed and destroyed, as in the host's own plugin.
+        unsafe {
+            if let Some(account) = layout.account {
+                account.set(entry, job.get(|job| job.account));
+            }
+            if let Some(name) = layout.qos {
+                let qos = qos.or_else(|| job.qos());
+                name.set(entry, qos.map_or(std::ptr::null_mut(), |qos| qos.get(|qos| qos.name)));
+            }
+            match (layout.step_id, host.layout.job.step_id) {
+                (Some(to), Some(from)) => to.set(entry, job.get(|_| from)),
+                _ => {
+                    if let Some(id) = layout.job_id {
+                        id.set(entry, job.get(|job| job.job_id));
+                    }
+                }
+            }
+            layout.partition.set(entry, partition.get(|part| part.name));
+            layout.user_id.set(entry, job.get(|job| job.user_id));
+            if direct {
+                layout.direct_prio.set(entry, f64::from(job.get(|job| job.priority)));
+            } else if let Some(copy) = self.copy_factors(job, entry) {
+                adjust(copy);
+            }
+        }
+        self.append(entry);
+    }
+
+    /// Copies the job's factors into the entry, or into a record that the entry points to.
+    ///
+    /// # Safety
+    /// `entry` is a fresh entry.
+    unsafe fn copy_factors<'a>(&self, job: Job<'a>, entry: *mut u8) -> Option<PriorityFactors<'a>> {
+        let host = self.host;
+        let factors = &host.layout.factors;
+        let from = job.factors();
+        let to = match host.layout.factors_object.prio_factors {
+            Some(pointer) => {
+                let to = host.allocate(1, factors.size);
+                // SAFETY: a field of the entry.
+                unsafe { pointer.set(entry, to) };
+                to
+            }
+            None => entry,
+        };
+        let from = from?;
+        // SAFETY: two live factor records of the release's layout.
+        let to: PriorityFactors<'a> = unsafe { Record::new(host, to) }?;
+        macro_rules! copy {
+            ($($field:ident)*) => { $( to.set(|f| f.$field, from.get(|f| f.$field)); )* };
+        }
+        copy!(nice priority_age priority_assoc priority_fs priority_js priority_part priority_qos priority_site);
+        let count = usize::try_from(from.get(|f| f.tres_cnt)).unwrap_or(0);
+        if count != 0 && !from.get(|f| f.tres_weights).is_null() && !from.get(|f| f.priority_tres).is_null() {
+            // SAFETY: two arrays of `count` doubles, of which nobody else has a reference under the job lock.
+            let array = |pick: fn(&'static super::layout::FactorsLayout) -> Field<Ptr>| unsafe {
+                std::slice::from_raw_parts(from.get(pick).cast::<f64>(), count)
+            };
+            let weights = array(|f| f.tres_weights);
+            to.tres_arrays(weights).copy_from_slice(array(|f| f.priority_tres));
+        }
+        Some(to)
+    }
+
+    fn append(&mut self, entry: *mut u8) {
+        // SAFETY: a list of our own with the destructor that fits the entries.
+        unsafe {
+            if self.list.is_null() {
+                let destroy = self.host.sym.destroy_factors_object.unwrap_or(destroy_entry);
+                self.list = (self.host.sym.list_create)(Some(destroy));
+            }
+            (self.host.sym.list_append)(self.list, entry.cast());
+        }
+    }
+
+    /// The list for the host, which destroys it; null where there is no entry.
+    pub fn into_raw(self) -> RawList {
+        let list = self.list;
+        std::mem::forget(self);
+        list
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if !self.list.is_null() {
+            // SAFETY: the list was never handed out.
+            unsafe { (self.host.sym.list_destroy)(self.list) }
+        }
+    }
+}
+
+/// Frees an entry of 23.02 and later: the factors and the entry, not the borrowed texts.
+unsafe extern "C" fn destroy_entry(entry: *mut c_void) {
+    let Some(host) = Host::get() else { return };
+    let entry: *mut u8 = entry.cast();
+    if entry.is_null() {
+        return;
+    }
+    // SAFETY: an entry made by `Reply::add`.
+    unsafe {
+        if let Some(pointer) = host.layout.factors_object.prio_factors {
+            let address = pointer.get(entry);
+            if let Some(factors) = Record::<super::layout::FactorsLayout>::new(host, address) {
+                factors.drop_tres_arrays();
+                host.free(address);
+            }
+        }
+        host.free(entry);
+    }
+}

@@ -1,0 +1,335 @@
+//! Which Slurm we were loaded into, and whether we know its records.
+//!
+//! Slurm exports its major release (`slurm_api_version`) but not the micro release, and its loader wants
+//! our `plugin_version` to equal both. Plugins that the host has already loaded passed that check, so
+//! their `plugin_version` is the number; before any was loaded, a stock plugin beside libslurmfull is
+//! asked. Everything found is cross-checked with functions that came or went with a release.
+
+use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::layout::{Layout, Release, LAYOUTS};
+use super::symbols::{find, V23_02, V23_11_6, V24_05};
+
+/// What the process shows of its release.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// `plugin_version` of a plugin of the host.
+    pub plugin_version: Option<Release>,
+    /// `slurm_api_version()`, whose upper half counts major releases.
+    pub api_version: u32,
+    /// Functions that came or went with a release: name, first or first-without, whether new, whether found.
+    pub landmarks: Vec<Landmark>,
+}
+
+/// A function whose presence tells releases apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landmark {
+    /// Its name.
+    pub name: &'static str,
+    /// The release that added or dropped it.
+    pub release: Release,
+    /// True where that release added it.
+    pub added: bool,
+    /// True where the process has it.
+    pub found: bool,
+}
+
+/// `API_CURRENT` of 20.11, the first supported release; it grows by one with every major release.
+const FIRST_API: u32 = 36;
+/// The major releases in order.
+const MAJORS: [Release; 10] = [
+    Release::new(20, 11, 0),
+    Release::new(21, 8, 0),
+    Release::new(22, 5, 0),
+    Release::new(23, 2, 0),
+    Release::new(23, 11, 0),
+    Release::new(24, 5, 0),
+    Release::new(24, 11, 0),
+    Release::new(25, 5, 0),
+    Release::new(25, 11, 0),
+    Release::new(26, 5, 0),
+];
+
+/// A layout that fits, and how sure that is.
+#[derive(Debug, Clone, Copy)]
+pub struct Match {
+    /// The running release.
+    pub release: Release,
+    /// Its layout.
+    pub layout: &'static Layout,
+    /// False for a micro release newer than the headers that the table was compared with.
+    pub verified: bool,
+}
+
+/// Why no layout fits. Its text says what was found, what is supported and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// The process does not tell its release.
+    Unknown {
+        /// `slurm_api_version()`
+        api_version: u32,
+    },
+    /// A major release that no table describes.
+    Unsupported(Release),
+    /// The release claims one thing, the process shows another.
+    Contradiction {
+        /// The release claimed.
+        release: Release,
+        /// What contradicts it.
+        evidence: String,
+    },
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = LAYOUTS.last().map_or(Release(0), |layout| Release(layout.group.verified));
+        let supported = format!("this file supports 20.11 to {}", major(last));
+        match self {
+            Self::Unknown { api_version } => write!(
+                f,
+                "cannot tell the running Slurm release (API {}): no plugin of the host is loaded and none lies beside \
+                 libslurmfull.so; {supported}. Install Slurm's own plugins, or see PluginDir in slurm.conf",
+                api_version >> 16
+            ),
+            Self::Unsupported(release) => write!(
+                f,
+                "Slurm {release} is not supported; {supported}. Install a newer slurm-multifactor2, or build one for it \
+                 with SLURM_SRC=/path/to/slurm-{release}, or set PriorityType=priority/multifactor"
+            ),
+            Self::Contradiction { release, evidence } => write!(
+                f,
+                "the process says Slurm {release}, but {evidence}; {supported}. PluginDir in slurm.conf probably mixes \
+                 two Slurm installations: let it name the running one's directory"
+            ),
+        }
+    }
+}
+
+fn major(release: Release) -> String {
+    format!("{:02}.{:02}", release.0 >> 16, release.0 >> 8 & 0xff)
+}
+
+/// Chooses the layout for what the process shows. Pure: every case has a test.
+///
+/// # Errors
+/// Why none fits.
+pub fn choose(evidence: &Evidence) -> Result<Match, Mismatch> {
+    let by_api = (evidence.api_version >> 16)
+        .checked_sub(FIRST_API)
+        .and_then(|at| MAJORS.get(usize::try_from(at).ok()?).copied());
+    let Some(release) = evidence.plugin_version else {
+        return Err(Mismatch::Unknown { api_version: evidence.api_version });
+    };
+    if !MAJORS.iter().any(|known| known.major() == release.major()) {
+        return Err(Mismatch::Unsupported(release));
+    }
+    let contradiction = |evidence| Err(Mismatch::Contradiction { release, evidence });
+    if by_api.map(Release::major) != Some(release.major()) {
+        return contradiction(format!("its library has API {}", evidence.api_version >> 16));
+    }
+    for landmark in &evidence.landmarks {
+        let expected = (release >= landmark.release) == landmark.added;
+        if expected != landmark.found {
+            let has = if landmark.found { "has" } else { "lacks" };
+            return contradiction(format!("it {has} {}", landmark.name));
+        }
+    }
+    let layout = LAYOUTS
+        .iter()
+        .rev()
+        .find(|layout| layout.group.first <= release.0)
+        .ok_or(Mismatch::Unsupported(release))?;
+    Ok(Match { release, layout, verified: release.0 <= layout.group.verified })
+}
+
+/// Looks at the process. `None` outside Slurm (no `slurm_api_version`).
+pub fn gather() -> Option<Evidence> {
+    let function = find(c"slurm_api_version");
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: `long slurm_api_version(void)` in every release.
+    let api_version = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_long>(function)() };
+    let landmark = |name: &'static CStr, release, added| Landmark {
+        name: name.to_str().unwrap_or(""),
+        release,
+        added,
+        found: !find(name).is_null(),
+    };
+    Some(Evidence {
+        plugin_version: loaded_plugin_version().or_else(|| sibling_plugin_version(function)),
+        api_version: u32::try_from(api_version).unwrap_or(0),
+        landmarks: vec![
+            landmark(c"priority_g_recover", V23_02, true),
+            landmark(c"priority_g_thread_start", V23_11_6, true),
+            landmark(c"priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
+            landmark(c"part_list_to_xstr", V24_05, true),
+            landmark(c"threadpool_create", Release::new(26, 5, 0), true),
+        ]
+        .into_iter()
+        // part_list_to_xstr is slurmctld's own: elsewhere its absence says nothing.
+        .filter(|landmark| landmark.name != "part_list_to_xstr" || super::in_slurmctld())
+        .collect(),
+    })
+}
+
+/// `plugin_version` of the first plugin of the host among the objects that the process has loaded.
+fn loaded_plugin_version() -> Option<Release> {
+    unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, names: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a live description, and we pass our own vector.
+        let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
+        if !info.dlpi_name.is_null() {
+            // SAFETY: a terminated path.
+            let name = unsafe { CStr::from_ptr(info.dlpi_name) };
+            if name.to_bytes().ends_with(b".so") {
+                names.push(name.to_owned());
+            }
+        }
+        0
+    }
+    let mut names: Vec<CString> = Vec::new();
+    // SAFETY: the callback fits and only uses the vector during the call.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
+    names.iter().find_map(|name| plugin_version_of(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD))
+}
+
+/// `plugin_version` of a stock plugin that lies in the directory of libslurmfull.so, where Slurm installs both.
+fn sibling_plugin_version(of_library: *mut c_void) -> Option<Release> {
+    let directory = object_of(of_library)?.parent()?.to_owned();
+    ["priority_basic.so", "priority_multifactor.so", "auth_munge.so", "auth_none.so"].iter().find_map(|file| {
+        let path = CString::new(directory.join(file).as_os_str().as_bytes()).ok()?;
+        plugin_version_of(&path, libc::RTLD_LAZY)
+    })
+}
+
+/// The file that holds an address.
+pub(super) fn object_of(address: *mut c_void) -> Option<PathBuf> {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: dladdr fills the structure for any address or returns 0.
+    if unsafe { libc::dladdr(address, &raw mut info) } == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: a terminated path.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes())).to_owned())
+}
+
+/// Opens one object and reads its version, if it is a plugin whose version the host checks exactly.
+fn plugin_version_of(path: &CStr, flags: c_int) -> Option<Release> {
+    // SAFETY: a path and valid flags; stock plugins have no constructors of their own.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), flags) };
+    if handle.is_null() {
+        // SAFETY: clears the loader's error text, which the host might print later.
+        unsafe { libc::dlerror() };
+        return None;
+    }
+    let version = read_plugin_version(handle);
+    // SAFETY: the handle opened above.
+    unsafe { libc::dlclose(handle) };
+    version
+}
+
+fn read_plugin_version(handle: *mut c_void) -> Option<Release> {
+    let symbol = |name: &CStr| {
+        // SAFETY: a live handle and a terminated name.
+        let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    };
+    let kind: *const c_char = symbol(c"plugin_type")?.cast();
+    // SAFETY: a plugin's `plugin_type` is a terminated string.
+    let kind = unsafe { CStr::from_ptr(kind) };
+    // SPANK plugins need not match exactly, and a copy of ourselves only repeats what it found.
+    if kind.to_bytes().starts_with(b"spank") || kind == crate::exports::type_text() {
+        return None;
+    }
+    let version: *const u32 = symbol(c"plugin_version")?.cast();
+    // SAFETY: a plugin's `plugin_version` is a `uint32_t`.
+    let number = unsafe { version.read() };
+    (number != 0).then_some(Release(number & 0xff_ffff))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(release: Release, api: u32) -> Evidence {
+        let landmark = |name, at: Release, added| Landmark {
+            name,
+            release: at,
+            added,
+            found: (release >= at) == added,
+        };
+        Evidence {
+            plugin_version: Some(release),
+            api_version: api << 16,
+            landmarks: vec![
+                landmark("priority_g_recover", V23_02, true),
+                landmark("priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
+            ],
+        }
+    }
+
+    #[test]
+    fn every_surveyed_release_gets_its_group() {
+        for (release, api, group) in [
+            ("20.11.0", 36, "20.11.0"),
+            ("20.11.9", 36, "20.11.0"),
+            ("23.02.2", 39, "23.02.0"),
+            ("23.02.3", 39, "23.02.3"),
+            ("24.11.0", 42, "24.11.0"),
+            ("24.11.3", 42, "24.11.1"),
+            ("24.11.5", 42, "24.11.4"),
+            ("26.05.3", 45, "26.05.0"),
+        ] {
+            let release = parse(release);
+            let found = choose(&evidence(release, api)).unwrap();
+            assert_eq!(found.layout.group.first, parse(group).0, "{release}");
+            assert!(found.verified);
+        }
+    }
+
+    #[test]
+    fn an_unknown_micro_release_gets_the_newest_layout_of_its_major() {
+        let found = choose(&evidence(Release::new(26, 5, 77), 45)).unwrap();
+        assert_eq!(found.layout.group.first, Release::new(26, 5, 0).0);
+        assert!(!found.verified);
+        let found = choose(&evidence(Release::new(23, 2, 99), 39)).unwrap();
+        assert_eq!(found.layout.group.first, Release::new(23, 2, 3).0);
+        assert!(!found.verified);
+    }
+
+    #[test]
+    fn an_unknown_major_release_is_refused_and_says_what_to_do() {
+        for release in [Release::new(26, 11, 0), Release::new(20, 2, 7), Release::new(23, 5, 0)] {
+            let error = choose(&evidence(release, 46)).unwrap_err();
+            assert_eq!(error, Mismatch::Unsupported(release));
+            let text = error.to_string();
+            assert!(text.contains("20.11 to 26.05") && text.contains("SLURM_SRC="), "{text}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let mut wrong_api = evidence(Release::new(22, 5, 8), 39);
+        assert!(matches!(choose(&wrong_api), Err(Mismatch::Contradiction { .. })));
+        wrong_api.api_version = 38 << 16;
+        wrong_api.landmarks[0].found = true;
+        let error = choose(&wrong_api).unwrap_err().to_string();
+        assert!(error.contains("has priority_g_recover"), "{error}");
+        let silent = Evidence { plugin_version: None, ..evidence(Release::new(22, 5, 8), 38) };
+        assert_eq!(choose(&silent).unwrap_err(), Mismatch::Unknown { api_version: 38 << 16 });
+    }
+
+    fn parse(text: &str) -> Release {
+        let mut parts = text.split('.').map(|part| part.parse().unwrap());
+        Release::new(parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap())
+    }
+}

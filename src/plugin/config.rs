@@ -1,0 +1,137 @@
+//! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
+//! read together at start and at every reconfigure.
+
+use tracing::{error, warn};
+
+use crate::conf::{ActiveJobs, Errors, Outcome, Settings, SettingsKeeper};
+use crate::engine::priority::{NodeCount, SizeOrder, SizePolicy, Weights};
+use crate::host::Host;
+
+/// `PriorityFlags`, the same bits in every release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u16);
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
+        impl Flags { $( $(#[$doc])* pub fn $name(self) -> bool { self.0 & $bit != 0 } )* }
+    };
+}
+
+flags! {
+    /// `ACCRUE_ALWAYS`: a job is shown from its submission on.
+    accrue_always = 0x1;
+    /// `SMALL_RELATIVE_TO_TIME`
+    size_relative = 0x4;
+    /// `CALCULATE_RUNNING`: running jobs keep getting priorities.
+    calculate_running = 0x10;
+    /// `INCR_ONLY`: a priority never falls.
+    increase_only = 0x40;
+    /// `NO_NORMAL_ASSOC`
+    no_normal_assoc = 0x80;
+    /// `NO_NORMAL_PART`
+    no_normal_part = 0x100;
+    /// `NO_NORMAL_QOS`
+    no_normal_qos = 0x200;
+    /// `NO_NORMAL_TRES`
+    no_normal_tres = 0x400;
+}
+
+/// The configuration that priorities are computed with.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The `PriorityWeight*` parameters; age and fair-share are 0 without slurmdbd.
+    pub weights: Weights,
+    /// `PriorityWeightTRES`, one weight per TRES.
+    pub tres_weights: Option<Vec<f64>>,
+    /// `PriorityMaxAge` in seconds.
+    pub max_age: u32,
+    /// `PriorityFlags`
+    pub flags: Flags,
+    /// Fair-share is computed: there are a database and a root association.
+    pub fair_share: bool,
+    /// How job sizes become factors.
+    pub size: SizePolicy,
+    /// Our own settings.
+    pub settings: Settings,
+}
+
+impl Config {
+    /// Reads `slurm_conf`. The host holds its configuration lock, or starts up.
+    pub fn read(host: &'static Host, fair_share: bool, settings: Settings) -> Self {
+        let conf = host.conf();
+        let flags = Flags(conf.get(|conf| conf.priority_flags));
+        let mut weights = Weights {
+            age: conf.get(|conf| conf.priority_weight_age),
+            assoc: conf.get(|conf| conf.priority_weight_assoc),
+            fair_share: conf.get(|conf| conf.priority_weight_fs),
+            job_size: conf.get(|conf| conf.priority_weight_js),
+            partition: conf.get(|conf| conf.priority_weight_part),
+            qos: conf.get(|conf| conf.priority_weight_qos),
+        };
+        if !host.has_database() {
+            for (weight, name) in
+                [(&mut weights.age, "PriorityWeightAge"), (&mut weights.fair_share, "PriorityWeightFairshare")]
+            {
+                if *weight != 0 {
+                    error!("{name} needs slurmdbd and is ignored: set AccountingStorageType=accounting_storage/slurmdbd");
+                }
+                *weight = 0;
+            }
+        }
+        let favor_small = conf.get(|conf| conf.priority_favor_small) != 0;
+        let order = if flags.size_relative() {
+            SizeOrder::RelativeToTime { favor_small }
+        } else if favor_small {
+            SizeOrder::Small
+        } else {
+            SizeOrder::Large
+        };
+        let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
+        Self {
+            weights,
+            tres_weights: host.tres_weights(),
+            max_age: conf.get(|conf| conf.priority_max_age),
+            flags,
+            fair_share,
+            size: SizePolicy { order, nodes },
+            settings,
+        }
+    }
+
+    /// Whether held and not yet eligible jobs hold tickets, too (`ActiveJobs=pending`).
+    pub fn counts_all_pending(&self) -> bool {
+        self.settings.active_jobs == ActiveJobs::Pending
+    }
+}
+
+/// Loads our settings with the rule that a daemon which once had good ones keeps them.
+///
+/// # Errors
+/// The settings are wrong and there are none to keep; what is wrong has been logged.
+pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper) -> Result<Settings, ()> {
+    let parameters = host.conf_text(|conf| conf.priority_params);
+    let loaded = Settings::load(Some(&parameters), &host.conf_path(c"multifactor2.conf"));
+    match keeper.reload(loaded) {
+        Outcome::Fresh(settings, warnings) => {
+            for warning in &warnings {
+                warn!("{warning}");
+            }
+            Ok(settings)
+        }
+        Outcome::Kept(settings, errors) => {
+            log_errors(&errors);
+            error!("the last good settings stay in force; correct the lines above and run 'scontrol reconfigure'");
+            Ok(settings)
+        }
+        Outcome::Refused(errors) => {
+            log_errors(&errors);
+            Err(())
+        }
+    }
+}
+
+fn log_errors(errors: &Errors) {
+    for problem in errors.iter() {
+        error!("{problem}");
+    }
+}

@@ -1,0 +1,236 @@
+//! One decay cycle: decay and charge usage, distribute tickets, give every pending job its priority.
+//!
+//! | phase | locks |
+//! |---|---|
+//! | reset, decay | associations and QOS for writing |
+//! | site factors | jobs for writing |
+//! | gather: charge running jobs, note who waits | jobs for reading; associations and QOS for writing while a job is charged |
+//! | distribute: read usage, compute, write what sshare shows | associations for writing |
+//! | write back: factors and priorities | jobs for writing; associations and QOS for reading |
+//!
+//! Nothing of a record is kept between phases but addresses of associations, which are only compared.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use tracing::{debug, error};
+
+use super::config::Config;
+use super::job::Pass;
+use super::reset::Period as ResetPeriod;
+use super::standing::{Standing, Waiting};
+use super::state_file::{self, Times};
+use super::{explain, usage, Plugin};
+use crate::engine::charge::Period;
+use crate::engine::decay::{decay_factor, decay_over};
+use crate::host::checks::check_job;
+use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::records::Job;
+use crate::host::{clock, Host};
+
+/// What the decay thread remembers between cycles.
+#[derive(Debug)]
+pub struct Schedule {
+    period: ResetPeriod,
+    /// When usage is reset next, once that has been worked out.
+    next_reset: Option<i64>,
+}
+
+impl Schedule {
+    /// The schedule of the current configuration.
+    pub fn read(host: &'static Host) -> Self {
+        Self {
+            period: ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period)),
+            next_reset: None,
+        }
+    }
+
+    /// Whether usage is to be reset now. `last` is moved along.
+    fn is_due(&mut self, last: &mut i64, now: i64) -> bool {
+        if self.period == ResetPeriod::Now {
+            self.period = ResetPeriod::None;
+            *last = now;
+            return true;
+        }
+        if self.next_reset.is_none() {
+            self.next_reset = self.period.next(*last, now);
+        }
+        match self.next_reset {
+            Some(at) if now >= at => {
+                *last = at;
+                self.next_reset = self.period.next(at, now);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Plugin {
+    /// Runs one cycle at `now`, on the decay thread.
+    pub(super) fn run_cycle(&self, host: &'static Host, schedule: &mut Schedule, now: i64) {
+        let Some(config) = self.config() else { return };
+        if self.is_passive() || !self.records_are_sound(host) {
+            return;
+        }
+        // SAFETY: the decay thread holds no lock between cycles.
+        let mut unlocked = unsafe { Unlocked::new(host) };
+        let mut times = self.times();
+        if config.fair_share && schedule.is_due(&mut times.last_reset, now) {
+            debug!("usage is reset");
+            usage::reset(&unlocked.associations(AssocLevels::WRITE_USAGE));
+        }
+        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
+        decay_usage(&mut unlocked, &config, factor, times.last_ran, now);
+        if times.last_ran != 0 && now > times.last_ran {
+            let _jobs = unlocked.jobs_write();
+            host.update_site_factors();
+        }
+        let waiting = self.gather(&mut unlocked, &config, factor, times, now);
+        if config.fair_share {
+            let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
+            let mut standing = self.standing.lock();
+            standing.distribute(&lock, &waiting);
+            standing.publish(&lock);
+            explain::associations(&standing, &lock);
+        }
+        self.write_priorities(&mut unlocked, &config, now);
+        self.save(host, Times { last_ran: now, ..times });
+    }
+
+    /// Charges running jobs up to `now` and notes which associations have waiting jobs.
+    fn gather(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        factor: f64,
+        times: Times,
+        now: i64,
+    ) -> Waiting {
+        let jobs = unlocked.jobs_read();
+        let standing = self.standing.lock();
+        let mut waiting = standing.collect();
+        // The association lock comes before our own: who waits is noted first, who runs is charged after that.
+        if let Some(list) = jobs.jobs() {
+            list.for_each_ro(|job| {
+                note_waiting(&standing, &mut waiting, config, job, now);
+                ControlFlow::Continue(())
+            });
+        }
+        drop(standing);
+        let period = Period { start: times.last_ran, end: now, job_ended: false };
+        if let Some(list) = jobs.jobs() {
+            let mut lock = None;
+            list.for_each_ro(|job| {
+                if usage::is_chargeable(job) {
+                    let lock = lock.get_or_insert_with(|| jobs.associations(AssocLevels::WRITE_USAGE));
+                    usage::charge(lock, job, period, factor);
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        // Still under the job lock, so that a job that ends from here on is not charged for this period again.
+        self.set_times(Times { last_ran: now, ..times });
+        waiting
+    }
+
+    /// Gives every job that waits, or with `CALCULATE_RUNNING` runs, its priority.
+    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Arc<Config>, now: i64) {
+        let jobs = unlocked.jobs_write();
+        let lock = jobs.associations(AssocLevels::READ);
+        let Some(list) = jobs.jobs() else { return };
+        let Some(host) = Host::get() else { return };
+        let pass = Pass::new(host, config, now);
+        let mut standing = self.standing.lock();
+        let mut changed = false;
+        list.for_each_ro(|job| {
+            changed |= self.write_priority(&pass, job, |job| factor_of(&mut standing, &lock, job));
+            ControlFlow::Continue(())
+        });
+        if changed {
+            host.note_job_update(clock::now());
+        }
+    }
+
+    /// True where the priority changed.
+    fn write_priority(&self, pass: &Pass<'_>, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> bool {
+        let (state, old) = (job.state(), job.get(|job| job.priority));
+        let flags = pass.config.flags;
+        if old == 0 || state.is_powering_up() || !(state.is_pending() || flags.calculate_running()) {
+            return false;
+        }
+        let new = pass.evaluate(job, fair_share);
+        if new == old || (flags.increase_only() && new < old) {
+            return false;
+        }
+        job.set(|job| job.priority, new);
+        true
+    }
+
+    /// Checks the first job that there is; on a mismatch nothing is written any more.
+    pub(super) fn records_are_sound(&self, host: &'static Host) -> bool {
+        if self.is_checked() {
+            return true;
+        }
+        // SAFETY: the decay thread and the exports that call this hold no lock.
+        let mut unlocked = unsafe { Unlocked::new(host) };
+        let jobs = unlocked.jobs_read();
+        let Some(job) = jobs.jobs().and_then(|list| list.first()) else { return true };
+        self.check(check_job(job))
+    }
+
+    fn save(&self, host: &'static Host, times: Times) {
+        let directory = host.conf_text(|conf| conf.state_save_location);
+        if directory == "/dev/null" {
+            error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
+            return;
+        }
+        let file = state_file::path(&directory);
+        if let Err(problem) = host.with_state_files_locked(|| state_file::write(&file, times)) {
+            error!(
+                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
+                 of StateSaveLocation before it restarts",
+                file.display()
+            );
+        }
+    }
+}
+
+/// Half-life decay of all usage since the last cycle.
+fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, last_ran: i64, now: i64) {
+    if last_ran == 0 || now <= last_ran {
+        return;
+    }
+    #[allow(clippy::cast_precision_loss)] // seconds between two cycles
+    let seconds = (now - last_ran) as f64;
+    let over = decay_over(factor, seconds);
+    explain::decay(seconds, factor, over);
+    #[allow(clippy::float_cmp)] // exactly 1 means that there is no decay
+    if config.fair_share && over != 1.0 {
+        usage::decay(&unlocked.associations(AssocLevels::WRITE_USAGE), over);
+    }
+}
+
+/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, not held, not completing and eligible.
+fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job: Job<'_>, now: i64) {
+    let state = job.state();
+    if !state.is_pending() || standing.is_noted(waiting, job) {
+        return;
+    }
+    if !config.counts_all_pending() {
+        let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
+        if state.is_completing() || job.get(|job| job.priority) == 0 || begin == 0 || begin > now {
+            return;
+        }
+    }
+    standing.note_waiting(waiting, job);
+}
+
+/// The fair-share factor of a job, 0 without an association.
+pub(super) fn factor_of(
+    standing: &mut Standing,
+    lock: &crate::host::locks::AssocLock<'_>,
+    job: Job<'_>,
+) -> f64 {
+    job.association().and_then(|association| standing.factor(lock, association)).unwrap_or(0.0)
+}

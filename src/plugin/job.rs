@@ -1,0 +1,277 @@
+//! The priority of one job: numbers out of its record, through the engine, and back into it.
+//!
+//! The same code serves a submission (`priority_p_set`) and the cycle. The caller holds the job write lock,
+//! and the association manager's read lock for associations and QOS.
+
+use tracing::error;
+
+use super::config::Config;
+use super::explain;
+use crate::engine::priority::{
+    age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize, Factors,
+    JobSize, Priority,
+};
+use crate::host::partitions;
+use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
+use crate::host::Host;
+
+/// What all jobs of one pass have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Pass<'c> {
+    /// The configuration in force.
+    pub config: &'c Config,
+    /// Size of the cluster.
+    pub cluster: ClusterSize,
+    /// The time that ages are measured at.
+    pub now: i64,
+    /// `DebugFlags=Priority` is set.
+    pub explain: bool,
+}
+
+impl<'c> Pass<'c> {
+    /// A pass at `now`.
+    pub fn new(host: &'static Host, config: &'c Config, now: i64) -> Self {
+        Self {
+            config,
+            cluster: ClusterSize { cpus: host.cluster_cpus(), nodes: host.node_count() },
+            now,
+            explain: crate::host::log::explains(),
+        }
+    }
+
+    /// Computes the priority of a job and writes its factors; the caller writes the priority.
+    ///
+    /// `fair_share` is asked for the factor of the job's association where that has a weight. A priority that was
+    /// set directly is returned as it is; 0 means that none can be computed.
+    pub fn evaluate(&self, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> u32 {
+        let current = job.get(|job| job.priority);
+        if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
+            clear_factors(job);
+            return current;
+        }
+        let Some(details) = job.details() else {
+            error!("job {} has no details record, its priority cannot be set", job.get(|job| job.job_id));
+            clear_factors(job);
+            return 0;
+        };
+        let plain = self.plain_factors(job, details, fair_share);
+        let record = job.factors_or_new();
+        let weighted =
+            Factors { tres: self.write_tres(job, record), ..plain.weigh(&self.config.weights) };
+        write_factors(record, &weighted);
+        let priority = self.round(job, weighted.sum());
+        let variants = self.write_variants(job, &weighted);
+        if self.explain {
+            explain::job(self, job, &plain, &weighted, priority, variants);
+        }
+        priority
+    }
+
+    fn plain_factors(
+        &self,
+        job: Job<'_>,
+        details: Details<'_>,
+        fair_share: impl FnOnce(Job<'_>) -> f64,
+    ) -> Factors {
+        let config = self.config;
+        let (weights, flags) = (&config.weights, config.flags);
+        let mut factors = Factors {
+            site: job.get(|job| job.site_factor),
+            nice: details.get(|details| details.nice),
+            ..Factors::default()
+        };
+        if weights.age != 0 {
+            factors.age = age_factor(self.now, details.get(|d| d.accrue_time), config.max_age);
+        }
+        if weights.job_size != 0 {
+            factors.job_size = job_size_factor(&size(job, details), self.cluster, config.size);
+        }
+        if weights.partition != 0 {
+            factors.partition = job.partition().map_or(0.0, |part| self.partition_factor(part));
+        }
+        if weights.qos != 0 {
+            factors.qos = job.qos().map_or(0.0, |qos| self.qos_factor(qos));
+        }
+        if let Some(association) = job.association() {
+            if weights.assoc != 0 {
+                factors.assoc = if flags.no_normal_assoc() {
+                    f64::from(association.get(|assoc| assoc.priority))
+                } else {
+                    association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm))
+                };
+            }
+            if weights.fair_share != 0 && config.fair_share {
+                factors.fair_share = fair_share(job);
+            }
+        }
+        factors
+    }
+
+    fn partition_factor(&self, partition: Partition<'_>) -> f64 {
+        configured_factor(
+            u32::from(partition.get(|part| part.priority_job_factor)),
+            partition.get(|part| part.norm_priority),
+            self.config.flags.no_normal_part(),
+        )
+    }
+
+    fn qos_factor(&self, qos: Qos<'_>) -> f64 {
+        configured_factor(
+            qos.get(|qos| qos.priority),
+            qos.usage().map_or(0.0, |usage| usage.get(|u| u.norm_priority)),
+            self.config.flags.no_normal_qos(),
+        )
+    }
+
+    /// Fills `factors` with the weighted TRES factors of a job in a partition and returns their sum.
+    fn weigh_tres_in(
+        &self,
+        factors: &mut [f64],
+        weights: &[f64],
+        job: Job<'_>,
+        partition: Option<Partition<'_>>,
+    ) -> f64 {
+        tres_factors(
+            factors,
+            job.tres_allocated(),
+            job.tres_requested(),
+            partition.and_then(Partition::tres),
+            self.config.flags.no_normal_tres(),
+        );
+        weigh_tres(factors, weights)
+    }
+
+    /// Writes the TRES factors into the record; returns the sum.
+    fn write_tres(&self, job: Job<'_>, record: PriorityFactors<'_>) -> f64 {
+        match &self.config.tres_weights {
+            Some(weights) => {
+                self.weigh_tres_in(record.tres_arrays(weights), weights, job, job.partition())
+            }
+            None => {
+                if !record.get(|f| f.priority_tres).is_null() {
+                    record.drop_tres_arrays();
+                }
+                0.0
+            }
+        }
+    }
+
+    /// Writes the priorities of a job in each of its partitions and QOS; returns them, empty where it has one of each.
+    fn write_variants<'a>(&self, job: Job<'a>, weighted: &Factors) -> &'a [u32] {
+        let Some(slots) = partitions::priorities(job, self.now) else { return &[] };
+        let increase = self.config.flags.increase_only();
+        let mut at = 0;
+        self.for_each_variant(job, weighted, |_, _, variant| {
+            let priority = self.round(job, variant.sum_of_variant());
+            if let Some(slot) = slots.get_mut(at) {
+                *slot = if increase { increase_only(*slot, priority) } else { priority };
+            }
+            at += 1;
+        });
+        slots
+    }
+
+    /// Calls `visit` with the weighted factors of the job in each of its partitions and QOS, partition by partition.
+    fn for_each_variant(
+        &self,
+        job: Job<'_>,
+        weighted: &Factors,
+        mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_>>, Factors),
+    ) {
+        let mut buffer = vec![0.0; self.config.tres_weights.as_ref().map_or(0, Vec::len)];
+        let mut in_partition = |partition: Option<Partition<'_>>| {
+            let mut variant = *weighted;
+            variant.partition = partition.map_or(0.0, |part| self.weighted_partition(part));
+            if let Some(weights) = &self.config.tres_weights {
+                variant.tres = self.weigh_tres_in(&mut buffer, weights, job, partition);
+            }
+            match job.qos_list() {
+                Some(list) => list.for_each(|qos| {
+                    visit(partition, Some(qos), Factors { qos: self.weighted_qos(qos, weighted.qos), ..variant });
+                    std::ops::ControlFlow::Continue(())
+                }),
+                None => visit(partition, None, variant),
+            }
+        };
+        match job.partitions() {
+            Some(list) => list.for_each(|partition| {
+                in_partition(Some(partition));
+                std::ops::ControlFlow::Continue(())
+            }),
+            None => in_partition(job.partition()),
+        }
+    }
+
+    fn weighted_partition(&self, partition: Partition<'_>) -> f64 {
+        self.partition_factor(partition) * f64::from(self.config.weights.partition)
+    }
+
+    /// The weighted factor of one QOS of several; one without a priority keeps the job's.
+    fn weighted_qos(&self, qos: Qos<'_>, of_job: f64) -> f64 {
+        if qos.get(|qos| qos.priority) == 0 || self.config.weights.qos == 0 {
+            return of_job;
+        }
+        self.qos_factor(qos) * f64::from(self.config.weights.qos)
+    }
+
+    /// Changes a copy of a job's factors to those of one partition and QOS, for `sprio`.
+    pub fn adjust(
+        &self,
+        copy: PriorityFactors<'_>,
+        job: Job<'_>,
+        partition: Option<Partition<'_>>,
+        qos: Option<Qos<'_>>,
+    ) {
+        if let Some(partition) = partition {
+            copy.set(|f| f.priority_part, self.weighted_partition(partition));
+            if let (Some(weights), false) =
+                (&self.config.tres_weights, copy.get(|f| f.priority_tres).is_null())
+            {
+                self.weigh_tres_in(copy.tres_arrays(weights), weights, job, Some(partition));
+            }
+        }
+        if let Some(qos) = qos {
+            copy.set(|f| f.priority_qos, self.weighted_qos(qos, copy.get(|f| f.priority_qos)));
+        }
+    }
+
+    fn round(&self, job: Job<'_>, sum: f64) -> u32 {
+        let priority = Priority::from_sum(sum);
+        if priority.overflow {
+            error!(
+                "priority {sum:.0} of job {} exceeds 32 bits and is cut to {}: lower the PriorityWeight parameters",
+                job.get(|job| job.job_id),
+                priority.value
+            );
+        }
+        priority.value
+    }
+}
+
+fn size(job: Job<'_>, details: Details<'_>) -> JobSize {
+    JobSize {
+        total_cpus: job.get(|job| job.total_cpus),
+        max_cpus: details.get(|d| d.max_cpus),
+        min_cpus: details.get(|d| d.min_cpus),
+        min_nodes: details.get(|d| d.min_nodes),
+        time_limit: job.get(|job| job.time_limit),
+        partition_max_time: job.partition().map(|part| part.get(|part| part.max_time)),
+    }
+}
+
+fn write_factors(record: PriorityFactors<'_>, weighted: &Factors) {
+    record.set(|f| f.nice, weighted.nice);
+    record.set(|f| f.priority_age, weighted.age);
+    record.set(|f| f.priority_assoc, weighted.assoc);
+    record.set(|f| f.priority_fs, weighted.fair_share);
+    record.set(|f| f.priority_js, weighted.job_size);
+    record.set(|f| f.priority_part, weighted.partition);
+    record.set(|f| f.priority_qos, weighted.qos);
+    record.set(|f| f.priority_site, weighted.site);
+}
+
+fn clear_factors(job: Job<'_>) {
+    if let Some(record) = job.factors() {
+        record.clear();
+    }
+}

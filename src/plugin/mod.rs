@@ -1,0 +1,306 @@
+//! The plugin between Slurm's calls and the engine: its life from init to fini, and what it answers.
+//!
+//! init and fini may alternate in one process (a backup controller, a failed reconfigure), so all state
+//! is in one [`Plugin`] that can be filled and emptied again; what must survive, the last good settings
+//! and the host, does.
+
+pub mod config;
+mod cycle;
+mod explain;
+mod job;
+mod reset;
+mod sprio;
+mod standing;
+mod state_file;
+mod thread;
+mod usage;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use tracing::{debug, error, info, warn};
+
+use crate::conf::SettingsKeeper;
+use crate::engine::charge::Period;
+use crate::engine::decay::decay_factor;
+use crate::host::checks::{check_job, Failure};
+use crate::host::layout::Release;
+use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::records::{Association, Job};
+use crate::host::{clock, Host};
+use config::Config;
+use job::Pass;
+use standing::Standing;
+use state_file::{Saved, Times};
+use thread::DecayThread;
+
+/// Why init refuses. Everything there is to say has been logged.
+#[derive(Debug)]
+pub struct Refused;
+
+/// All state of the plugin. Its locks come after the host's: nobody holds one of them and takes one of the host's.
+#[derive(Debug)]
+pub struct Plugin {
+    config: RwLock<Option<Arc<Config>>>,
+    settings: Mutex<SettingsKeeper>,
+    standing: Mutex<Standing>,
+    times: Mutex<Times>,
+    thread: DecayThread,
+    /// A job record was looked at and is as the layout says.
+    checked: AtomicBool,
+    /// One was not: nothing is written any more.
+    passive: AtomicBool,
+    /// Users with `Fairshare=parent` below the root were warned of.
+    warned_of_parents: AtomicBool,
+}
+
+/// The one plugin of the process.
+pub static PLUGIN: Plugin = Plugin {
+    config: RwLock::new(None),
+    settings: Mutex::new(SettingsKeeper::new()),
+    standing: Mutex::new(Standing::new()),
+    times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
+    thread: DecayThread::new(),
+    checked: AtomicBool::new(false),
+    passive: AtomicBool::new(false),
+    warned_of_parents: AtomicBool::new(false),
+};
+
+impl Plugin {
+    fn config(&self) -> Option<Arc<Config>> {
+        self.config.read().clone()
+    }
+
+    fn times(&self) -> Times {
+        *self.times.lock()
+    }
+
+    fn set_times(&self, times: Times) {
+        *self.times.lock() = times;
+    }
+
+    fn is_checked(&self) -> bool {
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is written because the records are not as expected.
+    pub fn is_passive(&self) -> bool {
+        self.passive.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of a check of job records; false where it failed, which is logged once.
+    fn check(&self, result: Result<bool, Failure>) -> bool {
+        match result {
+            Ok(complete) => {
+                self.checked.fetch_or(complete, Ordering::Relaxed);
+                true
+            }
+            Err(failure) => {
+                if !self.passive.swap(true, Ordering::Relaxed) {
+                    error!("{failure}. Until then jobs are ordered by submission and nothing is written");
+                }
+                false
+            }
+        }
+    }
+
+    /// `init` in slurmctld. The host holds its configuration lock (from 23.02 on), so no lock of slurmctld's is taken
+    /// here except where the release expects initial priorities.
+    ///
+    /// # Errors
+    /// The plugin cannot work; why has been logged.
+    pub fn start(&'static self) -> Result<(), Refused> {
+        let host = Host::establish().map_err(|problem| {
+            error!("{problem}");
+            Refused
+        })?;
+        self.checked.store(false, Ordering::Relaxed);
+        self.passive.store(false, Ordering::Relaxed);
+        self.standing.lock().clear();
+        log_layout(host);
+        if host.site_factor_first() && !host.start_site_factor() {
+            error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
+            return Err(Refused);
+        }
+        let fair_share = self.find_database(host)?;
+        let settings = config::load_settings(host, &mut self.settings.lock()).map_err(|()| Refused)?;
+        *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
+        if host.has_database() {
+            self.read_times(host)?;
+        }
+        if !host.has_thread_start() && fair_share {
+            self.start_thread(host);
+        }
+        if !host.has_recover() && !host.has_database() {
+            self.set_initial_priorities(host);
+        }
+        if !host.site_factor_first() {
+            // As these releases do, without asking whether it worked.
+            host.start_site_factor();
+        }
+        debug!("loaded");
+        Ok(())
+    }
+
+    /// Whether there is something to compute fair-share from.
+    fn find_database(&self, host: &'static Host) -> Result<bool, Refused> {
+        if !host.has_database() {
+            return Ok(false);
+        }
+        // SAFETY: init is called without the association lock.
+        let mut unlocked = unsafe { Unlocked::new(host) };
+        if unlocked.associations(AssocLevels::WRITE_ASSOC).root().is_some() {
+            return Ok(true);
+        }
+        if host.conf().get(|conf| conf.priority_weight_fs) == 0 {
+            return Ok(false);
+        }
+        error!(
+            "PriorityWeightFairshare is set, but slurmctld has no associations: check that slurmdbd runs and that this \
+             cluster is in it (sacctmgr show cluster)"
+        );
+        Err(Refused)
+    }
+
+    fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
+        let file = state_file::path(&host.conf_text(|conf| conf.state_save_location));
+        let saved = host.with_state_files_locked(|| state_file::read(&file));
+        let mut times = match saved {
+            Ok(Saved::Complete(times)) => times,
+            Ok(Saved::None) => {
+                info!("no {} to recover: usage decays from now on", file.display());
+                Times::default()
+            }
+            Ok(Saved::Damaged(times, damage)) => {
+                error!("{damage}");
+                if !host.ignores_state_errors() {
+                    return Err(Refused);
+                }
+                times
+            }
+            Err(problem) => {
+                error!("cannot read {}: {problem}. Mend its permissions, or start slurmctld with -i", file.display());
+                if !host.ignores_state_errors() {
+                    return Err(Refused);
+                }
+                Times::default()
+            }
+        };
+        if times.last_reset == 0 {
+            times.last_reset = clock::now();
+        }
+        self.set_times(times);
+        Ok(())
+    }
+
+    /// `fini`: stops the decay thread and empties the state. Called without locks that a cycle takes.
+    pub fn stop(&self) {
+        self.thread.stop();
+        *self.config.write() = None;
+        self.standing.lock().clear();
+        if let Some(host) = Host::get() {
+            host.stop_site_factor();
+        }
+    }
+
+    /// `priority_p_thread_start`, from 23.11.6 on; the host holds its configuration write lock.
+    pub fn thread_start(&'static self) {
+        if let Some(host) = Host::get() {
+            self.start_thread(host);
+        }
+    }
+
+    /// `priority_p_reconfig`. `recount` (up to 23.02): the host has counted the run seconds of running jobs anew, and holds
+    /// no lock; otherwise it may hold its configuration lock.
+    pub fn reconfigure(&self, recount: bool) {
+        let Some((host, old)) = Host::get().zip(self.config()) else { return };
+        let settings = config::load_settings(host, &mut self.settings.lock()).unwrap_or(old.settings.clone());
+        *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
+        self.thread.reconfigure();
+        if recount {
+            thread::forget_time_before_restart(self, host);
+        }
+        host.reconfigure_site_factor();
+        debug!("reconfigured");
+    }
+
+    /// `priority_p_set`: the priority of a new or changed job. The host holds the job write lock.
+    pub fn set(&self, host: &'static Host, last: u32, job: Job<'_>) -> u32 {
+        if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
+            return first_come(last, job);
+        }
+        let Some(config) = self.config() else { return first_come(last, job) };
+        host.set_site_factor(job);
+        // SAFETY: the host calls with its job lock and without the association lock.
+        let caller = unsafe { Caller::new(host) };
+        let lock = caller.associations(AssocLevels::READ);
+        let pass = Pass::new(host, &config, clock::now());
+        let priority = pass.evaluate(job, |job| cycle::factor_of(&mut self.standing.lock(), &lock, job));
+        tracing::trace!("initial priority of job {} is {priority}", job.get(|job| job.job_id));
+        priority
+    }
+
+    /// `priority_p_job_end`: the last charge of a job. The host holds the job write lock.
+    pub fn job_end(&self, host: &'static Host, job: Job<'_>) {
+        if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
+            return;
+        }
+        // SAFETY: the host calls with its job lock and without the association lock.
+        let caller = unsafe { Caller::new(host) };
+        let lock = caller.associations(AssocLevels::WRITE_USAGE);
+        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
+        usage::charge(&lock, job, period, decay_factor(host.conf().get(|conf| conf.priority_decay_hl)));
+    }
+
+    /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.
+    pub fn set_association_usage(&self, host: &'static Host, association: Association<'_>) {
+        if self.is_passive() {
+            return;
+        }
+        // SAFETY: the host holds the lock for the duration of the call.
+        let lock = unsafe { AssocLock::of_caller(host) };
+        self.standing.lock().publish_single(&lock, association);
+    }
+
+    /// `priority_p_recover` and, before it existed, the end of init: priorities of all jobs where no database and so, in
+    /// older releases, no decay thread will set them. Called without locks.
+    pub fn set_initial_priorities(&self, host: &'static Host) {
+        let Some(config) = self.config() else { return };
+        if host.has_database() || self.is_passive() || !self.records_are_sound(host) {
+            return;
+        }
+        // SAFETY: called without locks.
+        let mut unlocked = unsafe { Unlocked::new(host) };
+        self.write_priorities(&mut unlocked, &config, clock::now());
+    }
+}
+
+/// The answer where nothing better is known: after the job before, as priority/basic.
+fn first_come(last: u32, job: Job<'_>) -> u32 {
+    let current = job.get(|job| job.priority);
+    if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
+        return current;
+    }
+    after(last)
+}
+
+/// The next lower priority; 1 is the lowest.
+pub fn after(last: u32) -> u32 {
+    last.saturating_sub(1).max(1)
+}
+
+fn log_layout(host: &'static Host) {
+    let group = host.layout.group;
+    let (first, verified) = (Release(group.first), Release(group.verified));
+    if host.verified {
+        info!("{} in Slurm {}, layout {first} to {verified}", crate::VERSION, host.release);
+    } else {
+        warn!(
+            "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used because all \
+             self-checks passed. Look for a newer slurm-multifactor2",
+            crate::VERSION,
+            host.release
+        );
+    }
+}

@@ -1,0 +1,353 @@
+//! The standing of every association in the fair-share competition: a copy of Slurm's association tree in
+//! the engine's form, and the tickets of the last distribution.
+//!
+//! Slurm keeps no stamp that says when associations changed, so the walk that reads the usage also
+//! compares what the shape depends on, and the tree is rebuilt only when that differs. Between cycles
+//! the standing answers for users who had no waiting job; for an association that is newer than the
+//! last cycle it is read again on the spot.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
+use crate::host::locks::AssocLock;
+use crate::host::records::{Association, Job};
+
+/// What the shape of the tree depends on, for one association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    /// Address of the record: its identity while it lives.
+    address: usize,
+    /// Address of the parent; 0 for none.
+    parent: usize,
+    id: u32,
+    shares: u32,
+    user: bool,
+}
+
+impl Entry {
+    fn of(association: Association<'_>) -> Self {
+        let parent = association.usage().and_then(|usage| usage.parent());
+        Self {
+            address: association.address(),
+            parent: parent.map_or(0, |parent| parent.address()),
+            id: association.get(|assoc| assoc.id),
+            shares: association.get(|assoc| assoc.shares_raw),
+            user: association.is_user(),
+        }
+    }
+}
+
+/// Which associations have waiting jobs.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    /// By position in the association list that the standing knows.
+    known: Vec<bool>,
+    /// Addresses of associations that it does not know yet.
+    strangers: HashSet<usize>,
+}
+
+impl Waiting {
+    /// Notes a waiting job of an association.
+    fn add(&mut self, position: Option<usize>, address: usize) {
+        match position.and_then(|at| self.known.get_mut(at)) {
+            Some(flag) => *flag = true,
+            None => {
+                self.strangers.insert(address);
+            }
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Standing {
+    /// In the order of the host's association list.
+    entries: Vec<Entry>,
+    by_id: Index,
+    tree: ShareTree,
+    fair_share: FairShare,
+    /// Raw usage by node.
+    usage: Vec<f64>,
+    /// 1 for a user with waiting jobs, by node.
+    waiting: Vec<u32>,
+    /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
+    unknown: HashSet<usize>,
+}
+
+impl Standing {
+    /// Forgets everything, as after a stop.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Begins to collect waiting jobs.
+    pub fn collect(&self) -> Waiting {
+        Waiting { known: vec![false; self.entries.len()], strangers: HashSet::new() }
+    }
+
+    /// Notes that the association of a job has a waiting job.
+    pub fn note_waiting(&self, waiting: &mut Waiting, job: Job<'_>) {
+        let address = job.get(|job| job.assoc_ptr) as usize;
+        if address != 0 {
+            waiting.add(self.position(address, job.get(|job| job.assoc_id)), address);
+        }
+    }
+
+    /// Whether the association of a job is already noted, so that the job need not be looked at.
+    pub fn is_noted(&self, waiting: &Waiting, job: Job<'_>) -> bool {
+        let address = job.get(|job| job.assoc_ptr) as usize;
+        match self.position(address, job.get(|job| job.assoc_id)) {
+            Some(at) => waiting.known.get(at).copied().unwrap_or(false),
+            None => waiting.strangers.contains(&address),
+        }
+    }
+
+    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs.
+    pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+        self.read(lock, waiting);
+        self.fair_share.distribute(&self.tree, &self.usage, &self.waiting);
+        self.unknown.clear();
+    }
+
+    /// Fair-share factor of an association's jobs, 0 to 1; `None` for one that the host's list does not have.
+    /// An association that is newer than the last distribution is read now, with the jobs that waited then.
+    pub fn factor(&mut self, lock: &AssocLock<'_>, association: Association<'_>) -> Option<f64> {
+        let (address, id) = (association.address(), association.get(|assoc| assoc.id));
+        if self.position(address, id).is_none() && self.unknown.insert(address) {
+            let unknown = std::mem::take(&mut self.unknown);
+            let waiting = self.as_collected();
+            self.distribute(lock, &waiting);
+            self.unknown = unknown;
+            if self.position(address, id).is_some() {
+                self.unknown.remove(&address);
+            }
+        }
+        let node = self.tree.position(self.position(address, id)?)?;
+        Some(self.fair_share.priority(node))
+    }
+
+    /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
+    /// Needs the association write lock.
+    pub fn publish(&self, lock: &AssocLock<'_>) {
+        let Some(list) = lock.all() else { return };
+        let mut position = 0;
+        list.for_each(|association| {
+            let at = position;
+            position += 1;
+            let known = self.entries.get(at).is_some_and(|entry| entry.address == association.address());
+            if let (true, Some(node)) = (known, self.tree.position(at)) {
+                self.publish_one(association, node);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn publish_one(&self, association: Association<'_>, node: Node) {
+        let Some(usage) = association.usage() else { return };
+        usage.set(|u| u.shares_norm, self.tree.shares_norm(node));
+        usage.set_ld(|u| u.usage_norm, self.fair_share.usage_norm(node));
+        usage.set_ld(|u| u.usage_efctv, self.fair_share.usage_effective(&self.tree, node));
+        usage.set_ld(|u| u.level_fs, self.fair_share.level_fs(&self.tree, node));
+        if self.tree.is_user(node) {
+            usage.set(|u| u.fs_factor, self.fair_share.priority(node));
+        }
+    }
+
+    /// As [`Standing::publish`] for one association, under the host's read lock as the host wants it.
+    pub fn publish_single(&mut self, lock: &AssocLock<'_>, association: Association<'_>) {
+        if self.factor(lock, association).is_none() {
+            return;
+        }
+        let position = self.position(association.address(), association.get(|assoc| assoc.id));
+        if let Some(node) = position.and_then(|at| self.tree.position(at)) {
+            self.publish_one(association, node);
+        }
+    }
+
+    /// True where users with `Fairshare=parent` draw on the root itself, and so always have 1.0.
+    pub fn has_parent_users_under_root(&self) -> bool {
+        let root = self.tree.root();
+        self.tree.nodes().any(|node| {
+            self.tree.is_user(node)
+                && self.tree.uses_parent(node)
+                && self.tree.fair_share_parent(node) == root
+        })
+    }
+
+    /// Number of associations, and of users among them with waiting jobs.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.entries.len(), self.waiting.iter().filter(|count| **count > 0).count())
+    }
+
+    /// Calls `explain` for every association with its record and numbers, in the host's order.
+    pub fn for_each(&self, lock: &AssocLock<'_>, mut explain: impl FnMut(Association<'_>, Numbers)) {
+        let Some(list) = lock.all() else { return };
+        let mut position = 0;
+        list.for_each_ro(|association| {
+            if let Some(node) = self.tree.position(position) {
+                explain(association, self.numbers(node));
+            }
+            position += 1;
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn numbers(&self, node: Node) -> Numbers {
+        Numbers {
+            shares_norm: self.tree.shares_norm(node),
+            usage_norm: self.fair_share.usage_norm(node),
+            usage_effective: self.fair_share.usage_effective(&self.tree, node),
+            level_fs: self.fair_share.level_fs(&self.tree, node),
+            tickets: self.fair_share.tickets(node),
+            level_share: self.fair_share.level_share(&self.tree, node),
+            active: self.fair_share.is_active(node),
+            factor: self.tree.is_user(node).then(|| self.fair_share.priority(node)),
+        }
+    }
+
+    fn position(&self, address: usize, id: u32) -> Option<usize> {
+        let at = self.by_id.get(id)?;
+        (self.entries.get(at)?.address == address).then_some(at)
+    }
+
+    /// The waiting jobs of the last distribution, in the form in which they were collected.
+    fn as_collected(&self) -> Waiting {
+        let known = (0..self.entries.len()).map(|at| {
+            let node = self.tree.position(at);
+            node.is_some_and(|node| self.waiting[node.index()] > 0)
+        });
+        Waiting { known: known.collect(), strangers: HashSet::new() }
+    }
+
+    /// Reads every association once; rebuilds the tree where its shape changed.
+    fn read(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+        let Some(list) = lock.all() else {
+            self.clear();
+            return;
+        };
+        let mut seen = Vec::with_capacity(self.entries.len());
+        let mut usage = Vec::with_capacity(self.entries.len());
+        list.for_each_ro(|association| {
+            seen.push(Entry::of(association));
+            usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
+            ControlFlow::Continue(())
+        });
+        let noted: HashSet<usize> = waiting
+            .known
+            .iter()
+            .zip(&self.entries)
+            .filter(|(flag, _)| **flag)
+            .map(|(_, entry)| entry.address)
+            .chain(waiting.strangers.iter().copied())
+            .collect();
+        if seen != self.entries {
+            self.rebuild(seen, lock.root().map_or(0, |root| root.address()));
+        }
+        self.usage.clear();
+        self.usage.resize(self.tree.len(), 0.0);
+        self.waiting.clear();
+        self.waiting.resize(self.tree.len(), 0);
+        for (at, (entry, usage)) in self.entries.iter().zip(usage).enumerate() {
+            if let Some(node) = self.tree.position(at) {
+                self.usage[node.index()] = usage;
+                self.waiting[node.index()] = u32::from(noted.contains(&entry.address));
+            }
+        }
+    }
+
+    fn rebuild(&mut self, entries: Vec<Entry>, root: usize) {
+        let positions: HashMap<usize, u32> =
+            entries.iter().zip(0..).map(|(entry, at)| (entry.address, at)).collect();
+        let nodes: Vec<NodeSpec> = entries
+            .iter()
+            .map(|entry| NodeSpec {
+                // A record without a parent that is not the root is unreachable, not a second root.
+                parent: (entry.address != root)
+                    .then(|| positions.get(&entry.parent).copied().unwrap_or(u32::MAX)),
+                shares: entry.shares,
+                user: entry.user,
+            })
+            .collect();
+        self.tree = ShareTree::build(&nodes);
+        self.by_id = Index::of(entries.iter().map(|entry| entry.id));
+        self.entries = entries;
+    }
+}
+
+/// The numbers of one association, for explanations.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    /// S
+    pub shares_norm: f64,
+    /// U
+    pub usage_norm: f64,
+    /// `U_eff`
+    pub usage_effective: f64,
+    /// F
+    pub level_fs: f64,
+    /// T; prospective where not active.
+    pub tickets: f64,
+    /// Part of the parent's tickets.
+    pub level_share: f64,
+    /// It or something below it has waiting jobs.
+    pub active: bool,
+    /// The factor of a user's jobs.
+    pub factor: Option<f64>,
+}
+
+/// Position by association id. Ids grow with every association that was ever added, so a plain table
+/// serves unless they are very sparse.
+#[derive(Debug)]
+enum Index {
+    Dense(Vec<u32>),
+    Sparse(HashMap<u32, u32>),
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self::Dense(Vec::new())
+    }
+}
+
+impl Index {
+    const NONE: u32 = u32::MAX;
+
+    fn of(ids: impl Iterator<Item = u32> + Clone) -> Self {
+        let (count, largest) =
+            ids.clone().fold((0_usize, 0_usize), |(count, largest), id| (count + 1, largest.max(id as usize)));
+        if largest > 8 * count + 65_536 {
+            return Self::Sparse(ids.zip(0..).collect());
+        }
+        let mut table = vec![Self::NONE; largest + 1];
+        for (id, at) in ids.zip(0..) {
+            table[id as usize] = at;
+        }
+        Self::Dense(table)
+    }
+
+    fn get(&self, id: u32) -> Option<usize> {
+        let at = match self {
+            Self::Dense(table) => *table.get(id as usize)?,
+            Self::Sparse(map) => *map.get(&id)?,
+        };
+        (at != Self::NONE).then_some(at as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_dense_and_sparse() {
+        for ids in [vec![5, 1, 9], vec![5, 4_000_000_000, 9]] {
+            let index = Index::of(ids.iter().copied());
+            for (at, id) in ids.iter().enumerate() {
+                assert_eq!(index.get(*id), Some(at));
+            }
+            assert_eq!(index.get(7), None);
+            assert_eq!(index.get(u32::MAX), None);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The decay thread: one cycle every `PriorityCalcPeriod`, until it is told to stop.
+//!
+//! It is called `decay` as in stock, so that `top -H` and our measurements find it. A panic in a
+//! cycle ends that cycle, not the thread.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tracing::{debug, error};
+
+use super::cycle::Schedule;
+use super::{usage, Plugin};
+use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::panics::guard;
+use crate::host::{clock, Host};
+
+/// What the thread is told.
+#[derive(Debug, Default)]
+struct Orders {
+    stop: bool,
+    /// The configuration changed: read the reset period anew.
+    reconfigure: bool,
+}
+
+/// The thread and how to reach it.
+#[derive(Debug)]
+pub struct DecayThread {
+    orders: Mutex<Orders>,
+    wake: Condvar,
+    handle: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl DecayThread {
+    /// Not running yet.
+    pub const fn new() -> Self {
+        Self {
+            orders: Mutex::new(Orders { stop: false, reconfigure: false }),
+            wake: Condvar::new(),
+            handle: Mutex::new(None),
+        }
+    }
+
+    /// Starts it, unless it runs already. It may block on slurmctld's locks at once; this call does not.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start(&self, plugin: &'static Plugin, host: &'static Host) -> io::Result<()> {
+        let mut handle = self.handle.lock();
+        if handle.is_some() {
+            return Ok(());
+        }
+        *self.orders.lock() = Orders::default();
+        *handle = Some(Builder::new().name("decay".to_owned()).spawn(move || self_run(plugin, host))?);
+        Ok(())
+    }
+
+    /// Makes the next cycle read the reset period anew.
+    pub fn reconfigure(&self) {
+        self.orders.lock().reconfigure = true;
+    }
+
+    /// Stops it and waits for the cycle that may be running. The caller holds no lock that a cycle takes.
+    pub fn stop(&self) {
+        let Some(handle) = self.handle.lock().take() else { return };
+        self.orders.lock().stop = true;
+        self.wake.notify_all();
+        debug!("waiting for the decay thread");
+        // The thread catches its panics; there is nothing to learn from the result.
+        let _ = handle.join();
+    }
+
+    /// Sleeps until `deadline` or until told to stop; true for stop.
+    fn sleep(&self, deadline: Instant) -> bool {
+        let mut orders = self.orders.lock();
+        while !orders.stop {
+            if self.wake.wait_until(&mut orders, deadline).timed_out() {
+                break;
+            }
+        }
+        orders.stop
+    }
+
+    fn take_reconfigure(&self) -> bool {
+        std::mem::take(&mut self.orders.lock().reconfigure)
+    }
+}
+
+fn self_run(plugin: &'static Plugin, host: &'static Host) {
+    let thread = &plugin.thread;
+    let mut deadline = Instant::now();
+    let mut schedule = Schedule::read(host);
+    guard(|| forget_time_before_restart(plugin, host), || ());
+    loop {
+        if thread.take_reconfigure() {
+            schedule = Schedule::read(host);
+        }
+        guard(|| plugin.run_cycle(host, &mut schedule, clock::now()), || ());
+        // The period is read anew each time, as it can be changed while we run.
+        deadline += Duration::from_secs(host.conf().get(|conf| conf.priority_calc_period).into());
+        // After a stall, a suspended machine or a very long cycle, there is nothing to catch up with.
+        deadline = deadline.max(Instant::now());
+        if thread.sleep(deadline) {
+            return;
+        }
+    }
+}
+
+/// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or reconfigured.
+/// Called without locks.
+pub(super) fn forget_time_before_restart(plugin: &Plugin, host: &'static Host) {
+    const ENFORCE_LIMITS: u16 = 2;
+    let enforced = host.conf().get(|conf| conf.accounting_storage_enforce) & ENFORCE_LIMITS != 0;
+    if !enforced || plugin.is_passive() || !plugin.records_are_sound(host) {
+        return;
+    }
+    // SAFETY: called without locks.
+    let mut unlocked = unsafe { Unlocked::new(host) };
+    let last_ran = plugin.times().last_ran;
+    let jobs = unlocked.jobs_read();
+    let Some(list) = jobs.jobs() else { return };
+    let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+    list.for_each_ro(|job| {
+        usage::forget_time_before_restart(&lock, job, last_ran);
+        std::ops::ControlFlow::Continue(())
+    });
+}
+
+impl Plugin {
+    /// Starts the decay thread.
+    pub(super) fn start_thread(&'static self, host: &'static Host) {
+        if let Err(problem) = self.thread.start(self, host) {
+            error!(
+                "cannot start the decay thread: {problem}. Usage is not charged and priorities do not change; \
+                 raise the limit on tasks of slurmctld's service and restart it"
+            );
+        }
+    }
+}

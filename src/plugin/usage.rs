@@ -1,0 +1,253 @@
+//! Usage in Slurm's records: half-life decay, resets, charging jobs and the correction after a restart.
+//!
+//! The arithmetic is the engine's; here it is applied to the `long double` fields of associations (up to
+//! the root) and QOS, under the association manager's write lock. TRES usage and run seconds move only
+//! where limits are enforced, as in stock priority/multifactor.
+
+use std::ops::ControlFlow;
+
+use tracing::error;
+
+use super::explain;
+use crate::engine::charge::{
+    released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
+};
+use crate::host::locks::AssocLock;
+use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
+
+/// Index of the energy TRES, which is measured and not charged by time.
+const ENERGY: usize = 2;
+
+/// Scales the usage of an association or a QOS, whose records have the same fields.
+macro_rules! scale {
+    ($usage:expr, $factor:expr) => {{
+        let usage = $usage;
+        usage.scale_ld(|u| u.usage_raw, $factor);
+        usage.tres_raw().scale($factor);
+        usage.set(|u| u.grp_used_wall, usage.get(|u| u.grp_used_wall) * $factor);
+    }};
+}
+
+/// Sets it to zero.
+macro_rules! clear {
+    ($usage:expr) => {{
+        let usage = $usage;
+        usage.set_ld(|u| u.usage_raw, 0.0);
+        usage.tres_raw().clear();
+        usage.set(|u| u.grp_used_wall, 0.0);
+    }};
+}
+
+/// Adds wall clock seconds and raw usage to it.
+macro_rules! add {
+    ($usage:expr, $wall:expr, $raw:expr) => {{
+        let usage = $usage;
+        usage.set(|u| u.grp_used_wall, usage.get(|u| u.grp_used_wall) + $wall);
+        usage.add_ld(|u| u.usage_raw, $raw);
+    }};
+}
+
+/// Multiplies all usage by `factor`. QOS with the flag `NoDecay` keep theirs.
+pub fn decay(lock: &AssocLock<'_>, factor: f64) {
+    if let Some(associations) = lock.all() {
+        associations.for_each_ro(|association| {
+            let usage = association.usage();
+            if let Some(usage) = usage {
+                scale!(usage, factor);
+            }
+            if let Some(leaf) = association.leaf_usage().filter(|leaf| Some(*leaf) != usage) {
+                scale!(leaf, factor);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    if let Some(list) = lock.qos() {
+        list.for_each_ro(|qos| {
+            if let Some(usage) = qos.usage().filter(|_| !qos.is_undecayed()) {
+                scale!(usage, factor);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+/// Sets all usage to zero, as every `PriorityUsageResetPeriod` does.
+pub fn reset(lock: &AssocLock<'_>) {
+    if let Some(associations) = lock.all() {
+        associations.for_each_ro(|association| {
+            if let Some(usage) = association.usage() {
+                clear!(usage);
+            }
+            association.drop_leaf_usage();
+            ControlFlow::Continue(())
+        });
+    }
+    if let Some(list) = lock.qos() {
+        list.for_each_ro(|qos| {
+            if let Some(usage) = qos.usage() {
+                clear!(usage);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+/// Whether a cycle charges a job: it holds resources and accounting knows it.
+///
+/// Pending jobs are not charged under `CALCULATE_RUNNING` either (stock adds wall time for those whose
+/// expected start has passed).
+pub fn is_chargeable(job: Job<'_>) -> bool {
+    let state = job.state();
+    !state.is_pending()
+        && !state.is_finished()
+        && !state.is_completing()
+        && !state.is_powering_up()
+        && job.get(|job| job.start_time) != 0
+        && !job.get(|job| job.assoc_ptr).is_null()
+}
+
+/// Charges a job for a period; after its last charge (`period.job_ended`) it is marked and not charged again.
+/// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES.
+pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor: f64) {
+    let state = job.state();
+    let times = JobTimes {
+        start: job.get(|job| job.start_time),
+        end: job.get(|job| job.end_time),
+        expected_end: job.get(|job| job.end_time_exp),
+        limit: job.get(|job| job.time_limit),
+        over: state.is_finished() || state.is_completing() || state.is_resizing(),
+    };
+    let Some(elapsed) = Elapsed::within(period, &times) else { return };
+    if period.job_ended {
+        job.set(|job| job.end_time_exp, END_CHARGED);
+    }
+    let qos = job.qos();
+    let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
+    let amounts = elapsed.amounts(decay_factor, job.billable_tres(elapsed.start), usage_factor);
+    explain::charge(job, &elapsed, &amounts);
+
+    let holding = Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
+    for qos in [qos, partition_qos(job)].into_iter().flatten() {
+        charge_qos(qos, &holding, &amounts);
+    }
+    for association in ancestry(job) {
+        let Some(usage) = association.usage() else { continue };
+        add!(usage, amounts.wall_decayed, amounts.usage_decayed);
+        holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, amounts.wall_decayed, count));
+        holding.release(
+            usage.run_seconds(),
+            |count| amounts.released_for(count),
+            || format!("association {}", association.get(|assoc| assoc.id)),
+        );
+    }
+}
+
+fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
+    let Some(usage) = qos.usage() else { return };
+    let (wall, raw) = if qos.is_undecayed() {
+        (amounts.wall, amounts.usage)
+    } else {
+        (amounts.wall_decayed, amounts.usage_decayed)
+    };
+    add!(usage, wall, raw);
+    // Stock leaves the TRES of a QOS alone for a job without association, from 24.05 on.
+    if holding.job.association().is_some() {
+        holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, wall, count));
+        release_in_qos(qos, usage, holding, |count| amounts.released_for(count));
+    }
+}
+
+fn release_in_qos(qos: Qos<'_>, usage: QosUsage<'_>, holding: &Holding<'_>, released: impl Fn(u64) -> u64 + Copy) {
+    let name = || qos.text(|qos| qos.name);
+    holding.release(usage.run_seconds(), released, || format!("QOS {}", name()));
+    if !holding.limits {
+        return;
+    }
+    let Some(association) = holding.job.association() else { return };
+    let [of_account, of_user] =
+        usage.run_seconds_of(association, holding.job.get(|job| job.user_id));
+    holding.release(of_account, released, || format!("QOS {} and its account", name()));
+    holding.release(of_user, released, || format!("QOS {} and its user", name()));
+}
+
+/// Takes the time that running jobs had used when the last cycle ran out of the run seconds that limits count.
+///
+/// When slurmctld starts (and up to 23.02 when it reconfigures) it adds the whole requested time of every running
+/// job again. Needs the locks of [`charge`].
+pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran: i64) {
+    let start = job.get(|job| job.start_time);
+    if job.get(|job| job.end_time_exp) == END_CHARGED || !job.state().is_running() || start > last_ran {
+        return;
+    }
+    let qos = job.qos();
+    let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
+    let released = |count| released_before_restart(count, usage_factor, start, last_ran);
+    let holding = Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
+    for qos in [qos, partition_qos(job)].into_iter().flatten() {
+        if let Some(usage) = qos.usage() {
+            release_in_qos(qos, usage, &holding, released);
+        }
+    }
+    for association in ancestry(job) {
+        if let Some(usage) = association.usage() {
+            let owner = || format!("association {}", association.get(|assoc| assoc.id));
+            holding.release(usage.run_seconds(), released, owner);
+        }
+    }
+}
+
+/// The QOS of a job's partition, where it is not the job's own.
+fn partition_qos(job: Job<'_>) -> Option<Qos<'_>> {
+    let of_partition = job.partition()?.qos()?;
+    (Some(of_partition) != job.qos()).then_some(of_partition)
+}
+
+/// A job's association and all above it, to the root.
+fn ancestry(job: Job<'_>) -> impl Iterator<Item = Association<'_>> {
+    std::iter::successors(job.association(), |association| {
+        association.usage().and_then(AssociationUsage::parent)
+    })
+}
+
+/// What a job holds, for what is counted by TRES.
+struct Holding<'a> {
+    job: Job<'a>,
+    counts: &'a [u64],
+    /// Limits are enforced; only then are TRES counted.
+    limits: bool,
+}
+
+impl Holding<'_> {
+    fn consumed(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let counts = if self.limits { self.counts } else { &[] };
+        counts
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(tres, count)| *tres != ENERGY && *count != 0 && *count != NO_CONSUME)
+    }
+
+    fn charge_tres(&self, mut add: impl FnMut(usize, u64)) {
+        for (tres, count) in self.consumed() {
+            add(tres, count);
+        }
+    }
+
+    /// Takes `released(count)` TRES seconds from run seconds, which must not fall below zero.
+    fn release(&self, run_seconds: &mut [u64], released: impl Fn(u64) -> u64, owner: impl Fn() -> String) {
+        for (tres, count) in self.consumed() {
+            let Some(left) = run_seconds.get_mut(tres) else { continue };
+            let amount = released(count);
+            *left = left.checked_sub(amount).unwrap_or_else(|| {
+                error!(
+                    "job {}: {amount} seconds of TRES {} end, but only {left} were counted for {}; the count is set to 0. \
+                     Run limits may have admitted too much until now",
+                    self.job.get(|job| job.job_id),
+                    self.job.host().tres_name(tres),
+                    owner()
+                );
+                0
+            });
+        }
+    }
+}

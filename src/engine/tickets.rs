@@ -108,13 +108,13 @@ impl FairShare {
         at(&self.usage_norm, node)
     }
 
-    /// U_eff: U, at least 1 % of S. That of the fair-share parent for `Fairshare=parent`.
+    /// `U_eff`: U, at least 1 % of S. That of the fair-share parent for `Fairshare=parent`.
     pub fn usage_effective(&self, tree: &ShareTree, node: Node) -> f64 {
         let node = competitor(tree, node);
         self.usage_norm(node).max(USAGE_FLOOR * tree.shares_norm(node))
     }
 
-    /// F: S over U_eff, from 0 to 100; below 1 for associations that used more than their share. 0 where S is 0.
+    /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where S is 0.
     /// That of the fair-share parent for `Fairshare=parent`.
     pub fn level_fs(&self, tree: &ShareTree, node: Node) -> f64 {
         let shares_norm = tree.shares_norm(node);

@@ -156,17 +156,13 @@ impl ShareTree {
 
     /// The parent association; `None` for the root.
     pub fn parent(&self, node: Node) -> Option<Node> {
-        self.above(&self.parents, node)
+        above(&self.parents, node)
     }
 
     /// The nearest ancestor that competes for tickets itself, whose tickets this association draws on; `None`
     /// for the root.
     pub fn fair_share_parent(&self, node: Node) -> Option<Node> {
-        self.above(&self.fair_share_parents, node)
-    }
-
-    fn above(&self, table: &[u32], node: Node) -> Option<Node> {
-        (node != Node(0)).then(|| table.get(node.index()).copied().map(Node)).flatten()
+        above(&self.fair_share_parents, node)
     }
 
     /// Raw shares; [`USE_PARENT`] for `Fairshare=parent`.
@@ -194,6 +190,10 @@ impl ShareTree {
     pub(super) fn fair_share_parent_index(&self, node: Node) -> usize {
         at(&self.fair_share_parents, node) as usize
     }
+}
+
+fn above(table: &[u32], node: Node) -> Option<Node> {
+    (node != Node(0)).then(|| table.get(node.index()).copied().map(Node)).flatten()
 }
 
 /// The value of a node; the type's zero for a node of another, larger tree.

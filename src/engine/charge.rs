@@ -221,6 +221,12 @@ mod tests {
     }
 
     #[test]
+    fn end_in_the_future_does_not_lengthen_an_ended_job() {
+        let job = JobTimes { over: true, ..RUNNING };
+        assert_elapsed(Period { job_ended: true, ..minutes(10, 15) }, job, 300.0, 50 * 60);
+    }
+
+    #[test]
     fn unset_end_does_not_shorten_an_ended_job() {
         let job = JobTimes { end: 0, over: true, ..RUNNING };
         assert_elapsed(Period { job_ended: true, ..minutes(10, 15) }, job, 300.0, 50 * 60);

@@ -41,7 +41,10 @@ impl FairShare {
     /// Distributes the tickets anew.
     ///
     /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit; NaN and negative values count as 0, as
-    /// do missing ones. `waiting` is the number of waiting jobs by [`Node::index`], looked at for users only.
+    /// do missing ones, infinity as the largest number. `waiting` is the number of waiting jobs by [`Node::index`], looked at for users only.
+    ///
+    /// Tickets can underflow to 0 only below some 10^-300 of the root's. As they add up to the root's over all users
+    /// with shares, this cannot take them from everybody unless all larger branches end in levels without shares.
     pub fn distribute(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         self.normalise_usage(tree, usage);
         self.mark_active(tree, waiting);
@@ -85,6 +88,7 @@ impl FairShare {
     fn hand_down(&mut self, tree: &ShareTree) {
         self.max_tickets = 0.0;
         self.tickets.clear();
+        self.tickets.reserve_exact(tree.len());
         for node in tree.nodes() {
             let tickets = match tree.fair_share_parent(node) {
                 None => ROOT_TICKETS,

@@ -77,6 +77,16 @@ fn cycles_orphans_and_further_roots_are_left_out() {
 }
 
 #[test]
+fn shares_of_the_root_are_not_used() {
+    for shares in [0, 1, USE_PARENT] {
+        let tree = ShareTree::build(&[NodeSpec { shares, ..account(None) }, user(0, 1)]);
+        let (root, user) = (tree.root().unwrap(), tree.position(1).unwrap());
+        assert!(!tree.uses_parent(root) && tree.fair_share_parent(user) == Some(root));
+        assert!((tree.shares_norm(root) - 1.0).abs() < 1e-15 && (tree.shares_norm(user) - 1.0).abs() < 1e-15);
+    }
+}
+
+#[test]
 fn siblings_keep_their_order_and_parents_precede_children() {
     let tree = ShareTree::build(&[
         account(None),

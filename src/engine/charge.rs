@@ -1,8 +1,9 @@
 //! What a running job adds to the usage of its associations and QOSes in one cycle, as stock
 //! priority/multifactor counts it.
 //!
-//! Two clocks run: usage grows with all the time that a job runs, while the run-minutes that limits had reserved
-//! for it (start to time limit) are given back, so that a job running past its limit gives back no more than was taken.
+//! Two clocks run: usage grows with all the time that a job runs, while the run-minutes that limits had
+//! reserved for it (start to time limit) are given back, so that a job running past its limit gives back no
+//! more than was taken.
 
 use super::decay::run_decay;
 
@@ -65,8 +66,9 @@ impl Elapsed {
 
     /// Turns time into amounts.
     ///
-    /// `decay_factor` is [`decay_factor`](super::decay::decay_factor)'s; `billable` the billing weight of what the
-    /// job holds (`calc_job_billable_tres`); `usage_factor` that of the job's QOS, where a negative one counts as none.
+    /// `decay_factor` is [`decay_factor`](super::decay::decay_factor)'s; `billable` the billing weight of
+    /// what the job holds (`calc_job_billable_tres`); `usage_factor` that of the job's QOS, where a
+    /// negative one counts as none.
     pub fn amounts(&self, decay_factor: f64, billable: f64, usage_factor: Option<f64>) -> Amounts {
         let wall_decayed = run_decay(self.run, decay_factor);
         let mut amounts = Amounts {
@@ -309,7 +311,8 @@ mod tests {
             let start = RUNNING.start;
             let job = JobTimes { limit, expected_end: start + i64::from(limit) * 60, ..RUNNING };
             let charge = |from, to| {
-                Elapsed::within(Period { start: start + from, end: start + to, job_ended: false }, &job).unwrap()
+                let period = Period { start: start + from, end: start + to, job_ended: false };
+                Elapsed::within(period, &job).unwrap()
             };
             let (first, second, both) = (charge(0, cut), charge(cut, to), charge(0, to));
             prop_assert_eq!(first.released + second.released, both.released);
@@ -318,8 +321,8 @@ mod tests {
 
         #[test]
         fn any_times_give_finite_amounts(
-            start: i64, end: i64, expected_end: i64, limit: u32, over: bool, from: i64, to: i64, job_ended: bool,
-            usage_factor in 0.0..1e6,
+            start: i64, end: i64, expected_end: i64, limit: u32, over: bool,
+            from: i64, to: i64, job_ended: bool, usage_factor in 0.0..1e6,
         ) {
             let job = JobTimes { start, end, expected_end, limit, over };
             if let Some(elapsed) = Elapsed::within(Period { start: from, end: to, job_ended }, &job) {

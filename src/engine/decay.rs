@@ -1,10 +1,10 @@
-//! Half-life decay, in the same double arithmetic as stock priority/multifactor, so that switching between the
-//! two plugins changes no usage.
+//! Half-life decay, in the same double arithmetic as stock priority/multifactor, so that switching between
+//! the two plugins changes no usage.
 
 /// The factor that usage loses per second: 1 − 0.693 / half-life, the first two terms of 2^(−1/half-life).
 ///
-/// `half_life` is `PriorityDecayHalfLife` in seconds; 0 means no decay, factor 1. Whole seconds keep the result
-/// between 0.307 and 1.
+/// `half_life` is `PriorityDecayHalfLife` in seconds; 0 means no decay, factor 1. Whole seconds keep the
+/// result between 0.307 and 1.
 pub fn decay_factor(half_life: u32) -> f64 {
     if half_life == 0 {
         1.0

@@ -1,5 +1,6 @@
-//! The factors of a job's priority besides fair-share, and their sum: the same floating point operations in the
-//! same order as stock priority/multifactor, because the last bit decides between two neighbouring priorities.
+//! The factors of a job's priority besides fair-share, and their sum: the same floating point operations in
+//! the same order as stock priority/multifactor, because the last bit decides between two neighbouring
+//! priorities.
 //!
 //! Where the C code is undefined or divides zero by zero, which on x86-64 ends in priority 4294967295, the
 //! result here is defined and said with each function.
@@ -14,8 +15,8 @@ pub const NO_VAL: u32 = 0xffff_fffe;
 
 /// How long a job has waited in parts of `PriorityMaxAge`, from 0 to 1.
 ///
-/// `now` and `accrue_time` (since when it gains age, 0 if it does not) are seconds since 1970, `max_age` is in
-/// seconds. 1 for a job that gains age if `max_age` is 0.
+/// `now` and `accrue_time` (since when it gains age, 0 if it does not) are seconds since 1970, `max_age` is
+/// in seconds. 1 for a job that gains age if `max_age` is 0.
 pub fn age_factor(now: i64, accrue_time: i64, max_age: u32) -> f64 {
     if accrue_time == 0 {
         return 0.0;
@@ -101,8 +102,8 @@ pub enum SizeOrder {
 /// The node count that a Slurm release measures with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeCount {
-    /// Up to 22.05: all slots of the node table. A job with more nodes than the cluster counts as the smallest,
-    /// a wrapped subtraction.
+    /// Up to 22.05: all slots of the node table. A job with more nodes than the cluster counts as the
+    /// smallest, a wrapped subtraction.
     Table,
     /// From 23.02: active nodes. A job with more nodes counts as the largest; no factor in an empty cluster.
     Active,
@@ -176,10 +177,11 @@ fn relative_to_time(job: &JobSize, cluster: ClusterSize) -> f64 {
     size / f64::from(job.minutes()) / f64::from(cluster.cpus)
 }
 
-/// Fills `factors` with the TRES factors of a job in a partition: the part of the partition's TRES that it has
-/// allocated, or else asks for; with `NO_NORMAL_TRES` (`no_normal`) the plain counts.
+/// Fills `factors` with the TRES factors of a job in a partition: the part of the partition's TRES that it
+/// has allocated, or else asks for; with `NO_NORMAL_TRES` (`no_normal`) the plain counts.
 ///
-/// 0 for a TRES that the partition does not have. Slices shorter than `factors` are taken to be filled with 0.
+/// 0 for a TRES that the partition does not have. Slices shorter than `factors` are taken to be filled with
+/// 0.
 pub fn tres_factors(
     factors: &mut [f64],
     allocated: Option<&[u64]>,
@@ -287,9 +289,9 @@ impl Factors {
             - unshift(self.nice)
     }
 
-    /// The sum of weighted factors, for the priority of a job in one of several partitions or QOSes: `self` has the
-    /// factors of that partition and QOS. The same terms as in [`Self::sum`], but the partition's comes last, as in stock,
-    /// which can make a difference in the last bit.
+    /// The sum of weighted factors, for the priority of a job in one of several partitions or QOSes: `self`
+    /// has the factors of that partition and QOS. The same terms as in [`Self::sum`], but the partition's
+    /// comes last, as in stock, which can make a difference in the last bit.
     pub fn sum_of_variant(&self) -> f64 {
         let others = self.age
             + self.assoc

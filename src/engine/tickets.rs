@@ -1,11 +1,11 @@
 //! The distribution of tickets: each cycle's fair-share factors.
 //!
-//! Tickets flow from the root to the users who wait, at every level in proportion to S·F among the siblings that
-//! have somebody waiting. A user's factor is its tickets over those of the best user. Users without waiting
-//! jobs get prospective tickets: what they would hold if they alone began to wait.
+//! Tickets flow from the root to the users who wait, at every level in proportion to S·F among the siblings
+//! that have somebody waiting. A user's factor is its tickets over those of the best user. Users without
+//! waiting jobs get prospective tickets: what they would hold if they alone began to wait.
 //!
-//! Tickets are `f64`, never rounded: tickets in integers, truncated level by level, leave users deep in a wide
-//! tree with none.
+//! Tickets are `f64`, never rounded: tickets in integers, truncated level by level, leave users deep in a
+//! wide tree with none.
 
 use super::tree::{at, Node, ShareTree};
 
@@ -20,8 +20,8 @@ pub const MAX_LEVEL_FS: f64 = 100.0;
 
 /// The result of one distribution over a [`ShareTree`]; 25 bytes per association, reused in the next cycle.
 ///
-/// Values are relative to the last [`Self::distribute`]; before the first one, and for a node outside the tree
-/// of the last one, they are 0.
+/// Values are relative to the last [`Self::distribute`]; before the first one, and for a node outside the
+/// tree of the last one, they are 0.
 #[derive(Clone, Debug, Default)]
 pub struct FairShare {
     usage_norm: Vec<f64>,
@@ -40,11 +40,13 @@ impl FairShare {
 
     /// Distributes the tickets anew.
     ///
-    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit; NaN and negative values count as 0, as
-    /// do missing ones, infinity as the largest number. `waiting` is the number of waiting jobs by [`Node::index`], looked at for users only.
+    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit; NaN and negative values count as
+    /// 0, as do missing ones, infinity as the largest number. `waiting` is the number of waiting jobs by
+    /// [`Node::index`], looked at for users only.
     ///
-    /// Tickets can underflow to 0 only below some 10^-300 of the root's. As they add up to the root's over all users
-    /// with shares, this cannot take them from everybody unless all larger branches end in levels without shares.
+    /// Tickets can underflow to 0 only below some 10^-300 of the root's. As they add up to the root's over
+    /// all users with shares, this cannot take them from everybody unless all larger branches end in levels
+    /// without shares.
     pub fn distribute(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         self.normalise_usage(tree, usage);
         self.mark_active(tree, waiting);
@@ -101,8 +103,9 @@ impl FairShare {
         }
     }
 
-    /// What an association brings into the competition with its siblings. S·F of the siblings has S(fsp)/level in
-    /// common, which cancels out; without it, small shares deep in the tree cannot underflow.
+    /// What an association brings into the competition with its siblings. S·F of the siblings has
+    /// S(fsp)/level in common, which cancels out; without it, small shares deep in the tree cannot
+    /// underflow.
     fn weight(&self, tree: &ShareTree, node: Node) -> f64 {
         f64::from(tree.shares(node)) * self.level_fs(tree, node)
     }
@@ -118,8 +121,8 @@ impl FairShare {
         self.usage_norm(node).max(USAGE_FLOOR * tree.shares_norm(node))
     }
 
-    /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where S is 0.
-    /// That of the fair-share parent for `Fairshare=parent`.
+    /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where
+    /// S is 0. That of the fair-share parent for `Fairshare=parent`.
     pub fn level_fs(&self, tree: &ShareTree, node: Node) -> f64 {
         let shares_norm = tree.shares_norm(node);
         if shares_norm > 0.0 {
@@ -129,8 +132,9 @@ impl FairShare {
         }
     }
 
-    /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1: S·F over the sum of
-    /// S·F of the active siblings, its own included. All of them for `Fairshare=parent` and for the root.
+    /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1: S·F over the
+    /// sum of S·F of the active siblings, its own included. All of them for `Fairshare=parent` and for the
+    /// root.
     pub fn level_share(&self, tree: &ShareTree, node: Node) -> f64 {
         if tree.uses_parent(node) {
             return 1.0;

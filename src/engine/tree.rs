@@ -1,8 +1,8 @@
 //! The association tree and its normalised shares.
 //!
-//! The shape changes only when an administrator changes associations, the usage changes in every cycle: so the
-//! shape is put once into flat arrays in pre-order (a parent always precedes its children), and every later
-//! question is one linear scan. [`FairShare`](super::FairShare) holds what changes.
+//! The shape changes only when an administrator changes associations, the usage changes in every cycle: so
+//! the shape is put once into flat arrays in pre-order (a parent always precedes its children), and every
+//! later question is one linear scan. [`FairShare`](super::FairShare) holds what changes.
 
 /// The value of raw shares that `Fairshare=parent` is stored as.
 pub const USE_PARENT: u32 = 0x7FFF_FFFF;
@@ -176,7 +176,8 @@ impl ShareTree {
         at(&self.shares_norm, node)
     }
 
-    /// True for `Fairshare=parent`: the association does not compete, its users draw on their account's tickets.
+    /// True for `Fairshare=parent`: the association does not compete, its users draw on their account's
+    /// tickets.
     pub fn uses_parent(&self, node: Node) -> bool {
         node != Node(0) && self.shares(node) == USE_PARENT
     }

@@ -1,5 +1,5 @@
-//! Known defects of the C ancestors that live in what the engine computes, one test each. (Decay underflow and double
-//! charging are tested beside their code.)
+//! Known defects of the C ancestors that live in what the engine computes, one test each. (Decay underflow
+//! and double charging are tested beside their code.)
 
 use priority_multifactor2::engine::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 

@@ -1,5 +1,5 @@
-//! The engine against its documentation: the example, an independent model, the promised properties, input that no
-//! administrator would write, and the known defects of its ancestors.
+//! The engine against its documentation: the example, an independent model, the promised properties, input
+//! that no administrator would write, and the known defects of its ancestors.
 
 #[path = "../support/model.rs"]
 mod model;

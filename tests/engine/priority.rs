@@ -220,7 +220,8 @@ proptest! {
             _ => SizeOrder::RelativeToTime { favor_small: form == 2 },
         };
         let count = if table { NodeCount::Table } else { NodeCount::Active };
-        for cluster in [ClusterSize { cpus, nodes }, ClusterSize { cpus: 0, nodes }, ClusterSize { cpus, nodes: 0 }] {
+        for (cpus, nodes) in [(cpus, nodes), (0, nodes), (cpus, 0)] {
+            let cluster = ClusterSize { cpus, nodes };
             let factor = job_size_factor(&job, cluster, policy(order, count));
             prop_assert!((0.0..=1.0).contains(&factor), "{}", factor);
         }

@@ -27,7 +27,10 @@ proptest! {
     #[test]
     fn engine_agrees_with_the_model(
         (tree, order) in trees(1..40, any_shares())
-            .prop_flat_map(|tree| { let all: Vec<usize> = (0..tree.len()).collect(); (Just(tree), Just(all).prop_shuffle()) })
+            .prop_flat_map(|tree| {
+                let in_order: Vec<usize> = (0..tree.len()).collect();
+                (Just(tree), Just(in_order).prop_shuffle())
+            })
     ) {
         let (engine, nodes) = Engine::run_in_order(&tree, &order);
         let fair_share = &engine.fair_share;
@@ -52,7 +55,8 @@ proptest! {
             if siblings.iter().map(|&node| weight(node)).sum::<f64>() > 0.0 {
                 let sum: f64 = siblings.iter().map(|&node| engine.fair_share.tickets(node)).sum();
                 assert_near!(sum, engine.fair_share.tickets(parent), "sum below {:?}", parent);
-                let parts: f64 = siblings.iter().map(|&node| engine.fair_share.level_share(&engine.tree, node)).sum();
+                let part = |node| engine.fair_share.level_share(&engine.tree, node);
+                let parts: f64 = siblings.iter().map(|&node| part(node)).sum();
                 assert_near!(parts, 1.0, "parts below {:?}", parent);
             } else {
                 prop_assert!(siblings.iter().all(|&node| engine.fair_share.tickets(node) == 0.0));
@@ -99,7 +103,8 @@ proptest! {
 
     #[test]
     fn what_happens_inside_an_inactive_subtree_is_nobody_elses_business(
-        tree in trees(5..60, any_shares()), of: Index, new_shares in proptest::collection::vec(any_shares(), 60),
+        tree in trees(5..60, any_shares()), of: Index,
+        new_shares in proptest::collection::vec(any_shares(), 60),
         new_usage in proptest::collection::vec(0.0..1e6, 60),
     ) {
         let (before, nodes) = Engine::run(&tree);
@@ -131,7 +136,8 @@ proptest! {
             usage > 0.01 * engine.tree.shares_norm(node)
         };
         for &parent in &nodes {
-            let siblings: Vec<Node> = competing(&engine, &nodes, parent).filter(|&node| above_floor(node)).collect();
+            let siblings: Vec<Node> =
+                competing(&engine, &nodes, parent).filter(|&node| above_floor(node)).collect();
             for pair in siblings.windows(2) {
                 let (a, b) = (pair[0], pair[1]);
                 let shares = engine.tree.shares_norm(a) / engine.tree.shares_norm(b);
@@ -151,6 +157,7 @@ proptest! {
         let mut next = tree.clone();
         next[user].waiting = true;
         let (after, _) = Engine::run(&next);
-        assert_near!(before.fair_share.tickets(nodes[user]), after.fair_share.tickets(nodes[user]), "T of {user}");
+        let tickets = |engine: &Engine| engine.fair_share.tickets(nodes[user]);
+        assert_near!(tickets(&before), tickets(&after), "T of {user}");
     }
 }

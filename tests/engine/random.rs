@@ -54,7 +54,7 @@ pub fn any_shares() -> impl Strategy<Value = Option<u32>> {
         6 => (1_u32..100).prop_map(Some),
         1 => Just(Some(0)),
         2 => Just(None),
-        1 => (1_u32..=0xffff_fffe).prop_filter("stored as Fairshare=parent", |&shares| shares != USE_PARENT).prop_map(Some),
+        1 => (1_u32..=0xffff_fffe).prop_map(|shares| (shares != USE_PARENT).then_some(shares)),
         1 => Just(Some(0xffff_fffe)),
     ]
 }

@@ -100,8 +100,8 @@ fn siblings_keep_their_order_and_parents_precede_children() {
     assert_eq!(positions, [0, 1, 4, 5, 2, 3]);
 }
 
-/// One user at the end of ten thousand accounts, each beside an idle user with the same share: recursion would end
-/// the process, the plain product of the shares would underflow and take all tickets.
+/// One user at the end of ten thousand accounts, each beside an idle user with the same share: recursion
+/// would end the process, the plain product of the shares would underflow and take all tickets.
 #[test]
 fn ten_thousand_levels() {
     let mut specs = vec![account(None)];
@@ -198,7 +198,10 @@ proptest! {
                 .prop_map(|(parent, shares, user)| NodeSpec { parent, shares, user }),
             0..50,
         ),
-        usage in vec(prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::INFINITY), Just(5e-324), Just(f64::MAX)], 0..50),
+        usage in vec(
+            prop_oneof![any::<f64>(), Just(f64::NAN), Just(f64::INFINITY), Just(5e-324), Just(f64::MAX)],
+            0..50,
+        ),
         waiting in vec(0_u32..2, 0..50),
     ) {
         let tree = ShareTree::build(&specs);

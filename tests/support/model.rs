@@ -1,6 +1,6 @@
-//! The definition of shares and tickets, written down as slowly and literally as possible: the yardstick for the
-//! engine and for what a cluster reports. It shares no code with either; recursion and repeated work are
-//! fine here, small trees only.
+//! The definition of shares and tickets, written down as slowly and literally as possible: the yardstick
+//! for the engine and for what a cluster reports. It shares no code with either; recursion and repeated
+//! work are fine here, small trees only.
 #![allow(dead_code)] // every test crate looks at another part of the outcome
 
 /// An association. A list of them is a tree with the root first.

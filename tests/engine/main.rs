@@ -1,0 +1,12 @@
+//! The engine against its documentation: the example, an independent model, the promised properties, input
+//! that no administrator would write, and the known defects of its ancestors.
+
+#[path = "../support/model.rs"]
+mod model;
+
+mod ancestors;
+mod example;
+mod priority;
+mod properties;
+mod random;
+mod shapes;

@@ -1,1 +1,3 @@
 //! Slurm's `priority/multifactor2`.
+
+pub mod conf;

@@ -200,14 +200,16 @@ fn table_is_sound_and_documented() {
     let example = fs::read_to_string(root.join("multifactor2.conf.example")).unwrap();
     let mut uncommented = String::new();
     for setting in SETTINGS {
-        let (_, rest) = page.split_once(&format!("\n.BR {} ", setting.name)).expect(setting.name);
+        let (_, rest) = page.split_once(&format!("\n.BR {} = ", setting.name)).expect(setting.name);
         assert!(
             setting.absent == priority_multifactor2::conf::schema::Absent::Unset
                 || setting.default_value().is_some()
         );
         assert!(example.contains(&format!("\n#{}=", setting.name)), "{} is not in the example", setting.name);
         if let priority_multifactor2::conf::value::Kind::Choice(words) = setting.kind {
-            words.iter().for_each(|word| assert!(rest.contains(word), "{}={word}", setting.name));
+            for word in words {
+                assert!(rest.contains(word), "{}={word}", setting.name);
+            }
         }
         assert!(setting.to_string().contains(&setting.kind.allowed()));
     }
@@ -217,7 +219,7 @@ fn table_is_sound_and_documented() {
             .strip_prefix('#')
             .filter(|l| l.starts_with(char::is_uppercase) && l.contains('='))
             .unwrap_or("");
-        uncommented += &format!("{line}\n");
+        uncommented.extend([line, "\n"]);
     }
     let shown = Settings::parse(&uncommented, "example").unwrap().0;
     assert_eq!(shown, Settings::default(), "the example shows the defaults");

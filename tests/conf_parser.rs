@@ -79,7 +79,9 @@ fn wrong_blocks_are_named() {
         let errors = read(text).expect_err(text);
         let found: Vec<_> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), messages.len(), "{text}: {found:?}");
-        messages.iter().for_each(|m| assert!(found.iter().any(|f| f.contains(m)), "{m}: {found:?}"));
+        for message in messages {
+            assert!(found.iter().any(|f| f.contains(message)), "{message}: {found:?}");
+        }
     }
     let errors = check(parse_list("Override=User", "PriorityParameters"), TABLE).unwrap_err();
     assert!(errors.to_string().contains("allowed in multifactor2.conf only"), "{errors}");

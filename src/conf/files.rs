@@ -1,0 +1,118 @@
+//! Reads configuration files and what they include.
+//!
+//! An `Include` path is relative to the directory of the file that includes it. The daemon must survive whatever
+//! such a path names, so only regular files of sensible size are opened: a FIFO would block it, a device never end.
+
+use super::report::{Error, Place};
+use super::text::{parse, Document, Statement};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// How deep files may include files.
+pub const MAX_DEPTH: usize = 16;
+/// How many files one configuration may read.
+pub const MAX_FILES: usize = 256;
+/// Bytes that one file may have.
+pub const MAX_BYTES: u64 = 16 << 20;
+
+/// Reads a file and everything that it includes into one document; `None` where there is no such file.
+///
+/// What cannot be read is an error in the document, naming the line that includes it.
+pub fn read(path: &Path) -> Option<Document> {
+    // Not `exists`: that is false for a dangling link and for an unreadable directory too.
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return None;
+    }
+    let mut reader = Reader { document: Document::default(), open: Vec::new(), files: 0 };
+    reader.read(path, None);
+    Some(reader.document)
+}
+
+struct Reader {
+    document: Document,
+    /// The file being read and those that include it, in canonical form.
+    open: Vec<PathBuf>,
+    /// Files read so far.
+    files: usize,
+}
+
+impl Reader {
+    /// Reads one file; `from` is the `Include` that asked for it, with its path as written.
+    fn read(&mut self, path: &Path, from: Option<(Place, String)>) {
+        let name = path.display().to_string();
+        match self.text(path) {
+            Ok((text, canonical)) => {
+                self.files += 1;
+                self.open.push(canonical);
+                let Document { statements, errors } = parse(&text, &name);
+                self.document.errors.append(errors);
+                for statement in statements {
+                    match statement {
+                        Statement::Include { place, path: included } => {
+                            let target = path.parent().unwrap_or(Path::new("")).join(&included);
+                            self.read(&target, Some((place, included)));
+                        }
+                        pairs @ Statement::Pairs { .. } => self.document.statements.push(pairs),
+                    }
+                }
+                self.open.pop();
+            }
+            Err(Fault { line, allowed, advice }) => {
+                // Damage inside a file is reported there, a file that cannot be read where it is included.
+                let (place, key, value) = match from {
+                    Some((place, written)) if line.is_none() => (place, "Include".into(), written),
+                    _ => (Place { source: name.as_str().into(), line }, String::new(), name),
+                };
+                self.document.errors.push(Error { place, key, value, allowed: allowed.into(), advice });
+            }
+        }
+    }
+
+    fn text(&self, path: &Path) -> Result<(String, PathBuf), Fault> {
+        let unreadable = |error: io::Error| Fault {
+            line: None,
+            allowed: "allowed is a file that SlurmUser can read",
+            advice: format!("check {}: {error}", path.display()),
+        };
+        let fault = |allowed, advice: &str| Fault { line: None, allowed, advice: advice.into() };
+        if self.open.len() > MAX_DEPTH || self.files >= MAX_FILES {
+            return Err(fault(
+                "allowed are Include 16 levels deep and 256 files in all",
+                "include fewer files",
+            ));
+        }
+        let canonical = fs::canonicalize(path).map_err(unreadable)?;
+        if self.open.contains(&canonical) {
+            return Err(fault(
+                "allowed is a file that does not include itself",
+                "remove this Include or the other",
+            ));
+        }
+        if !fs::metadata(&canonical).map_err(unreadable)?.is_file() {
+            return Err(fault("allowed is a regular file", "name a file, not a directory or device"));
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(&canonical).map_err(unreadable)?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(fault("allowed are files of up to 16 MiB", "check that this is the right file"));
+        }
+        String::from_utf8(bytes).map(|text| (text, canonical)).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            Fault {
+                line: Some(valid.split(|&byte| byte == b'\n').count()),
+                allowed: "allowed is text in UTF-8",
+                advice: "convert the file to UTF-8, or correct the line".into(),
+            }
+        })
+    }
+}
+
+/// Why a file gave no text.
+struct Fault {
+    /// The line in the file itself, where that is known.
+    line: Option<usize>,
+    allowed: &'static str,
+    advice: String,
+}

@@ -1,0 +1,18 @@
+//! The plugin's own settings, which stock Slurm has no place for.
+//!
+//! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
+//! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
+//! known settings, [`value`] reads single values, and [`settings`] holds the table and the result. Every problem is a
+//! value ([`report`]) that names file, line, value and what is allowed; nothing here logs or knows Slurm's types.
+
+#![forbid(unsafe_code)]
+
+pub mod files;
+pub mod report;
+pub mod schema;
+pub mod settings;
+pub mod text;
+pub mod value;
+
+pub use report::{Error, Errors, Place, Warning};
+pub use settings::{ActiveJobs, Outcome, Settings, SettingsKeeper, SETTINGS};

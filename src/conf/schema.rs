@@ -1,0 +1,273 @@
+//! Compares what was written with a table of known settings.
+//!
+//! A plain setting stands alone, and several may share a line; the last one wins. A block begins its line and takes
+//! all other pairs of the line as its attributes; blocks add up. The table alone decides: a new setting is a new row.
+
+use super::report::{Error, Errors, Place, Warning, MAX_REPORTS};
+use super::text::{Document, Pair, Statement};
+use super::value::{Kind, Value};
+use std::fmt;
+
+/// One row of a table of settings, or one attribute of a block.
+#[derive(Debug)]
+pub struct Setting {
+    /// The key; its case does not matter.
+    pub name: &'static str,
+    /// What its value must look like.
+    pub kind: Kind,
+    /// What holds where it is not written.
+    pub absent: Absent,
+    /// One sentence for the administrator.
+    pub meaning: &'static str,
+    /// `None` for a plain setting or attribute, the attributes for a block.
+    pub attributes: Option<&'static [Setting]>,
+}
+
+/// What holds where a setting is not written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// This value.
+    Default(&'static str),
+    /// Nothing.
+    Unset,
+    /// An error: an attribute that its block cannot do without.
+    Error,
+}
+
+impl Setting {
+    /// The value that holds where the setting is not written.
+    pub fn default_value(&self) -> Option<Value> {
+        match self.absent {
+            Absent::Default(text) => self.kind.read(text),
+            Absent::Unset | Absent::Error => None,
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    /// A line for listings: name, default, what is allowed, meaning; attributes follow, indented.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}: {} ({}", self.name, self.meaning, self.kind.allowed())?;
+        match self.absent {
+            Absent::Default(text) => write!(f, "; default {text})")?,
+            Absent::Unset => f.write_str(")")?,
+            Absent::Error => f.write_str("; required)")?,
+        }
+        self.attributes.unwrap_or_default().iter().try_for_each(|attribute| write!(f, "\n    {attribute}"))
+    }
+}
+
+/// A setting that was written, with a value that is allowed.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Where.
+    pub place: Place,
+    /// Its row in the table.
+    pub setting: &'static Setting,
+    /// The value; of a block, the one behind the block's own key.
+    pub value: Value,
+    /// The attributes of a block, each at most once.
+    attributes: Vec<Entry>,
+}
+
+impl Entry {
+    /// An attribute's value: as written, else its default.
+    pub fn value_of(&self, attribute: &str) -> Option<Value> {
+        value_of(&self.attributes, self.setting.attributes.unwrap_or_default(), attribute)
+    }
+}
+
+/// All that was written, checked against a table.
+#[derive(Debug, Clone)]
+pub struct Entries {
+    table: &'static [Setting],
+    /// At most one per row of the table.
+    plain: Vec<Entry>,
+    blocks: Vec<Entry>,
+}
+
+impl Entries {
+    /// A plain setting's value: as written last, else its default.
+    pub fn value_of(&self, name: &str) -> Option<Value> {
+        value_of(&self.plain, self.table, name)
+    }
+
+    /// All blocks of this name, in the order in which they were written.
+    pub fn blocks<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
+        self.blocks.iter().filter(move |entry| entry.setting.name == name)
+    }
+}
+
+fn value_of(entries: &[Entry], table: &'static [Setting], name: &str) -> Option<Value> {
+    match entries.iter().find(|entry| entry.setting.name == name) {
+        Some(entry) => Some(entry.value.clone()),
+        None => table.iter().find(|setting| setting.name == name)?.default_value(),
+    }
+}
+
+/// Compares a document with a table.
+///
+/// # Errors
+/// Everything wrong with the document, its syntax errors included, by file and line.
+pub fn check(document: Document, table: &'static [Setting]) -> Result<(Entries, Vec<Warning>), Errors> {
+    let mut check = Check { errors: document.errors, warnings: Vec::new() };
+    let mut entries = Entries { table, plain: Vec::new(), blocks: Vec::new() };
+    for statement in document.statements {
+        match statement {
+            Statement::Include { place, path } => check.errors.push(Error {
+                place,
+                key: "Include".into(),
+                value: path,
+                allowed: "Include is allowed in files only".into(),
+                advice: "write the settings themselves".into(),
+            }),
+            Statement::Pairs { pairs, complete } => check.line(&mut entries, &pairs, complete),
+        }
+    }
+    if check.errors.is_empty() {
+        return Ok((entries, check.warnings));
+    }
+    check.errors.sort();
+    Err(check.errors)
+}
+
+/// Collects what is wrong while a document is compared.
+struct Check {
+    errors: Errors,
+    warnings: Vec<Warning>,
+}
+
+impl Check {
+    fn line(&mut self, entries: &mut Entries, pairs: &[Pair], complete: bool) {
+        for (index, pair) in pairs.iter().enumerate() {
+            match find(entries.table, &pair.key) {
+                None => {
+                    self.unknown(entries.table, pair);
+                    // What follows a misspelt block key are its attributes: they would only add noise.
+                    if nearest(
+                        &pair.key,
+                        entries.table.iter().filter(|s| s.attributes.is_some()).map(|s| s.name),
+                    )
+                    .is_some()
+                    {
+                        return;
+                    }
+                }
+                Some(Setting { attributes: None, .. }) => {
+                    self.insert(&mut entries.plain, entries.table, pair);
+                }
+                Some(setting) if pair.place.line.is_none() => {
+                    self.refuse(
+                        pair,
+                        "allowed in multifactor2.conf only",
+                        format!("move {} there", setting.name),
+                    );
+                }
+                Some(setting) if index > 0 => {
+                    let advice = "begin a new line with it".into();
+                    self.refuse(
+                        pair,
+                        &format!("{} is allowed at the beginning of a line only", setting.name),
+                        advice,
+                    );
+                    return;
+                }
+                Some(setting) => {
+                    entries.blocks.extend(self.block(setting, pair, &pairs[1..], complete));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn block(
+        &mut self,
+        setting: &'static Setting,
+        head: &Pair,
+        rest: &[Pair],
+        complete: bool,
+    ) -> Option<Entry> {
+        let known = setting.attributes.unwrap_or_default();
+        let mut attributes = Vec::new();
+        for pair in rest {
+            self.insert(&mut attributes, known, pair);
+        }
+        let written =
+            |attribute: &Setting| rest.iter().any(|pair| pair.key.eq_ignore_ascii_case(attribute.name));
+        for attribute in known.iter().filter(|a| complete && a.absent == Absent::Error && !written(a)) {
+            let allowed = format!("{} is missing on the line: {}", attribute.name, attribute.kind.allowed());
+            self.refuse(head, &allowed, format!("add {}=...", attribute.name));
+        }
+        let value = self.value(setting, head)?;
+        Some(Entry { place: head.place.clone(), setting, value, attributes })
+    }
+
+    /// Reads a pair into `entries`, replacing what stands there under the same key.
+    fn insert(&mut self, entries: &mut Vec<Entry>, table: &'static [Setting], pair: &Pair) {
+        let Some(setting) = find(table, &pair.key) else { return self.unknown(table, pair) };
+        let Some(value) = self.value(setting, pair) else { return };
+        let entry = Entry { place: pair.place.clone(), setting, value, attributes: Vec::new() };
+        let Some(earlier) = entries.iter_mut().find(|entry| std::ptr::eq(entry.setting, setting)) else {
+            return entries.push(entry);
+        };
+        if self.warnings.len() < MAX_REPORTS {
+            let advice = format!("replaces the value of {}; remove one of the two", earlier.place);
+            self.warnings.push(Warning { place: pair.place.clone(), key: pair.key.clone(), advice });
+        }
+        *earlier = entry;
+    }
+
+    fn value(&mut self, setting: &Setting, pair: &Pair) -> Option<Value> {
+        let value = setting.kind.read(&pair.value);
+        if value.is_none() {
+            let meant = match setting.kind {
+                Kind::Choice(words) => nearest(&pair.value, words.iter().copied()),
+                _ => None,
+            };
+            let remedy = match setting.absent {
+                Absent::Default(text) => format!("correct it, or remove it for the default {text}"),
+                Absent::Unset | Absent::Error => "correct it".into(),
+            };
+            self.refuse(pair, &setting.kind.allowed(), did_you_mean(meant) + &remedy);
+        }
+        value
+    }
+
+    fn unknown(&mut self, table: &[Setting], pair: &Pair) {
+        let names = || table.iter().map(|setting| setting.name);
+        let known = names().collect::<Vec<_>>().join(", ");
+        let meant = nearest(&pair.key, names());
+        self.refuse(
+            pair,
+            &format!("unknown key; known are {known}"),
+            did_you_mean(meant) + "correct the key, or remove it",
+        );
+    }
+
+    fn refuse(&mut self, pair: &Pair, allowed: &str, advice: String) {
+        let Pair { place, key, value } = pair.clone();
+        self.errors.push(Error { place, key, value, allowed: allowed.into(), advice });
+    }
+}
+
+fn find(table: &'static [Setting], key: &str) -> Option<&'static Setting> {
+    table.iter().find(|setting| setting.name.eq_ignore_ascii_case(key))
+}
+
+fn did_you_mean(word: Option<&str>) -> String {
+    word.map(|word| format!("did you mean {word}? ")).unwrap_or_default()
+}
+
+/// The known word that `word` was probably meant to be: at most a third of it mistyped.
+fn nearest(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    // Longer than any known word could be mistyped; also bounds the work for garbage.
+    if word.len() > 64 {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    known
+        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_ascii_lowercase()), candidate))
+        .filter(|&(distance, candidate)| distance <= 1.max(candidate.len() / 3))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}

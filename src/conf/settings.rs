@@ -1,0 +1,139 @@
+//! The settings of `priority/multifactor2`: the table of all of them, loading, and keeping the last good ones.
+
+use super::files;
+use super::report::{Errors, Warning};
+use super::schema::{self, Absent, Entries, Setting};
+use super::text::{self, Document};
+use super::value::{Kind, Value};
+use std::fmt;
+use std::path::Path;
+
+/// How messages name `PriorityParameters=` of slurm.conf.
+pub const PARAMETERS: &str = "PriorityParameters";
+
+/// Every setting there is. Parser, listings and the test of the manual page all go by this table.
+pub static SETTINGS: &[Setting] = &[Setting {
+    name: "ActiveJobs",
+    kind: Kind::Choice(&["eligible", "pending"]),
+    absent: Absent::Default("eligible"),
+    meaning:
+        "Which waiting jobs let their user take part in the distribution of tickets: those that could start \
+              now, or every pending job, held and not yet eligible ones included.",
+    attributes: None,
+}];
+
+/// The settings in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Which jobs make their user active.
+    pub active_jobs: ActiveJobs,
+}
+
+/// Which jobs make their user active, so that tickets flow to the user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ActiveJobs {
+    /// Pending jobs that are eligible and not held.
+    #[default]
+    Eligible,
+    /// Every job in state PENDING.
+    Pending,
+}
+
+impl fmt::Display for ActiveJobs {
+    /// The value as it is written in the file.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            ActiveJobs::Eligible => "eligible",
+            ActiveJobs::Pending => "pending",
+        })
+    }
+}
+
+impl fmt::Display for Settings {
+    /// The settings on one line, for the log.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "ActiveJobs={}", self.active_jobs)
+    }
+}
+
+impl Settings {
+    /// Reads the value of `PriorityParameters=`, then `file` where it exists; the file wins.
+    ///
+    /// # Errors
+    /// Everything wrong with both, and with what the file includes. A file that is there but unreadable is an error.
+    pub fn load(priority_parameters: Option<&str>, file: &Path) -> Result<(Settings, Vec<Warning>), Errors> {
+        let mut document = text::parse_list(priority_parameters.unwrap_or_default(), PARAMETERS);
+        if let Some(Document { statements, errors }) = files::read(file) {
+            document.statements.extend(statements);
+            document.errors.append(errors);
+        }
+        Settings::from_document(document)
+    }
+
+    /// Reads a configuration text without touching a file; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// Everything wrong with the text; an `Include` too.
+    pub fn parse(text: &str, name: &str) -> Result<(Settings, Vec<Warning>), Errors> {
+        Settings::from_document(text::parse(text, name))
+    }
+
+    fn from_document(document: Document) -> Result<(Settings, Vec<Warning>), Errors> {
+        schema::check(document, SETTINGS).map(|(entries, warnings)| (Settings::from(&entries), warnings))
+    }
+}
+
+impl From<&Entries> for Settings {
+    fn from(entries: &Entries) -> Self {
+        Settings {
+            active_jobs: match entries.value_of("ActiveJobs") {
+                Some(Value::Choice("pending")) => ActiveJobs::Pending,
+                _ => ActiveJobs::Eligible,
+            },
+        }
+    }
+}
+
+/// What becomes of a load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The new settings hold.
+    Fresh(Settings, Vec<Warning>),
+    /// The new ones are bad: the last good settings, given here, go on.
+    Kept(Settings, Errors),
+    /// The new ones are bad and there never were good ones: the daemon must not start.
+    Refused(Errors),
+}
+
+/// Remembers the last good settings of this process, over any number of init and fini.
+///
+/// A process that starts with a bad file refuses, as Slurm does for slurm.conf. One that has once had good settings
+/// must live on: from 23.11 a refusal after a failed reconfigure would be fatal to the running controller.
+#[derive(Debug, Default)]
+pub struct SettingsKeeper {
+    good: Option<Settings>,
+}
+
+impl SettingsKeeper {
+    /// A process that has not loaded anything yet.
+    pub const fn new() -> Self {
+        SettingsKeeper { good: None }
+    }
+
+    /// The last good settings.
+    pub fn current(&self) -> Option<&Settings> {
+        self.good.as_ref()
+    }
+
+    /// Decides what becomes of a load, and remembers the settings if they are good.
+    pub fn reload(&mut self, loaded: Result<(Settings, Vec<Warning>), Errors>) -> Outcome {
+        match (loaded, &self.good) {
+            (Ok((settings, warnings)), _) => {
+                self.good = Some(settings.clone());
+                Outcome::Fresh(settings, warnings)
+            }
+            (Err(errors), Some(good)) => Outcome::Kept(good.clone(), errors),
+            (Err(errors), None) => Outcome::Refused(errors),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Reading single values: what kinds there are, what each allows, and what it gives.
+//!
+//! Every kind is a pure function from text to value, so that all settings accept and refuse the same notations.
+
+use std::collections::HashSet;
+
+/// What a value must look like.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// One of these words, in any case.
+    Choice(&'static [&'static str]),
+    /// A whole number in this inclusive range.
+    Integer {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// A finite decimal number in this inclusive range; `f64::INFINITY` as `max` leaves it open.
+    Decimal {
+        /// Smallest value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// A switch.
+    YesNo,
+    /// A time span in the notations of Slurm's time limits.
+    Duration,
+    /// A calendar date, with a time of day where given.
+    Date,
+    /// Names separated by commas.
+    Names,
+    /// `name:number` separated by commas, each number in the inclusive range.
+    Weights {
+        /// Smallest number.
+        min: f64,
+        /// Largest number.
+        max: f64,
+    },
+    /// Anything that the function accepts.
+    Text {
+        /// What that is, as a noun phrase.
+        allowed: &'static str,
+        /// The test.
+        accepts: fn(&str) -> bool,
+    },
+}
+
+/// A value that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// The word as the table spells it.
+    Choice(&'static str),
+    /// A whole number.
+    Integer(i64),
+    /// A finite number.
+    Decimal(f64),
+    /// A switch.
+    YesNo(bool),
+    /// Seconds.
+    Duration(u64),
+    /// A calendar date and time of day.
+    Date(Date),
+    /// At least one name, none empty, each once.
+    Names(Vec<String>),
+    /// At least one name with its finite number, each name once.
+    Weights(Vec<(String, f64)>),
+    /// Accepted text.
+    Text(String),
+}
+
+/// A date and time of day without a time zone: the one of the controller's clock is meant. Ordered by time, so that
+/// it can be compared with the current local time taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date {
+    /// Gregorian year, 1970 to 9999.
+    pub year: u16,
+    /// 1 to 12.
+    pub month: u8,
+    /// 1 to the last day of the month.
+    pub day: u8,
+    /// 0 to 23; 0 where not given.
+    pub hour: u8,
+    /// 0 to 59; 0 where not given.
+    pub minute: u8,
+    /// 0 to 59; 0 where not given.
+    pub second: u8,
+}
+
+const YES: [&str; 3] = ["yes", "true", "1"];
+const NO: [&str; 3] = ["no", "false", "0"];
+
+impl Kind {
+    /// Reads a value; `None` where the text is not allowed.
+    pub fn read(&self, text: &str) -> Option<Value> {
+        let is_one_of = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+        match *self {
+            Kind::Choice(words) => {
+                words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| Value::Choice(word))
+            }
+            Kind::Integer { min, max } => {
+                text.parse().ok().filter(|number| (min..=max).contains(number)).map(Value::Integer)
+            }
+            Kind::Decimal { min, max } => decimal(text, min, max).map(Value::Decimal),
+            Kind::YesNo if is_one_of(&YES) => Some(Value::YesNo(true)),
+            Kind::YesNo => is_one_of(&NO).then_some(Value::YesNo(false)),
+            Kind::Duration => duration(text).map(Value::Duration),
+            Kind::Date => date(text).map(Value::Date),
+            Kind::Names => names(text).map(Value::Names),
+            Kind::Weights { min, max } => weights(text, min, max).map(Value::Weights),
+            Kind::Text { accepts, .. } => accepts(text).then(|| Value::Text(text.into())),
+        }
+    }
+
+    /// What [`Kind::read`] accepts, as a phrase: `allowed are eligible, pending`.
+    pub fn allowed(&self) -> String {
+        let range = |min: f64, max: f64| {
+            if max.is_finite() {
+                format!("from {min} to {max}")
+            } else {
+                format!("of {min} or more")
+            }
+        };
+        match self {
+            Kind::Choice(words) => format!("allowed are {}", words.join(", ")),
+            Kind::Integer { min, max } => format!("allowed is a whole number from {min} to {max}"),
+            Kind::Decimal { min, max } => format!("allowed is a number {}", range(*min, *max)),
+            Kind::YesNo => format!("allowed are {}, {}", YES.join(", "), NO.join(", ")),
+            Kind::Duration => "allowed are minutes, minutes:seconds, hours:minutes:seconds and \
+                               days-hours[:minutes[:seconds]]"
+                .into(),
+            Kind::Date => "allowed is a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on".into(),
+            Kind::Names => "allowed are names separated by commas, each once".into(),
+            Kind::Weights { min, max } => {
+                format!(
+                    "allowed are name:number separated by commas, each name once, each number {}",
+                    range(*min, *max)
+                )
+            }
+            Kind::Text { allowed, .. } => format!("allowed is {allowed}"),
+        }
+    }
+}
+
+fn decimal(text: &str, min: f64, max: f64) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|number| number.is_finite() && (min..=max).contains(number))
+}
+
+/// Seconds of a span written as Slurm writes time limits. A bare number is minutes; parts may exceed 59.
+fn duration(text: &str) -> Option<u64> {
+    let (days, clock) = match text.split_once('-') {
+        Some((days, clock)) => (Some(digits(days)?), clock),
+        None => (None, text),
+    };
+    let parts = clock.split(':').map(digits).collect::<Option<Vec<u64>>>()?;
+    let (hours, minutes, seconds) = match (days, parts.as_slice()) {
+        (None, &[minutes]) => (0, minutes, 0),
+        (None, &[minutes, seconds]) => (0, minutes, seconds),
+        (Some(_), &[hours]) => (hours, 0, 0),
+        (Some(_), &[hours, minutes]) => (hours, minutes, 0),
+        (_, &[hours, minutes, seconds]) => (hours, minutes, seconds),
+        _ => return None,
+    };
+    // `digits` gives less than 10^9, so nothing here comes near 2^64.
+    Some(days.unwrap_or(0) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
+}
+
+/// A number of one to nine decimal digits, without a sign.
+fn digits(text: &str) -> Option<u64> {
+    let plain = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+fn date(text: &str) -> Option<Date> {
+    let (day, clock) = text.split_once(['T', 't']).map_or((text, None), |(day, clock)| (day, Some(clock)));
+    let fields = |text: &str, separator, widths: &[usize]| {
+        let parts: Vec<&str> = text.split(separator).collect();
+        let fits =
+            parts.len() <= widths.len() && parts.iter().zip(widths).all(|(part, &width)| part.len() == width);
+        fits.then(|| parts.into_iter().map(digits).collect::<Option<Vec<u64>>>()).flatten()
+    };
+    let &[year, month, day] = fields(day, '-', &[4, 2, 2])?.as_slice() else { return None };
+    let (hour, minute, second) = match clock.map(|clock| fields(clock, ':', &[2, 2, 2])) {
+        None => (0, 0, 0),
+        Some(clock) => match *clock?.as_slice() {
+            [hour, minute] => (hour, minute, 0),
+            [hour, minute, second] => (hour, minute, second),
+            _ => return None,
+        },
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last_day = match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    let valid = year >= 1970 && (1..=last_day).contains(&day) && hour < 24 && minute < 60 && second < 60;
+    let small = |number: u64| u8::try_from(number).ok();
+    if !valid {
+        return None;
+    }
+    Some(Date {
+        year: u16::try_from(year).ok()?,
+        month: small(month)?,
+        day: small(day)?,
+        hour: small(hour)?,
+        minute: small(minute)?,
+        second: small(second)?,
+    })
+}
+
+fn names(text: &str) -> Option<Vec<String>> {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    are_names(names.iter()).then_some(names)
+}
+
+fn weights(text: &str, min: f64, max: f64) -> Option<Vec<(String, f64)>> {
+    let weight = |part: &str| {
+        let (name, number) = part.rsplit_once(':')?;
+        Some((name.trim().to_owned(), decimal(number.trim(), min, max)?))
+    };
+    let weights = text.split(',').map(weight).collect::<Option<Vec<_>>>()?;
+    are_names(weights.iter().map(|(name, _)| name)).then_some(weights)
+}
+
+/// Whether no name is empty and each occurs once.
+fn are_names<'a>(mut names: impl Iterator<Item = &'a String>) -> bool {
+    let mut seen = HashSet::new();
+    names.all(|name| !name.is_empty() && seen.insert(name))
+}

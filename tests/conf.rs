@@ -1,0 +1,227 @@
+//! Settings as an administrator meets them: files, `PriorityParameters`, messages, manual page and example.
+
+use priority_multifactor2::conf::report::MAX_REPORTS;
+use priority_multifactor2::conf::{ActiveJobs, Errors, Outcome, Settings, SettingsKeeper, SETTINGS};
+use std::fs;
+use std::path::Path;
+
+const PENDING: Settings = Settings { active_jobs: ActiveJobs::Pending };
+const ELIGIBLE: Settings = Settings { active_jobs: ActiveJobs::Eligible };
+
+fn lines(errors: &Errors) -> Vec<String> {
+    errors.iter().map(ToString::to_string).collect()
+}
+
+/// The single error of a text named `f`.
+fn error(text: &str) -> String {
+    let errors = Settings::parse(text, "f").expect_err(text);
+    assert_eq!(errors.iter().count(), 1, "{text:?}: {errors}");
+    errors.to_string()
+}
+
+#[test]
+fn notations_that_are_read() {
+    for text in [
+        "ActiveJobs=pending",
+        "activejobs = PENDING",
+        "ACTIVEJOBS=\"pending\"  # why",
+        "\u{feff}ActiveJobs=pending\r\n",
+        "# ActiveJobs=eligible\n\n\tActiveJobs=pending#glued",
+        "Active\\\nJobs=\\  \n  pending",
+        "ActiveJobs=pend\\ing",
+        "ActiveJobs=pending \\",
+    ] {
+        let (settings, warnings) = Settings::parse(text, "f").unwrap_or_else(|e| panic!("{text:?}: {e}"));
+        assert_eq!((settings, warnings.len()), (PENDING, 0), "{text:?}");
+    }
+    assert_eq!(Settings::parse("", "f").unwrap().0, ELIGIBLE);
+    assert_eq!(ELIGIBLE, Settings::default());
+}
+
+#[test]
+fn every_error_names_file_line_value_and_what_is_allowed() {
+    for (text, line, shown, allowed) in [
+        (
+            "\n#\nActiveJobs=eligable",
+            3,
+            "ActiveJobs=eligable",
+            "allowed are eligible, pending; did you mean eligible?",
+        ),
+        ("ActveJobs=pending", 1, "ActveJobs=pending", "known are ActiveJobs; did you mean ActiveJobs?"),
+        ("Zebra=1", 1, "Zebra=1", "known are ActiveJobs; correct"),
+        ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
+        ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
+        ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),
+        ("ActiveJobs=\"\"", 1, "ActiveJobs", "allowed are eligible, pending"),
+        ("ActiveJobs+=pending", 1, "\"ActiveJobs+=pending\"", "allowed are Key=Value"),
+        ("=pending", 1, "\"=pending\"", "allowed are Key=Value"),
+        ("ActiveJobs=\"pending", 1, "ActiveJobs=\"pending", "allowed is a value in double quotes"),
+        ("ActiveJobs=\"a#b\"", 1, "ActiveJobs=\"a", "write # in a value as \\#"),
+        ("ActiveJobs=\"a\"b", 1, "ActiveJobs=\"a\"b", "after a closing quote"),
+        ("\nActiveJobs=a\0b", 2, "\"ActiveJobs=a\"", "allowed is text without NUL"),
+        ("ActiveJobs=a\x1bb", 1, "ActiveJobs=a\\u{1b}b", "allowed are"),
+        ("Include=x", 1, "Include=x", "allowed is Include <path>"),
+        ("Include", 1, "Include", "a value is missing"),
+        ("Include a b", 1, "Include=a b", "one path"),
+        ("Include a", 1, "Include=a", "allowed in files only"),
+    ] {
+        let message = error(text);
+        let start = format!("f line {line}: {shown}: ");
+        assert!(message.starts_with(&start), "{text:?}: {message}");
+        assert!(message.contains(allowed), "{text:?}: {message}");
+        assert!(message.contains("; ") && !message.contains(char::is_control), "{text:?}: {message}");
+    }
+    let long = error(&format!("ActiveJobs={}", "x".repeat(100_000)));
+    assert!(long.len() < 300, "{long}");
+}
+
+#[test]
+fn all_errors_are_collected_and_bounded() {
+    let errors = Settings::parse("Zebra=1\nActiveJobs=x Yak=2\n\"\nActiveJobs=y", "f").unwrap_err();
+    let numbers: Vec<_> = errors.iter().map(|error| error.place.line.unwrap()).collect();
+    assert_eq!(numbers, [1, 2, 2, 3, 4], "{errors}");
+    let errors = Settings::parse(&"?\n".repeat(1000), "f").unwrap_err();
+    assert_eq!((errors.iter().count(), errors.omitted()), (MAX_REPORTS, 1000 - MAX_REPORTS));
+    assert!(errors.to_string().ends_with("950 more errors are not shown"));
+}
+
+#[test]
+fn the_last_of_two_wins_with_a_warning() {
+    let (settings, warnings) = Settings::parse("ActiveJobs=eligible\nactivejobs=pending", "f").unwrap();
+    assert_eq!(settings, PENDING);
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(
+        warnings[0].to_string(),
+        "f line 2: activejobs: replaces the value of f line 1; remove one of the two"
+    );
+}
+
+#[test]
+fn priority_parameters_then_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("multifactor2.conf");
+    let load = |parameters| Settings::load(parameters, &file);
+    for none in [None, Some(""), Some("(null)"), Some(" , ")] {
+        assert_eq!(load(none).unwrap().0, ELIGIBLE, "{none:?}");
+    }
+    assert_eq!(load(Some("ActiveJobs=pending")).unwrap().0, PENDING);
+    let errors = load(Some("ActiveJobs=eligable,pending")).unwrap_err();
+    let [piece, value] = &lines(&errors)[..] else { panic!("{errors}") };
+    assert!(piece.starts_with("PriorityParameters: \"pending\": allowed is Key=Value"), "{piece}");
+    assert!(
+        value.starts_with("PriorityParameters: ActiveJobs=eligable: allowed are eligible, pending"),
+        "{value}"
+    );
+
+    fs::write(&file, "ActiveJobs=pending\n").unwrap();
+    let (settings, warnings) = load(Some("activejobs=eligible")).unwrap();
+    assert_eq!((settings, warnings.len()), (PENDING, 1));
+    assert!(warnings[0].to_string().contains("replaces the value of PriorityParameters"), "{}", warnings[0]);
+}
+
+#[test]
+fn includes_are_relative_to_the_including_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("sub dir")).unwrap();
+    fs::write(at("main"), "include \"sub dir/one\" # nested\n").unwrap();
+    fs::write(at("sub dir/one"), "Include two\n").unwrap();
+    fs::write(at("sub dir/two"), "ActiveJobs=pending").unwrap();
+    assert_eq!(Settings::load(None, &at("main")).unwrap().0, PENDING);
+}
+
+#[test]
+fn what_cannot_be_included_is_named_where_it_is_included() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let main = at("main");
+    for (content, allowed) in [
+        ("missing", "a file that SlurmUser can read; check"),
+        ("main", "does not include itself"),
+        ("back", "does not include itself"),
+        (".", "a regular file"),
+        ("/dev/zero", "a regular file"),
+        ("level0", "16 levels deep"),
+        ("wide0", "256 files"),
+    ] {
+        fs::write(at("back"), "Include main").unwrap();
+        for level in 0..20 {
+            fs::write(at(&format!("level{level}")), format!("Include level{}", level + 1)).unwrap();
+        }
+        for level in 0..9 {
+            let next = format!("Include wide{}\n", level + 1);
+            fs::write(at(&format!("wide{level}")), next.repeat(2)).unwrap();
+        }
+        fs::write(at("wide9"), "").unwrap();
+        fs::write(&main, format!("\nInclude {content}")).unwrap();
+        let errors = Settings::load(None, &main).unwrap_err();
+        let message = errors.to_string();
+        assert!(message.contains(": Include=") && message.contains(allowed), "{content}: {message}");
+        if !["back", "level0", "wide0"].contains(&content) {
+            let start = format!("{} line 2: Include={content}: ", main.display());
+            assert!(message.starts_with(&start), "{content}: {message}");
+        }
+    }
+}
+
+#[test]
+fn unreadable_files_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("f");
+    fs::write(&file, b"ActiveJobs=pending\n\nActiveJobs=\xff\n").unwrap();
+    let message = Settings::load(None, &file).unwrap_err().to_string();
+    assert!(message.starts_with(&format!("{} line 3: ", file.display())), "{message}");
+    assert!(message.contains("allowed is text in UTF-8"), "{message}");
+    let message = Settings::load(None, directory.path()).unwrap_err().to_string();
+    assert!(message.contains("allowed is a regular file"), "{message}");
+    let link = directory.path().join("dangling");
+    std::os::unix::fs::symlink("nowhere", &link).unwrap();
+    let message = Settings::load(None, &link).unwrap_err().to_string();
+    assert!(message.contains("allowed is a file that SlurmUser can read"), "{message}");
+}
+
+#[test]
+fn good_settings_survive_bad_ones() {
+    let good = || Settings::parse("ActiveJobs=pending", "f");
+    let bad = || Settings::parse("ActiveJobs=x", "f");
+    let mut keeper = SettingsKeeper::new();
+    assert!(matches!(keeper.reload(bad()), Outcome::Refused(_)));
+    assert_eq!(keeper.current(), None);
+    assert_eq!(keeper.reload(good()), Outcome::Fresh(PENDING, vec![]));
+    assert_eq!(keeper.reload(bad()), Outcome::Kept(PENDING, bad().unwrap_err()));
+    assert_eq!(keeper.current(), Some(&PENDING));
+    assert_eq!(keeper.reload(Settings::parse("", "f")), Outcome::Fresh(ELIGIBLE, vec![]));
+}
+
+#[test]
+fn table_is_sound_and_documented() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
+    let page = fs::read_to_string(root.join("man/priority_multifactor2.8")).unwrap();
+    let example = fs::read_to_string(root.join("multifactor2.conf.example")).unwrap();
+    let mut uncommented = String::new();
+    for setting in SETTINGS {
+        let (_, rest) = page.split_once(&format!("\n.BR {} = ", setting.name)).expect(setting.name);
+        assert!(
+            setting.absent == priority_multifactor2::conf::schema::Absent::Unset
+                || setting.default_value().is_some()
+        );
+        assert!(example.contains(&format!("\n#{}=", setting.name)), "{} is not in the example", setting.name);
+        if let priority_multifactor2::conf::value::Kind::Choice(words) = setting.kind {
+            for word in words {
+                assert!(rest.contains(word), "{}={word}", setting.name);
+            }
+        }
+        assert!(setting.to_string().contains(&setting.kind.allowed()));
+    }
+    assert!(Settings::parse(&example, "example").is_ok());
+    for line in example.lines() {
+        let line = line
+            .strip_prefix('#')
+            .filter(|l| l.starts_with(char::is_uppercase) && l.contains('='))
+            .unwrap_or("");
+        uncommented.extend([line, "\n"]);
+    }
+    let shown = Settings::parse(&uncommented, "example").unwrap().0;
+    assert_eq!(shown, Settings::default(), "the example shows the defaults");
+    assert_eq!(Settings::parse(&PENDING.to_string(), "log").unwrap().0, PENDING);
+}

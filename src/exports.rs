@@ -5,7 +5,7 @@
 
 #![allow(non_upper_case_globals)] // the names are Slurm's
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::tickets::fair_share_factor;
@@ -242,12 +242,12 @@ pub extern "C" fn priority_p_calc_fs_factor(
     calc_fs_factor([usage_effective, shares_norm].map(long_double::from_vector))
 }
 
-fn calc_fs_factor([usage_effective, shares_norm]: [[u8; 16]; 2]) -> f64 {
-    guard(
-        || fair_share_factor(long_double::value(&shares_norm), long_double::value(&usage_effective)),
-        || 0.0,
-    )
+fn calc_fs_factor(arguments: [[u8; 16]; 2]) -> f64 {
+    /// `NO_VAL`, with which Slurm marks an effective usage that is not computed.
+    const NO_VAL: f64 = 4_294_967_294.0;
+    let [usage_effective, shares_norm] = arguments.map(|bytes| long_double::value(&bytes));
+    if (usage_effective - NO_VAL).abs() < 1e-5 {
+        return 0.0;
+    }
+    guard(|| fair_share_factor(shares_norm, usage_effective), || 0.0)
 }
-
-/// Kept for the type of the name in the C interface.
-const _: *const c_char = std::ptr::null();

@@ -18,6 +18,16 @@ pub const USAGE_FLOOR: f64 = 0.01;
 /// The largest F, reached by associations at or below the usage floor.
 pub const MAX_LEVEL_FS: f64 = 100.0;
 
+/// F = S / `U_eff`, from 0 to 100, for an effective usage that need not respect the floor of 1 % of S; 0 where S is 0 or
+/// either is not a number.
+pub fn fair_share_factor(shares_norm: f64, usage_effective: f64) -> f64 {
+    if shares_norm > 0.0 && usage_effective >= 0.0 {
+        (shares_norm / usage_effective).min(MAX_LEVEL_FS)
+    } else {
+        0.0
+    }
+}
+
 /// The result of one distribution over a [`ShareTree`]; 25 bytes per association, reused in the next cycle.
 ///
 /// Values are relative to the last [`Self::distribute`]; before the first one, and for a node outside the
@@ -124,12 +134,7 @@ impl FairShare {
     /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where
     /// S is 0. That of the fair-share parent for `Fairshare=parent`.
     pub fn level_fs(&self, tree: &ShareTree, node: Node) -> f64 {
-        let shares_norm = tree.shares_norm(node);
-        if shares_norm > 0.0 {
-            (shares_norm / self.usage_effective(tree, node)).min(MAX_LEVEL_FS)
-        } else {
-            0.0
-        }
+        fair_share_factor(tree.shares_norm(node), self.usage_effective(tree, node))
     }
 
     /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1: S·F over the

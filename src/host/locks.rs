@@ -115,6 +115,12 @@ impl Caller {
         Self { host }
     }
 
+    /// The jobs.
+    pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
+        // SAFETY: the job list, which lives while its lock is held.
+        unsafe { List::new(self.host, *self.host.sym.job_list) }
+    }
+
     /// Associations, under the caller's job lock.
     pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
         AssocLock::take(self.host, levels)

@@ -458,7 +458,8 @@ impl<'a> PriorityFactors<'a> {
 
     /// Frees the TRES arrays.
     pub fn drop_tres_arrays(self) {
-        for pick in [|factors: &'static FactorsLayout| factors.priority_tres, |factors| factors.tres_weights] {
+        let arrays: [fn(&'static FactorsLayout) -> Field<Ptr>; 2] = [|f| f.priority_tres, |f| f.tres_weights];
+        for pick in arrays {
             // SAFETY: arrays of the host's allocator that only this record points to.
             unsafe { self.host().free(self.get(pick)) };
             self.set(pick, std::ptr::null_mut());

@@ -93,6 +93,9 @@ impl Plugin {
             standing.distribute(&lock, &waiting);
             standing.publish(&lock);
             explain::associations(&standing, &lock);
+            drop(standing);
+            drop(lock);
+            self.advise(&mut unlocked);
         }
         self.write_priorities(&mut unlocked, &config, now);
         self.save(host, Times { last_ran: now, ..times });
@@ -135,7 +138,7 @@ impl Plugin {
     }
 
     /// Gives every job that waits, or with `CALCULATE_RUNNING` runs, its priority.
-    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Arc<Config>, now: i64) {
+    pub(super) fn write_priorities(&self, unlocked: &mut Unlocked, config: &Arc<Config>, now: i64) {
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations(AssocLevels::READ);
         let Some(list) = jobs.jobs() else { return };

@@ -4,6 +4,7 @@
 //! is in one [`Plugin`] that can be filled and emptied again; what must survive, the last good settings
 //! and the host, does.
 
+mod advice;
 pub mod config;
 mod cycle;
 mod explain;
@@ -18,6 +19,7 @@ mod usage;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use once_cell::sync::Lazy;
 use parking_lot::{Mutex, RwLock};
 use tracing::{debug, error, info, warn};
 
@@ -51,12 +53,12 @@ pub struct Plugin {
     checked: AtomicBool,
     /// One was not: nothing is written any more.
     passive: AtomicBool,
-    /// Users with `Fairshare=parent` below the root were warned of.
-    warned_of_parents: AtomicBool,
+    /// Questionable configuration was looked for since the last start or reconfigure.
+    advised: AtomicBool,
 }
 
 /// The one plugin of the process.
-pub static PLUGIN: Plugin = Plugin {
+pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
     settings: Mutex::new(SettingsKeeper::new()),
     standing: Mutex::new(Standing::new()),
@@ -64,8 +66,8 @@ pub static PLUGIN: Plugin = Plugin {
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
-    warned_of_parents: AtomicBool::new(false),
-};
+    advised: AtomicBool::new(false),
+});
 
 impl Plugin {
     fn config(&self) -> Option<Arc<Config>> {
@@ -117,6 +119,7 @@ impl Plugin {
         })?;
         self.checked.store(false, Ordering::Relaxed);
         self.passive.store(false, Ordering::Relaxed);
+        self.advised.store(false, Ordering::Relaxed);
         self.standing.lock().clear();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
@@ -218,6 +221,7 @@ impl Plugin {
         let settings = config::load_settings(host, &mut self.settings.lock()).unwrap_or(old.settings.clone());
         *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
         self.thread.reconfigure();
+        self.advised.store(false, Ordering::Relaxed);
         if recount {
             thread::forget_time_before_restart(self, host);
         }

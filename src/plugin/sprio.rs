@@ -6,7 +6,7 @@ use super::job::Pass;
 use super::Plugin;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
-use crate::host::locks::Unlocked;
+use crate::host::locks::{Caller, JobLock, Unlocked};
 use crate::host::records::Job;
 use crate::host::reply::{Reply, Request, Viewer};
 use crate::host::symbols::RawList;
@@ -16,14 +16,10 @@ impl Plugin {
     /// `priority_p_get_priority_factors_list`. `message` is the request of releases up to 23.11, or null. Up to 22.05 the
     /// locks on jobs, nodes and partitions are taken here; from 23.02 on the caller holds them.
     pub fn factors_list(&self, host: &'static Host, message: *mut u8, uid: u32) -> RawList {
-        // SAFETY: exactly the releases before 23.02 call without locks.
-        let mut unlocked = unsafe { Unlocked::new(host) };
+        // SAFETY: releases before 23.02 call without locks, later ones with the job lock.
+        let (mut unlocked, caller) = unsafe { (Unlocked::new(host), Caller::new(host)) };
         let lock = (!host.list_caller_locks()).then(|| unlocked.jobs_read());
-        // SAFETY: jobs are locked by us or by the caller until this function returns.
-        let jobs = match &lock {
-            Some(lock) => lock.jobs(),
-            None => unsafe { host.jobs_of_caller() },
-        };
+        let jobs = lock.as_ref().map_or_else(|| caller.jobs(), JobLock::jobs);
         // SAFETY: a request of the host's, with the partition lock held.
         let request = unsafe { Request::read(host, message) };
         let mut reply = Reply::new(host);

@@ -60,7 +60,7 @@ impl Waiting {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Standing {
     /// In the order of the host's association list.
     entries: Vec<Entry>,
@@ -76,9 +76,22 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// Nothing known yet.
+    pub fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            by_id: Index::Dense(Vec::new()),
+            tree: ShareTree::default(),
+            fair_share: FairShare::new(),
+            usage: Vec::new(),
+            waiting: Vec::new(),
+            unknown: HashSet::new(),
+        }
+    }
+
     /// Forgets everything, as after a stop.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self::new();
     }
 
     /// Begins to collect waiting jobs.
@@ -302,12 +315,6 @@ pub struct Numbers {
 enum Index {
     Dense(Vec<u32>),
     Sparse(HashMap<u32, u32>),
-}
-
-impl Default for Index {
-    fn default() -> Self {
-        Self::Dense(Vec::new())
-    }
 }
 
 impl Index {

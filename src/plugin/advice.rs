@@ -1,0 +1,40 @@
+//! Configurations that work but hardly as meant: said once in the log after a start or a reconfigure.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use tracing::{info, warn};
+
+use super::Plugin;
+use crate::host::locks::{AssocLevels, Unlocked};
+
+/// `NO_VAL`, a threshold that is not set.
+const NO_VAL: f64 = 4_294_967_294.0;
+
+impl Plugin {
+    /// Looks for them, unless that was done since the last start or reconfigure.
+    pub(super) fn advise(&self, unlocked: &mut Unlocked) {
+        if self.advised.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let lock = unlocked.associations(AssocLevels::READ);
+        if self.standing.lock().has_parent_users_under_root() {
+            info!(
+                "users with Fairshare=parent directly below the root draw on all tickets and always have fair-share 1.0: give \
+                 them shares of their own, or put them into an account"
+            );
+        }
+        let Some(list) = lock.qos() else { return };
+        list.for_each_ro(|qos| {
+            let threshold = qos.get(|qos| qos.usage_thres);
+            if (0.0..NO_VAL - 1.0).contains(&threshold) {
+                warn!(
+                    "QOS {} has UsageThreshold={threshold}: it is compared with F (0 to 100, 1 at exactly the share) up to 25.05 and \
+                     with the fair-share factor (relative to the best user) from 25.11 on, and has little meaning here",
+                    qos.text(|qos| qos.name)
+                );
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}

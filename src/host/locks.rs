@@ -127,7 +127,7 @@ impl Caller {
     }
 }
 
-impl<'t> JobLock<'t> {
+impl JobLock<'_> {
     fn take(host: &'static Host, job: u32) -> Self {
         order::before_slurmctld();
         // conf, job, node, part, fed, select_node
@@ -158,7 +158,7 @@ impl Drop for JobLock<'_> {
     }
 }
 
-impl<'t> AssocLock<'t> {
+impl AssocLock<'_> {
     fn take(host: &'static Host, levels: AssocLevels) -> Self {
         order::before_assoc();
         let mut raw = levels.raw();

@@ -4,6 +4,9 @@
 //! are found here once ([`Host::establish`]) and offered as safe types. Nothing in here knows what
 //! fair-share is.
 
+// Slurm aligns every field naturally and its allocator every block to 16 bytes.
+#![allow(clippy::cast_ptr_alignment)]
+
 pub mod checks;
 pub mod clock;
 pub mod layout;
@@ -128,7 +131,8 @@ impl Host {
         HOST.get_or_try_init(|| {
             let evidence = version::gather().ok_or(HostError::NoSlurm)?;
             let found = version::choose(&evidence).map_err(HostError::Version)?;
-            let sym = Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
+            let sym =
+                Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
             Ok(Self { release: found.release, layout: found.layout, verified: found.verified, sym })
         })
         .and_then(|host| {
@@ -225,8 +229,7 @@ impl Host {
         let count = self.tres_count();
         // SAFETY: null or a terminated string; the array that comes back has `count` entries and is ours to free.
         unsafe {
-            let weights =
-                (self.sym.tres_weight_array)(text, i32::try_from(count).unwrap_or(i32::MAX), true);
+            let weights = (self.sym.tres_weight_array)(text, i32::try_from(count).unwrap_or(i32::MAX), true);
             if weights.is_null() {
                 return None;
             }

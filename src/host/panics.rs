@@ -15,7 +15,7 @@ static SEEN: Lazy<Mutex<HashMap<String, u64>>> = Lazy::new(Mutex::default);
 
 /// Sends panics to Slurm's log instead of a standard error that a daemon does not have.
 pub fn install_hook() {
-    set_hook(Box::new(|info| report(info)));
+    set_hook(Box::new(report));
 }
 
 fn report(info: &PanicHookInfo<'_>) {

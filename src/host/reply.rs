@@ -32,8 +32,7 @@ impl Request {
         if message.is_null() {
             return Self::default();
         }
-        let (Some(jobs), Some(users), Some(names)) =
-            (layout.job_id_list, layout.uid_list, layout.partitions)
+        let (Some(jobs), Some(users), Some(names)) = (layout.job_id_list, layout.uid_list, layout.partitions)
         else {
             return Self::default();
         };

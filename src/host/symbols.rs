@@ -32,6 +32,8 @@ macro_rules! symbols {
             $( $(#[$doc])* pub $field: symbols!(@type $need $kind), )*
         }
 
+        // One expression for functions and for addresses of variables.
+        #[allow(clippy::useless_transmute, clippy::transmute_ptr_to_ptr, clippy::crosspointer_transmute)]
         impl Symbols {
             /// Looks everything up.
             ///

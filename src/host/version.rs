@@ -152,7 +152,8 @@ pub fn gather() -> Option<Evidence> {
         return None;
     }
     // SAFETY: `long slurm_api_version(void)` in every release.
-    let api_version = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_long>(function)() };
+    let api_version =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_long>(function)() };
     let landmark = |name: &'static CStr, release, added| Landmark {
         name: name.to_str().unwrap_or(""),
         release,
@@ -199,10 +200,12 @@ fn loaded_plugin_version() -> Option<Release> {
 /// `plugin_version` of a stock plugin that lies in the directory of libslurmfull.so, where Slurm installs both.
 fn sibling_plugin_version(of_library: *mut c_void) -> Option<Release> {
     let directory = object_of(of_library)?.parent()?.to_owned();
-    ["priority_basic.so", "priority_multifactor.so", "auth_munge.so", "auth_none.so"].iter().find_map(|file| {
-        let path = CString::new(directory.join(file).as_os_str().as_bytes()).ok()?;
-        plugin_version_of(&path, libc::RTLD_LAZY)
-    })
+    ["priority_basic.so", "priority_multifactor.so", "auth_munge.so", "auth_none.so"].iter().find_map(
+        |file| {
+            let path = CString::new(directory.join(file).as_os_str().as_bytes()).ok()?;
+            plugin_version_of(&path, libc::RTLD_LAZY)
+        },
+    )
 }
 
 /// The file that holds an address.
@@ -261,12 +264,8 @@ mod tests {
     use super::*;
 
     fn evidence(release: Release, api: u32) -> Evidence {
-        let landmark = |name, at: Release, added| Landmark {
-            name,
-            release: at,
-            added,
-            found: (release >= at) == added,
-        };
+        let landmark =
+            |name, at: Release, added| Landmark { name, release: at, added, found: (release >= at) == added };
         Evidence {
             plugin_version: Some(release),
             api_version: api << 16,

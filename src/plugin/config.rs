@@ -69,9 +69,10 @@ impl Config {
             qos: conf.get(|conf| conf.priority_weight_qos),
         };
         if !host.has_database() {
-            for (weight, name) in
-                [(&mut weights.age, "PriorityWeightAge"), (&mut weights.fair_share, "PriorityWeightFairshare")]
-            {
+            for (weight, name) in [
+                (&mut weights.age, "PriorityWeightAge"),
+                (&mut weights.fair_share, "PriorityWeightFairshare"),
+            ] {
                 if *weight != 0 {
                     error!("{name} needs slurmdbd and is ignored: set AccountingStorageType=accounting_storage/slurmdbd");
                 }

@@ -39,10 +39,7 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
-        Self {
-            period: ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period)),
-            next_reset: None,
-        }
+        Self { period: ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period)), next_reset: None }
     }
 
     /// Whether usage is to be reset now. `last` is moved along.

@@ -14,7 +14,14 @@ use crate::host::log::{explains, PRIORITY};
 use crate::host::records::{Association, Job};
 
 /// Every factor of a job, its weight, their product and the sum.
-pub fn job(pass: &Pass<'_>, job: Job<'_>, plain: &Factors, weighted: &Factors, priority: u32, variants: &[u32]) {
+pub fn job(
+    pass: &Pass<'_>,
+    job: Job<'_>,
+    plain: &Factors,
+    weighted: &Factors,
+    priority: u32,
+    variants: &[u32],
+) {
     let weights = &pass.config.weights;
     let mut line = format!("job {}:", job.get(|job| job.job_id));
     for (name, factor, weight, product) in [
@@ -68,7 +75,8 @@ pub fn associations(standing: &Standing, lock: &AssocLock<'_>) {
     }
     let (count, waiting) = standing.counts();
     info!(target: PRIORITY, "{count} associations, {waiting} users with waiting jobs");
-    standing.for_each(lock, |association, numbers| info!(target: PRIORITY, "{}", describe(association, numbers)));
+    standing
+        .for_each(lock, |association, numbers| info!(target: PRIORITY, "{}", describe(association, numbers)));
 }
 
 fn describe(association: Association<'_>, n: Numbers) -> String {

@@ -8,8 +8,8 @@ use tracing::error;
 use super::config::Config;
 use super::explain;
 use crate::engine::priority::{
-    age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize, Factors,
-    JobSize, Priority,
+    age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
+    Factors, JobSize, Priority,
 };
 use crate::host::partitions;
 use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
@@ -56,8 +56,7 @@ impl<'c> Pass<'c> {
         };
         let plain = self.plain_factors(job, details, fair_share);
         let record = job.factors_or_new();
-        let weighted =
-            Factors { tres: self.write_tres(job, record), ..plain.weigh(&self.config.weights) };
+        let weighted = Factors { tres: self.write_tres(job, record), ..plain.weigh(&self.config.weights) };
         write_factors(record, &weighted);
         let priority = self.round(job, weighted.sum());
         let variants = self.write_variants(job, &weighted);
@@ -144,9 +143,7 @@ impl<'c> Pass<'c> {
     /// Writes the TRES factors into the record; returns the sum.
     fn write_tres(&self, job: Job<'_>, record: PriorityFactors<'_>) -> f64 {
         match &self.config.tres_weights {
-            Some(weights) => {
-                self.weigh_tres_in(record.tres_arrays(weights), weights, job, job.partition())
-            }
+            Some(weights) => self.weigh_tres_in(record.tres_arrays(weights), weights, job, job.partition()),
             None => {
                 if !record.get(|f| f.priority_tres).is_null() {
                     record.drop_tres_arrays();
@@ -187,7 +184,11 @@ impl<'c> Pass<'c> {
             }
             match job.qos_list() {
                 Some(list) => list.for_each(|qos| {
-                    visit(partition, Some(qos), Factors { qos: self.weighted_qos(qos, weighted.qos), ..variant });
+                    visit(
+                        partition,
+                        Some(qos),
+                        Factors { qos: self.weighted_qos(qos, weighted.qos), ..variant },
+                    );
                     std::ops::ControlFlow::Continue(())
                 }),
                 None => visit(partition, None, variant),

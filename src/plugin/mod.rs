@@ -183,7 +183,10 @@ impl Plugin {
                 times
             }
             Err(problem) => {
-                error!("cannot read {}: {problem}. Mend its permissions, or start slurmctld with -i", file.display());
+                error!(
+                    "cannot read {}: {problem}. Mend its permissions, or start slurmctld with -i",
+                    file.display()
+                );
                 if !host.ignores_state_errors() {
                     return Err(Refused);
                 }

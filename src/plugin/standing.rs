@@ -321,8 +321,9 @@ impl Index {
     const NONE: u32 = u32::MAX;
 
     fn of(ids: impl Iterator<Item = u32> + Clone) -> Self {
-        let (count, largest) =
-            ids.clone().fold((0_usize, 0_usize), |(count, largest), id| (count + 1, largest.max(id as usize)));
+        let (count, largest) = ids
+            .clone()
+            .fold((0_usize, 0_usize), |(count, largest), id| (count + 1, largest.max(id as usize)));
         if largest > 8 * count + 65_536 {
             return Self::Sparse(ids.zip(0..).collect());
         }

@@ -68,8 +68,7 @@ pub fn read(file: &Path) -> io::Result<Saved> {
         let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
         Some(i64::from_be_bytes(bytes))
     };
-    let times =
-        Times { last_ran: time(0).unwrap_or_default(), last_reset: time(8).unwrap_or_default() };
+    let times = Times { last_ran: time(0).unwrap_or_default(), last_reset: time(8).unwrap_or_default() };
     Ok(match bytes.len() {
         0 => Saved::None,
         size if size < SIZE => Saved::Damaged(times, Damage { file: file.to_owned(), size }),
@@ -87,16 +86,12 @@ pub fn write(file: &Path, times: Times) -> io::Result<()> {
     let mut bytes = [0; SIZE];
     bytes[..8].copy_from_slice(&times.last_ran.to_be_bytes());
     bytes[8..].copy_from_slice(&times.last_reset.to_be_bytes());
-    let written = File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)
-        .and_then(|mut target| {
+    let written = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new).and_then(
+        |mut target| {
             target.write_all(&bytes)?;
             target.sync_all()
-        });
+        },
+    );
     if let Err(error) = written {
         let _ = fs::remove_file(&new);
         return Err(error);
@@ -120,7 +115,9 @@ mod tests {
         write(&file, first).unwrap();
         write(&file, Times { last_ran: 1_795_262_700, ..first }).unwrap();
         assert!(matches!(read(&file).unwrap(), Saved::Complete(times) if times.last_ran == 1_795_262_700));
-        assert!(matches!(read(&file.with_extension("old")).unwrap(), Saved::Complete(times) if times == first));
+        assert!(
+            matches!(read(&file.with_extension("old")).unwrap(), Saved::Complete(times) if times == first)
+        );
         assert_eq!(fs::read(&file).unwrap()[..8], 1_795_262_700_i64.to_be_bytes());
         assert!(!file.with_extension("new").exists());
     }
@@ -133,7 +130,9 @@ mod tests {
         assert!(matches!(read(&file).unwrap(), Saved::None));
         for size in 1..SIZE {
             fs::write(&file, vec![0; size]).unwrap();
-            let Saved::Damaged(_, damage) = read(&file).unwrap() else { panic!("{size} bytes are complete?") };
+            let Saved::Damaged(_, damage) = read(&file).unwrap() else {
+                panic!("{size} bytes are complete?")
+            };
             assert!(damage.to_string().contains(&format!("has {size} bytes, 16 expected")));
         }
     }

@@ -126,7 +126,8 @@ pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor:
     let amounts = elapsed.amounts(decay_factor, job.billable_tres(elapsed.start), usage_factor);
     explain::charge(job, &elapsed, &amounts);
 
-    let holding = Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
+    let holding =
+        Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
     for qos in [qos, partition_qos(job)].into_iter().flatten() {
         charge_qos(qos, &holding, &amounts);
     }
@@ -157,15 +158,19 @@ fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
     }
 }
 
-fn release_in_qos(qos: Qos<'_>, usage: QosUsage<'_>, holding: &Holding<'_>, released: impl Fn(u64) -> u64 + Copy) {
+fn release_in_qos(
+    qos: Qos<'_>,
+    usage: QosUsage<'_>,
+    holding: &Holding<'_>,
+    released: impl Fn(u64) -> u64 + Copy,
+) {
     let name = || qos.text(|qos| qos.name);
     holding.release(usage.run_seconds(), released, || format!("QOS {}", name()));
     if !holding.limits {
         return;
     }
     let Some(association) = holding.job.association() else { return };
-    let [of_account, of_user] =
-        usage.run_seconds_of(association, holding.job.get(|job| job.user_id));
+    let [of_account, of_user] = usage.run_seconds_of(association, holding.job.get(|job| job.user_id));
     holding.release(of_account, released, || format!("QOS {} and its account", name()));
     holding.release(of_user, released, || format!("QOS {} and its user", name()));
 }
@@ -182,7 +187,8 @@ pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran:
     let qos = job.qos();
     let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
     let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-    let holding = Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
+    let holding =
+        Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
     for qos in [qos, partition_qos(job)].into_iter().flatten() {
         if let Some(usage) = qos.usage() {
             release_in_qos(qos, usage, &holding, released);

@@ -256,7 +256,7 @@ impl Tree {
             .layout_tests(true);
         let types = table.records.iter().flat_map(|record| &record.c_types);
         types
-            .fold(builder, |builder, name| builder.allowlist_type(name))
+            .fold(builder, bindgen::Builder::allowlist_type)
             .generate()
             .map(|bindings| bindings.to_string())
             .map_err(|error| match error {

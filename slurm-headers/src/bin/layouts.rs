@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use slurm_headers::{Column, Recorded, Table, Tree, Version};
+use slurm_headers::{Change, Column, Recorded, Table, Tree, Version};
 
 const USAGE: &str = "\
 Usage: layouts verify --slurm-src TREE...  compare each tree with the committed column of its release
@@ -147,7 +147,7 @@ fn verify(table: &Table, tree: &Tree) -> Result<bool, Failure> {
         group.first,
         group.verified
     );
-    changes.iter().for_each(|change| println!("  {change}"));
+    print_changes(&changes);
     Ok(false)
 }
 
@@ -174,7 +174,7 @@ fn add(table: &mut Table, tree: &Tree) -> Result<bool, Failure> {
             if let Some(before) = at.checked_sub(1) {
                 println!("Since {}:", table.groups[before].verified);
                 let changes = table.changes(&table.column(before), &column);
-                changes.iter().for_each(|change| println!("  {change}"));
+                print_changes(&changes);
                 if changes.is_empty() {
                     println!("  nothing that the plugin uses moved");
                 }
@@ -189,11 +189,17 @@ fn add(table: &mut Table, tree: &Tree) -> Result<bool, Failure> {
                 contradiction.group.first,
                 contradiction.group.verified
             );
-            contradiction.changes.iter().for_each(|change| println!("  {change}"));
+            print_changes(&contradiction.changes);
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+fn print_changes(changes: &[Change]) {
+    for change in changes {
+        println!("  {change}");
+    }
 }
 
 /// Replaces the table, keeping the comments at its head; atomically, so that an interruption

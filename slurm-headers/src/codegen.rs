@@ -111,3 +111,30 @@ fn value(field: &Field, offset: Option<usize>) -> String {
         (None, _) => "None".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_field_is_none_and_a_renamed_one_has_its_newest_name() {
+        let text = rust_source(&Table::committed().unwrap());
+        let oldest = text.split("LAYOUTS: &[Layout]").nth(1).unwrap();
+        let job = &oldest[oldest.find("job: JobLayout {").unwrap()..];
+        let job = &job[..job.find('}').unwrap()];
+        assert!(job.contains("size: 1008,"), "{job}");
+        assert!(job.contains("prio_mult: None,"), "{job}");
+        assert!(job.contains("priority_array: Some(Field::at(632)),"), "{job}");
+        assert!(text.contains("pub prio_mult: Option<Field<Ptr>>,"));
+    }
+
+    #[test]
+    fn built_for_is_none_unless_a_tree_was_read() {
+        let table = Table::committed().unwrap();
+        assert!(rust_source(&table).ends_with("pub static BUILT_FOR: Option<Layout> = None;\n"));
+        let text = rust_source_built_for(&table, Some(&table.column(12)));
+        let built_for = text.split("pub static BUILT_FOR: Option<Layout> = Some(Layout {").nth(1).unwrap();
+        assert!(built_for.contains("group: Group { first: 0x1a0500, verified: 0x1a0500 }"), "{built_for}");
+        assert!(built_for.contains("size: 1288,"), "{built_for}");
+    }
+}

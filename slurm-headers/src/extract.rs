@@ -76,9 +76,9 @@ pub enum ExtractError {
     },
     /// libclang is not installed.
     #[error(
-        "libclang is needed to read Slurm's headers and was not found ({0}). Install libclang-dev (Debian, \
-         Ubuntu), clang-devel (RHEL, Rocky, Fedora) or libclang's package of your system, or set \
-         LIBCLANG_PATH to the directory that holds libclang.so"
+        "libclang is needed to read Slurm's headers and was not found. Install libclang-dev (Debian, Ubuntu), \
+         clang-devel (RHEL, Rocky, Fedora) or your system's package with libclang.so, or set LIBCLANG_PATH to \
+         the directory that holds it ({0})"
     )]
     NoLibclang(String),
     /// The headers do not compile.

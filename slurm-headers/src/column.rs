@@ -231,4 +231,21 @@ mod tests {
         );
         assert!(!lines.iter().any(|line| line.starts_with("job.details")), "{lines:#?}");
     }
+
+    #[test]
+    fn the_sizes_that_are_checked_at_run_time_tell_every_two_groups_apart() {
+        let table = Table::committed().unwrap();
+        let sizes = |group: usize| {
+            let checked = ["conf", "job", "details", "part", "assoc"];
+            checked.map(|name| {
+                table.records.iter().find(|record| record.name == name).unwrap().fields[0].offsets[group]
+            })
+        };
+        for group in 0..table.groups.len() {
+            for other in 0..group {
+                let (one, two) = (table.groups[other].first, table.groups[group].first);
+                assert_ne!(sizes(other), sizes(group), "{one} and {two} have equal sizes");
+            }
+        }
+    }
 }

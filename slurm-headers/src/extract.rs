@@ -178,9 +178,10 @@ impl Tree {
     /// Looks whether a directory is a Slurm source tree, and of which release.
     ///
     /// # Errors
-    /// [`ExtractError::NotSlurm`] names the file that should be there; [`ExtractError::Meta`] if
+    /// [`ExtractError::Io`] if there is no such directory; [`ExtractError::NotSlurm`] names the file that should be there; [`ExtractError::Meta`] if
     /// META does not say the release.
     pub fn open(root: &Path) -> Result<Self, ExtractError> {
+        fs::read_dir(root).map_err(|error| ExtractError::Io { path: root.to_owned(), error })?;
         if let Some(missing) = SENTINELS.iter().find(|path| !root.join(path).is_file()) {
             return Err(ExtractError::NotSlurm { root: root.to_owned(), missing });
         }
@@ -280,7 +281,7 @@ impl Tree {
         write("config.h", "")?;
         write("probe.h", PROBE)?;
         write("slurm/slurm_version.h", &version_macros(self.version))?;
-        // In 20.11 and 21.08 slurm.h itself is made by configure, only to hold the version.
+        // Up to 21.08.0rc2 configure makes slurm.h itself, only to write the version into it.
         let template = self.root.join("slurm/slurm.h.in");
         if template.is_file() {
             let text =

@@ -311,6 +311,10 @@ fn what_is_no_tree_is_refused_naming_the_missing_file() {
     let error = Tree::open(empty.path()).unwrap_err().to_string();
     assert!(error.contains("not a Slurm source tree: META is missing"), "{error}");
 
+    let nowhere = empty.path().join("nowhere");
+    let error = Tree::open(&nowhere).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}: No such file", nowhere.display())), "{error}");
+
     let copy = Copy::of(&trees()[0]);
     fs::remove_file(copy.path().join(SLURMCTLD_HEADER)).unwrap();
     let error = Tree::open(copy.path()).unwrap_err().to_string();

@@ -66,7 +66,7 @@ impl Arguments {
             }
         }
         let command = command.ok_or_else(|| format!("which command?\n{USAGE}"))?;
-        if trees.is_empty() && release.is_none() {
+        if trees.is_empty() && (release.is_none() || command != "show") {
             return Err(format!("--slurm-src TREE is missing\n{USAGE}").into());
         }
         Ok(Self { command, trees, release, table })
@@ -90,8 +90,18 @@ fn run(arguments: &Arguments) -> Result<bool, Failure> {
             }
         }
         "verify" => {
-            for tree in &arguments.trees {
-                equal &= verify(&table, &Tree::open(tree)?)?;
+            let mut unreadable = 0;
+            for path in &arguments.trees {
+                match Tree::open(path).map_err(Failure::from).and_then(|tree| verify(&table, &tree)) {
+                    Ok(as_committed) => equal &= as_committed,
+                    Err(error) => {
+                        eprintln!("layouts: {error}");
+                        unreadable += 1;
+                    }
+                }
+            }
+            if unreadable > 0 {
+                return Err(format!("{unreadable} of {} trees not compared", arguments.trees.len()).into());
             }
         }
         "add" => {

@@ -1,24 +1,30 @@
-//! Compiles the C shim and generates the record layouts from `slurm-headers/layouts.tsv`.
+//! Compiles the C shim, and generates the plugin's record layouts from the committed table and, where `SLURM_SRC` names a
+//! Slurm source tree, that tree's layout beside them (`BUILT_FOR`), for sites whose Slurm is patched
+//! or newer than the table.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::{env, fs};
 
-use slurm_headers::{rust_source, Table};
+use slurm_headers::{Column, Table};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    write_layouts()?;
-    compile_shim();
-    Ok(())
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+fn main() -> ExitCode {
+    match generate_layouts() {
+        Ok(()) => {
+            compile_shim();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
-fn write_layouts() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=slurm-headers/layouts.tsv");
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("layouts.rs");
-    fs::write(out, rust_source(&Table::committed()?))?;
-    Ok(())
-}
-
+/// What Rust cannot say of Slurm's C interface. `cc` reports a failure itself.
 fn compile_shim() {
     println!("cargo:rerun-if-changed=include/shim.h");
     println!("cargo:rerun-if-changed=src/host/shim.c");
@@ -32,4 +38,51 @@ fn compile_shim() {
     // A plugin that used thread-locals must not be unmapped while one of its threads may live, and
     // slurmctld loads it again after a failed reconfigure.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}
+
+/// Writes `$OUT_DIR/layouts.rs`.
+fn generate_layouts() -> Outcome<()> {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=SLURM_SRC");
+    let table = Table::committed()?;
+    let built_for = match env::var_os("SLURM_SRC").filter(|path| !path.is_empty()) {
+        Some(tree) => Some(source_tree_column(&table, Path::new(&tree))?),
+        None => None,
+    };
+    let source = slurm_headers::rust_source_built_for(&table, built_for.as_ref());
+    let path = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?)
+        .join("layouts.rs");
+    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(())
+}
+
+/// The layout of the tree that `SLURM_SRC` names. A relative path is one from the top directory,
+/// which is where cargo runs build scripts.
+#[cfg(feature = "slurm-src")]
+fn source_tree_column(table: &Table, path: &Path) -> Outcome<Column> {
+    for variable in ["LIBCLANG_PATH", "LLVM_CONFIG_PATH", "BINDGEN_EXTRA_CLANG_ARGS"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+    let tree = slurm_headers::Tree::open(path).map_err(|error| format!("SLURM_SRC: {error}"))?;
+    for part in ["META", "slurm", "src"] {
+        println!("cargo:rerun-if-changed={}", tree.root().join(part).display());
+    }
+    let column = tree.column(table).map_err(|error| format!("SLURM_SRC={}: {error}", path.display()))?;
+    println!(
+        "cargo:warning=built for Slurm {} in {}, besides the releases of the table",
+        tree.name(),
+        path.display()
+    );
+    Ok(column)
+}
+
+#[cfg(not(feature = "slurm-src"))]
+fn source_tree_column(_: &Table, path: &Path) -> Outcome<Column> {
+    let path = path.display();
+    Err(format!(
+        "SLURM_SRC={path} asks for that tree's layout, but this build cannot read trees. Build with \
+         `make SLURM_SRC={path}`, or `cargo build --features slurm-src`; or unset SLURM_SRC, which is not needed \
+         for the releases of slurm-headers/layouts.tsv"
+    )
+    .into())
 }

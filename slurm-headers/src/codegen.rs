@@ -5,10 +5,17 @@
 
 use std::fmt::Write as _;
 
-use crate::table::{Field, Kind, Record, Table};
+use crate::column::Column;
+use crate::table::{Field, Group, Kind, Record, Table};
 
-/// The structs `Layout`, `JobLayout`, … and `LAYOUTS`, the groups oldest first.
+/// The structs `Layout`, `JobLayout`, …, `LAYOUTS` (the groups, oldest first), and an empty
+/// `BUILT_FOR`.
 pub fn rust_source(table: &Table) -> String {
+    rust_source_built_for(table, None)
+}
+
+/// As [`rust_source`], with the column of a source tree as `BUILT_FOR`.
+pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> String {
     let mut text = String::from("// Generated from slurm-headers/layouts.tsv by build.rs.\n");
     for record in &table.records {
         let _ = writeln!(
@@ -41,22 +48,38 @@ pub fn rust_source(table: &Table) -> String {
     }
     text.push_str("}\n/// Every known layout, oldest first.\npub static LAYOUTS: &[Layout] = &[\n");
     for (at, group) in table.groups.iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "    Layout {{\n        group: Group {{ first: {:#x}, verified: {:#x} }},",
-            group.first.number(),
-            group.verified.number()
-        );
-        for record in &table.records {
-            let _ = writeln!(text, "        {}: {} {{", record.name, type_name(record));
-            for field in &record.fields {
-                let _ = writeln!(text, "            {}: {},", field.rust_name(), value(field, at));
-            }
-            text.push_str("        },\n");
-        }
-        text.push_str("    },\n");
+        let _ = writeln!(text, "    {},", layout(table, &table.column(at), *group));
     }
-    text.push_str("];\n");
+    text.push_str(
+        "];\n/// The layout of the source tree that this build was made for; it goes before `LAYOUTS` in \
+         exactly\n/// that release.\n",
+    );
+    let built_for = built_for.map_or_else(
+        || "None".to_owned(),
+        |column| {
+            let group = Group { first: column.version, verified: column.version };
+            format!("Some({})", layout(table, column, group))
+        },
+    );
+    let _ = writeln!(text, "pub static BUILT_FOR: Option<Layout> = {built_for};");
+    text
+}
+
+/// One `Layout` as an expression.
+fn layout(table: &Table, column: &Column, group: Group) -> String {
+    let mut text = format!(
+        "Layout {{\n        group: Group {{ first: {:#x}, verified: {:#x} }},\n",
+        group.first.number(),
+        group.verified.number()
+    );
+    for (record, offsets) in table.records.iter().zip(&column.offsets) {
+        let _ = writeln!(text, "        {}: {} {{", record.name, type_name(record));
+        for (field, &offset) in record.fields.iter().zip(offsets) {
+            let _ = writeln!(text, "            {}: {},", field.rust_name(), value(field, offset));
+        }
+        text.push_str("        },\n");
+    }
+    text.push_str("    }");
     text
 }
 
@@ -77,14 +100,41 @@ fn field_type(field: &Field) -> String {
     }
 }
 
-fn value(field: &Field, group: usize) -> String {
+fn value(field: &Field, offset: Option<usize>) -> String {
     let plain = |at: usize| match field.kind {
         Kind::Size => at.to_string(),
         _ => format!("Field::at({at})"),
     };
-    match (field.offsets[group], field.optional) {
+    match (offset, field.optional) {
         (Some(at), false) => plain(at),
         (Some(at), true) => format!("Some({})", plain(at)),
         (None, _) => "None".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_field_is_none_and_a_renamed_one_has_its_newest_name() {
+        let text = rust_source(&Table::committed().unwrap());
+        let oldest = text.split("LAYOUTS: &[Layout]").nth(1).unwrap();
+        let job = &oldest[oldest.find("job: JobLayout {").unwrap()..];
+        let job = &job[..job.find('}').unwrap()];
+        assert!(job.contains("size: 1008,"), "{job}");
+        assert!(job.contains("prio_mult: None,"), "{job}");
+        assert!(job.contains("priority_array: Some(Field::at(632)),"), "{job}");
+        assert!(text.contains("pub prio_mult: Option<Field<Ptr>>,"));
+    }
+
+    #[test]
+    fn built_for_is_none_unless_a_tree_was_read() {
+        let table = Table::committed().unwrap();
+        assert!(rust_source(&table).ends_with("pub static BUILT_FOR: Option<Layout> = None;\n"));
+        let text = rust_source_built_for(&table, Some(&table.column(12)));
+        let built_for = text.split("pub static BUILT_FOR: Option<Layout> = Some(Layout {").nth(1).unwrap();
+        assert!(built_for.contains("group: Group { first: 0x1a0500, verified: 0x1a0500 }"), "{built_for}");
+        assert!(built_for.contains("size: 1288,"), "{built_for}");
     }
 }

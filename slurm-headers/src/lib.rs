@@ -3,13 +3,19 @@
 //! Slurm moves the fields of its records between releases. The plugin is built once and picks the
 //! layout of the running release at load time, so what differs is kept as a table
 //! (`layouts.tsv`) and not as compiled-in struct definitions. This crate reads that table, turns
-//! it into Rust source for the plugin's build script, and extracts a new column from a Slurm
-//! source tree.
+//! it into Rust source for the plugin's build script, and (feature `extract`) takes a new column
+//! from the headers of a Slurm source tree.
 
 mod codegen;
+mod column;
+#[cfg(feature = "extract")]
+mod extract;
 mod table;
 
-pub use codegen::rust_source;
+pub use codegen::{rust_source, rust_source_built_for};
+pub use column::{Change, Column, Contradiction, Recorded};
+#[cfg(feature = "extract")]
+pub use extract::{ExtractError, Mismatch, Tree};
 pub use table::{Field, Group, Kind, Record, Table, TableError, Version};
 
 /// The committed table, as text.

@@ -1,6 +1,6 @@
 //! The table of layouts: parsing `layouts.tsv` and writing it back.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A Slurm release number, `major` being `year.month`, for example 24.11.4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -239,15 +239,16 @@ impl Table {
                     .iter()
                     .map(|offset| offset.map_or_else(|| "-".to_owned(), |at| at.to_string()))
                     .collect();
-                text.push_str(&format!(
-                    "{}\t{}\t{}\t{}{}\t{}\n",
+                let _ = writeln!(
+                    text,
+                    "{}\t{}\t{}\t{}{}\t{}",
                     record.name,
                     record.c_types.join("|"),
                     field.c_names.join("|"),
                     field.kind.name(),
                     if field.optional { "?" } else { "" },
                     cells.join("\t")
-                ));
+                );
             }
         }
         text

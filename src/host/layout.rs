@@ -4,6 +4,9 @@
 //! A [`Field`] carries the type it is read as, so that a mistake of width is a compile error; which
 //! offset it holds is decided when the plugin is loaded.
 
+// SLURM_VERSION_NUMBER in the generated tables reads best as it is.
+#![allow(clippy::unreadable_literal)]
+
 use std::fmt;
 use std::marker::PhantomData;
 

@@ -10,7 +10,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::layout::{Layout, Release, LAYOUTS};
+use super::layout::{Layout, Release, BUILT_FOR, LAYOUTS};
 use super::symbols::{find, V23_02, V23_11_6, V24_05};
 
 /// What the process shows of its release.
@@ -112,17 +112,26 @@ fn major(release: Release) -> String {
     format!("{:02}.{:02}", release.0 >> 16, release.0 >> 8 & 0xff)
 }
 
-/// Chooses the layout for what the process shows. Pure: every case has a test.
+/// Chooses the layout for what the process shows; that of the source tree that this build was made for comes first, in
+/// exactly its release.
 ///
 /// # Errors
 /// Why none fits.
 pub fn choose(evidence: &Evidence) -> Result<Match, Mismatch> {
+    choose_from(evidence, BUILT_FOR.as_ref())
+}
+
+/// Pure: every case has a test.
+fn choose_from(evidence: &Evidence, built_for: Option<&'static Layout>) -> Result<Match, Mismatch> {
     let by_api = (evidence.api_version >> 16)
         .checked_sub(FIRST_API)
         .and_then(|at| MAJORS.get(usize::try_from(at).ok()?).copied());
     let Some(release) = evidence.plugin_version else {
         return Err(Mismatch::Unknown { api_version: evidence.api_version });
     };
+    if let Some(layout) = built_for.filter(|layout| layout.group.first == release.0) {
+        return Ok(Match { release, layout, verified: true });
+    }
     if !MAJORS.iter().any(|known| known.major() == release.major()) {
         return Err(Mismatch::Unsupported(release));
     }
@@ -313,6 +322,15 @@ mod tests {
             let text = error.to_string();
             assert!(text.contains("20.11 to 26.05") && text.contains("SLURM_SRC="), "{text}");
         }
+    }
+
+    #[test]
+    fn a_build_for_one_source_tree_serves_exactly_that_release() {
+        let own = &LAYOUTS[0];
+        let exact = evidence(Release(own.group.first), 36);
+        assert!(choose_from(&exact, Some(own)).unwrap().verified);
+        let other = evidence(Release::new(26, 5, 3), 45);
+        assert_eq!(choose_from(&other, Some(own)).unwrap().layout.group.first, Release::new(26, 5, 0).0);
     }
 
     #[test]

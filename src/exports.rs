@@ -9,12 +9,13 @@ use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::tickets::fair_share_factor;
-use crate::host::layout::{AssocLayout, JobLayout};
+use crate::host::locks::{AssocLock, Caller, Unlocked};
 use crate::host::panics::{guard, install_hook};
-use crate::host::records::{Record, RecordLayout};
+use crate::host::records::{Association, Job};
+use crate::host::reply::RequestMessage;
 use crate::host::symbols::RawList;
 use crate::host::{in_slurmctld, log, long_double, version, Host};
-use crate::plugin::{after, PLUGIN};
+use crate::plugin::{after, ListAccess, PLUGIN};
 
 const SLURM_SUCCESS: c_int = 0;
 const SLURM_ERROR: c_int = -1;
@@ -76,7 +77,21 @@ pub extern "C" fn init() -> c_int {
     }
     log::install();
     install_hook();
-    guard(|| PLUGIN.start().map_or(SLURM_ERROR, |()| SLURM_SUCCESS), || SLURM_ERROR)
+    guard(
+        || match Host::establish() {
+            Ok(host) => {
+                // SAFETY: the host calls without job and association locks (from 23.02 on with its configuration lock, which the
+                // plugin heeds).
+                let unlocked = unsafe { Unlocked::new(host) };
+                PLUGIN.start(unlocked).map_or(SLURM_ERROR, |()| SLURM_SUCCESS)
+            }
+            Err(problem) => {
+                log::error_line(&format!("priority/multifactor2: {problem}"));
+                SLURM_ERROR
+            }
+        },
+        || SLURM_ERROR,
+    )
 }
 
 /// Called before unloading. The return value is not looked at (and does not exist from 25.11 on).
@@ -88,14 +103,14 @@ pub extern "C" fn fini() -> c_int {
     SLURM_SUCCESS
 }
 
-/// The record that the host passed, together with the host; nothing where init has not succeeded.
+/// The job that the host passed with its job write lock held; nothing where init has not succeeded.
 ///
 /// # Safety
-/// `address` is null or a live record of the type `L` for the duration of the call.
-unsafe fn record<'a, L: RecordLayout>(address: *mut c_void) -> Option<(&'static Host, Record<'a, L>)> {
+/// `address` is null or a live job for the duration of the call, and the lock is held.
+unsafe fn job_of_caller<'a>(address: *mut c_void) -> Option<(Caller, Job<'a>)> {
     let host = Host::get()?;
     // SAFETY: the caller's promise.
-    unsafe { Record::new(host, address.cast()) }.map(|record| (host, record))
+    unsafe { Job::new(host, address.cast()).map(|job| (Caller::new(host), job)) }
 }
 
 /// The priority of a job.
@@ -105,19 +120,30 @@ unsafe fn record<'a, L: RecordLayout>(address: *mut c_void) -> Option<(&'static 
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) -> u32 {
     // SAFETY: the host's promise.
-    let job = unsafe { record::<JobLayout>(job) };
+    let job = unsafe { job_of_caller(job) };
     // After a fault the job keeps what it has; a new one goes behind the others.
-    let fallback = || match job.map_or(0, |(_, job)| job.get(|job| job.priority)) {
+    let fallback = || match job.as_ref().map_or(0, |(_, job)| job.get(|job| job.priority)) {
         0 => after(last_priority),
         kept => kept,
     };
-    guard(|| job.map_or_else(fallback, |(host, job)| PLUGIN.set(host, last_priority, job)), fallback)
+    guard(
+        || job.as_ref().map_or_else(fallback, |(caller, job)| PLUGIN.set(caller, last_priority, *job)),
+        fallback,
+    )
 }
 
 /// A new configuration; true where the host has counted limits in use anew (up to 23.02).
 #[no_mangle]
 pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
-    guard(|| PLUGIN.reconfigure(association_limits_cleared), || ());
+    guard(
+        || {
+            if let Some(host) = Host::get() {
+                // SAFETY: called without job and association locks; with false perhaps with the configuration lock.
+                PLUGIN.reconfigure(association_limits_cleared, unsafe { Unlocked::new(host) });
+            }
+        },
+        || (),
+    );
 }
 
 /// What sshare shows of one association.
@@ -126,12 +152,14 @@ pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
 /// Called by slurmctld with a live association and the association lock.
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
-    // SAFETY: the host's promise.
-    let association = unsafe { record::<AssocLayout>(association) };
     guard(
         || {
-            if let Some((host, association)) = association {
-                PLUGIN.set_association_usage(host, association);
+            let Some(host) = Host::get() else { return };
+            // SAFETY: the host's promise, for the duration of the call.
+            let (lock, association) =
+                unsafe { (AssocLock::of_caller(host), Association::new(host, association.cast())) };
+            if let Some(association) = association {
+                PLUGIN.set_association_usage(&lock, association);
             }
         },
         || (),
@@ -145,11 +173,11 @@ pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
     // SAFETY: the host's promise.
-    let job = unsafe { record::<JobLayout>(job) };
+    let job = unsafe { job_of_caller(job) };
     guard(
         || {
-            if let Some((host, job)) = job {
-                PLUGIN.job_end(host, job);
+            if let Some((caller, job)) = &job {
+                PLUGIN.job_end(caller, *job);
             }
         },
         || (),
@@ -165,14 +193,24 @@ pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void
     guard(
         || {
             let Some(host) = Host::get() else { return std::ptr::null_mut() };
-            if host.layout.factors_request.size.is_some() {
-                PLUGIN.factors_list(host, first.cast(), second)
+            let (message, uid) = if host.layout.factors_request.size.is_some() {
+                (first.cast(), second)
             } else {
                 // The user id is in the lower half of the first argument's register.
                 #[allow(clippy::cast_possible_truncation)]
-                let uid = first as usize as u32;
-                PLUGIN.factors_list(host, std::ptr::null_mut(), uid)
-            }
+                (std::ptr::null_mut(), first as usize as u32)
+            };
+            // SAFETY: releases before 23.02 call without locks, later ones with those on jobs, nodes and partitions; the
+            // message lives during the call.
+            let (access, message) = unsafe {
+                let access = if host.list_caller_locks() {
+                    ListAccess::Caller(Caller::new(host))
+                } else {
+                    ListAccess::Unlocked(Unlocked::new(host))
+                };
+                (access, RequestMessage::new(message))
+            };
+            PLUGIN.factors_list(access, message, uid)
         },
         std::ptr::null_mut,
     )
@@ -184,7 +222,8 @@ pub extern "C" fn priority_p_recover(_boost: u32) -> u32 {
     guard(
         || {
             if let Some(host) = Host::get() {
-                PLUGIN.set_initial_priorities(host);
+                // SAFETY: called without job and association locks.
+                PLUGIN.set_initial_priorities(&mut unsafe { Unlocked::new(host) });
             }
         },
         || (),

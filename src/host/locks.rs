@@ -5,7 +5,9 @@
 //! association lock, does not compile. An export that is called with locks held gets a [`Caller`],
 //! which can only add what may still be taken. Debug builds also check the order at run time.
 
+use std::io;
 use std::marker::PhantomData;
+use std::thread::{Builder, JoinHandle};
 
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
@@ -52,6 +54,18 @@ pub struct Unlocked {
     host: &'static Host,
 }
 
+/// Starts a thread that holds no lock of the host.
+///
+/// # Errors
+/// The system has no thread to give.
+pub fn spawn(
+    host: &'static Host,
+    name: &str,
+    body: impl FnOnce(Unlocked) + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    Builder::new().name(name.to_owned()).spawn(move || body(Unlocked { host }))
+}
+
 /// Held by an export that the host calls with slurmctld's job lock held.
 #[derive(Debug)]
 pub struct Caller {
@@ -82,12 +96,17 @@ impl std::fmt::Debug for SlurmctldLevels {
 }
 
 impl Unlocked {
-    /// For a thread of our own, or an export that the host calls without locks.
+    /// For an export that the host calls without locks.
     ///
     /// # Safety
-    /// This thread holds no lock of the host.
+    /// This thread holds none of the locks that the token can take.
     pub unsafe fn new(host: &'static Host) -> Self {
         Self { host }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &'static Host {
+        self.host
     }
 
     /// Jobs for writing.
@@ -113,6 +132,11 @@ impl Caller {
     /// That is so.
     pub unsafe fn new(host: &'static Host) -> Self {
         Self { host }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &'static Host {
+        self.host
     }
 
     /// The jobs.
@@ -166,6 +190,11 @@ impl AssocLock<'_> {
         unsafe { (host.sym.assoc_mgr_lock)(&raw mut raw) };
         order::took_assoc();
         Self { host, raw, taken: true, thread: PhantomData }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &'static Host {
+        self.host
     }
 
     /// For an export that the host calls with the association lock held.

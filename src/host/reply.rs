@@ -22,24 +22,35 @@ pub struct Request {
     partitions: Option<HashSet<usize>>,
 }
 
-impl Request {
-    /// Reads the request; null means everything.
+/// A request that has not been read yet.
+#[derive(Debug)]
+pub struct RequestMessage(*mut u8);
+
+impl RequestMessage {
+    /// The message at an address; null asks for everything.
     ///
     /// # Safety
-    /// `message` is null or a live request; the partition read lock is held.
-    pub unsafe fn read(host: &'static Host, message: *mut u8) -> Self {
+    /// `address` is null or a live request for as long as this value is used, and [`RequestMessage::read`] is called with
+    /// the partition lock held.
+    pub unsafe fn new(address: *mut u8) -> Self {
+        Self(address)
+    }
+
+    /// Reads it. The partition read lock is held.
+    pub fn read(self, host: &'static Host) -> Request {
         let layout = &host.layout.factors_request;
+        let message = self.0;
         if message.is_null() {
-            return Self::default();
+            return Request::default();
         }
         let (Some(jobs), Some(users), Some(names)) = (layout.job_id_list, layout.uid_list, layout.partitions)
         else {
-            return Self::default();
+            return Request::default();
         };
         // SAFETY: the fields of a live request: two lists of `uint32_t *` and a terminated text, each or null.
         unsafe {
             let partitions: *mut c_char = names.get(message).cast();
-            Self {
+            Request {
                 jobs: numbers(host, jobs.get(message).cast()),
                 users: numbers(host, users.get(message).cast()),
                 partitions: (!partitions.is_null())
@@ -47,7 +58,9 @@ impl Request {
             }
         }
     }
+}
 
+impl Request {
     /// Whether a job is wanted.
     pub fn wants(&self, job: Job<'_>) -> bool {
         let within = |set: &Option<HashSet<u32>>, value| set.as_ref().is_none_or(|set| set.contains(&value));

@@ -107,9 +107,8 @@ impl Config {
 
 /// Loads our settings with the rule that a daemon which once had good ones keeps them.
 ///
-/// # Errors
-/// The settings are wrong and there are none to keep; what is wrong has been logged.
-pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper) -> Result<Settings, ()> {
+/// `None` where the settings are wrong and there are none to keep. What is wrong has been logged.
+pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper) -> Option<Settings> {
     let parameters = host.conf_text(|conf| conf.priority_params);
     let loaded = Settings::load(Some(&parameters), &host.conf_path(c"multifactor2.conf"));
     match keeper.reload(loaded) {
@@ -117,22 +116,25 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper) -> Result
             for warning in &warnings {
                 warn!("{warning}");
             }
-            Ok(settings)
+            Some(settings)
         }
         Outcome::Kept(settings, errors) => {
             log_errors(&errors);
             error!("the last good settings stay in force; correct the lines above and run 'scontrol reconfigure'");
-            Ok(settings)
+            Some(settings)
         }
         Outcome::Refused(errors) => {
             log_errors(&errors);
-            Err(())
+            None
         }
     }
 }
 
 fn log_errors(errors: &Errors) {
-    for problem in errors.iter() {
+    for problem in errors {
         error!("{problem}");
+    }
+    if errors.omitted() > 0 {
+        error!("and {} more", errors.omitted());
     }
 }

@@ -24,6 +24,7 @@ use super::{explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::host::checks::check_job;
+use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, Unlocked};
 use crate::host::records::Job;
 use crate::host::{clock, Host};
@@ -65,25 +66,24 @@ impl Schedule {
 
 impl Plugin {
     /// Runs one cycle at `now`, on the decay thread.
-    pub(super) fn run_cycle(&self, host: &'static Host, schedule: &mut Schedule, now: i64) {
+    pub(super) fn run_cycle(&self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
+        let host = unlocked.host();
         let Some(config) = self.config() else { return };
-        if self.is_passive() || !self.records_are_sound(host) {
+        if self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
-        // SAFETY: the decay thread holds no lock between cycles.
-        let mut unlocked = unsafe { Unlocked::new(host) };
         let mut times = self.times();
         if config.fair_share && schedule.is_due(&mut times.last_reset, now) {
             debug!("usage is reset");
             usage::reset(&unlocked.associations(AssocLevels::WRITE_USAGE));
         }
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        decay_usage(&mut unlocked, &config, factor, times.last_ran, now);
+        decay_usage(unlocked, &config, factor, times.last_ran, now);
         if times.last_ran != 0 && now > times.last_ran {
             let _jobs = unlocked.jobs_write();
             host.update_site_factors();
         }
-        let waiting = self.gather(&mut unlocked, &config, factor, times, now);
+        let waiting = self.gather(unlocked, &config, factor, times, now);
         if config.fair_share {
             let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
             let mut standing = self.standing.lock();
@@ -92,10 +92,10 @@ impl Plugin {
             explain::associations(&standing, &lock);
             drop(standing);
             drop(lock);
-            self.advise(&mut unlocked);
+            self.advise(unlocked);
         }
-        self.write_priorities(&mut unlocked, &config, now);
-        self.save(host, Times { last_ran: now, ..times });
+        self.write_priorities(unlocked, &config, now);
+        save(host, Times { last_ran: now, ..times });
     }
 
     /// Charges running jobs up to `now` and notes which associations have waiting jobs.
@@ -136,15 +136,15 @@ impl Plugin {
 
     /// Gives every job that waits, or with `CALCULATE_RUNNING` runs, its priority.
     pub(super) fn write_priorities(&self, unlocked: &mut Unlocked, config: &Arc<Config>, now: i64) {
+        let host = unlocked.host();
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations(AssocLevels::READ);
         let Some(list) = jobs.jobs() else { return };
-        let Some(host) = Host::get() else { return };
         let pass = Pass::new(host, config, now);
         let mut standing = self.standing.lock();
         let mut changed = false;
         list.for_each_ro(|job| {
-            changed |= self.write_priority(&pass, job, |job| factor_of(&mut standing, &lock, job));
+            changed |= write_priority(&pass, job, |job| factor_of(&mut standing, &lock, job));
             ControlFlow::Continue(())
         });
         if changed {
@@ -152,47 +152,14 @@ impl Plugin {
         }
     }
 
-    /// True where the priority changed.
-    fn write_priority(&self, pass: &Pass<'_>, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> bool {
-        let (state, old) = (job.state(), job.get(|job| job.priority));
-        let flags = pass.config.flags;
-        if old == 0 || state.is_powering_up() || !(state.is_pending() || flags.calculate_running()) {
-            return false;
-        }
-        let new = pass.evaluate(job, fair_share);
-        if new == old || (flags.increase_only() && new < old) {
-            return false;
-        }
-        job.set(|job| job.priority, new);
-        true
-    }
-
     /// Checks the first job that there is; on a mismatch nothing is written any more.
-    pub(super) fn records_are_sound(&self, host: &'static Host) -> bool {
+    pub(super) fn records_are_sound(&self, unlocked: &mut Unlocked) -> bool {
         if self.is_checked() {
             return true;
         }
-        // SAFETY: the decay thread and the exports that call this hold no lock.
-        let mut unlocked = unsafe { Unlocked::new(host) };
         let jobs = unlocked.jobs_read();
-        let Some(job) = jobs.jobs().and_then(|list| list.first()) else { return true };
+        let Some(job) = jobs.jobs().and_then(List::first) else { return true };
         self.check(check_job(job))
-    }
-
-    fn save(&self, host: &'static Host, times: Times) {
-        let directory = host.conf_text(|conf| conf.state_save_location);
-        if directory == "/dev/null" {
-            error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
-            return;
-        }
-        let file = state_file::path(&directory);
-        if let Err(problem) = host.with_state_files_locked(|| state_file::write(&file, times)) {
-            error!(
-                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
-                 of StateSaveLocation before it restarts",
-                file.display()
-            );
-        }
     }
 }
 
@@ -233,4 +200,36 @@ pub(super) fn factor_of(
     job: Job<'_>,
 ) -> f64 {
     job.association().and_then(|association| standing.factor(lock, association)).unwrap_or(0.0)
+}
+
+/// True where the priority changed.
+fn write_priority(pass: &Pass<'_>, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> bool {
+    let (state, old) = (job.state(), job.get(|job| job.priority));
+    let flags = pass.config.flags;
+    if old == 0 || state.is_powering_up() || !(state.is_pending() || flags.calculate_running()) {
+        return false;
+    }
+    let new = pass.evaluate(job, fair_share);
+    if new == old || (flags.increase_only() && new < old) {
+        return false;
+    }
+    job.set(|job| job.priority, new);
+    true
+}
+
+/// Writes the state file.
+fn save(host: &'static Host, times: Times) {
+    let directory = host.conf_text(|conf| conf.state_save_location);
+    if directory == "/dev/null" {
+        error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
+        return;
+    }
+    let file = state_file::path(&directory);
+    if let Err(problem) = host.with_state_files_locked(|| state_file::write(&file, times)) {
+        error!(
+            "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
+             of StateSaveLocation before it restarts",
+            file.display()
+        );
+    }
 }

@@ -58,7 +58,7 @@ impl<'c> Pass<'c> {
         let record = job.factors_or_new();
         let weighted = Factors { tres: self.write_tres(job, record), ..plain.weigh(&self.config.weights) };
         write_factors(record, &weighted);
-        let priority = self.round(job, weighted.sum());
+        let priority = round(job, weighted.sum());
         let variants = self.write_variants(job, &weighted);
         if self.explain {
             explain::job(self, job, &plain, &weighted, priority, variants);
@@ -142,15 +142,13 @@ impl<'c> Pass<'c> {
 
     /// Writes the TRES factors into the record; returns the sum.
     fn write_tres(&self, job: Job<'_>, record: PriorityFactors<'_>) -> f64 {
-        match &self.config.tres_weights {
-            Some(weights) => self.weigh_tres_in(record.tres_arrays(weights), weights, job, job.partition()),
-            None => {
-                if !record.get(|f| f.priority_tres).is_null() {
-                    record.drop_tres_arrays();
-                }
-                0.0
-            }
+        if let Some(weights) = &self.config.tres_weights {
+            return self.weigh_tres_in(record.tres_arrays(weights), weights, job, job.partition());
         }
+        if !record.get(|f| f.priority_tres).is_null() {
+            record.drop_tres_arrays();
+        }
+        0.0
     }
 
     /// Writes the priorities of a job in each of its partitions and QOS; returns them, empty where it has one of each.
@@ -159,7 +157,7 @@ impl<'c> Pass<'c> {
         let increase = self.config.flags.increase_only();
         let mut at = 0;
         self.for_each_variant(job, weighted, |_, _, variant| {
-            let priority = self.round(job, variant.sum_of_variant());
+            let priority = round(job, variant.sum_of_variant());
             if let Some(slot) = slots.get_mut(at) {
                 *slot = if increase { increase_only(*slot, priority) } else { priority };
             }
@@ -235,18 +233,18 @@ impl<'c> Pass<'c> {
             copy.set(|f| f.priority_qos, self.weighted_qos(qos, copy.get(|f| f.priority_qos)));
         }
     }
+}
 
-    fn round(&self, job: Job<'_>, sum: f64) -> u32 {
-        let priority = Priority::from_sum(sum);
-        if priority.overflow {
-            error!(
-                "priority {sum:.0} of job {} exceeds 32 bits and is cut to {}: lower the PriorityWeight parameters",
-                job.get(|job| job.job_id),
-                priority.value
-            );
-        }
-        priority.value
+fn round(job: Job<'_>, sum: f64) -> u32 {
+    let priority = Priority::from_sum(sum);
+    if priority.overflow {
+        error!(
+            "priority {sum:.0} of job {} exceeds 32 bits and is cut to {}: lower the PriorityWeight parameters",
+            job.get(|job| job.job_id),
+            priority.value
+        );
     }
+    priority.value
 }
 
 fn size(job: Job<'_>, details: Details<'_>) -> JobSize {

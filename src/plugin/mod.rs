@@ -4,6 +4,8 @@
 //! is in one [`Plugin`] that can be filled and emptied again; what must survive, the last good settings
 //! and the host, does.
 
+#![forbid(unsafe_code)]
+
 mod advice;
 pub mod config;
 mod cycle;
@@ -31,6 +33,8 @@ use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
+pub use sprio::ListAccess;
+
 use config::Config;
 use job::Pass;
 use standing::Standing;
@@ -112,11 +116,8 @@ impl Plugin {
     ///
     /// # Errors
     /// The plugin cannot work; why has been logged.
-    pub fn start(&'static self) -> Result<(), Refused> {
-        let host = Host::establish().map_err(|problem| {
-            error!("{problem}");
-            Refused
-        })?;
+    pub fn start(&'static self, mut unlocked: Unlocked) -> Result<(), Refused> {
+        let host = unlocked.host();
         self.checked.store(false, Ordering::Relaxed);
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
@@ -126,8 +127,8 @@ impl Plugin {
             error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
             return Err(Refused);
         }
-        let fair_share = self.find_database(host)?;
-        let settings = config::load_settings(host, &mut self.settings.lock()).map_err(|()| Refused)?;
+        let fair_share = find_database(&mut unlocked)?;
+        let settings = config::load_settings(host, &mut self.settings.lock()).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
             self.read_times(host)?;
@@ -136,7 +137,7 @@ impl Plugin {
             self.start_thread(host);
         }
         if !host.has_recover() && !host.has_database() {
-            self.set_initial_priorities(host);
+            self.set_initial_priorities(&mut unlocked);
         }
         if !host.site_factor_first() {
             // As these releases do, without asking whether it worked.
@@ -144,26 +145,6 @@ impl Plugin {
         }
         debug!("loaded");
         Ok(())
-    }
-
-    /// Whether there is something to compute fair-share from.
-    fn find_database(&self, host: &'static Host) -> Result<bool, Refused> {
-        if !host.has_database() {
-            return Ok(false);
-        }
-        // SAFETY: init is called without the association lock.
-        let mut unlocked = unsafe { Unlocked::new(host) };
-        if unlocked.associations(AssocLevels::WRITE_ASSOC).root().is_some() {
-            return Ok(true);
-        }
-        if host.conf().get(|conf| conf.priority_weight_fs) == 0 {
-            return Ok(false);
-        }
-        error!(
-            "PriorityWeightFairshare is set, but slurmctld has no associations: check that slurmdbd runs and that this \
-             cluster is in it (sacctmgr show cluster)"
-        );
-        Err(Refused)
     }
 
     fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
@@ -219,28 +200,29 @@ impl Plugin {
 
     /// `priority_p_reconfig`. `recount` (up to 23.02): the host has counted the run seconds of running jobs anew, and holds
     /// no lock; otherwise it may hold its configuration lock.
-    pub fn reconfigure(&self, recount: bool) {
-        let Some((host, old)) = Host::get().zip(self.config()) else { return };
-        let settings = config::load_settings(host, &mut self.settings.lock()).unwrap_or(old.settings.clone());
+    pub fn reconfigure(&self, recount: bool, mut unlocked: Unlocked) {
+        let host = unlocked.host();
+        let Some(old) = self.config() else { return };
+        let settings =
+            config::load_settings(host, &mut self.settings.lock()).unwrap_or_else(|| old.settings.clone());
         *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
         if recount {
-            thread::forget_time_before_restart(self, host);
+            thread::forget_time_before_restart(self, &mut unlocked);
         }
         host.reconfigure_site_factor();
         debug!("reconfigured");
     }
 
     /// `priority_p_set`: the priority of a new or changed job. The host holds the job write lock.
-    pub fn set(&self, host: &'static Host, last: u32, job: Job<'_>) -> u32 {
+    pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
+        let host = caller.host();
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
             return first_come(last, job);
         }
         let Some(config) = self.config() else { return first_come(last, job) };
         host.set_site_factor(job);
-        // SAFETY: the host calls with its job lock and without the association lock.
-        let caller = unsafe { Caller::new(host) };
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
         let priority = pass.evaluate(job, |job| cycle::factor_of(&mut self.standing.lock(), &lock, job));
@@ -249,37 +231,31 @@ impl Plugin {
     }
 
     /// `priority_p_job_end`: the last charge of a job. The host holds the job write lock.
-    pub fn job_end(&self, host: &'static Host, job: Job<'_>) {
+    pub fn job_end(&self, caller: &Caller, job: Job<'_>) {
+        let host = caller.host();
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
             return;
         }
-        // SAFETY: the host calls with its job lock and without the association lock.
-        let caller = unsafe { Caller::new(host) };
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
         let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
         usage::charge(&lock, job, period, decay_factor(host.conf().get(|conf| conf.priority_decay_hl)));
     }
 
     /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.
-    pub fn set_association_usage(&self, host: &'static Host, association: Association<'_>) {
-        if self.is_passive() {
-            return;
+    pub fn set_association_usage(&self, lock: &AssocLock<'_>, association: Association<'_>) {
+        if !self.is_passive() {
+            self.standing.lock().publish_single(lock, association);
         }
-        // SAFETY: the host holds the lock for the duration of the call.
-        let lock = unsafe { AssocLock::of_caller(host) };
-        self.standing.lock().publish_single(&lock, association);
     }
 
     /// `priority_p_recover` and, before it existed, the end of init: priorities of all jobs where no database and so, in
     /// older releases, no decay thread will set them. Called without locks.
-    pub fn set_initial_priorities(&self, host: &'static Host) {
+    pub fn set_initial_priorities(&self, unlocked: &mut Unlocked) {
         let Some(config) = self.config() else { return };
-        if host.has_database() || self.is_passive() || !self.records_are_sound(host) {
+        if unlocked.host().has_database() || self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
-        // SAFETY: called without locks.
-        let mut unlocked = unsafe { Unlocked::new(host) };
-        self.write_priorities(&mut unlocked, &config, clock::now());
+        self.write_priorities(unlocked, &config, clock::now());
     }
 }
 
@@ -310,4 +286,23 @@ fn log_layout(host: &'static Host) {
             host.release
         );
     }
+}
+
+/// Whether there is something to compute fair-share from.
+fn find_database(unlocked: &mut Unlocked) -> Result<bool, Refused> {
+    let host = unlocked.host();
+    if !host.has_database() {
+        return Ok(false);
+    }
+    if unlocked.associations(AssocLevels::WRITE_ASSOC).root().is_some() {
+        return Ok(true);
+    }
+    if host.conf().get(|conf| conf.priority_weight_fs) == 0 {
+        return Ok(false);
+    }
+    error!(
+        "PriorityWeightFairshare is set, but slurmctld has no associations: check that slurmdbd runs and that this \
+         cluster is in it (sacctmgr show cluster)"
+    );
+    Err(Refused)
 }

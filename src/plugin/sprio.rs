@@ -6,22 +6,43 @@ use super::job::Pass;
 use super::Plugin;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
-use crate::host::locks::{Caller, JobLock, Unlocked};
+use crate::host::locks::{Caller, Unlocked};
 use crate::host::records::Job;
-use crate::host::reply::{Reply, Request, Viewer};
+use crate::host::reply::{Reply, Request, RequestMessage, Viewer};
 use crate::host::symbols::RawList;
 use crate::host::{clock, Host};
 
+/// Who locks the jobs.
+#[derive(Debug)]
+pub enum ListAccess {
+    /// We do: releases before 23.02.
+    Unlocked(Unlocked),
+    /// The caller has: from 23.02 on.
+    Caller(Caller),
+}
+
 impl Plugin {
-    /// `priority_p_get_priority_factors_list`. `message` is the request of releases up to 23.11, or null. Up to 22.05 the
-    /// locks on jobs, nodes and partitions are taken here; from 23.02 on the caller holds them.
-    pub fn factors_list(&self, host: &'static Host, message: *mut u8, uid: u32) -> RawList {
-        // SAFETY: releases before 23.02 call without locks, later ones with the job lock.
-        let (mut unlocked, caller) = unsafe { (Unlocked::new(host), Caller::new(host)) };
-        let lock = (!host.list_caller_locks()).then(|| unlocked.jobs_read());
-        let jobs = lock.as_ref().map_or_else(|| caller.jobs(), JobLock::jobs);
-        // SAFETY: a request of the host's, with the partition lock held.
-        let request = unsafe { Request::read(host, message) };
+    /// `priority_p_get_priority_factors_list`. `message` is the request of releases up to 23.11, or none.
+    pub fn factors_list(&self, access: ListAccess, message: RequestMessage, uid: u32) -> RawList {
+        match access {
+            ListAccess::Unlocked(mut unlocked) => {
+                let host = unlocked.host();
+                let lock = unlocked.jobs_read();
+                self.reply(host, lock.jobs(), message, uid)
+            }
+            ListAccess::Caller(caller) => self.reply(caller.host(), caller.jobs(), message, uid),
+        }
+    }
+
+    fn reply(
+        &self,
+        host: &'static Host,
+        jobs: Option<List<'_, JobLayout>>,
+        message: RequestMessage,
+        uid: u32,
+    ) -> RawList {
+        // The partition lock is held from here on, which reading the request needs.
+        let request = message.read(host);
         let mut reply = Reply::new(host);
         if let Some(jobs) = jobs {
             self.fill(host, &mut reply, jobs, &request, Viewer::new(host, uid));

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
 use crate::host::locks::AssocLock;
-use crate::host::records::{Association, Job};
+use crate::host::records::{Association, AssociationUsage, Job};
 
 /// What the shape of the tree depends on, for one association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,10 @@ struct Entry {
 
 impl Entry {
     fn of(association: Association<'_>) -> Self {
-        let parent = association.usage().and_then(|usage| usage.parent());
+        let parent = association.usage().and_then(AssociationUsage::parent);
         Self {
             address: association.address(),
-            parent: parent.map_or(0, |parent| parent.address()),
+            parent: parent.map_or(0, Association::address),
             id: association.get(|assoc| assoc.id),
             shares: association.get(|assoc| assoc.shares_raw),
             user: association.is_user(),
@@ -255,7 +255,7 @@ impl Standing {
             .chain(waiting.strangers.iter().copied())
             .collect();
         if seen != self.entries {
-            self.rebuild(seen, lock.root().map_or(0, |root| root.address()));
+            self.rebuild(seen, lock.root().map_or(0, Association::address));
         }
         self.usage.clear();
         self.usage.resize(self.tree.len(), 0.0);

@@ -4,7 +4,7 @@
 //! cycle ends that cycle, not the thread.
 
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -12,7 +12,7 @@ use tracing::{debug, error};
 
 use super::cycle::Schedule;
 use super::{usage, Plugin};
-use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::locks::{spawn, AssocLevels, Unlocked};
 use crate::host::panics::guard;
 use crate::host::{clock, Host};
 
@@ -52,7 +52,7 @@ impl DecayThread {
             return Ok(());
         }
         *self.orders.lock() = Orders::default();
-        *handle = Some(Builder::new().name("decay".to_owned()).spawn(move || self_run(plugin, host))?);
+        *handle = Some(spawn(host, "decay", move |unlocked| run(plugin, unlocked))?);
         Ok(())
     }
 
@@ -87,16 +87,17 @@ impl DecayThread {
     }
 }
 
-fn self_run(plugin: &'static Plugin, host: &'static Host) {
+fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
+    let host = unlocked.host();
     let thread = &plugin.thread;
     let mut deadline = Instant::now();
     let mut schedule = Schedule::read(host);
-    guard(|| forget_time_before_restart(plugin, host), || ());
+    guard(|| forget_time_before_restart(plugin, &mut unlocked), || ());
     loop {
         if thread.take_reconfigure() {
             schedule = Schedule::read(host);
         }
-        guard(|| plugin.run_cycle(host, &mut schedule, clock::now()), || ());
+        guard(|| plugin.run_cycle(&mut unlocked, &mut schedule, clock::now()), || ());
         // The period is read anew each time, as it can be changed while we run.
         deadline += Duration::from_secs(host.conf().get(|conf| conf.priority_calc_period).into());
         // After a stall, a suspended machine or a very long cycle, there is nothing to catch up with.
@@ -108,15 +109,13 @@ fn self_run(plugin: &'static Plugin, host: &'static Host) {
 }
 
 /// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or reconfigured.
-/// Called without locks.
-pub(super) fn forget_time_before_restart(plugin: &Plugin, host: &'static Host) {
+pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked) {
     const ENFORCE_LIMITS: u16 = 2;
+    let host = unlocked.host();
     let enforced = host.conf().get(|conf| conf.accounting_storage_enforce) & ENFORCE_LIMITS != 0;
-    if !enforced || plugin.is_passive() || !plugin.records_are_sound(host) {
+    if !enforced || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
         return;
     }
-    // SAFETY: called without locks.
-    let mut unlocked = unsafe { Unlocked::new(host) };
     let last_ran = plugin.times().last_ran;
     let jobs = unlocked.jobs_read();
     let Some(list) = jobs.jobs() else { return };

@@ -1,9 +1,9 @@
 //! A running host program: starting it, asking it, ending it.
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::model::{Association, AssociationUsage, Conf, FactorsFilter, Job, Partition, Qos, QosUsage, User};
+use crate::options::Options;
 use crate::program::Program;
 use crate::reply::{AssociationRecord, FactorsObject, JobRecord, LockStatistic, QosRecord, Record};
 
@@ -63,70 +64,6 @@ pub enum Error {
 /// Result of everything that talks to the host.
 pub type HostResult<T> = Result<T, Error>;
 
-/// Which priority plugin to load, and where Slurm's loader finds it.
-#[derive(Debug, Clone)]
-pub struct Plugin {
-    /// `PriorityType`.
-    pub priority_type: String,
-    /// Directories that come before Slurm's own plugin directory.
-    pub directories: Vec<PathBuf>,
-}
-
-impl Plugin {
-    /// The stock plugin of the installed Slurm.
-    pub fn stock() -> Self {
-        Self { priority_type: "priority/multifactor".to_owned(), directories: Vec::new() }
-    }
-
-    /// A plugin of another directory.
-    pub fn of(priority_type: &str, directory: &Path) -> Self {
-        Self { priority_type: priority_type.to_owned(), directories: vec![directory.to_owned()] }
-    }
-}
-
-/// How to start a host.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The plugin.
-    pub plugin: Plugin,
-    /// The time at which the clock stands, in seconds since 1970.
-    pub clock: i64,
-    /// Time zone of the process.
-    pub time_zone: String,
-    /// Level of Slurm's log: `error`, `info`, `verbose`, `debug` … `debug5`.
-    pub log_level: String,
-    /// More lines of slurm.conf.
-    pub slurm_conf: Vec<String>,
-    /// Files beside slurm.conf: name and content.
-    pub files: Vec<(String, String)>,
-    /// Whether slurmdbd is configured (it is never contacted).
-    pub slurmdbd: bool,
-    /// Whether the process has slurmctld's symbols; `false` is a process like `sshare`.
-    pub slurmctld: bool,
-    /// A command to run the program under, such as `valgrind` and its options.
-    pub wrapper: Vec<String>,
-    /// Longest wait for an answer.
-    pub timeout: Duration,
-}
-
-impl Options {
-    /// A host for this plugin, with the clock at 2033-05-18 03:33:20 UTC.
-    pub fn new(plugin: Plugin) -> Self {
-        Self {
-            plugin,
-            clock: 2_000_000_000,
-            time_zone: "UTC".to_owned(),
-            log_level: "info".to_owned(),
-            slurm_conf: Vec::new(),
-            files: Vec::new(),
-            slurmdbd: true,
-            slurmctld: true,
-            wrapper: Vec::new(),
-            timeout: Duration::from_secs(120),
-        }
-    }
-}
-
 /// One completed run of the decay thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cycle {
@@ -167,7 +104,13 @@ impl Host {
         let directory = tempfile::Builder::new().prefix("slurm-inproc-").tempdir()?;
         let conf = directory.path().join("slurm.conf");
         fs::create_dir(directory.path().join("state"))?;
-        fs::write(&conf, slurm_conf(options, &program, directory.path()))?;
+        fs::write(&conf, options.slurm_conf(&program, directory.path()))?;
+        if let Some(library) = &options.plugin.library {
+            // Slurm's loader wants the type's name.
+            let name = format!("{}.so", options.plugin.priority_type.replace('/', "_"));
+            fs::create_dir(directory.path().join("plugins"))?;
+            symlink(fs::canonicalize(library)?, directory.path().join("plugins").join(name))?;
+        }
         for (name, content) in &options.files {
             fs::write(directory.path().join(name), content)?;
         }
@@ -512,30 +455,4 @@ impl Drop for Host {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn slurm_conf(options: &Options, program: &Program, directory: &Path) -> String {
-    let mut plugins: Vec<String> =
-        options.plugin.directories.iter().map(|d| d.display().to_string()).collect();
-    plugins.push(program.library.display().to_string());
-    let mut lines = vec![
-        "ClusterName=inproc".to_owned(),
-        "SlurmctldHost=localhost".to_owned(),
-        "AuthType=auth/none".to_owned(),
-        "CredType=cred/none".to_owned(),
-        "NodeName=localhost".to_owned(),
-        "PartitionName=only Nodes=localhost".to_owned(),
-        format!("StateSaveLocation={}", directory.join("state").display()),
-        format!("PluginDir={}", plugins.join(":")),
-        format!("PriorityType={}", options.plugin.priority_type),
-    ];
-    if let Ok(user) = env::var("USER").or_else(|_| env::var("LOGNAME")) {
-        lines.push(format!("SlurmUser={user}"));
-    }
-    if options.slurmdbd {
-        lines.push("AccountingStorageType=accounting_storage/slurmdbd".to_owned());
-    }
-    lines.extend(options.slurm_conf.iter().cloned());
-    lines.push(String::new());
-    lines.join("\n")
 }

@@ -11,6 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::host::Error;
 
@@ -49,6 +50,8 @@ const FLAGS: [&str; 10] = [
     "-Wno-unused-parameter",
 ];
 
+static COMPILING: Mutex<()> = Mutex::new(());
+
 /// A compiled host program and the Slurm it belongs to.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -80,6 +83,8 @@ impl Program {
         let key = key(&(&SOURCES, &flags, &version, &source, modified(&library.join("libslurmfull.so"))));
         let directory = cache_directory();
         let path = directory.join(format!("host-{version}-{key:016x}"));
+        // Tests run in parallel; one of them compiles. Other processes may compile too: the rename settles it.
+        let _compiling = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
         if !path.exists() {
             let work = tempfile::tempdir_in(&directory)?;
             for (name, text) in SOURCES {
@@ -99,17 +104,17 @@ impl Program {
     }
 }
 
-/// Compile one C file into a plugin `<type with _ for />.so` in `directory`, against the same headers as the host.
+/// Compile one C file into a plugin, against the same headers as the host.
 ///
 /// # Errors
 /// As [`Program::build`].
-pub fn build_plugin(source_file: &Path, directory: &Path, priority_type: &str) -> Result<(), Error> {
+pub fn build_plugin(source_file: &Path, output: &Path) -> Result<(), Error> {
     let source = source_directory()?;
     let work = tempfile::tempdir()?;
     write_configuration(work.path(), &release(&source)?)?;
     let mut cc = compiler();
     cc.args(FLAGS).args(["-shared", "-fPIC"]).arg("-I").arg(work.path()).arg("-I").arg(&source);
-    cc.arg("-o").arg(directory.join(format!("{}.so", priority_type.replace('/', "_")))).arg(source_file);
+    cc.arg("-o").arg(output).arg(source_file);
     run(cc)
 }
 

@@ -13,8 +13,9 @@ type Call = fn(&mut Host) -> HostResult<()>;
 fn violation(rule: &str, provoke: Call) -> HostResult<String> {
     let directory = tempfile::tempdir()?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugins/unruly.c");
-    build_plugin(&source, directory.path(), "priority/unruly")?;
-    let mut host = Host::start(&Options::new(Plugin::of("priority/unruly", directory.path())))?;
+    let library = directory.path().join("unruly.so");
+    build_plugin(&source, &library)?;
+    let mut host = Host::start(&Options::new(Plugin::of("priority/unruly", &library)))?;
     fill(&mut host)?;
     host.jobs(&[pending(1)])?;
     host.init_without_thread()?;

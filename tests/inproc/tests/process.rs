@@ -3,7 +3,8 @@
 mod shared;
 
 use shared::{fill, pending, small_cluster, FAIR_TREE, NOW};
-use slurm_inproc::{Association, Conf, Error, Extended, Host, HostResult, Options, Plugin};
+use slurm_inproc::{build_plugin, Association, Conf, Error, Extended, Host, HostResult, Options, Plugin};
+use std::path::Path;
 
 #[test]
 fn without_slurmctlds_symbols_the_plugin_only_computes_the_factor() -> HostResult<()> {
@@ -93,6 +94,30 @@ fn the_same_seed_makes_the_same_jobs_on_any_heap() -> HostResult<()> {
         sums.push(host.dump_jobs()?.iter().map(|j| u64::from(j.priority)).sum::<u64>());
         host.quit()?;
     }
+    assert_eq!(sums[0], sums[1]);
     assert_eq!(sums[1], sums[2]);
+    Ok(())
+}
+
+#[test]
+fn cycles_come_on_demand_however_the_thread_sleeps() -> HostResult<()> {
+    let directory = tempfile::tempdir()?;
+    let library = directory.path().join("sleeper.so");
+    build_plugin(&Path::new(env!("CARGO_MANIFEST_DIR")).join("plugins/sleeper.c"), &library)?;
+    for wait in ["relative", "absolute"] {
+        let mut host = Host::start(&Options::new(Plugin::of("priority/sleeper", &library)))?;
+        fill(&mut host)?;
+        host.configure(&Conf::new().parameters(wait).calc_period(300_u32))?;
+        host.jobs(&[pending(1).priority(0_u32)])?;
+        for loaded in 1..=3 {
+            host.init()?;
+            for _ in 0..10 {
+                host.cycle()?;
+            }
+            assert_eq!(host.dump_job(1)?.priority, loaded * 11, "{wait}");
+            host.fini()?;
+        }
+        host.quit()?;
+    }
     Ok(())
 }

@@ -31,10 +31,12 @@ static struct {
 	pthread_cond_t changed;
 	cycle_t state;
 	bool triggered;
-	uint64_t cpu_at_wake;
 	pthread_cond_t *condition;
 	int *futex;
 } decay = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* Processor time that this thread had used when it last woke. */
+static __thread uint64_t cpu_at_wake;
 
 static int (*libc_clock_gettime)(clockid_t, struct timespec *);
 static int (*libc_timedwait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
@@ -131,7 +133,7 @@ static bool is_decay_thread(void)
 static void begin_wait(pthread_cond_t *condition, int *futex)
 {
 	pthread_mutex_lock(&decay.lock);
-	decay.state.cpu_ns = thread_cpu_ns() - decay.cpu_at_wake;
+	decay.state.cpu_ns = thread_cpu_ns() - cpu_at_wake;
 	decay.state.completed++;
 	decay.state.waiting = true;
 	decay.condition = condition;
@@ -148,7 +150,7 @@ static bool end_wait(void)
 	triggered = decay.triggered;
 	decay.triggered = false;
 	decay.state.waiting = false;
-	decay.cpu_at_wake = thread_cpu_ns();
+	cpu_at_wake = thread_cpu_ns();
 	pthread_cond_broadcast(&decay.changed);
 	pthread_mutex_unlock(&decay.lock);
 	return triggered;

@@ -63,19 +63,27 @@ static List numbers(char *text)
 	return list;
 }
 
-/* factors uid=0 [jobs=1,2] [users=1001] [partitions=a,b]: the objects for sprio, in the order of the answer. */
+/*
+ * factors uid=0 [jobs=1,2] [users=1001] [partitions=a,b] [count=1]: the objects for sprio, in the order of the answer,
+ * or only how many and how long the call took.
+ */
 int command_factors(request_t *request)
 {
 	char *jobs = argument(request, "jobs"), *users = argument(request, "users");
 	priority_factors_request_msg_t message = { .partitions = argument(request, "partitions"),
 						   .job_id_list = jobs ? numbers(jobs) : NULL,
 						   .uid_list = users ? numbers(users) : NULL };
+	uint64_t cpu = thread_cpu_ns(), wall = real_ns();
 	List objects = priority_g_get_priority_factors_list(&message, number(request, "uid", 0));
 	ListIterator all = objects ? list_iterator_create(objects) : NULL;
 	priority_factors_object_t *object;
 
+	cpu = thread_cpu_ns() - cpu;
+	wall = real_ns() - wall;
 	locks_expect_none("get_priority_factors_list");
-	while (all && (object = list_next(all))) {
+	if (number(request, "count", 0))
+		say("bench jobs=%d cpu_ns=%lu wall_ns=%lu", objects ? list_count(objects) : 0, cpu, wall);
+	while (all && !argument(request, "count") && (object = list_next(all))) {
 		say_part("| factors id=%u user_id=%u partition=%s direct_prio=%a", object->job_id, object->user_id,
 			 object->partition ? object->partition : "", object->direct_prio);
 		show_factors(object);

@@ -78,6 +78,8 @@ int cycle_trigger(unsigned timeout_seconds);
 void locks_expect_none(const char *after);
 void locks_report(void);
 void locks_reset(void);
+/* Watch the association manager's locks, or leave them alone; while the decay thread is idle. */
+int locks_check(bool check);
 /* The calling thread must hold this slurmctld lock at least at this level. */
 void locks_require(lock_datatype_t what, lock_level_t level, const char *caller);
 

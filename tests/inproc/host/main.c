@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "host.h"
-#include "src/common/hash.h"
+#include "src/common/plugin.h"
 #include "src/common/read_config.h"
 
 int run_command(request_t *request);
@@ -181,8 +181,11 @@ static int command_fs_factor(request_t *request)
 	return 0;
 }
 
+/* locks [reset=1] | locks check=0|1 */
 static int command_locks(request_t *request)
 {
+	if (argument(request, "check"))
+		return locks_check(number(request, "check", 1));
 	locks_report();
 	if (number(request, "reset", 0))
 		locks_reset();
@@ -235,6 +238,7 @@ int run_command(request_t *request)
 int main(int count, char **arguments)
 {
 	log_options_t log = LOG_OPTS_STDERR_ONLY;
+	plugin_handle_t other;
 
 	if (count != 4) {
 		fprintf(stderr, "usage: %s slurm.conf first-time log-level\n", arguments[0]);
@@ -249,13 +253,15 @@ int main(int count, char **arguments)
 	cluster_cpus = 1;
 	node_record_count = 1;
 	/* slurmctld has other plugins loaded long before this one; some find their release through them. */
-	if (hash_g_init() != SLURM_SUCCESS)
+	other = plugin_load_and_link("hash/k12", 0, NULL, NULL);
+	if (other == PLUGIN_INVALID_HANDLE)
 		fatal("cannot load the hash plugin");
 	tree_create();
 	jobs_create();
 	serve();
 	jobs_destroy();
 	tree_destroy();
+	plugin_unload(other);
 	slurm_conf_destroy();
 	log_fini();
 	return 0;

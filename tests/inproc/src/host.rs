@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::model::{Association, AssociationUsage, Conf, FactorsFilter, Job, Partition, Qos, QosUsage, User};
 use crate::options::Options;
 use crate::program::Program;
-use crate::reply::{AssociationRecord, FactorsObject, JobRecord, LockStatistic, QosRecord, Record};
+use crate::reply::{AssociationRecord, FactorsObject, JobRecord, LockStatistic, QosRecord, Record, Snapshot};
 
 /// Requests that are written before their replies are read; both stay below what a pipe holds.
 const BATCH: usize = 200;
@@ -406,9 +406,37 @@ impl Host {
         JobRecord::try_from(&record)
     }
 
-    /// How long each lock was held since the start or the last reset.
+    /// How long each lock was held since the start or the last reset: slurmctld's locks, and the association
+    /// manager's where one of them was taken for writing.
     pub fn locks(&mut self, reset: bool) -> HostResult<Vec<LockStatistic>> {
         self.records(&format!("locks reset={}", u8::from(reset)))
+    }
+
+    /// Watch the association manager's locks, as from the start, or leave them alone: for measurements, in which the
+    /// checks would be a tenth of stock's time per job. Only while no decay cycle runs.
+    pub fn check_locks(&mut self, check: bool) -> HostResult<()> {
+        self.request(&format!("locks check={}", u8::from(check))).map(drop)
+    }
+
+    /// Everything that a plugin may have written: equal snapshots of two plugins are equal to the last bit.
+    pub fn snapshot(&mut self) -> HostResult<Snapshot> {
+        Ok(Snapshot {
+            jobs: self.dump_jobs()?,
+            associations: self.dump_associations()?,
+            qos: self.dump_qos()?,
+            last_job_update: self.last_job_update()?,
+        })
+    }
+
+    /// The saved state file's times: of the last cycle and of the last reset of usage.
+    pub fn saved_times(&self) -> HostResult<(i64, i64)> {
+        let bytes = fs::read(self.directory().join("state/priority_last_decay_ran"))?;
+        let time =
+            |at: usize| -> Option<i64> { Some(i64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?)) };
+        match (time(0), time(8), bytes.len()) {
+            (Some(last_ran), Some(last_reset), 16) => Ok((last_ran, last_reset)),
+            _ => Err(Error::Protocol(format!("the state file has {} bytes, not 16", bytes.len()))),
+        }
     }
 
     /// slurmctld's stamp of the last change to jobs.
@@ -418,16 +446,21 @@ impl Host {
 
     /// Time of `set_priority` for every job, in several rounds.
     pub fn bench_set(&mut self, rounds: u32) -> HostResult<Vec<Bench>> {
-        self.bench("benchset", rounds)
+        self.bench(&format!("benchset rounds={rounds}"))
     }
 
     /// Time of two plain walks over the job list: the floor of any cycle.
     pub fn bench_walk(&mut self, rounds: u32) -> HostResult<Vec<Bench>> {
-        self.bench("benchwalk", rounds)
+        self.bench(&format!("benchwalk rounds={rounds}"))
     }
 
-    fn bench(&mut self, verb: &str, rounds: u32) -> HostResult<Vec<Bench>> {
-        let records = self.request(&format!("{verb} rounds={rounds}"))?;
+    /// Time of making all objects for `sprio`, as root asks; here `jobs` counts the objects.
+    pub fn bench_factors(&mut self) -> HostResult<Vec<Bench>> {
+        self.bench("factors uid=0 count=1")
+    }
+
+    fn bench(&mut self, line: &str) -> HostResult<Vec<Bench>> {
+        let records = self.request(line)?;
         let bench = |record: &Record| {
             Ok(Bench {
                 jobs: record.get("jobs")?,

@@ -45,4 +45,6 @@ pub use model::{
 };
 pub use options::{Options, Plugin};
 pub use program::{build_plugin, source_directory, Program};
-pub use reply::{AssociationRecord, Factors, FactorsObject, JobRecord, LockStatistic, QosRecord, Record};
+pub use reply::{
+    AssociationRecord, Factors, FactorsObject, JobRecord, LockStatistic, QosRecord, Record, Snapshot,
+};

@@ -250,6 +250,16 @@ impl TryFrom<&Record> for FactorsObject {
     }
 }
 
+/// Everything that a plugin may have written.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Snapshot {
+    pub jobs: Vec<JobRecord>,
+    pub associations: Vec<AssociationRecord>,
+    pub qos: Vec<QosRecord>,
+    pub last_job_update: i64,
+}
+
 /// How often and how long one lock was held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockStatistic {

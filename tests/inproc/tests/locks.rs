@@ -79,5 +79,14 @@ fn holding_times_are_kept_for_the_decay_thread_and_others() -> HostResult<()> {
         .find(|l| l.decay_thread && l.name == "job" && l.write)
         .expect("a cycle takes the job write lock");
     assert!(job.count >= 1 && job.total >= job.longest && !job.longest.is_zero());
+    // Without checks the same calls work, and no association lock is seen.
+    host.check_locks(false)?;
+    host.locks(true)?;
+    host.advance(60)?;
+    host.cycle()?;
+    let locks = host.locks(false)?;
+    assert!(locks.iter().all(|l| !l.name.starts_with("assoc_mgr")), "{locks:?}");
+    host.check_locks(true)?;
+    host.cycle()?;
     host.quit().map(drop)
 }

@@ -256,15 +256,15 @@ int cycle_wait(unsigned seen, unsigned timeout_seconds)
 		fail("the thread 'decay' has not come to its timed wait within %u s", timeout_seconds);
 }
 
-int cycle_trigger(unsigned timeout_seconds)
+int cycle_trigger(unsigned timeout_seconds, unsigned *completed)
 {
 	uint64_t end = real_ns() + timeout_seconds * NS;
-	unsigned seen;
+	bool taken;
 
 	if (cycle_wait(cycle_state().completed - 1, timeout_seconds))
 		return -1;
 	pthread_mutex_lock(&decay.lock);
-	seen = decay.state.completed;
+	*completed = decay.state.completed;
 	decay.triggered = true;
 	/* The thread may not sleep yet: wake it until it says that it has seen the trigger. */
 	while (decay.triggered && real_ns() < end) {
@@ -274,6 +274,7 @@ int cycle_trigger(unsigned timeout_seconds)
 			libc_syscall(SYS_futex, decay.futex, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 		pause_until_changed(NS / 1000);
 	}
+	taken = !decay.triggered;
 	pthread_mutex_unlock(&decay.lock);
-	return cycle_wait(seen, timeout_seconds);
+	return taken ? 0 : fail("the thread 'decay' cannot be woken");
 }

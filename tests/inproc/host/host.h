@@ -70,8 +70,8 @@ uint64_t thread_cpu_ns(void);
 cycle_t cycle_state(void);
 /* Wait until the decay thread has come to its timed wait more often than `seen` times. */
 int cycle_wait(unsigned seen, unsigned timeout_seconds);
-/* End the decay thread's timed wait as if its period had passed. */
-int cycle_trigger(unsigned timeout_seconds);
+/* End the decay thread's timed wait as if its period had passed; tells how many cycles were complete before. */
+int cycle_trigger(unsigned timeout_seconds, unsigned *completed);
 
 /* locks.c: slurmctld's locks with a check of the rules. */
 

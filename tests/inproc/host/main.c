@@ -107,10 +107,26 @@ static int command_fini(request_t *request)
 	return rc ? fail("priority_g_fini returned %d", rc) : 0;
 }
 
-/* cycle: the decay thread runs once more, now. */
+/* cycle: the decay thread runs once more, now. cycle wait=0: only start it; `await seen=…` waits for its end. */
 static int command_cycle(request_t *request)
 {
-	if (cycle_trigger(number(request, "timeout", 60)))
+	unsigned timeout = number(request, "timeout", 60), completed;
+
+	if (cycle_trigger(timeout, &completed))
+		return -1;
+	if (!number(request, "wait", 1)) {
+		say("cycle completed=%u cpu_ns=0", completed);
+		return 0;
+	}
+	if (cycle_wait(completed, timeout))
+		return -1;
+	show_cycle();
+	return 0;
+}
+
+static int command_await(request_t *request)
+{
+	if (cycle_wait(number(request, "seen", 0), number(request, "timeout", 60)))
 		return -1;
 	show_cycle();
 	return 0;
@@ -212,21 +228,22 @@ int run_command(request_t *request)
 		const char *verb;
 		int (*run)(request_t *request);
 	} commands[] = {
-		{ "assoc", command_assoc },         { "assocs", command_dump_assocs },
-		{ "benchset", command_bench_set },  { "benchwalk", command_bench_walk },
-		{ "bulkjobs", command_bulk_jobs },  { "clock", command_clock },
-		{ "commit", command_commit },       { "conf", command_conf },
-		{ "cycle", command_cycle },         { "factors", command_factors },
-		{ "fini", command_fini },           { "fsfactor", command_fs_factor },
-		{ "init", command_init },           { "job", command_job },
-		{ "jobdel", command_job_delete },   { "jobend", command_job_end },
-		{ "jobs", command_dump_jobs },      { "locks", command_locks },
-		{ "part", command_part },           { "qos", command_qos },
-		{ "qoses", command_dump_qos },      { "qosusage", command_qos_usage },
-		{ "quit", command_quit },           { "reconfig", command_reconfig },
-		{ "set", command_set },             { "setusage", command_set_usage },
-		{ "state", command_state },         { "tres", command_tres },
-		{ "usage", command_usage },         { "user", command_user },
+		{ "assoc", command_assoc },          { "assocs", command_dump_assocs },
+		{ "await", command_await },          { "benchset", command_bench_set },
+		{ "benchwalk", command_bench_walk }, { "bulkjobs", command_bulk_jobs },
+		{ "clock", command_clock },          { "commit", command_commit },
+		{ "conf", command_conf },            { "cycle", command_cycle },
+		{ "factors", command_factors },      { "fini", command_fini },
+		{ "fsfactor", command_fs_factor },   { "init", command_init },
+		{ "job", command_job },              { "jobdel", command_job_delete },
+		{ "jobend", command_job_end },       { "jobs", command_dump_jobs },
+		{ "locks", command_locks },          { "part", command_part },
+		{ "qos", command_qos },              { "qoses", command_dump_qos },
+		{ "qosusage", command_qos_usage },   { "quit", command_quit },
+		{ "reconfig", command_reconfig },    { "set", command_set },
+		{ "setusage", command_set_usage },   { "state", command_state },
+		{ "tres", command_tres },            { "usage", command_usage },
+		{ "user", command_user },
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)

@@ -4,13 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::error::{Error, HostResult};
 use crate::model::{Association, AssociationUsage, Conf, FactorsFilter, Job, Partition, Qos, QosUsage, User};
 use crate::options::Options;
 use crate::program::Program;
@@ -18,51 +19,6 @@ use crate::reply::{AssociationRecord, FactorsObject, JobRecord, LockStatistic, Q
 
 /// Requests that are written before their replies are read; both stay below what a pipe holds.
 const BATCH: usize = 200;
-
-/// Why a test could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The program could not be compiled.
-    #[error("cannot build the in-process host: {0}")]
-    Build(String),
-    /// The program refused a request.
-    #[error("the in-process host refused '{request}': {reason}")]
-    Refused {
-        /// The request.
-        request: String,
-        /// The program's reason.
-        reason: String,
-    },
-    /// The program ended before it answered; a violation of the lock rules is in the log.
-    #[error("the in-process host ended ({status}) at '{request}'; its log:\n{log}")]
-    Died {
-        /// The request.
-        request: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// All it had logged.
-        log: String,
-    },
-    /// The program did not answer; something waits for ever.
-    #[error("the in-process host did not answer '{request}' within {timeout:?}; its log:\n{log}")]
-    Hung {
-        /// The request.
-        request: String,
-        /// Time waited.
-        timeout: Duration,
-        /// All it had logged.
-        log: String,
-    },
-    /// The answer is not understood.
-    #[error("unexpected answer of the in-process host: {0}")]
-    Protocol(String),
-    /// A file or process operation failed.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-}
-
-/// Result of everything that talks to the host.
-pub type HostResult<T> = Result<T, Error>;
 
 /// One completed run of the decay thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -338,6 +294,16 @@ impl Host {
     /// Run one decay cycle now, at the clock's time, and wait for its end.
     pub fn cycle(&mut self) -> HostResult<Cycle> {
         Self::cycle_of(&self.request("cycle")?)
+    }
+
+    /// Start one decay cycle and do not wait: what follows happens beside it. Give the answer to `finish_cycle`.
+    pub fn start_cycle(&mut self) -> HostResult<Cycle> {
+        Self::cycle_of(&self.request("cycle wait=0")?)
+    }
+
+    /// Wait for the end of the cycle that `start_cycle` has started.
+    pub fn finish_cycle(&mut self, before: Cycle) -> HostResult<Cycle> {
+        Self::cycle_of(&self.request(&format!("await seen={}", before.completed))?)
     }
 
     /// Compute a job's priority as at submission and store it in the job.

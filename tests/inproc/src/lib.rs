@@ -30,6 +30,7 @@
 //!
 //! The program needs the headers of exactly the installed Slurm release: `SLURM_SRC` names the unpacked source.
 
+mod error;
 mod extended;
 mod host;
 mod model;
@@ -37,8 +38,9 @@ mod options;
 mod program;
 mod reply;
 
+pub use error::{Error, HostResult};
 pub use extended::Extended;
-pub use host::{Bench, Cycle, Error, Host, HostResult};
+pub use host::{Bench, Cycle, Host};
 pub use model::{
     state, Amounts, Association, AssociationUsage, Conf, FactorsFilter, Job, Nice, Partition, Qos, QosUsage,
     User,

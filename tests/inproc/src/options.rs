@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs};
 
-use crate::host::{Error, HostResult};
+use crate::error::{Error, HostResult};
 use crate::program::Program;
 
 /// Which priority plugin to load, and from where.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use crate::host::Error;
+use crate::error::Error;
 
 const SOURCES: [(&str, &str); 11] = [
     ("host.h", include_str!("../host/host.h")),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::error::Error;
 use crate::extended::Extended;
-use crate::host::Error;
 
 /// One data line of a reply: its kind and its values.
 #[derive(Debug, Clone, PartialEq, Eq)]

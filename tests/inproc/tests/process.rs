@@ -100,6 +100,24 @@ fn the_same_seed_makes_the_same_jobs_on_any_heap() -> HostResult<()> {
 }
 
 #[test]
+fn jobs_may_change_beside_a_cycle() -> HostResult<()> {
+    let mut host = small_cluster()?;
+    host.configure(&Conf::new().weight_age(1000_u32).weight_fairshare(1000_u32))?;
+    host.bulk_jobs(1, 5000, 3, false)?;
+    host.init()?;
+    for round in 0..20_u32 {
+        host.advance(60)?;
+        let before = host.start_cycle()?;
+        host.delete_job(1 + round)?;
+        host.jobs(&[pending(10_000 + round)])?;
+        host.set_priority(10_000 + round)?;
+        assert_eq!(host.finish_cycle(before)?.completed, before.completed + 1);
+    }
+    assert_eq!(host.dump_jobs()?.len(), 5000);
+    host.quit().map(drop)
+}
+
+#[test]
 fn cycles_come_on_demand_however_the_thread_sleeps() -> HostResult<()> {
     let directory = tempfile::tempdir()?;
     let library = directory.path().join("sleeper.so");

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Many jobs at once, on a fresh or a scattered heap, and measurements of the calls that are made per job.
+#include <stdlib.h>
+
+#include "host.h"
+
+/* xorshift64*: the same jobs for the same seed, everywhere. */
+static uint64_t next_random(uint64_t *state, uint64_t below)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return (*state * 0x2545F4914F6CDD1DULL >> 11) % below;
+}
+
+static void shuffle(uint64_t *state, void **items, size_t count)
+{
+	for (size_t i = count; i > 1; i--) {
+		size_t other = next_random(state, i);
+		void *kept = items[i - 1];
+		items[i - 1] = items[other];
+		items[other] = kept;
+	}
+}
+
+/* What the jobs are drawn from. */
+typedef struct {
+	void **assocs, **parts, **qoses;
+	size_t assoc_count, part_count, qos_count;
+} choices_t;
+
+static job_record_t *draw(uint64_t *state, uint32_t id, const choices_t *from)
+{
+	job_record_t *job = job_new(id);
+	slurmdb_assoc_rec_t *assoc = from->assocs[next_random(state, from->assoc_count)];
+	uint64_t cpus = 1 + next_random(state, 64);
+
+	job->assoc_ptr = assoc;
+	job->assoc_id = assoc->id;
+	job->account = xstrdup(assoc->acct);
+	job->user_id = assoc->uid;
+	if (from->part_count) {
+		job->part_ptr = from->parts[next_random(state, from->part_count)];
+		job->partition = xstrdup(job->part_ptr->name);
+	}
+	if (from->qos_count) {
+		job->qos_ptr = from->qoses[next_random(state, from->qos_count)];
+		job->qos_id = ((slurmdb_qos_rec_t *) job->qos_ptr)->id;
+	}
+	job->time_limit = 60 * (1 + next_random(state, 48));
+	job->priority = 1;
+	job->details->min_cpus = cpus;
+	job->details->min_nodes = 1 + cpus / 16;
+	job->details->submit_time = time(NULL) - next_random(state, 86400);
+	job->details->begin_time = job->details->submit_time;
+	job->details->accrue_time = job->details->submit_time;
+	job->tres_req_cnt = xcalloc(slurmctld_tres_cnt, sizeof(uint64_t));
+	job->tres_req_cnt[TRES_ARRAY_CPU] = cpus;
+	job->tres_req_cnt[TRES_ARRAY_MEM] = cpus * 2048;
+	job->tres_req_cnt[TRES_ARRAY_NODE] = job->details->min_nodes;
+	return job;
+}
+
+static void **collect(List list, size_t *count, bool users_only)
+{
+	ListIterator all = list_iterator_create(list);
+	void **items = malloc(sizeof(*items) * (list_count(list) + 1)), *item;
+
+	*count = 0;
+	while ((item = list_next(all)))
+		if (!users_only || ((slurmdb_assoc_rec_t *) item)->user)
+			items[(*count)++] = item;
+	list_iterator_destroy(all);
+	return items;
+}
+
+/*
+ * `count` jobs among as many others that are freed again, in random places, and then in random order: the heap of a
+ * daemon that has run for weeks. The jobs are the same as without scattering.
+ */
+static void **scattered(uint64_t seed, size_t count, uint32_t first, const choices_t *from)
+{
+	uint64_t jobs_state = seed, other_state = seed + 2;
+	void **kept = malloc(sizeof(*kept) * (count + 1)), **others = malloc(sizeof(*others) * (count + 1));
+	size_t have = 0, rest = 0;
+
+	while (have < count || rest < count) {
+		/* Every order of kept and other records is equally likely. */
+		if (next_random(&other_state, 2 * count - have - rest) < count - have) {
+			kept[have] = draw(&jobs_state, first + have, from);
+			have++;
+		} else {
+			others[rest] = draw(&other_state, first + count + rest, from);
+			rest++;
+		}
+	}
+	shuffle(&other_state, others, count);
+	for (size_t i = 0; i < count; i++)
+		job_free(others[i]);
+	shuffle(&other_state, kept, count);
+	free(others);
+	return kept;
+}
+
+/* bulkjobs count=100000 seed=1 scatter=0|1 first=1: pending jobs of random users, partitions and QOSes. */
+int command_bulk_jobs(request_t *request)
+{
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	size_t count = number(request, "count", 0);
+	bool scatter = number(request, "scatter", 0);
+	uint32_t first = number(request, "first", 1);
+	uint64_t seed = number(request, "seed", 1) * 2 + 1;
+	choices_t from = { 0 };
+	void **jobs = NULL;
+
+	from.assocs = collect(assoc_mgr_assoc_list, &from.assoc_count, true);
+	from.parts = collect(part_list, &from.part_count, false);
+	from.qoses = collect(assoc_mgr_qos_list, &from.qos_count, false);
+	lock_slurmctld(locks);
+	if (from.assoc_count && scatter) {
+		jobs = scattered(seed, count, first, &from);
+		for (size_t i = 0; i < count; i++)
+			list_append(job_list, jobs[i]);
+		free(jobs);
+	} else if (from.assoc_count) {
+		for (size_t i = 0; i < count; i++)
+			list_append(job_list, draw(&seed, first + i, &from));
+	}
+	unlock_slurmctld(locks);
+	free(from.assocs);
+	free(from.parts);
+	free(from.qoses);
+	return from.assoc_count ? 0 : fail("bulkjobs needs associations of users");
+}
+
+/* benchset rounds=3: time of one priority_g_set per job, in the order of the list. */
+int command_bench_set(request_t *request)
+{
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	size_t count, rounds = number(request, "rounds", 3);
+	void **jobs = collect(job_list, &count, false);
+
+	for (size_t round = 0; round < rounds; round++) {
+		uint64_t cpu = thread_cpu_ns(), wall = real_ns();
+		lock_slurmctld(locks);
+		for (size_t i = 0; i < count; i++)
+			((job_record_t *) jobs[i])->priority = priority_g_set(0, jobs[i]);
+		unlock_slurmctld(locks);
+		say("bench jobs=%zu cpu_ns=%lu wall_ns=%lu", count, thread_cpu_ns() - cpu, real_ns() - wall);
+	}
+	free(jobs);
+	return 0;
+}
+
+static int touch(void *record, void *sum)
+{
+	job_record_t *job = record;
+
+	*(uint64_t *) sum += job->job_state + job->start_time + job->qos_id + job->site_factor + job->total_cpus +
+			     (uintptr_t) job->assoc_ptr + (uintptr_t) job->part_ptr + job->details->accrue_time +
+			     job->details->nice + job->details->begin_time;
+	return 0;
+}
+
+static int touch_and_write(void *record, void *sum)
+{
+	touch(record, sum);
+	/* The value stays; the line becomes dirty. */
+	((volatile job_record_t *) record)->priority += 0;
+	return 0;
+}
+
+/*
+ * benchwalk rounds=3: two walks over the job list that touch what any decay cycle must touch and write the priority;
+ * the floor under which no cycle can get.
+ */
+int command_bench_walk(request_t *request)
+{
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	size_t rounds = number(request, "rounds", 3);
+
+	for (size_t round = 0; round < rounds; round++) {
+		uint64_t cpu = thread_cpu_ns(), wall = real_ns();
+		volatile uint64_t kept;
+		uint64_t sum = 0;
+		lock_slurmctld(locks);
+		list_for_each(job_list, touch, &sum);
+		list_for_each(job_list, touch_and_write, &sum);
+		unlock_slurmctld(locks);
+		kept = sum;
+		(void) kept;
+		say("bench jobs=%d cpu_ns=%lu wall_ns=%lu", list_count(job_list), thread_cpu_ns() - cpu,
+		    real_ns() - wall);
+	}
+	return 0;
+}

@@ -1,5 +1,5 @@
 /*
- * Preloaded into the daemons and client commands of a test cluster. It changes three things that
+ * Preloaded into the daemons and client commands of a test cluster. It changes four things that
  * Slurm's own configuration cannot:
  *
  *  - TCP_NODELAY on every stream socket. slurmdbd and its clients write a message in two pieces;
@@ -9,6 +9,10 @@
  *    right after slurmctld has read slurm.conf, so any priority plugin sees it from its first cycle.
  *  - The user a client command pretends to be. auth/none believes what the client says, so a test
  *    without root can submit jobs of many users.
+ *
+ *  - fsync and fdatasync do nothing. slurmdbd creates dozens of tables, and slurmctld writes a dozen
+ *    state files when it stops; on a busy disk each wait is felt, and nothing here has to survive
+ *    a power failure.
  *
  * Linked without a C library: the host process has one, whatever its version.
  */
@@ -34,6 +38,18 @@ int socket(int domain, int type, int protocol)
 	if (fd >= 0 && (domain == AF_INET || domain == AF_INET6) && (type & TYPE_MASK) == SOCK_STREAM)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return fd;
+}
+
+int fsync(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+int fdatasync(int fd)
+{
+	(void)fd;
+	return 0;
 }
 
 /* Values of the environment that are numbers; `otherwise` where the variable is not set. */

@@ -15,6 +15,7 @@ use crate::{database, Accounts, Release};
 
 /// What intercepts a few functions in Slurm's processes; see `preload.c`.
 const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
+const PRELOAD_FILE: &str = "preload.so";
 
 /// The first of the uids and the only gid of the cluster's users.
 const FIRST_UID: u32 = 10_000;
@@ -23,7 +24,7 @@ const FIRST_UID: u32 = 10_000;
 const CLUSTER_NAME: &str = "test";
 
 /// slurmctld and slurmdbd have the first ports of the block; the slurmds and spare ones follow.
-const CONTROLLER_PORT: u16 = 0;
+pub(crate) const CONTROLLER_PORT: u16 = 0;
 const DATABASE_PORT: u16 = 1;
 const FIRST_NODE_PORT: u16 = 4;
 const MOST_SLURMDS: u16 = crate::keeper::PORTS_PER_CLUSTER - FIRST_NODE_PORT;
@@ -214,20 +215,18 @@ impl Builder {
         cluster.write_config()?;
         self.write_slurmdbd_conf(cluster)?;
 
-        let database = database::prepare(&directory)?;
+        let mut database = database::prepare(&directory)?;
+        database.env("LD_PRELOAD", directory.join(PRELOAD_FILE));
         let daemon = cluster.start_daemon("mariadbd", &database)?;
         let log = daemon.log.clone();
-        let contains = |log: &Path, text: &str| fs::read_to_string(log).is_ok_and(|log| log.contains(text));
-        cluster.processes.wait_ready(&daemon, START_TIMEOUT, || contains(&log, "ready for connections"))?;
+        let serves = || fs::read_to_string(&log).is_ok_and(|log| log.contains("ready for connections"));
+        cluster.processes.wait_ready(&daemon, START_TIMEOUT, serves)?;
 
         let mut slurmdbd = cluster.daemon_command("slurmdbd");
         slurmdbd.arg("-D");
         let daemon = cluster.start_daemon("slurmdbd", &slurmdbd)?;
-        let log = daemon.log.clone();
-        cluster.processes.wait_ready(&daemon, START_TIMEOUT, || {
-            contains(&log, " started")
-                && cluster.command("sacctmgr").args(["-n", "show", "cluster"]).succeeds()
-        })?;
+        let port = cluster.port(DATABASE_PORT);
+        cluster.processes.wait_ready(&daemon, START_TIMEOUT, || daemon.listens(port))?;
 
         let dump = directory.join("accounts");
         fs::write(&dump, self.accounts.dump(CLUSTER_NAME))?;
@@ -249,7 +248,7 @@ impl Builder {
     }
 
     fn environment(&self, release: &Release, directory: &Path) -> Result<Environment> {
-        let preload = directory.join("preload.so");
+        let preload = directory.join(PRELOAD_FILE);
         fs::write(&preload, PRELOAD)?;
         let text = |path: &Path| path.display().to_string();
         let mut preloads = vec![text(&preload)];
@@ -280,18 +279,19 @@ impl Builder {
         let uids: BTreeMap<String, u32> =
             (FIRST_UID..).zip(names).map(|(uid, name)| (name.to_owned(), uid)).collect();
 
-        let mut passwd = String::from("root:x:0:0:root:/root:/bin/sh\n");
-        let mut group = format!("root:x:0:\nusers:x:{FIRST_UID}:\n");
         let own = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+        let mut users = vec![("root", 0, 0)];
         if own.0 != 0 {
-            passwd += &format!("{}:x:{}:{}::/tmp:/bin/sh\n", slurm_user(), own.0, own.1);
-            group += &format!("{}:x:{}:\n", slurm_user(), own.1);
+            users.push((slurm_user(), own.0, own.1));
         }
-        for (name, uid) in &uids {
-            passwd += &format!("{name}:x:{uid}:{FIRST_UID}::/tmp:/bin/sh\n");
-        }
-        fs::write(directory.join("passwd"), passwd)?;
-        fs::write(directory.join("group"), group)?;
+        users.extend(uids.iter().map(|(name, uid)| (name.as_str(), *uid, FIRST_UID)));
+        let passwd: Vec<String> =
+            users.iter().map(|(name, uid, gid)| format!("{name}:x:{uid}:{gid}::/tmp:/bin/sh\n")).collect();
+        let groups = [("root", 0), ("users", FIRST_UID), (slurm_user(), own.1)];
+        let groups = &groups[..if own.0 == 0 { 2 } else { 3 }];
+        let group: Vec<String> = groups.iter().map(|(name, gid)| format!("{name}:x:{gid}:\n")).collect();
+        fs::write(directory.join("passwd"), passwd.concat())?;
+        fs::write(directory.join("group"), group.concat())?;
         Ok(uids)
     }
 
@@ -318,7 +318,7 @@ impl Builder {
 
     fn slurm_conf(&self, cluster: &Cluster) -> Result<Config> {
         let directory = cluster.directory().display();
-        let port = |number: u16| (cluster.processes.first_port() + number).to_string();
+        let port = |number: u16| cluster.port(number).to_string();
         let mut config = Config::default();
         for (name, value) in [
             ("ClusterName", CLUSTER_NAME),
@@ -388,7 +388,7 @@ impl Builder {
             ("AuthType", "auth/none"),
             ("DbdHost", "localhost"),
             ("DbdAddr", "127.0.0.1"),
-            ("DbdPort", &(cluster.processes.first_port() + DATABASE_PORT).to_string()),
+            ("DbdPort", &cluster.port(DATABASE_PORT).to_string()),
             ("SlurmUser", slurm_user()),
             ("StorageType", "accounting_storage/mysql"),
             ("StorageHost", "localhost"),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{bail, ensure, Context, Result};
 use signal_hook::consts::{SIGHUP, SIGKILL, SIGTERM};
 
+use crate::builder::CONTROLLER_PORT;
 use crate::config::Config;
 use crate::processes::{Daemon, Processes};
 use crate::usage::{assoc_usage, LeafUsage};
@@ -81,6 +82,11 @@ impl Cluster {
     /// The Slurm that runs.
     pub fn release(&self) -> &Release {
         &self.release
+    }
+
+    /// One of the cluster's own ports.
+    pub(crate) fn port(&self, number: u16) -> u16 {
+        self.processes.first_port() + number
     }
 
     // Commands
@@ -295,7 +301,8 @@ impl Cluster {
         command.arg("-D").envs(self.environment.controller.iter().cloned());
         let daemon = self.start_daemon("slurmctld", &command)?;
         self.controller = Some(daemon.clone());
-        self.processes.wait_ready(&daemon, TIMEOUT, || self.is_up())
+        let port = self.port(CONTROLLER_PORT);
+        self.processes.wait_ready(&daemon, TIMEOUT, || daemon.listens(port) && self.is_up())
     }
 
     /// Whether slurmctld answers.

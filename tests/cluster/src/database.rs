@@ -1,4 +1,4 @@
-//! The cluster's own database server: MariaDB behind a socket in the cluster's directory.
+//! The cluster's own database server: `MariaDB` behind a socket in the cluster's directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::release::host_program;
 
-/// MariaDB's own description of its system tables, by version.
+/// `MariaDB`'s own description of its system tables, by version.
 const SYSTEM_TABLES: [&str; 2] =
     ["/usr/share/mysql/mariadb_system_tables.sql", "/usr/share/mysql/mysql_system_tables.sql"];
 
@@ -21,7 +21,7 @@ pub(crate) fn socket(directory: &Path) -> PathBuf {
 ///
 /// `mariadb-install-db` takes half a second to create 80 system tables. Without privileges to check, slurmdbd needs
 /// one of them, `proc`, for its stored procedures; it is created at the start from
-/// MariaDB's own description.
+/// `MariaDB`'s own description.
 pub(crate) fn prepare(directory: &Path) -> Result<Command> {
     let data = directory.join("database");
     fs::create_dir(&data)?;

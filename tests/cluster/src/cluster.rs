@@ -1,0 +1,471 @@
+//! A running cluster: commands, jobs, usage, and the life of its daemons.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{bail, ensure, Context, Result};
+use signal_hook::consts::{SIGHUP, SIGKILL, SIGTERM};
+
+use crate::builder::CONTROLLER_PORT;
+use crate::config::Config;
+use crate::processes::{Daemon, Processes};
+use crate::usage::{assoc_usage, LeafUsage};
+use crate::{parse_rows, Builder, Call, Job, Release, Row};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A job's number.
+pub type JobId = u32;
+
+/// What Slurm's processes find in their environment.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// For every process.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// In addition for slurmctld.
+    pub(crate) controller: Vec<(String, String)>,
+    /// In addition for slurmdbd.
+    pub(crate) slurmdbd: Vec<(String, String)>,
+    /// The group of all the cluster's users.
+    pub(crate) gid: u32,
+}
+
+/// A running private cluster. It ends and leaves nothing when this value is dropped; in a
+/// panicking test the configuration, logs and state stay, and their place is printed.
+#[derive(Debug)]
+pub struct Cluster {
+    directory: PathBuf,
+    release: Release,
+    pub(crate) processes: Processes,
+    environment: Environment,
+    uids: BTreeMap<String, u32>,
+    pub(crate) config: Config,
+    controller: Option<Daemon>,
+    nodes: Vec<Daemon>,
+    over: bool,
+}
+
+impl Cluster {
+    /// Describes a cluster to start.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn new(
+        directory: PathBuf,
+        release: Release,
+        processes: Processes,
+        environment: Environment,
+        uids: BTreeMap<String, u32>,
+    ) -> Self {
+        Self {
+            directory,
+            release,
+            processes,
+            environment,
+            uids,
+            config: Config::default(),
+            controller: None,
+            nodes: Vec::new(),
+            over: false,
+        }
+    }
+
+    /// The directory with everything in it: slurm.conf, `log`, `state`, `plugins`.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The Slurm that runs.
+    pub fn release(&self) -> &Release {
+        &self.release
+    }
+
+    /// One of the cluster's own ports.
+    pub(crate) fn port(&self, number: u16) -> u16 {
+        self.processes.first_port() + number
+    }
+
+    // Commands
+
+    /// One of Slurm's commands, to be run against this cluster.
+    pub fn command(&self, program: &str) -> Call<'_> {
+        let mut command = self.release.command(program);
+        command.envs(&self.environment.variables);
+        Call::new(self, command)
+    }
+
+    /// The environment with which Slurm's commands find this cluster and its users.
+    pub fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment.variables
+    }
+
+    /// The uid and gid of one of the cluster's users.
+    ///
+    /// # Errors
+    /// If there is no such user.
+    pub fn ids(&self, user: &str) -> Result<(u32, u32)> {
+        let uid = self.uids.get(user).with_context(|| format!("the cluster has no user '{user}'"))?;
+        Ok((*uid, self.environment.gid))
+    }
+
+    /// What `sshare` prints.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn sshare(&self, arguments: &[&str]) -> Result<String> {
+        self.command("sshare").args(arguments).text()
+    }
+
+    /// What `sprio` prints.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn sprio(&self, arguments: &[&str]) -> Result<String> {
+        self.command("sprio").args(arguments).text()
+    }
+
+    /// What `scontrol` prints.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn scontrol(&self, arguments: &[&str]) -> Result<String> {
+        self.command("scontrol").args(arguments).text()
+    }
+
+    /// All associations as `sshare -al` shows them, by its column names. Accounts have an empty `User`.
+    ///
+    /// # Errors
+    /// If sshare fails.
+    pub fn sshare_rows(&self) -> Result<Vec<Row>> {
+        Ok(parse_rows(&self.sshare(&["-alP"])?))
+    }
+
+    /// The association of a user in an account, or of the account itself where `user` is empty.
+    ///
+    /// # Errors
+    /// If sshare fails or shows no such association.
+    pub fn share(&self, account: &str, user: &str) -> Result<Row> {
+        let rows = self.sshare_rows()?;
+        let found = rows.into_iter().find(|row| row.text("Account") == account && row.text("User") == user);
+        found.with_context(|| format!("sshare shows no account '{account}' user '{user}'"))
+    }
+
+    /// All pending jobs' priorities by part, weighted (upper case column) and normalised (lower case).
+    ///
+    /// # Errors
+    /// If sprio fails.
+    pub fn sprio_rows(&self) -> Result<Vec<Row>> {
+        const COLUMNS: [(&str, &str); 20] = [
+            ("JOBID", "%i"),
+            ("PARTITION", "%r"),
+            ("USER", "%u"),
+            ("PRIORITY", "%Y"),
+            ("priority", "%y"),
+            ("SITE", "%S"),
+            ("AGE", "%A"),
+            ("age", "%a"),
+            ("ASSOC", "%B"),
+            ("assoc", "%b"),
+            ("FAIRSHARE", "%F"),
+            ("fairshare", "%f"),
+            ("JOBSIZE", "%J"),
+            ("jobsize", "%j"),
+            ("PARTPRIO", "%P"),
+            ("partprio", "%p"),
+            ("QOS", "%Q"),
+            ("qos", "%q"),
+            ("NICE", "%N"),
+            ("TRES", "%T"),
+        ];
+        let names = COLUMNS.map(|(name, _)| name);
+        let format = COLUMNS.map(|(_, letter)| letter).join("|");
+        let text = self.sprio(&["-h", "-o", &format])?;
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        Ok(lines.map(|line| crate::rows::row(&names, line)).collect())
+    }
+
+    /// Submits a batch job and gives its number.
+    ///
+    /// # Errors
+    /// If sbatch refuses, with what it says.
+    pub fn submit(&self, job: &Job) -> Result<JobId> {
+        let mut call = self.command("sbatch").args([
+            "--parsable",
+            "--export=NONE",
+            "--chdir=/",
+            "--output=/dev/null",
+            "--error=/dev/null",
+        ]);
+        if let Some(user) = &job.user {
+            call = call.user(user)?;
+        }
+        let wrap = format!("--wrap=exec sleep {}", job.seconds);
+        let text = call.args(&job.arguments).arg(wrap).text()?;
+        let number = text.trim().split(';').next().unwrap_or_default();
+        number.parse().with_context(|| format!("sbatch printed '{}'", text.trim()))
+    }
+
+    /// The text of slurmctld's log.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.directory.join("log/slurmctld")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Polls until `done` gives something.
+    ///
+    /// # Errors
+    /// After `timeout`, naming `what`, or at once when `done` fails.
+    pub fn wait_for<T>(
+        &self,
+        what: &str,
+        timeout: Duration,
+        mut done: impl FnMut(&Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            if let Some(value) = done(self)? {
+                return Ok(value);
+            }
+            ensure!(start.elapsed() < timeout, "waited {timeout:?} in vain for {what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until a decay cycle that began after this call is over. Any priority plugin that keeps stock's
+    /// state file will do: the file is written at the end of each cycle.
+    ///
+    /// # Errors
+    /// If none ends within a minute (with cycles of whole minutes: two).
+    pub fn wait_cycle(&self) -> Result<()> {
+        let path = self.directory.join("state/priority_last_decay_ran");
+        let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+        // The first end that is seen may be that of a cycle that had begun before.
+        for _ in 0..2 {
+            let before = written(&path);
+            self.wait_for("a decay cycle", 2 * TIMEOUT, |_| {
+                Ok(written(&path).filter(|now| Some(*now) != before))
+            })?;
+        }
+        Ok(())
+    }
+
+    // Usage
+
+    /// Gives associations an exact raw usage, (account, user, seconds), and all others none: stops
+    /// slurmctld, writes its state file, starts it. It stays exact with the default
+    /// `PriorityDecayHalfLife=0`. An empty user stands for the account itself, which then has usage that none of its
+    /// users has.
+    ///
+    /// # Errors
+    /// If there is no such association, or slurmctld does not stop or start.
+    pub fn inject_usage(&mut self, usage: &[(&str, &str, f64)]) -> Result<()> {
+        self.stop_controller()?;
+        self.write_usage(usage)?;
+        self.start_controller()
+    }
+
+    /// Writes the state file of the usage; slurmctld must not run.
+    pub(crate) fn write_usage(&self, usage: &[(&str, &str, f64)]) -> Result<()> {
+        let text = self.command("sacctmgr").args(["-P", "show", "assoc", "format=id,account,user"]).text()?;
+        let rows = parse_rows(&text);
+        let mut leaves = Vec::new();
+        for (account, user, seconds) in usage {
+            ensure!(*seconds >= 0.0, "usage of {user} in {account} is {seconds}; it must be at least 0");
+            let row = rows
+                .iter()
+                .find(|row| row.text("Account") == *account && row.text("User") == *user)
+                .with_context(|| format!("there is no association of account '{account}' user '{user}'"))?;
+            leaves.push(LeafUsage { id: row.text("ID").parse()?, seconds: *seconds });
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let bytes = assoc_usage(self.release.protocol()?, i64::try_from(now)?, &leaves);
+        fs::write(self.directory.join("state/assoc_usage"), bytes).context("writing assoc_usage")
+    }
+
+    // Daemons
+
+    /// Starts slurmctld and waits until it answers.
+    ///
+    /// # Errors
+    /// If it ends or does not answer, with the end of its log.
+    pub fn start_controller(&mut self) -> Result<()> {
+        if let Some(daemon) = &self.controller {
+            let ended = self.processes.ended(daemon)?;
+            ensure!(ended.is_some(), "slurmctld is running already");
+        }
+        let mut command = self.daemon_command("slurmctld");
+        command.arg("-D").envs(self.environment.controller.iter().cloned());
+        let daemon = self.start_daemon("slurmctld", &command)?;
+        self.controller = Some(daemon.clone());
+        let port = self.port(CONTROLLER_PORT);
+        self.processes.wait_ready(&daemon, TIMEOUT, || daemon.listens(port) && self.is_up())
+    }
+
+    /// Whether slurmctld answers.
+    pub fn is_up(&self) -> bool {
+        self.scontrol(&["ping"]).is_ok_and(|text| text.contains("is UP"))
+    }
+
+    /// The process id of slurmctld.
+    ///
+    /// # Errors
+    /// If it is not running. From Slurm 23.11 on it changes with every reconfigure.
+    pub fn controller_pid(&self) -> Result<u32> {
+        let text = fs::read_to_string(self.directory.join("slurmctld.pid")).context("slurmctld.pid")?;
+        text.trim().parse().context("slurmctld.pid")
+    }
+
+    /// Stops slurmctld as an administrator does, so that it saves its state.
+    ///
+    /// # Errors
+    /// If it is not running, or does not end.
+    pub fn stop_controller(&mut self) -> Result<()> {
+        self.end_controller(SIGTERM)
+    }
+
+    /// Kills slurmctld, as a crash would.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn kill_controller(&mut self) -> Result<()> {
+        self.end_controller(SIGKILL)
+    }
+
+    fn end_controller(&mut self, signal: i32) -> Result<()> {
+        let daemon = self.controller.take().context("slurmctld is not running")?;
+        self.processes.signal(&daemon, signal)?;
+        self.processes.wait_end(&daemon, TIMEOUT)
+    }
+
+    /// How slurmctld ended, `None` while it runs.
+    ///
+    /// # Errors
+    /// If it was never started.
+    pub fn controller_ended(&self) -> Result<Option<String>> {
+        let daemon = self.controller.as_ref().context("slurmctld was not started")?;
+        self.processes.ended(daemon)
+    }
+
+    /// Stops slurmctld and starts it again.
+    ///
+    /// # Errors
+    /// If either fails.
+    pub fn restart_controller(&mut self) -> Result<()> {
+        self.stop_controller()?;
+        self.start_controller()
+    }
+
+    /// Changes a setting of slurm.conf; counts from the next reconfigure or restart.
+    ///
+    /// # Errors
+    /// If slurm.conf cannot be written.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        self.config.set(name, value);
+        self.write_config()
+    }
+
+    /// Takes a setting out of slurm.conf.
+    ///
+    /// # Errors
+    /// If slurm.conf cannot be written.
+    pub fn unset(&mut self, name: &str) -> Result<()> {
+        self.config.unset(name);
+        self.write_config()
+    }
+
+    /// `scontrol reconfigure`.
+    ///
+    /// # Errors
+    /// If Slurm refuses.
+    pub fn reconfigure(&self) -> Result<()> {
+        self.scontrol(&["reconfigure"]).map(drop)
+    }
+
+    /// Sends slurmctld a SIGHUP, the other way to reconfigure.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn hang_up_controller(&self) -> Result<()> {
+        let daemon = self.controller.as_ref().context("slurmctld is not running")?;
+        self.processes.signal(daemon, SIGHUP)
+    }
+
+    pub(crate) fn start_slurmds(&mut self, nodes: u16) -> Result<()> {
+        for node in 1..=nodes {
+            fs::create_dir_all(self.directory.join(format!("spool/n{node}")))?;
+            let name = format!("n{node}");
+            let mut command = self.daemon_command("slurmd");
+            command.args(["-D", "-N", &name]);
+            self.nodes.push(self.start_daemon(&format!("slurmd-{name}-output"), &command)?);
+        }
+        let all = usize::from(nodes);
+        self.wait_for("the nodes to come up", TIMEOUT, |cluster| {
+            for daemon in &cluster.nodes {
+                if let Some(how) = cluster.processes.ended(daemon)? {
+                    bail!("{} ended ({how}); see {}", daemon.name, daemon.log.display());
+                }
+            }
+            let idle =
+                cluster.command("sinfo").args(["-h", "-N", "-p", "main", "-t", "idle", "-o", "%N"]).text()?;
+            Ok((idle.lines().count() == all).then_some(()))
+        })
+    }
+
+    pub(crate) fn daemon_command(&self, program: &str) -> Command {
+        let mut command = self.release.command(program);
+        command.envs(&self.environment.variables);
+        if program == "slurmdbd" {
+            command.envs(self.environment.slurmdbd.iter().cloned());
+        }
+        command
+    }
+
+    pub(crate) fn start_daemon(&self, name: &str, command: &Command) -> Result<Daemon> {
+        self.processes.start(name, command, self.directory.join("log").join(name))
+    }
+
+    pub(crate) fn write_config(&self) -> Result<()> {
+        fs::write(self.directory.join("slurm.conf"), self.config.text()).context("writing slurm.conf")
+    }
+
+    // The end
+
+    /// Ends the cluster but leaves its directory, and says where.
+    pub(crate) fn retain(&mut self) {
+        if !std::mem::replace(&mut self.over, true) {
+            let ended = self.processes.finish(true);
+            let _ = fs::remove_dir_all(self.directory.join("database"));
+            eprintln!("The cluster's logs are kept in {}", self.directory.display());
+            if let Err(error) = ended {
+                eprintln!("Ending the cluster's processes: {error:#}");
+            }
+        }
+    }
+
+    /// Lets the cluster run on when this process ends. Sending SIGTERM to the returned process id
+    /// ends it and removes its directory.
+    ///
+    /// # Errors
+    /// If the keeper of its processes does not answer.
+    pub fn detach(mut self) -> Result<u32> {
+        self.processes.detach()?;
+        self.over = true;
+        Ok(self.processes.keeper())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.retain();
+        } else if !self.over {
+            if let Err(error) = self.processes.finish(false) {
+                eprintln!("Ending the cluster in {}: {error:#}", self.directory.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `slurm.conf`: settings that later ones replace, and lines for nodes and partitions.
+
+use std::fmt::Write as _;
+
+/// The contents of a cluster's `slurm.conf`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Config {
+    settings: Vec<(String, String)>,
+    lines: Vec<String>,
+}
+
+impl Config {
+    /// Sets a value; the names are those of slurm.conf, in any case.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        let known = self.settings.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        match known {
+            Some((_, old)) => value.clone_into(old),
+            None => self.settings.push((name.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// Takes a setting out, so that Slurm's default counts.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.settings.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+    }
+
+    /// Adds a line as it is, for example a partition.
+    pub(crate) fn line(&mut self, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+
+    /// `other`'s settings replace, its lines follow.
+    pub(crate) fn extend(&mut self, other: &Config) {
+        for (name, value) in &other.settings {
+            self.set(name, value);
+        }
+        self.lines.extend(other.lines.iter().cloned());
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.settings {
+            let _ = writeln!(text, "{name}={value}");
+        }
+        for line in &self.lines {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_settings_replace_earlier_ones_in_any_case() {
+        let mut config = Config::default();
+        config.set("PriorityType", "priority/basic");
+        config.set("SlurmUser", "root");
+        config.line("NodeName=n1");
+        config.set("prioritytype", "priority/multifactor");
+        assert_eq!(config.text(), "PriorityType=priority/multifactor\nSlurmUser=root\nNodeName=n1\n");
+        config.unset("slurmuser");
+        assert_eq!(config.text(), "PriorityType=priority/multifactor\nNodeName=n1\n");
+    }
+}

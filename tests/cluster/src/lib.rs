@@ -1,0 +1,48 @@
+//! Complete private Slurm clusters on one machine, for tests.
+//!
+//! A cluster has its own database server, slurmdbd, slurmctld and, where jobs shall run, slurmds, all of the
+//! installed Slurm, in one temporary directory, on loopback, on ports of its own. It is usable
+//! about a second after the call, any number can run side by side, root is not needed, and
+//! nothing is left of it however the test ends (see `keeper`).
+//!
+//! ```no_run
+//! use slurm_testcluster::{Account, Accounts, Cluster, Job};
+//!
+//! # fn main() -> slurm_testcluster::Result<()> {
+//! let tree = Accounts::new().account(Account::new("physics", 40).user("ada", 1).user("emmy", 1));
+//! let mut cluster = Cluster::builder()
+//!     .priority_type("priority/multifactor")
+//!     .accounts(&tree)
+//!     .usage(&[("physics", "ada", 3600.0)])
+//!     .start()?;
+//! let job = cluster.submit(&Job::new("emmy").account("physics"))?;
+//! cluster.wait_cycle()?;
+//! println!("{job}: {}", cluster.sprio_rows()?[0].number("FAIRSHARE")?);
+//! println!("{}", cluster.share("physics", "ada")?.number("EffectvUsage")?);
+//! cluster.set("PriorityWeightAge", "1000")?;
+//! cluster.reconfigure()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod accounts;
+mod builder;
+mod call;
+mod cluster;
+mod config;
+mod database;
+mod job;
+mod keeper;
+mod processes;
+mod release;
+mod rows;
+mod usage;
+
+pub use accounts::{Account, Accounts, Shares, User};
+pub use anyhow::Result;
+pub use builder::Builder;
+pub use call::Call;
+pub use cluster::{Cluster, JobId};
+pub use job::Job;
+pub use release::Release;
+pub use rows::{parse_rows, Row};

@@ -1,0 +1,61 @@
+# slurm-multifactor2: 'make help' lists the targets.
+
+CARGO     ?= cargo
+DESTDIR   ?=
+# Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
+PLUGINDIR ?= $(shell packaging/find-plugindir)
+# A Slurm source tree whose layout is to be compiled in besides the known releases.
+SLURM_SRC ?=
+export SLURM_SRC
+
+FEATURES  := $(if $(SLURM_SRC),--features slurm-src)
+BUILT     := target/release/libpriority_multifactor2.so
+PLUGIN    := priority_multifactor2.so
+HEADERS   := target/slurm-src
+
+.PHONY: all build install uninstall demo test layouts bench lint clean help
+
+all: build
+
+build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+	$(CARGO) build --release --locked $(FEATURES)
+
+install: build ## install the plugin into DESTDIR/PLUGINDIR
+	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
+	install -d "$(DESTDIR)$(PLUGINDIR)"
+	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
+	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
+
+uninstall: ## remove the plugin from DESTDIR/PLUGINDIR
+	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
+		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
+	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
+
+demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running)
+	tests/install-deps.sh demo
+	$(CARGO) build --release --locked $(FEATURES)
+	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT)
+
+test: ## run all tests (as root installs what they need)
+	tests/install-deps.sh test
+	$(CARGO) build --release --locked
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
+		$(CARGO) test --locked --workspace --features slurm-headers/layouts
+
+layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
+	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
+	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
+
+bench: ## measure the engine
+	env -u SLURM_SRC $(CARGO) bench --locked --bench engine
+
+lint: ## formatting and clippy, as the tests of a change check them
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets --features slurm-headers/layouts -- -D warnings
+
+clean: ## remove what was built
+	$(CARGO) clean
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16

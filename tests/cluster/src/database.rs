@@ -9,8 +9,11 @@ use anyhow::{Context, Result};
 use crate::release::host_program;
 
 /// `MariaDB`'s own description of its system tables, by version.
-const SYSTEM_TABLES: [&str; 2] =
-    ["/usr/share/mysql/mariadb_system_tables.sql", "/usr/share/mysql/mysql_system_tables.sql"];
+const SYSTEM_TABLES: [&str; 3] = [
+    "/usr/share/mariadb/mariadb_system_tables.sql",
+    "/usr/share/mysql/mariadb_system_tables.sql",
+    "/usr/share/mysql/mysql_system_tables.sql",
+];
 
 /// The socket, as clients are told in `MYSQL_UNIX_PORT`.
 pub(crate) fn socket(directory: &Path) -> PathBuf {

@@ -62,6 +62,19 @@ impl<'a, L: RecordLayout> List<'a, L> {
         self.walk(visit, self.host.sym.list_for_each_ro.unwrap_or(self.host.sym.list_for_each));
     }
 
+    /// The records in order, for a walk that looks ahead (see [`super::ahead`]).
+    ///
+    /// The caller keeps the lock that protects the list itself for as long as it uses them; the list's own lock is not
+    /// held any more.
+    pub fn collect(self) -> Vec<Record<'a, L>> {
+        let mut records = Vec::with_capacity(self.len());
+        self.for_each_ro(|record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        });
+        records
+    }
+
     /// The first record.
     pub fn first(self) -> Option<Record<'a, L>> {
         let mut found = None;

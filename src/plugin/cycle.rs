@@ -10,7 +10,6 @@
 //!
 //! Nothing of a record is kept between phases but addresses of associations, which are only compared.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use tracing::{debug, error};
@@ -23,6 +22,7 @@ use super::state_file::{self, Times};
 use super::{explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
+use crate::host::ahead::Touched;
 use crate::host::checks::check_job;
 use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, Unlocked};
@@ -111,23 +111,23 @@ impl Plugin {
         let standing = self.standing.lock();
         let mut waiting = standing.collect();
         // The association lock comes before our own: who waits is noted first, who runs is charged after that.
-        if let Some(list) = jobs.jobs() {
-            list.for_each_ro(|job| {
-                note_waiting(&standing, &mut waiting, config, job, now);
-                ControlFlow::Continue(())
-            });
-        }
+        let mut running = Vec::new();
+        let layout = &jobs.host().layout.job;
+        let mut touched = Touched::new();
+        touched.job(layout.job_state).job(layout.assoc_ptr).job(layout.assoc_id);
+        touched.walk(&jobs.jobs().map_or_else(Vec::new, List::collect), |job| {
+            if usage::is_chargeable(job) {
+                running.push(job);
+            }
+            note_waiting(&standing, &mut waiting, config, job, now);
+        });
         drop(standing);
-        let period = Period { start: times.last_ran, end: now, job_ended: false };
-        if let Some(list) = jobs.jobs() {
-            let mut lock = None;
-            list.for_each_ro(|job| {
-                if usage::is_chargeable(job) {
-                    let lock = lock.get_or_insert_with(|| jobs.associations(AssocLevels::WRITE_USAGE));
-                    usage::charge(lock, job, period, factor);
-                }
-                ControlFlow::Continue(())
-            });
+        if !running.is_empty() {
+            let period = Period { start: times.last_ran, end: now, job_ended: false };
+            let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+            for job in running {
+                usage::charge(&lock, job, period, factor);
+            }
         }
         // Still under the job lock, so that a job that ends from here on is not charged for this period again.
         self.set_times(Times { last_ran: now, ..times });
@@ -143,9 +143,8 @@ impl Plugin {
         let pass = Pass::new(host, config, now);
         let mut standing = self.standing.lock();
         let mut changed = false;
-        list.for_each_ro(|job| {
+        pass.touched(host).walk(&list.collect(), |job| {
             changed |= write_priority(&pass, job, |job| factor_of(&mut standing, &lock, job));
-            ControlFlow::Continue(())
         });
         if changed {
             host.note_job_update(clock::now());

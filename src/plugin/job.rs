@@ -11,6 +11,7 @@ use crate::engine::priority::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, Priority,
 };
+use crate::host::ahead::Touched;
 use crate::host::partitions;
 use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
 use crate::host::Host;
@@ -37,6 +38,30 @@ impl<'c> Pass<'c> {
             now,
             explain: crate::host::log::explains(),
         }
+    }
+
+    /// What [`Pass::evaluate`] touches of a job with this configuration.
+    pub fn touched(&self, host: &'static Host) -> Touched {
+        let (job, details, factors) = (&host.layout.job, &host.layout.details, &host.layout.factors);
+        let weights = &self.config.weights;
+        let mut touched = Touched::new();
+        touched.job(job.job_state).job(job.priority).job(job.direct_set_prio);
+        touched.job(job.part_ptr).job(job.part_ptr_list).job(job.qos_ptr).job(job.site_factor);
+        touched.job(job.assoc_ptr).job(job.assoc_id);
+        touched.behind(job.details, details.nice).behind(job.details, details.accrue_time);
+        if weights.job_size != 0 {
+            touched.job(job.total_cpus).job(job.time_limit);
+            touched.behind(job.details, details.max_cpus);
+            touched.behind(job.details, details.min_cpus).behind(job.details, details.min_nodes);
+        }
+        if self.config.tres_weights.is_some() {
+            touched.job(job.tres_alloc_cnt).job(job.tres_req_cnt);
+        }
+        touched.behind(job.prio_factors, factors.nice).behind(job.prio_factors, factors.priority_age);
+        touched
+            .behind(job.prio_factors, factors.priority_site)
+            .behind(job.prio_factors, factors.tres_weights);
+        touched
     }
 
     /// Computes the priority of a job and writes its factors; the caller writes the priority.

@@ -4,18 +4,21 @@
 //! |---|---|
 //! | reset, decay | associations and QOS for writing |
 //! | site factors | jobs for writing |
-//! | gather: charge running jobs, note who waits | jobs for reading; associations and QOS for writing while a job is charged |
+//! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
+//! | charge running jobs | jobs for reading; associations and QOS for writing |
 //! | distribute: read usage, compute, write what sshare shows | associations for writing |
-//! | write back: factors and priorities | jobs for writing; associations and QOS for reading |
+//! | finish the priorities | none |
+//! | write them | jobs for writing; associations and QOS for reading |
+//!
+//! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
 //! Nothing of a record is kept between phases but addresses of associations, which are only compared.
-
-use std::sync::Arc;
 
 use tracing::{debug, error};
 
 use super::config::Config;
-use super::job::Pass;
+use super::draft::{Drafts, Verdict};
+use super::job::{warn_of_overflow, Pass};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::{self, Times};
@@ -25,7 +28,7 @@ use crate::engine::decay::{decay_factor, decay_over};
 use crate::host::ahead::Touched;
 use crate::host::checks::check_job;
 use crate::host::lists::List;
-use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::locks::{AssocLevels, JobLock, Unlocked};
 use crate::host::records::Job;
 use crate::host::{clock, Host};
 
@@ -83,7 +86,7 @@ impl Plugin {
             let _jobs = unlocked.jobs_write();
             host.update_site_factors();
         }
-        let waiting = self.gather(unlocked, &config, factor, times, now);
+        let (waiting, mut drafts) = self.gather(unlocked, &config, factor, times, now);
         if config.fair_share {
             let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
             let mut standing = self.standing.lock();
@@ -94,11 +97,13 @@ impl Plugin {
             drop(lock);
             self.advise(unlocked);
         }
-        self.write_priorities(unlocked, &config, now);
+        drafts.finish(&self.standing.lock(), config.weights.fair_share);
+        self.write_priorities(unlocked, &config, drafts, now);
         save(host, Times { last_ran: now, ..times });
     }
 
-    /// Charges running jobs up to `now` and notes which associations have waiting jobs.
+    /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
+    /// runs and is charged up to `now`.
     fn gather(
         &self,
         unlocked: &mut Unlocked,
@@ -106,22 +111,10 @@ impl Plugin {
         factor: f64,
         times: Times,
         now: i64,
-    ) -> Waiting {
+    ) -> (Waiting, Drafts) {
         let jobs = unlocked.jobs_read();
-        let standing = self.standing.lock();
-        let mut waiting = standing.collect();
-        // The association lock comes before our own: who waits is noted first, who runs is charged after that.
-        let mut running = Vec::new();
-        let layout = &jobs.host().layout.job;
-        let mut touched = Touched::new();
-        touched.job(layout.job_state).job(layout.assoc_ptr).job(layout.assoc_id);
-        touched.walk(&jobs.jobs().map_or_else(Vec::new, List::collect), |job| {
-            if usage::is_chargeable(job) {
-                running.push(job);
-            }
-            note_waiting(&standing, &mut waiting, config, job, now);
-        });
-        drop(standing);
+        let (mut running, mut drafts) = (Vec::new(), Drafts::default());
+        let waiting = self.read_jobs(&jobs, config, now, &mut running, &mut drafts);
         if !running.is_empty() {
             let period = Period { start: times.last_ran, end: now, job_ended: false };
             let lock = jobs.associations(AssocLevels::WRITE_USAGE);
@@ -131,24 +124,73 @@ impl Plugin {
         }
         // Still under the job lock, so that a job that ends from here on is not charged for this period again.
         self.set_times(Times { last_ran: now, ..times });
+        (waiting, drafts)
+    }
+
+    fn read_jobs<'j>(
+        &self,
+        jobs: &'j JobLock<'_>,
+        config: &Config,
+        now: i64,
+        running: &mut Vec<Job<'j>>,
+        drafts: &mut Drafts,
+    ) -> Waiting {
+        let host = jobs.host();
+        let pass = Pass::new(host, config, now);
+        let mut scratch = pass.scratch();
+        let _lock = jobs.associations(AssocLevels::READ);
+        let standing = self.standing.lock();
+        let mut waiting = standing.collect();
+        pass.touched(host).walk(&jobs.jobs().map_or_else(Vec::new, List::collect), |job| {
+            if usage::is_chargeable(job) {
+                running.push(job);
+            }
+            note_waiting(&standing, &mut waiting, config, job, now);
+            pass.draft(job, drafts, &mut scratch);
+        });
         waiting
     }
 
-    /// Gives every job that waits, or with `CALCULATE_RUNNING` runs, its priority.
-    pub(super) fn write_priorities(&self, unlocked: &mut Unlocked, config: &Arc<Config>, now: i64) {
+    /// Writes the finished priorities.
+    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, mut drafts: Drafts, now: i64) {
         let host = unlocked.host();
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations(AssocLevels::READ);
-        let Some(list) = jobs.jobs() else { return };
         let pass = Pass::new(host, config, now);
+        let layout = &host.layout.job;
+        let mut touched = Touched::new();
+        touched.job(layout.job_id).job(layout.job_state).job(layout.priority).job(layout.direct_set_prio);
         let mut standing = self.standing.lock();
         let mut changed = false;
-        pass.touched(host).walk(&list.collect(), |job| {
-            changed |= write_priority(&pass, job, |job| factor_of(&mut standing, &lock, job));
+        touched.walk(&jobs.jobs().map_or_else(Vec::new, List::collect), |job| {
+            if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
+                return;
+            }
+            let new = match drafts.verdict(job) {
+                Verdict::Leave => return,
+                Verdict::Write(priority) => warn_of_overflow(job, priority),
+                Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
+            };
+            changed |= assign(job, new, config);
         });
         if changed {
             host.note_job_update(clock::now());
         }
+    }
+
+    /// Evaluates every job as at its submission: without a database no cycle does it in older releases.
+    pub(super) fn evaluate_all(&self, unlocked: &mut Unlocked, config: &Config, now: i64) {
+        let host = unlocked.host();
+        let jobs = unlocked.jobs_write();
+        let lock = jobs.associations(AssocLevels::READ);
+        let pass = Pass::new(host, config, now);
+        let mut standing = self.standing.lock();
+        for job in jobs.jobs().map_or_else(Vec::new, List::collect) {
+            if pass.is_computed(job) {
+                assign(job, pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)), config);
+            }
+        }
+        host.note_job_update(clock::now());
     }
 
     /// Checks the first job that there is; on a mismatch nothing is written any more.
@@ -201,19 +243,14 @@ pub(super) fn factor_of(
     job.association().and_then(|association| standing.factor(lock, association)).unwrap_or(0.0)
 }
 
-/// True where the priority changed.
-fn write_priority(pass: &Pass<'_>, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> bool {
-    let (state, old) = (job.state(), job.get(|job| job.priority));
-    let flags = pass.config.flags;
-    if old == 0 || state.is_powering_up() || !(state.is_pending() || flags.calculate_running()) {
-        return false;
+/// Writes a priority, unless `INCR_ONLY` forbids it; true where it changed.
+fn assign(job: Job<'_>, new: u32, config: &Config) -> bool {
+    let old = job.get(|job| job.priority);
+    let changed = new != old && !(config.flags.increase_only() && new < old);
+    if changed {
+        job.set(|job| job.priority, new);
     }
-    let new = pass.evaluate(job, fair_share);
-    if new == old || (flags.increase_only() && new < old) {
-        return false;
-    }
-    job.set(|job| job.priority, new);
-    true
+    changed
 }
 
 /// Writes the state file.

@@ -9,6 +9,7 @@
 mod advice;
 pub mod config;
 mod cycle;
+mod draft;
 mod explain;
 mod job;
 mod reset;
@@ -255,7 +256,7 @@ impl Plugin {
         if unlocked.host().has_database() || self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
-        self.write_priorities(unlocked, &config, clock::now());
+        self.evaluate_all(unlocked, &config, clock::now());
     }
 }
 

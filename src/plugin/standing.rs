@@ -136,6 +136,11 @@ impl Standing {
                 self.unknown.remove(&address);
             }
         }
+        self.known_factor(address, id)
+    }
+
+    /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
+    pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
         let node = self.tree.position(self.position(address, id)?)?;
         Some(self.fair_share.priority(node))
     }

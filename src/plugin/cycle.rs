@@ -97,8 +97,10 @@ impl Plugin {
             drop(lock);
             self.advise(unlocked);
         }
-        drafts.finish(&self.standing.lock(), config.weights.fair_share);
-        self.write_priorities(unlocked, &config, drafts, now);
+        let changes = drafts.finish(&self.standing.lock(), config.weights.fair_share);
+        if changes {
+            self.write_priorities(unlocked, &config, drafts, now);
+        }
         save(host, &config, Times { last_ran: now, ..times });
     }
 
@@ -120,7 +122,7 @@ impl Plugin {
         let mut chunks = JobChunks::new(host);
         while !chunks.is_done() {
             let jobs = unlocked.jobs_read();
-            let running = self.read_jobs(&pass, &jobs, &chunks.next(&jobs), &mut waiting, &mut drafts);
+            let running = self.read_jobs(&pass, &jobs, &mut chunks, &mut waiting, &mut drafts);
             if !running.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut charged = self.charged.lock();
@@ -142,8 +144,8 @@ impl Plugin {
     fn read_jobs<'j>(
         &self,
         pass: &Pass<'_>,
-        lock: &JobLock<'_>,
-        jobs: &[Job<'j>],
+        lock: &'j JobLock<'_>,
+        chunks: &mut JobChunks,
         waiting: &mut Waiting,
         drafts: &mut Drafts,
     ) -> Vec<Job<'j>> {
@@ -151,13 +153,16 @@ impl Plugin {
         let mut scratch = pass.scratch();
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
-        pass.touched(lock.host()).walk(jobs, |job| {
-            if usage::is_chargeable(job) {
-                running.push(job);
-            }
-            note_waiting(&standing, waiting, pass.config, job, pass.now);
-            pass.draft(job, drafts, &mut scratch);
-        });
+        pass.touched(lock.host()).walk(
+            |visit| chunks.next(lock, visit),
+            |job| {
+                if usage::is_chargeable(job) {
+                    running.push(job);
+                }
+                note_waiting(&standing, waiting, pass.config, job, pass.now);
+                pass.draft(job, drafts, &mut scratch);
+            },
+        );
         running
     }
 
@@ -174,7 +179,7 @@ impl Plugin {
             let pass = Pass::new(host, config, now);
             let mut standing = self.standing.lock();
             let mut changed = false;
-            touched.walk(&chunks.next(&jobs), |job| {
+            let write = |job: Job<'_>| {
                 if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
                     return;
                 }
@@ -184,7 +189,8 @@ impl Plugin {
                     Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
                 };
                 changed |= assign(job, new, config);
-            });
+            };
+            touched.walk(|visit| chunks.next(&jobs, visit), write);
             if changed {
                 host.note_job_update(clock::now());
             }

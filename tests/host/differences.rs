@@ -4,12 +4,13 @@
 //! | what | stock | here | why |
 //! |---|---|---|---|
 //! | `sprio`, a job in several partitions, one of which has no count of a TRES | shows the TRES value of the job's first partition, weighted twice | shows 0 | stock forgets to clear a copied array; the priority itself is right in both |
+//! | `sprio` while a job has no details record | reads through a null pointer | leaves the job out | slurmctld must live |
 //! | `CALCULATE_RUNNING`, a pending job whose expected start has passed | charges its account wall time | charges nothing | it holds no resources |
 
 use slurm_inproc::{state, Conf, Extended, FactorsFilter, HostResult, Partition};
 
 use crate::charging::{prepare, LIMITS};
-use crate::setup::{fill, in_both, waiting, NOW};
+use crate::setup::{fill, in_both, ours, waiting, NOW};
 
 #[test]
 fn sprio_shows_no_tres_of_another_partition() -> HostResult<()> {
@@ -31,6 +32,22 @@ fn sprio_shows_no_tres_of_another_partition() -> HostResult<()> {
     assert_eq!(both.stock.0 .0, both.ours.0 .0, "so is the column of the partition that has the TRES");
     assert_eq!(both.stock.0 .1.to_f64().to_bits(), (1000.0 * 0.1 * 1000.0_f64).to_bits(), "stock");
     assert_eq!(both.ours.0 .1, Extended::Zero);
+    Ok(())
+}
+
+#[test]
+fn sprio_leaves_out_a_job_without_details() -> HostResult<()> {
+    let mut host = ours()?;
+    fill(&mut host)?;
+    host.configure(&Conf::new().weight_age(1000_u32))?;
+    host.jobs(&[waiting(1).details(false), waiting(2)])?;
+    host.init()?;
+    host.advance(60)?;
+    host.cycle()?;
+    let lines = host.factors(&FactorsFilter::new().uid(0_u32))?;
+    assert_eq!(lines.iter().map(|line| line.job_id).collect::<Vec<_>>(), [2]);
+    let log = host.quit()?;
+    assert!(log.contains("job 1 has no details record, its priority cannot be set"), "{log}");
     Ok(())
 }
 

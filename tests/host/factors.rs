@@ -96,8 +96,8 @@ fn size() -> impl Strategy<Value = Size> {
 }
 
 fn job() -> impl Strategy<Value = Job> {
-    (base(), size(), (time(), time(), time()), shifted(), shifted(), prop::bool::weighted(0.04)).prop_map(
-        |(base, size, times, nice, site, bare)| {
+    (base(), size(), (time(), time(), time()), shifted(), shifted()).prop_map(
+        |(base, size, times, nice, site)| {
             let (association, qos, partitions, state, priority, direct) = base;
             let (cpus, max_cpus, nodes, limit, requested, allocated) = size;
             let amounts = |counts: Vec<u64>| (1_u32..).zip(counts).collect::<Vec<_>>();
@@ -125,9 +125,6 @@ fn job() -> impl Strategy<Value = Job> {
             }
             if let Some(allocated) = allocated {
                 job = job.tres_allocated(amounts(allocated));
-            }
-            if bare {
-                job = job.details(false);
             }
             job
         },

@@ -7,6 +7,7 @@
 // Slurm aligns every field naturally and its allocator every block to 16 bytes.
 #![allow(clippy::cast_ptr_alignment)]
 
+pub mod ahead;
 pub mod checks;
 pub mod clock;
 pub mod layout;
@@ -31,7 +32,7 @@ use once_cell::sync::OnceCell;
 
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
-use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6};
+use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6, V24_05};
 
 /// The running Slurm. It is established once per process and stays: init and fini may alternate.
 #[derive(Debug)]
@@ -109,6 +110,11 @@ impl Host {
     /// The site factor plugin must load, and loads first.
     pub fn site_factor_first(&self) -> bool {
         self.release >= V23_02_3
+    }
+
+    /// TRES that a QOS counts are left alone for a job without association.
+    pub fn qos_tres_need_association(&self) -> bool {
+        self.release >= V24_05
     }
 
     /// The caller of `priority_p_get_priority_factors_list` holds the job lock.

@@ -151,8 +151,7 @@ fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
         (amounts.wall_decayed, amounts.usage_decayed)
     };
     add!(usage, wall, raw);
-    // Stock leaves the TRES of a QOS alone for a job without association, from 24.05 on.
-    if holding.job.association().is_some() {
+    if holding.job.association().is_some() || !holding.job.host().qos_tres_need_association() {
         holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, wall, count));
         release_in_qos(qos, usage, holding, |count| amounts.released_for(count));
     }

@@ -115,6 +115,7 @@ fn source() -> String {
 fn the_manual_page_explains_messages_that_exist() {
     let page = read("packaging/man/priority_multifactor2.8").replace("\\-", "-").replace("\"\"", "\"");
     let source = source();
+    // One expected part of "N bytes, 16 expected" is a constant in the source.
     for message in [
         "is not supported; ",
         "cannot tell the running Slurm release (API ",
@@ -136,7 +137,7 @@ fn the_manual_page_explains_messages_that_exist() {
         "exceeds 32 bits and is cut to ",
         " end, but only ",
         "has no details record, its priority cannot be set",
-        "has UsageThreshold=",
+        "has a UsageThreshold: ",
         "users with Fairshare=parent directly below the root",
         "internal error at ",
         "the last good settings stay in force",

@@ -99,8 +99,9 @@ fn factors(cluster: &Cluster) -> BTreeMap<String, f64> {
     rows.iter().map(|row| (row.text("USER").to_owned(), row.number("fairshare").unwrap())).collect()
 }
 
-fn switch(cluster: &mut Cluster, to: &str) {
+fn switch(cluster: &mut Cluster, to: &str, weight: &str) {
     cluster.set("PriorityType", to).unwrap();
+    cluster.set("PriorityWeightFairshare", weight).unwrap();
     cluster.restart_controller().unwrap();
     cluster.wait_cycle().unwrap();
     let config = cluster.scontrol(&["show", "config"]).unwrap();
@@ -158,7 +159,7 @@ fn there_and_back(flags: &str) {
     assert_eq!(users_of(now).len(), 5, "{shown}");
 
     // There.
-    switch(&mut cluster, "priority/multifactor2");
+    switch(&mut cluster, "priority/multifactor2", "50000");
     assert_eq!(inventory(&cluster), before);
     assert_usage_continues(&used, &usage(&cluster));
     let ours = factors(&cluster);
@@ -171,7 +172,7 @@ fn there_and_back(flags: &str) {
 
     // And back.
     let used = usage(&cluster);
-    switch(&mut cluster, "priority/multifactor");
+    switch(&mut cluster, "priority/multifactor", "100000");
     assert_eq!(inventory(&cluster), before);
     assert_usage_continues(&used, &usage(&cluster));
     let again = factors(&cluster);
@@ -194,7 +195,7 @@ fn from_classic_fair_share_and_back() {
 #[test]
 fn removing_the_file_too_early_is_said_clearly() {
     let mut cluster = start("");
-    switch(&mut cluster, "priority/multifactor2");
+    switch(&mut cluster, "priority/multifactor2", "50000");
     std::fs::remove_file(cluster.directory().join("plugins/priority_multifactor2.so")).unwrap();
     cluster.stop_controller().unwrap();
     let refusal = format!("{:#}", cluster.start_controller().unwrap_err());

@@ -100,14 +100,7 @@ fn source() -> String {
             }
         }
     }
-    let mut joined = String::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        match line.strip_suffix('\\') {
-            Some(begin) => joined.push_str(begin),
-            None => joined.push_str(&format!("{line}\n")),
-        }
-    }
+    let joined = text.replace("\\\n", "");
     joined.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

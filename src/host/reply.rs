@@ -200,7 +200,7 @@ impl Reply {
         self.append(entry);
     }
 
-    /// Copies the job's factors into the entry, or into a record that the entry points to.
+    /// Copies the job's factors into the entry, or into a record that the entry points to; zeros where it has none.
     ///
     /// # Safety
     /// `entry` is a fresh entry.
@@ -217,9 +217,9 @@ impl Reply {
             }
             None => entry,
         };
-        let from = from?;
-        // SAFETY: two live factor records of the release's layout.
+        // SAFETY: a live factor record of the release's layout.
         let to: PriorityFactors<'a> = unsafe { Record::new(host, to) }?;
+        let Some(from) = from else { return Some(to) };
         macro_rules! copy {
             ($($field:ident)*) => { $( to.set(|f| f.$field, from.get(|f| f.$field)); )* };
         }

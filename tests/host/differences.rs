@@ -5,6 +5,7 @@
 //! |---|---|---|---|
 //! | `sprio`, a job in several partitions, one of which has no count of a TRES | shows the TRES value of the job's first partition, weighted twice | shows 0 | stock forgets to clear a copied array; the priority itself is right in both |
 //! | `sprio` while a job has no details record | reads through a null pointer | leaves the job out | slurmctld must live |
+//! | a cycle that changes no priority | tells clients that jobs changed | does not | clients would fetch all jobs again for nothing |
 //! | `CALCULATE_RUNNING`, a pending job whose expected start has passed | charges its account wall time | charges nothing | it holds no resources |
 
 use slurm_inproc::{state, Conf, Extended, FactorsFilter, HostResult, Partition};
@@ -67,5 +68,26 @@ fn a_pending_job_is_not_charged_for_its_expected_start() -> HostResult<()> {
     })?;
     assert!(both.stock > 299.0, "stock charges {} seconds", both.stock);
     assert_eq!(Extended::from(both.ours), Extended::Zero);
+    Ok(())
+}
+
+#[test]
+fn clients_hear_of_changed_jobs_only() -> HostResult<()> {
+    let both = in_both(|host| {
+        fill(host)?;
+        host.configure(&Conf::new().weight_partition(1000_u32))?;
+        host.jobs(&[waiting(1)])?;
+        host.init()?;
+        host.advance(60)?;
+        host.cycle()?;
+        let unchanged = host.last_job_update()?;
+        host.configure(&Conf::new().weight_partition(2000_u32))?;
+        host.reconfigure(false)?;
+        host.advance(60)?;
+        host.cycle()?;
+        Ok((unchanged, host.last_job_update()?))
+    })?;
+    assert_eq!(both.stock, (NOW + 60, NOW + 120));
+    assert_eq!(both.ours, (NOW, NOW + 120));
     Ok(())
 }

@@ -117,7 +117,7 @@ fn run(tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_tree_is_as_the_model_says(

@@ -1,6 +1,6 @@
 //! A tree of the independent model, put into a host and compared with what the plugin made of it.
 
-use slurm_inproc::{AssociationUsage, Conf, Extended, Host, HostResult, Job, Qos};
+use slurm_inproc::{AssociationUsage, Conf, Extended, FactorsFilter, Host, HostResult, Job, Qos};
 
 use crate::model::{outcomes, Association, Outcome};
 use crate::setup::{FAIR_TREE, NOW, USE_PARENT};
@@ -110,9 +110,13 @@ impl Tree {
     }
 }
 
-/// `PriorityFS` of a job, from what the plugin left in its record.
+/// `PriorityFS` of a job, as sprio would show it; of a job that sprio leaves out, from its record.
 pub fn job_factor(host: &mut Host, job: u32) -> HostResult<f64> {
-    let factors = host.dump_job(job)?.factors.unwrap_or_else(|| panic!("job {job} has factors"));
+    let shown = host.factors(&FactorsFilter::new().jobs(vec![job]))?.pop().map(|object| object.factors);
+    let factors = match shown {
+        Some(factors) => factors,
+        None => host.dump_job(job)?.factors.unwrap_or_else(|| panic!("job {job} has factors")),
+    };
     Ok(factors.fairshare / f64::from(WEIGHT))
 }
 

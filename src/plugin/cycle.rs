@@ -27,7 +27,7 @@ use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::host::ahead::Touched;
 use crate::host::checks::check_job;
-use crate::host::lists::List;
+use crate::host::lists::{JobChunks, List};
 use crate::host::locks::{AssocLevels, JobLock, Unlocked};
 use crate::host::records::Job;
 use crate::host::{clock, Host};
@@ -99,7 +99,7 @@ impl Plugin {
         }
         drafts.finish(&self.standing.lock(), config.weights.fair_share);
         self.write_priorities(unlocked, &config, drafts, now);
-        save(host, Times { last_ran: now, ..times });
+        save(host, &config, Times { last_ran: now, ..times });
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
@@ -112,69 +112,82 @@ impl Plugin {
         times: Times,
         now: i64,
     ) -> (Waiting, Drafts) {
-        let jobs = unlocked.jobs_read();
-        let (mut running, mut drafts) = (Vec::new(), Drafts::default());
-        let waiting = self.read_jobs(&jobs, config, now, &mut running, &mut drafts);
-        if !running.is_empty() {
-            let period = Period { start: times.last_ran, end: now, job_ended: false };
-            let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-            for job in running {
-                usage::charge(&lock, job, period, factor);
+        let host = unlocked.host();
+        let pass = Pass::new(host, config, now);
+        let period = Period { start: times.last_ran, end: now, job_ended: false };
+        let mut drafts = Drafts::default();
+        let mut waiting = self.standing.lock().collect();
+        let mut chunks = JobChunks::new(host);
+        while !chunks.is_done() {
+            let jobs = unlocked.jobs_read();
+            let running = self.read_jobs(&pass, &jobs, &chunks.next(&jobs), &mut waiting, &mut drafts);
+            if !running.is_empty() {
+                let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+                let mut charged = self.charged.lock();
+                for job in running {
+                    usage::charge(&lock, job, period, factor);
+                    charged.note(job, now);
+                }
+            }
+            if chunks.is_done() {
+                // Still under the job lock: a job that ends from here on is not charged for this period again.
+                self.set_times(Times { last_ran: now, ..times });
+                self.charged.lock().clear();
             }
         }
-        // Still under the job lock, so that a job that ends from here on is not charged for this period again.
-        self.set_times(Times { last_ran: now, ..times });
         (waiting, drafts)
     }
 
+    /// Reads some jobs; returns those that are to be charged.
     fn read_jobs<'j>(
         &self,
-        jobs: &'j JobLock<'_>,
-        config: &Config,
-        now: i64,
-        running: &mut Vec<Job<'j>>,
+        pass: &Pass<'_>,
+        lock: &JobLock<'_>,
+        jobs: &[Job<'j>],
+        waiting: &mut Waiting,
         drafts: &mut Drafts,
-    ) -> Waiting {
-        let host = jobs.host();
-        let pass = Pass::new(host, config, now);
+    ) -> Vec<Job<'j>> {
+        let mut running = Vec::new();
         let mut scratch = pass.scratch();
-        let _lock = jobs.associations(AssocLevels::READ);
+        let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
-        let mut waiting = standing.collect();
-        pass.touched(host).walk(&jobs.jobs().map_or_else(Vec::new, List::collect), |job| {
+        pass.touched(lock.host()).walk(jobs, |job| {
             if usage::is_chargeable(job) {
                 running.push(job);
             }
-            note_waiting(&standing, &mut waiting, config, job, now);
+            note_waiting(&standing, waiting, pass.config, job, pass.now);
             pass.draft(job, drafts, &mut scratch);
         });
-        waiting
+        running
     }
 
     /// Writes the finished priorities.
     fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, mut drafts: Drafts, now: i64) {
         let host = unlocked.host();
-        let jobs = unlocked.jobs_write();
-        let lock = jobs.associations(AssocLevels::READ);
-        let pass = Pass::new(host, config, now);
         let layout = &host.layout.job;
         let mut touched = Touched::new();
         touched.job(layout.job_id).job(layout.job_state).job(layout.priority).job(layout.direct_set_prio);
-        let mut standing = self.standing.lock();
-        let mut changed = false;
-        touched.walk(&jobs.jobs().map_or_else(Vec::new, List::collect), |job| {
-            if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
-                return;
+        let mut chunks = JobChunks::new(host);
+        while !chunks.is_done() {
+            let jobs = unlocked.jobs_write();
+            let lock = jobs.associations(AssocLevels::READ);
+            let pass = Pass::new(host, config, now);
+            let mut standing = self.standing.lock();
+            let mut changed = false;
+            touched.walk(&chunks.next(&jobs), |job| {
+                if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
+                    return;
+                }
+                let new = match drafts.verdict(job) {
+                    Verdict::Leave => return,
+                    Verdict::Write(priority) => warn_of_overflow(job, priority),
+                    Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
+                };
+                changed |= assign(job, new, config);
+            });
+            if changed {
+                host.note_job_update(clock::now());
             }
-            let new = match drafts.verdict(job) {
-                Verdict::Leave => return,
-                Verdict::Write(priority) => warn_of_overflow(job, priority),
-                Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
-            };
-            changed |= assign(job, new, config);
-        });
-        if changed {
-            host.note_job_update(clock::now());
         }
     }
 
@@ -254,14 +267,12 @@ fn assign(job: Job<'_>, new: u32, config: &Config) -> bool {
 }
 
 /// Writes the state file.
-fn save(host: &'static Host, times: Times) {
-    let directory = host.conf_text(|conf| conf.state_save_location);
-    if directory == "/dev/null" {
+fn save(host: &'static Host, config: &Config, times: Times) {
+    let Some(file) = &config.state_file else {
         error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
         return;
-    }
-    let file = state_file::path(&directory);
-    if let Err(problem) = host.with_state_files_locked(|| state_file::write(&file, times)) {
+    };
+    if let Err(problem) = host.with_state_files_locked(|| state_file::write(file, times)) {
         error!(
             "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
              of StateSaveLocation before it restarts",

@@ -9,6 +9,7 @@ use super::job::Pass;
 use super::standing::{Numbers, Standing};
 use crate::engine::charge::{Amounts, Elapsed};
 use crate::engine::priority::{unshift, Factors};
+use crate::faults;
 use crate::host::locks::AssocLock;
 use crate::host::log::{explains, PRIORITY};
 use crate::host::records::{Association, Job};
@@ -73,6 +74,7 @@ pub fn associations(standing: &Standing, lock: &AssocLock<'_>) {
     if !explains() {
         return;
     }
+    faults::point("explain");
     let (count, waiting) = standing.counts();
     info!(target: PRIORITY, "{count} associations, {waiting} users with waiting jobs");
     standing

@@ -15,9 +15,9 @@ mod job;
 mod reset;
 mod sprio;
 mod standing;
-mod state_file;
+pub mod state_file;
 mod thread;
-mod times;
+pub mod times;
 mod usage;
 
 use std::collections::HashMap;

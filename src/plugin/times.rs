@@ -51,7 +51,7 @@ impl History {
     /// Where to go on after usage that slurmctld saved at `saved` has been loaded at `now`: the newest cycle that may be
     /// in that usage, so that nothing is charged twice. The newest of all where that is not known or clocks
     /// were set back.
-    fn resume(&self, saved: Option<i64>, now: i64) -> Option<Times> {
+    pub fn resume(&self, saved: Option<i64>, now: i64) -> Option<Times> {
         let newest = *self.0.first()?;
         let Some(saved) = saved.filter(|_| newest.last_ran <= now) else { return Some(newest) };
         let ascending = self.0.windows(2).take_while(|pair| pair[1].last_ran <= pair[0].last_ran).count();

@@ -295,3 +295,40 @@ mod order {
     pub(super) fn took_assoc() {}
     pub(super) fn left_assoc() {}
 }
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::order;
+    use crate::host::panics::attempt;
+
+    /// Each test has a thread of its own, and so locks of its own.
+    #[test]
+    fn the_right_order_is_allowed() {
+        for _ in 0..2 {
+            order::before_slurmctld();
+            order::took_slurmctld();
+            for _ in 0..2 {
+                order::before_assoc();
+                order::took_assoc();
+                order::left_assoc();
+            }
+            order::left_slurmctld();
+        }
+    }
+
+    #[test]
+    fn a_slurmctld_lock_after_one_of_associations_is_noticed() {
+        order::took_assoc();
+        assert!(attempt(order::before_slurmctld).is_none());
+    }
+
+    #[test]
+    fn taking_either_lock_twice_is_noticed() {
+        order::took_slurmctld();
+        assert!(attempt(order::before_slurmctld).is_none());
+        order::took_assoc();
+        assert!(attempt(order::before_assoc).is_none());
+        order::left_assoc();
+        order::before_assoc();
+    }
+}

@@ -7,6 +7,7 @@ use tracing::{info, warn};
 
 use super::job::has_threshold;
 use super::Plugin;
+use crate::faults;
 use crate::host::locks::{AssocLevels, Unlocked};
 
 impl Plugin {
@@ -15,6 +16,7 @@ impl Plugin {
         if self.advised.swap(true, Ordering::Relaxed) {
             return;
         }
+        faults::point("advise");
         let lock = unlocked.associations(AssocLevels::READ);
         if self.standing.lock().has_parent_users_under_root() {
             info!(

@@ -10,6 +10,7 @@ use super::job::Pass;
 use super::standing::{Numbers, Standing};
 use crate::engine::charge::{Amounts, Elapsed};
 use crate::engine::priority::{unshift, Factors};
+use crate::faults;
 use crate::host::locks::{AssocLevels, Unlocked};
 use crate::host::log::{explains, PRIORITY};
 use crate::host::records::{Association, Job};
@@ -74,6 +75,7 @@ pub fn associations(standing: &Mutex<Standing>, unlocked: &mut Unlocked) {
     if !explains() {
         return;
     }
+    faults::point("explain");
     let lock = unlocked.associations(AssocLevels::READ);
     let standing = standing.lock();
     let (count, waiting) = standing.counts();

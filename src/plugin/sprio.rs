@@ -8,10 +8,12 @@ use super::cycle::factor_of;
 use super::job::{read_factors, write_factors, Pass};
 use super::Plugin;
 use crate::engine::priority::{Factors, Priority};
+use crate::faults;
 use crate::host::checks::check_job;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition, PriorityFactors, Qos};
 use crate::host::reply::{Reply, Request, RequestMessage, Viewer};
 use crate::host::symbols::RawList;
@@ -65,10 +67,14 @@ impl Plugin {
             if !is_shown(&pass, job, now) || !request.wants(job) || !viewer.sees(job) {
                 continue;
             }
-            let lock = associations(AssocLevels::READ);
-            if let Some(factors) = self.shown_factors(&pass, job, &lock, &mut tres) {
-                add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
-            }
+            // A fault leaves one job out.
+            attempt(|| {
+                faults::point("sprio");
+                let lock = associations(AssocLevels::READ);
+                if let Some(factors) = self.shown_factors(&pass, job, &lock, &mut tres) {
+                    add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
+                }
+            });
         }
         reply.into_raw()
     }

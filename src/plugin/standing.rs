@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
+use crate::faults;
 use crate::host::locks::AssocLock;
 use crate::host::records::{Association, AssociationUsage, Job};
 
@@ -94,6 +95,12 @@ pub struct Standing {
     unknown: HashSet<usize>,
 }
 
+impl Default for Standing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Standing {
     /// Nothing known yet.
     pub fn new() -> Self {
@@ -141,9 +148,13 @@ impl Standing {
 
     /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs.
     pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
-        self.read(lock, waiting);
-        self.fair_share.distribute(&self.tree, &self.usage, &self.waiting);
-        self.unknown.clear();
+        // Taken out, so that a panic leaves one that knows nothing instead of one that is half new.
+        let mut new = std::mem::take(self);
+        new.read(lock, waiting);
+        faults::point("distribute.half");
+        new.fair_share.distribute(&new.tree, &new.usage, &new.waiting);
+        new.unknown.clear();
+        *self = new;
     }
 
     /// Fair-share factor of an association's jobs, 0 to 1; `None` for one that the host's list does not have.
@@ -174,6 +185,7 @@ impl Standing {
         let Some(list) = lock.all() else { return };
         let mut position = 0;
         list.for_each(|association| {
+            faults::point("publish.association");
             let at = position;
             position += 1;
             let known = self.entries.get(at).is_some_and(|entry| entry.address == association.address());

@@ -9,6 +9,7 @@
 mod advice;
 pub mod config;
 mod cycle;
+mod draft;
 mod explain;
 mod job;
 mod reset;
@@ -18,6 +19,7 @@ mod state_file;
 mod thread;
 mod usage;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -52,6 +54,8 @@ pub struct Plugin {
     settings: Mutex<SettingsKeeper>,
     standing: Mutex<Standing>,
     times: Mutex<Times>,
+    /// Jobs that the cycle which is running has charged already.
+    charged: Mutex<Charged>,
     thread: DecayThread,
     /// A job record was looked at and is as the layout says.
     checked: AtomicBool,
@@ -67,6 +71,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     settings: Mutex::new(SettingsKeeper::new()),
     standing: Mutex::new(Standing::new()),
     times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
+    charged: Mutex::new(Charged::default()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
@@ -148,7 +153,9 @@ impl Plugin {
     }
 
     fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
-        let file = state_file::path(&host.conf_text(|conf| conf.state_save_location));
+        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else {
+            return Ok(());
+        };
         let saved = host.with_state_files_locked(|| state_file::read(&file));
         let mut times = match saved {
             Ok(Saved::Complete(times)) => times,
@@ -219,9 +226,9 @@ impl Plugin {
     pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
         let host = caller.host();
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
-            return first_come(last, job);
+            return after(last);
         }
-        let Some(config) = self.config() else { return first_come(last, job) };
+        let Some(config) = self.config() else { return after(last) };
         host.set_site_factor(job);
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
@@ -237,7 +244,8 @@ impl Plugin {
             return;
         }
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
-        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
+        let start = self.charged.lock().until(job).unwrap_or(self.times().last_ran);
+        let period = Period { start, end: clock::now(), job_ended: true };
         usage::charge(&lock, job, period, decay_factor(host.conf().get(|conf| conf.priority_decay_hl)));
     }
 
@@ -255,20 +263,35 @@ impl Plugin {
         if unlocked.host().has_database() || self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
-        self.write_priorities(unlocked, &config, clock::now());
+        self.evaluate_all(unlocked, &config, clock::now());
     }
 }
 
-/// The answer where nothing better is known: after the job before, as priority/basic.
-fn first_come(last: u32, job: Job<'_>) -> u32 {
-    let current = job.get(|job| job.priority);
-    if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
-        return current;
-    }
-    after(last)
+/// Running jobs that a cycle has charged up to its time while it still walks over others: a job that ends between two
+/// chunks must not be charged for the same time again.
+#[derive(Debug, Default)]
+struct Charged {
+    until: i64,
+    jobs: HashSet<u32>,
 }
 
-/// The next lower priority; 1 is the lowest.
+impl Charged {
+    fn note(&mut self, job: Job<'_>, until: i64) {
+        self.until = until;
+        self.jobs.insert(job.get(|job| job.job_id));
+    }
+
+    fn until(&self, job: Job<'_>) -> Option<i64> {
+        self.jobs.contains(&job.get(|job| job.job_id)).then_some(self.until)
+    }
+
+    fn clear(&mut self) {
+        self.jobs.clear();
+    }
+}
+
+/// The priority after that of the job before, as in priority/basic, where nothing better is known and the record cannot
+/// be trusted; 1 is the lowest.
 pub fn after(last: u32) -> u32 {
     last.saturating_sub(1).max(1)
 }

@@ -40,8 +40,8 @@ impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} has {} bytes, {SIZE} expected. Restore it from {}.old, or start slurmctld with -i to go on without: \
-             usage since the last saved checkpoint is then not decayed",
+            "{} has {} bytes, {SIZE} expected. Restore it from {}.old, or start slurmctld with -i to go on without: the \
+             time since the last cycle is then not decayed, and running jobs are charged from their start again",
             self.file.display(),
             self.size,
             self.file.display()
@@ -49,9 +49,9 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The file within a state directory.
-pub fn path(directory: &str) -> PathBuf {
-    Path::new(directory).join("priority_last_decay_ran")
+/// The file within `StateSaveLocation`; `None` where that is /dev/null.
+pub fn path(directory: &str) -> Option<PathBuf> {
+    (directory != "/dev/null").then(|| Path::new(directory).join("priority_last_decay_ran"))
 }
 
 /// Reads the file.
@@ -98,7 +98,9 @@ pub fn write(file: &Path, times: Times) -> io::Result<()> {
     }
     // The copy of the file before is a convenience: there is none the first time.
     let _ = fs::remove_file(&old);
-    let _ = fs::hard_link(file, &old);
+    if fs::hard_link(file, &old).is_err() {
+        let _ = fs::copy(file, &old);
+    }
     fs::rename(&new, file)
 }
 
@@ -109,7 +111,7 @@ mod tests {
     #[test]
     fn times_survive_and_the_file_before_is_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let file = path(directory.path().to_str().unwrap());
+        let file = path(directory.path().to_str().unwrap()).unwrap();
         assert!(matches!(read(&file).unwrap(), Saved::None));
         let first = Times { last_ran: 1_795_262_400, last_reset: 17 };
         write(&file, first).unwrap();

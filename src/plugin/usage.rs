@@ -13,7 +13,11 @@ use crate::engine::charge::{
     released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
 };
 use crate::host::locks::AssocLock;
+use crate::host::log::Once;
 use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
+
+/// More seconds end than were counted, once per cycle.
+pub static UNDERFLOW: Once = Once::new();
 
 /// Index of the energy TRES, which is measured and not charged by time.
 const ENERGY: usize = 2;
@@ -244,9 +248,12 @@ impl Holding<'_> {
             let Some(left) = run_seconds.get_mut(tres) else { continue };
             let amount = released(count);
             *left = left.checked_sub(amount).unwrap_or_else(|| {
+                if !UNDERFLOW.first() {
+                    return 0;
+                }
                 error!(
-                    "job {}: {amount} seconds of TRES {} end, but only {left} were counted for {}; the count is set to 0. \
-                     Run limits may have admitted too much until now",
+                    "job {}, and perhaps others: {amount} seconds of TRES {} end, but only {left} were counted for {}; the \
+                     count is set to 0. Run limits may have admitted too much until now",
                     self.job.get(|job| job.job_id),
                     self.job.host().tres_name(tres),
                     owner()

@@ -11,7 +11,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
-use super::records::Association;
+use super::records::{Association, Job};
 use super::Host;
 
 const READ: u32 = 1;
@@ -181,6 +181,12 @@ impl JobLock<'_> {
     pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
         // SAFETY: the job list, which lives while its lock is held.
         unsafe { List::new(self.host, *self.host.sym.job_list) }
+    }
+
+    /// A job by its id.
+    pub fn job(&self, id: u32) -> Option<Job<'_>> {
+        // SAFETY: null or a job that lives while the lock is held.
+        unsafe { Job::new(self.host, (self.host.sym.find_job_record)(id).cast()) }
     }
 }
 

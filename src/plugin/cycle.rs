@@ -5,7 +5,7 @@
 //! | reset, decay | associations and QOS for writing |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
-//! | charge running jobs | jobs for reading; associations and QOS for writing |
+//! | charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute, write what sshare shows | associations for writing |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
@@ -67,6 +67,14 @@ impl Schedule {
     }
 }
 
+/// What a cycle reads of the jobs.
+struct Gathered {
+    waiting: Waiting,
+    drafts: Drafts,
+    /// Ids of jobs to charge.
+    running: Vec<u32>,
+}
+
 impl Plugin {
     /// Runs one cycle at `now`, on the decay thread.
     pub(super) fn run_cycle(&self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
@@ -88,7 +96,8 @@ impl Plugin {
             let _jobs = unlocked.jobs_write();
             host.update_site_factors();
         }
-        let (waiting, mut drafts) = self.gather(unlocked, &config, factor, times, now);
+        let Gathered { waiting, mut drafts, running } = self.gather(unlocked, &config, now);
+        self.charge(unlocked, &running, factor, times, now);
         if config.fair_share {
             let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
             let mut standing = self.standing.lock();
@@ -107,51 +116,50 @@ impl Plugin {
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
-    /// runs and is charged up to `now`.
-    fn gather(
-        &self,
-        unlocked: &mut Unlocked,
-        config: &Config,
-        factor: f64,
-        times: Times,
-        now: i64,
-    ) -> (Waiting, Drafts) {
+    /// runs.
+    fn gather(&self, unlocked: &mut Unlocked, config: &Config, now: i64) -> Gathered {
         let host = unlocked.host();
         let pass = Pass::new(host, config, now);
-        let period = Period { start: times.last_ran, end: now, job_ended: false };
-        let mut drafts = Drafts::default();
-        let mut waiting = self.standing.lock().collect();
+        let waiting = self.standing.lock().collect();
+        let mut gathered = Gathered { waiting, drafts: Drafts::default(), running: Vec::new() };
         let mut chunks = JobChunks::new(host);
         while !chunks.is_done() {
             let jobs = unlocked.jobs_read();
-            let running = self.read_jobs(&pass, &jobs, &mut chunks, &mut waiting, &mut drafts);
-            if !running.is_empty() {
+            self.read_jobs(&pass, &jobs, &mut chunks, &mut gathered);
+        }
+        gathered
+    }
+
+    /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
+    /// next cycle, from their start.
+    fn charge(&self, unlocked: &mut Unlocked, running: &[u32], factor: f64, times: Times, now: i64) {
+        const CHUNK: usize = 4096;
+        let period = Period { start: times.last_ran, end: now, job_ended: false };
+        let mut rest = running;
+        loop {
+            let jobs = unlocked.jobs_write();
+            let (chunk, later) = rest.split_at(rest.len().min(CHUNK));
+            rest = later;
+            if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-                let mut charged = self.charged.lock();
-                for job in running {
-                    usage::charge(&lock, job, period, factor);
-                    charged.note(job, now);
+                for id in chunk {
+                    if let Some(job) = jobs.job(*id).filter(|job| usage::is_chargeable(*job)) {
+                        usage::charge(&lock, job, period, factor);
+                        self.charged.lock().note(job, now);
+                    }
                 }
             }
-            if chunks.is_done() {
+            if rest.is_empty() {
                 // Still under the job lock: a job that ends from here on is not charged for this period again.
                 self.set_times(Times { last_ran: now, ..times });
                 self.charged.lock().clear();
+                return;
             }
         }
-        (waiting, drafts)
     }
 
-    /// Reads some jobs; returns those that are to be charged.
-    fn read_jobs<'j>(
-        &self,
-        pass: &Pass<'_>,
-        lock: &'j JobLock<'_>,
-        chunks: &mut JobChunks,
-        waiting: &mut Waiting,
-        drafts: &mut Drafts,
-    ) -> Vec<Job<'j>> {
-        let mut running = Vec::new();
+    /// Reads some jobs.
+    fn read_jobs(&self, pass: &Pass<'_>, lock: &JobLock<'_>, chunks: &mut JobChunks, into: &mut Gathered) {
         let mut scratch = pass.scratch();
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
@@ -159,13 +167,12 @@ impl Plugin {
             |visit| chunks.next(lock, visit),
             |job| {
                 if usage::is_chargeable(job) {
-                    running.push(job);
+                    into.running.push(job.get(|job| job.job_id));
                 }
-                note_waiting(&standing, waiting, pass.config, job, pass.now);
-                pass.draft(job, drafts, &mut scratch);
+                note_waiting(&standing, &mut into.waiting, pass.config, job, pass.now);
+                pass.draft(job, &mut into.drafts, &mut scratch);
             },
         );
-        running
     }
 
     /// Writes the finished priorities.

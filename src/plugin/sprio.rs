@@ -126,9 +126,12 @@ struct Shown<'s> {
 impl Shown<'_> {
     /// Fills an entry in, with what is different in one of several partitions or QOS.
     fn fill(&self, entry: PriorityFactors<'_>, partition: Option<Partition<'_>>, qos: Option<Qos<'_>>) {
-        write_factors(entry, &self.factors);
-        if let Some(weights) = &self.pass.config.tres_weights {
-            entry.tres_arrays(weights).copy_from_slice(self.tres);
+        // A job whose priority was set directly has no factors; in several partitions stock shows theirs even so.
+        if self.job.get(|job| job.direct_set_prio) == 0 {
+            write_factors(entry, &self.factors);
+            if let Some(weights) = &self.pass.config.tres_weights {
+                entry.tres_arrays(weights).copy_from_slice(self.tres);
+            }
         }
         self.pass.adjust(entry, self.job, partition, qos);
     }

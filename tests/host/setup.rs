@@ -30,7 +30,7 @@ pub struct Both<T> {
 
 /// Runs a scenario twice, from the same start.
 pub fn in_both<T>(scenario: impl Fn(&mut Host) -> HostResult<T>) -> HostResult<Both<T>> {
-    in_both_with(|plugin| Options::new(plugin), scenario)
+    in_both_with(Options::new, scenario)
 }
 
 /// The same with other options.

@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::tickets::fair_share_factor;
+use crate::faults;
 use crate::host::locks::{AssocLock, Caller, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
@@ -58,6 +59,7 @@ static CONSTRUCTOR: extern "C" fn() = announce_version;
 extern "C" fn announce_version() {
     guard(
         || {
+            faults::point("constructor");
             let Some(evidence) = version::gather() else { return };
             match version::choose(&evidence) {
                 Ok(found) => plugin_version.store(found.release.0, Ordering::Relaxed),
@@ -78,16 +80,19 @@ pub extern "C" fn init() -> c_int {
     log::install();
     install_hook();
     guard(
-        || match Host::establish() {
-            Ok(host) => {
-                // SAFETY: the host calls without job and association locks (from 23.02 on with its configuration lock, which the
-                // plugin heeds).
-                let unlocked = unsafe { Unlocked::new(host) };
-                PLUGIN.start(unlocked).map_or(SLURM_ERROR, |()| SLURM_SUCCESS)
-            }
-            Err(problem) => {
-                log::error_line(&format!("priority/multifactor2: {problem}"));
-                SLURM_ERROR
+        || {
+            faults::point("init");
+            match Host::establish() {
+                Ok(host) => {
+                    // SAFETY: the host calls without job and association locks (from 23.02 on with its configuration lock, which
+                    // the plugin heeds).
+                    let unlocked = unsafe { Unlocked::new(host) };
+                    PLUGIN.start(unlocked).map_or(SLURM_ERROR, |()| SLURM_SUCCESS)
+                }
+                Err(problem) => {
+                    log::error_line(&format!("priority/multifactor2: {problem}"));
+                    SLURM_ERROR
+                }
             }
         },
         || SLURM_ERROR,
@@ -98,7 +103,13 @@ pub extern "C" fn init() -> c_int {
 #[no_mangle]
 pub extern "C" fn fini() -> c_int {
     if in_slurmctld() {
-        guard(|| PLUGIN.stop(), || ());
+        guard(
+            || {
+                faults::point("fini");
+                PLUGIN.stop();
+            },
+            || (),
+        );
     }
     SLURM_SUCCESS
 }
@@ -127,7 +138,10 @@ pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) ->
         kept => kept,
     };
     guard(
-        || job.as_ref().map_or_else(fallback, |(caller, job)| PLUGIN.set(caller, last_priority, *job)),
+        || {
+            faults::point("set");
+            job.as_ref().map_or_else(fallback, |(caller, job)| PLUGIN.set(caller, last_priority, *job))
+        },
         fallback,
     )
 }
@@ -137,6 +151,7 @@ pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) ->
 pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
     guard(
         || {
+            faults::point("reconfig");
             if let Some(host) = Host::get() {
                 // SAFETY: called without job and association locks; with false perhaps with the configuration lock.
                 PLUGIN.reconfigure(association_limits_cleared, unsafe { Unlocked::new(host) });
@@ -154,8 +169,10 @@ pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
 pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
     guard(
         || {
+            faults::point("set_assoc_usage");
             let Some(host) = Host::get() else { return };
-            // SAFETY: the host's promise, for the duration of the call.
+            // SAFETY: the host's promise, for the duration of the call. (Up to 22.05 one caller, the UsageThreshold of a QOS, may
+            // come without the lock, but only for an effective usage of NO_VAL, which this plugin never leaves.)
             let (lock, association) =
                 unsafe { (AssocLock::of_caller(host), Association::new(host, association.cast())) };
             if let Some(association) = association {
@@ -176,6 +193,7 @@ pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
     let job = unsafe { job_of_caller(job) };
     guard(
         || {
+            faults::point("job_end");
             if let Some((caller, job)) = &job {
                 PLUGIN.job_end(caller, *job);
             }
@@ -192,6 +210,7 @@ pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
 pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void, second: u32) -> RawList {
     guard(
         || {
+            faults::point("factors_list");
             let Some(host) = Host::get() else { return std::ptr::null_mut() };
             let (message, uid) = if host.layout.factors_request.size.is_some() {
                 (first.cast(), second)
@@ -221,6 +240,7 @@ pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void
 pub extern "C" fn priority_p_recover(_boost: u32) -> u32 {
     guard(
         || {
+            faults::point("recover");
             if let Some(host) = Host::get() {
                 // SAFETY: called without job and association locks.
                 PLUGIN.set_initial_priorities(&mut unsafe { Unlocked::new(host) });
@@ -234,7 +254,13 @@ pub extern "C" fn priority_p_recover(_boost: u32) -> u32 {
 /// Starts the decay thread (from 23.11.6 on). The result is not looked at.
 #[no_mangle]
 pub extern "C" fn priority_p_thread_start() -> c_int {
-    guard(|| PLUGIN.thread_start(), || ());
+    guard(
+        || {
+            faults::point("thread_start");
+            PLUGIN.thread_start();
+        },
+        || (),
+    );
     SLURM_SUCCESS
 }
 
@@ -288,5 +314,11 @@ fn calc_fs_factor(arguments: [[u8; 16]; 2]) -> f64 {
     if (usage_effective - NO_VAL).abs() < 1e-5 {
         return 0.0;
     }
-    guard(|| fair_share_factor(shares_norm, usage_effective), || 0.0)
+    guard(
+        || {
+            faults::point("calc_fs_factor");
+            fair_share_factor(shares_norm, usage_effective)
+        },
+        || 0.0,
+    )
 }

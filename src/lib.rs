@@ -8,6 +8,7 @@
 pub mod conf;
 pub mod engine;
 pub mod exports;
+pub mod faults;
 pub mod host;
 pub mod plugin;
 

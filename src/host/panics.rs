@@ -62,6 +62,11 @@ pub fn guard<T>(body: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {
     })
 }
 
+/// Runs `body`; `None` if it panics.
+pub fn attempt<T>(body: impl FnOnce() -> T) -> Option<T> {
+    guard(|| Some(body()), || None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

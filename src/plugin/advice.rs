@@ -7,6 +7,7 @@ use tracing::{info, warn};
 
 use super::job::has_threshold;
 use super::Plugin;
+use crate::faults;
 use crate::host::locks::{AssocLevels, Unlocked};
 
 impl Plugin {
@@ -15,6 +16,7 @@ impl Plugin {
         if self.advised.swap(true, Ordering::Relaxed) {
             return;
         }
+        faults::point("advise");
         let lock = unlocked.associations(AssocLevels::READ);
         if self.standing.lock().has_parent_users_under_root() {
             info!(
@@ -26,8 +28,8 @@ impl Plugin {
         list.for_each_ro(|qos| {
             if has_threshold(qos) {
                 warn!(
-                    "QOS {} has a UsageThreshold: it is compared with F (0 to 100, 1 at exactly the share) up to 25.05 and \
-                     with the fair-share factor (relative to the best user) from 25.11 on, and has little meaning here",
+                    "QOS {} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column \
+                     FAIRSHARE of sprio), which is relative to the best waiting user here. It has little meaning: unset it",
                     qos.text(|qos| qos.name)
                 );
             }

@@ -5,7 +5,7 @@
 //! | reset, decay | associations and QOS for writing |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
-//! | charge running jobs | jobs for reading; associations and QOS for writing |
+//! | charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute, write what sshare shows | associations for writing |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
@@ -13,22 +13,27 @@
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
 //! Nothing of a record is kept between phases but addresses of associations, which are only compared.
+//!
+//! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. What has been
+//! charged, decayed or reset is noted before or while it is done, so that no later cycle does it again.
 
-use tracing::{debug, error};
+use tracing::debug;
 
 use super::config::Config;
 use super::draft::{Drafts, Verdict};
-use super::job::{warn_of_overflow, Pass};
+use super::job::{warn_of_overflow, Pass, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
-use super::state_file::{self, Times};
+use super::state_file::Times;
 use super::{explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
+use crate::faults;
 use crate::host::ahead::Touched;
 use crate::host::checks::check_job;
 use crate::host::lists::{JobChunks, List};
 use crate::host::locks::{AssocLevels, JobLock, Unlocked};
+use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::{clock, Host};
 
@@ -38,33 +43,53 @@ pub struct Schedule {
     period: ResetPeriod,
     /// When usage is reset next, once that has been worked out.
     next_reset: Option<i64>,
+    /// A period that has been decayed. Only after a fault is it not over: then the next cycle begins its decay at the end.
+    decayed: Option<(i64, i64)>,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
-        Self { period: ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period)), next_reset: None }
+        let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
+        Self { period, next_reset: None, decayed: None }
     }
 
-    /// Whether usage is to be reset now. `last` is moved along.
-    fn is_due(&mut self, last: &mut i64, now: i64) -> bool {
+    /// The reset that is to be done now, if any.
+    fn due_reset(&mut self, last: i64, now: i64) -> Option<i64> {
         if self.period == ResetPeriod::Now {
-            self.period = ResetPeriod::None;
-            *last = now;
-            return true;
+            return Some(now);
         }
         if self.next_reset.is_none() {
-            self.next_reset = self.period.next(*last, now);
+            self.next_reset = self.period.next(last, now);
         }
-        match self.next_reset {
-            Some(at) if now >= at => {
-                *last = at;
-                self.next_reset = self.period.next(at, now);
-                true
-            }
-            _ => false,
-        }
+        self.next_reset.filter(|at| now >= *at)
     }
+
+    /// A reset has been done.
+    fn note_reset(&mut self, at: i64, now: i64) {
+        if self.period == ResetPeriod::Now {
+            self.period = ResetPeriod::None;
+        }
+        self.next_reset = self.period.next(at, now);
+    }
+
+    /// Where the decay of a period up to `now` begins.
+    fn begin_decay(&mut self, last_ran: i64, now: i64) -> i64 {
+        let begin = match self.decayed {
+            Some((since, until)) if since == last_ran => until,
+            _ => last_ran,
+        };
+        self.decayed = Some((last_ran, now));
+        begin
+    }
+}
+
+/// What a cycle reads of the jobs.
+struct Gathered {
+    waiting: Waiting,
+    drafts: Drafts,
+    /// Ids of jobs to charge.
+    running: Vec<u32>,
 }
 
 impl Plugin {
@@ -75,81 +100,105 @@ impl Plugin {
         if self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
-        let mut times = self.times();
-        if config.fair_share && schedule.is_due(&mut times.last_reset, now) {
-            debug!("usage is reset");
-            usage::reset(&unlocked.associations(AssocLevels::WRITE_USAGE));
+        OVERFLOW.renew();
+        usage::UNDERFLOW.renew();
+        let before = self.times();
+        let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
+        let times = Times { last_reset: reset.unwrap_or(before.last_reset), ..before };
+        // Before anything is charged: what a kill leaves on the disk must not be charged a second time after it.
+        attempt(|| self.save(host, &config, Times { last_ran: now, ..times }));
+        if let Some(at) = reset {
+            let done = attempt(|| {
+                faults::point("reset");
+                debug!("usage is reset");
+                usage::reset(&unlocked.associations(AssocLevels::WRITE_USAGE));
+            });
+            if done.is_some() {
+                schedule.note_reset(at, now);
+                self.set_times(times);
+            }
         }
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        decay_usage(unlocked, &config, factor, times.last_ran, now);
-        if times.last_ran != 0 && now > times.last_ran {
-            let _jobs = unlocked.jobs_write();
-            host.update_site_factors();
+        let begin = schedule.begin_decay(before.last_ran, now);
+        attempt(|| decay_usage(unlocked, &config, factor, begin, now));
+        if before.last_ran != 0 && now > before.last_ran {
+            attempt(|| {
+                faults::point("site_factors");
+                let _jobs = unlocked.jobs_write();
+                host.update_site_factors();
+            });
         }
-        let (waiting, mut drafts) = self.gather(unlocked, &config, factor, times, now);
+        let Gathered { waiting, mut drafts, running } = self.gather(unlocked, &config, now);
+        self.charge(unlocked, &running, factor, now);
         if config.fair_share {
-            let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
-            let mut standing = self.standing.lock();
-            standing.distribute(&lock, &waiting);
-            standing.publish(&lock);
-            explain::associations(&standing, &lock);
-            drop(standing);
-            drop(lock);
-            self.advise(unlocked);
+            self.distribute(unlocked, &waiting);
+            attempt(|| explain::associations(&self.standing, unlocked));
+            attempt(|| self.advise(unlocked));
         }
+        faults::point("finish");
         let changes = drafts.finish(&self.standing.lock(), config.weights.fair_share);
         if changes {
             self.write_priorities(unlocked, &config, drafts, now);
         }
-        save(host, &config, Times { last_ran: now, ..times });
+    }
+
+    /// Hands the tickets down and writes what `sshare` shows.
+    fn distribute(&self, unlocked: &mut Unlocked, waiting: &Waiting) {
+        let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
+        let mut standing = self.standing.lock();
+        faults::point("distribute");
+        standing.distribute(&lock, waiting);
+        attempt(|| standing.publish(&lock));
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
-    /// runs and is charged up to `now`.
-    fn gather(
-        &self,
-        unlocked: &mut Unlocked,
-        config: &Config,
-        factor: f64,
-        times: Times,
-        now: i64,
-    ) -> (Waiting, Drafts) {
+    /// runs.
+    fn gather(&self, unlocked: &mut Unlocked, config: &Config, now: i64) -> Gathered {
+        faults::point("gather");
         let host = unlocked.host();
         let pass = Pass::new(host, config, now);
-        let period = Period { start: times.last_ran, end: now, job_ended: false };
-        let mut drafts = Drafts::default();
-        let mut waiting = self.standing.lock().collect();
+        let waiting = self.standing.lock().collect();
+        let mut gathered = Gathered { waiting, drafts: Drafts::default(), running: Vec::new() };
         let mut chunks = JobChunks::new(host);
         while !chunks.is_done() {
             let jobs = unlocked.jobs_read();
-            let running = self.read_jobs(&pass, &jobs, &mut chunks, &mut waiting, &mut drafts);
-            if !running.is_empty() {
+            self.read_jobs(&pass, &jobs, &mut chunks, &mut gathered);
+        }
+        gathered
+    }
+
+    /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
+    /// next cycle, from their start.
+    fn charge(&self, unlocked: &mut Unlocked, running: &[u32], factor: f64, now: i64) {
+        const CHUNK: usize = 4096;
+        let times = self.times();
+        let mut rest = running;
+        loop {
+            let jobs = unlocked.jobs_write();
+            let (chunk, later) = rest.split_at(rest.len().min(CHUNK));
+            rest = later;
+            if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut charged = self.charged.lock();
-                for job in running {
-                    usage::charge(&lock, job, period, factor);
-                    charged.note(job, now);
+                for id in chunk {
+                    let Some(job) = jobs.job(*id).filter(|job| usage::is_chargeable(*job)) else { continue };
+                    // One that an unfinished cycle has charged goes on from there.
+                    let start = charged.note(job, now).unwrap_or(times.last_ran);
+                    let period = Period { start, end: now, job_ended: false };
+                    attempt(|| usage::charge(&lock, job, period, factor));
                 }
             }
-            if chunks.is_done() {
+            if rest.is_empty() {
                 // Still under the job lock: a job that ends from here on is not charged for this period again.
                 self.set_times(Times { last_ran: now, ..times });
                 self.charged.lock().clear();
+                return;
             }
         }
-        (waiting, drafts)
     }
 
-    /// Reads some jobs; returns those that are to be charged.
-    fn read_jobs<'j>(
-        &self,
-        pass: &Pass<'_>,
-        lock: &'j JobLock<'_>,
-        chunks: &mut JobChunks,
-        waiting: &mut Waiting,
-        drafts: &mut Drafts,
-    ) -> Vec<Job<'j>> {
-        let mut running = Vec::new();
+    /// Reads some jobs.
+    fn read_jobs(&self, pass: &Pass<'_>, lock: &JobLock<'_>, chunks: &mut JobChunks, into: &mut Gathered) {
         let mut scratch = pass.scratch();
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
@@ -157,13 +206,15 @@ impl Plugin {
             |visit| chunks.next(lock, visit),
             |job| {
                 if usage::is_chargeable(job) {
-                    running.push(job);
+                    into.running.push(job.get(|job| job.job_id));
                 }
-                note_waiting(&standing, waiting, pass.config, job, pass.now);
-                pass.draft(job, drafts, &mut scratch);
+                attempt(|| {
+                    faults::point("draft");
+                    note_waiting(&standing, &mut into.waiting, pass.config, job, pass.now);
+                    pass.draft(job, &mut into.drafts, &mut scratch);
+                });
             },
         );
-        running
     }
 
     /// Writes the finished priorities.
@@ -183,12 +234,15 @@ impl Plugin {
                 if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
                     return;
                 }
-                let new = match drafts.verdict(job) {
-                    Verdict::Leave => return,
-                    Verdict::Write(priority) => warn_of_overflow(job, priority),
-                    Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
-                };
-                changed |= assign(job, new, config);
+                attempt(|| {
+                    faults::point("write");
+                    let new = match drafts.verdict(job) {
+                        Verdict::Leave => return,
+                        Verdict::Write(priority) => warn_of_overflow(job, priority),
+                        Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
+                    };
+                    changed |= assign(job, new, config);
+                });
             };
             touched.walk(|visit| chunks.next(&jobs, visit), write);
             if changed {
@@ -223,13 +277,14 @@ impl Plugin {
     }
 }
 
-/// Half-life decay of all usage since the last cycle.
-fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, last_ran: i64, now: i64) {
-    if last_ran == 0 || now <= last_ran {
+/// Half-life decay of all usage since `begin`.
+fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64, now: i64) {
+    faults::point("decay");
+    if begin == 0 || now <= begin {
         return;
     }
     #[allow(clippy::cast_precision_loss)] // seconds between two cycles
-    let seconds = (now - last_ran) as f64;
+    let seconds = (now - begin) as f64;
     let over = decay_over(factor, seconds);
     explain::decay(seconds, factor, over);
     #[allow(clippy::float_cmp)] // exactly 1 means that there is no decay
@@ -238,7 +293,8 @@ fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, last_ran: 
     }
 }
 
-/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, not held, not completing and eligible.
+/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
+/// not running on another cluster of the federation.
 fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job: Job<'_>, now: i64) {
     let state = job.state();
     if !state.is_pending() || standing.is_noted(waiting, job) {
@@ -246,7 +302,12 @@ fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job
     }
     if !config.counts_all_pending() {
         let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
-        if state.is_completing() || job.get(|job| job.priority) == 0 || begin == 0 || begin > now {
+        if state.is_completing()
+            || state.is_revoked()
+            || job.get(|job| job.priority) == 0
+            || begin == 0
+            || begin > now
+        {
             return;
         }
     }
@@ -270,19 +331,4 @@ fn assign(job: Job<'_>, new: u32, config: &Config) -> bool {
         job.set(|job| job.priority, new);
     }
     changed
-}
-
-/// Writes the state file.
-fn save(host: &'static Host, config: &Config, times: Times) {
-    let Some(file) = &config.state_file else {
-        error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
-        return;
-    };
-    if let Err(problem) = host.with_state_files_locked(|| state_file::write(file, times)) {
-        error!(
-            "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
-             of StateSaveLocation before it restarts",
-            file.display()
-        );
-    }
 }

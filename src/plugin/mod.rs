@@ -15,11 +15,12 @@ mod job;
 mod reset;
 mod sprio;
 mod standing;
-mod state_file;
+pub mod state_file;
 mod thread;
+pub mod times;
 mod usage;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -40,8 +41,9 @@ pub use sprio::ListAccess;
 use config::Config;
 use job::Pass;
 use standing::Standing;
-use state_file::{Saved, Times};
+use state_file::Times;
 use thread::DecayThread;
+use times::History;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub struct Plugin {
     settings: Mutex<SettingsKeeper>,
     standing: Mutex<Standing>,
     times: Mutex<Times>,
+    /// What the state file holds.
+    history: Mutex<History>,
     /// Jobs that the cycle which is running has charged already.
     charged: Mutex<Charged>,
     thread: DecayThread,
@@ -71,6 +75,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     settings: Mutex::new(SettingsKeeper::new()),
     standing: Mutex::new(Standing::new()),
     times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
+    history: Mutex::new(History::default()),
     charged: Mutex::new(Charged::default()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
@@ -127,6 +132,7 @@ impl Plugin {
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
         self.standing.lock().clear();
+        self.charged.lock().clear();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
             error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
@@ -152,45 +158,10 @@ impl Plugin {
         Ok(())
     }
 
-    fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
-        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else {
-            return Ok(());
-        };
-        let saved = host.with_state_files_locked(|| state_file::read(&file));
-        let mut times = match saved {
-            Ok(Saved::Complete(times)) => times,
-            Ok(Saved::None) => {
-                info!("no {} to recover: usage decays from now on", file.display());
-                Times::default()
-            }
-            Ok(Saved::Damaged(times, damage)) => {
-                error!("{damage}");
-                if !host.ignores_state_errors() {
-                    return Err(Refused);
-                }
-                times
-            }
-            Err(problem) => {
-                error!(
-                    "cannot read {}: {problem}. Mend its permissions, or start slurmctld with -i",
-                    file.display()
-                );
-                if !host.ignores_state_errors() {
-                    return Err(Refused);
-                }
-                Times::default()
-            }
-        };
-        if times.last_reset == 0 {
-            times.last_reset = clock::now();
-        }
-        self.set_times(times);
-        Ok(())
-    }
-
     /// `fini`: stops the decay thread and empties the state. Called without locks that a cycle takes.
     pub fn stop(&self) {
         self.thread.stop();
+        self.save_at_end();
         *self.config.write() = None;
         self.standing.lock().clear();
         if let Some(host) = Host::get() {
@@ -226,9 +197,9 @@ impl Plugin {
     pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
         let host = caller.host();
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
-            return first_come(last, job);
+            return after(last);
         }
-        let Some(config) = self.config() else { return first_come(last, job) };
+        let Some(config) = self.config() else { return after(last) };
         host.set_site_factor(job);
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
@@ -267,39 +238,28 @@ impl Plugin {
     }
 }
 
-/// Running jobs that a cycle has charged up to its time while it still walks over others: a job that ends between two
-/// chunks must not be charged for the same time again.
+/// Running jobs that a cycle has charged, and up to when, while others are still to be charged: they must not be charged for
+/// the same time again, neither when they end between two chunks nor by the next cycle after one that a fault has ended.
 #[derive(Debug, Default)]
-struct Charged {
-    until: i64,
-    jobs: HashSet<u32>,
-}
+struct Charged(HashMap<u32, i64>);
 
 impl Charged {
-    fn note(&mut self, job: Job<'_>, until: i64) {
-        self.until = until;
-        self.jobs.insert(job.get(|job| job.job_id));
+    /// Notes that a job is charged; returns up to when it was before, if that was noted.
+    fn note(&mut self, job: Job<'_>, until: i64) -> Option<i64> {
+        self.0.insert(job.get(|job| job.job_id), until)
     }
 
     fn until(&self, job: Job<'_>) -> Option<i64> {
-        self.jobs.contains(&job.get(|job| job.job_id)).then_some(self.until)
+        self.0.get(&job.get(|job| job.job_id)).copied()
     }
 
     fn clear(&mut self) {
-        self.jobs.clear();
+        self.0.clear();
     }
 }
 
-/// The answer where nothing better is known: after the job before, as priority/basic.
-fn first_come(last: u32, job: Job<'_>) -> u32 {
-    let current = job.get(|job| job.priority);
-    if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
-        return current;
-    }
-    after(last)
-}
-
-/// The next lower priority; 1 is the lowest.
+/// The priority after that of the job before, as in priority/basic, where nothing better is known and the record cannot
+/// be trusted; 1 is the lowest.
 pub fn after(last: u32) -> u32 {
     last.saturating_sub(1).max(1)
 }

@@ -12,8 +12,13 @@ use super::explain;
 use crate::engine::charge::{
     released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
 };
+use crate::faults;
 use crate::host::locks::AssocLock;
+use crate::host::log::Once;
 use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
+
+/// More seconds end than were counted, once per cycle.
+pub static UNDERFLOW: Once = Once::new();
 
 /// Index of the energy TRES, which is measured and not charged by time.
 const ENERGY: usize = 2;
@@ -51,6 +56,7 @@ macro_rules! add {
 pub fn decay(lock: &AssocLock<'_>, factor: f64) {
     if let Some(associations) = lock.all() {
         associations.for_each_ro(|association| {
+            faults::point("decay.association");
             let usage = association.usage();
             if let Some(usage) = usage {
                 scale!(usage, factor);
@@ -75,6 +81,7 @@ pub fn decay(lock: &AssocLock<'_>, factor: f64) {
 pub fn reset(lock: &AssocLock<'_>) {
     if let Some(associations) = lock.all() {
         associations.for_each_ro(|association| {
+            faults::point("reset.association");
             if let Some(usage) = association.usage() {
                 clear!(usage);
             }
@@ -109,6 +116,7 @@ pub fn is_chargeable(job: Job<'_>) -> bool {
 /// Charges a job for a period; after its last charge (`period.job_ended`) it is marked and not charged again.
 /// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES.
 pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor: f64) {
+    faults::point("charge");
     let state = job.state();
     let times = JobTimes {
         start: job.get(|job| job.start_time),
@@ -132,6 +140,7 @@ pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor:
         charge_qos(qos, &holding, &amounts);
     }
     for association in ancestry(job) {
+        faults::point("charge.association");
         let Some(usage) = association.usage() else { continue };
         add!(usage, amounts.wall_decayed, amounts.usage_decayed);
         holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, amounts.wall_decayed, count));
@@ -244,9 +253,12 @@ impl Holding<'_> {
             let Some(left) = run_seconds.get_mut(tres) else { continue };
             let amount = released(count);
             *left = left.checked_sub(amount).unwrap_or_else(|| {
+                if !UNDERFLOW.first() {
+                    return 0;
+                }
                 error!(
-                    "job {}: {amount} seconds of TRES {} end, but only {left} were counted for {}; the count is set to 0. \
-                     Run limits may have admitted too much until now",
+                    "job {}, and perhaps others: {amount} seconds of TRES {} end, but only {left} were counted for {}; the \
+                     count is set to 0. Run limits may have admitted too much until now",
                     self.job.get(|job| job.job_id),
                     self.job.host().tres_name(tres),
                     owner()

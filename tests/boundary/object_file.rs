@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use object::elf::{FileHeader64, DT_FLAGS_1, DT_NEEDED, STB_WEAK};
-use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader, Sym};
+use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol};
 
 /// `DF_1_NODELETE`: the object stays mapped after `dlclose`.
@@ -74,7 +74,7 @@ fn every_undefined_symbol_is_of_the_c_runtime_or_weak() {
     let sections = header.sections(endian, &*bytes).expect("sections");
     let versions = sections.versions(endian, &*bytes).expect("readable versions").expect("versions");
     let (mut seen, mut unexpected) = (0, Vec::new());
-    for symbol in file.dynamic_symbols().filter(|symbol| symbol.is_undefined()) {
+    for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_undefined) {
         let name = symbol.name().expect("a name");
         if name.is_empty() || symbol.elf_symbol().st_bind() == STB_WEAK {
             continue;

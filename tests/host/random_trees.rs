@@ -63,13 +63,13 @@ fn trees() -> impl Strategy<Value = Tree> {
 
 /// Other shares, other usage and other waiting jobs for some associations of a tree.
 fn change(host: &mut Host, tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<Tree> {
-    let mut changed = tree.clone();
+    let mut next = tree.clone();
     // Usage of their own, without what their children add.
     for n in 1..tree.0.len() {
         let parent = tree.0[n].parent.expect("only the root has none");
-        changed.0[parent].usage -= tree.0[n].usage;
+        next.0[parent].usage -= tree.0[n].usage;
     }
-    for node in &mut changed.0 {
+    for node in &mut next.0 {
         node.usage = node.usage.max(0.0);
     }
     for (at, shares, usage, waits) in changes {
@@ -77,12 +77,12 @@ fn change(host: &mut Host, tree: &Tree, changes: &[(Index, Option<u32>, f64, boo
         if n == 0 {
             continue;
         }
-        let node = &mut changed.0[n];
+        let node = &mut next.0[n];
         (node.shares, node.usage) = (*shares, *usage);
         if node.user && node.waiting != *waits {
             node.waiting = *waits;
             if *waits {
-                host.jobs(&[changed.job(n)])?;
+                host.jobs(&[next.job(n)])?;
             } else {
                 host.delete_job(id(n))?;
             }
@@ -90,9 +90,9 @@ fn change(host: &mut Host, tree: &Tree, changes: &[(Index, Option<u32>, f64, boo
         let shares = slurm_inproc::Association::new(id(n)).shares(shares.unwrap_or(crate::setup::USE_PARENT));
         host.associations(&[shares])?;
     }
-    let changed = settle(changed.0);
-    changed.load_usage(host)?;
-    Ok(changed)
+    let next = settle(next.0);
+    next.load_usage(host)?;
+    Ok(next)
 }
 
 fn run(tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<()> {
@@ -109,15 +109,15 @@ fn run(tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<(
         crate::tree::assert_near(factor, outcomes[n].factor, &format!("a fresh job of {n} in {tree:?}"));
         host.delete_job(id(n))?;
     }
-    let changed = change(&mut host, tree, changes)?;
+    let next = change(&mut host, tree, changes)?;
     host.advance(300)?;
     host.cycle()?;
-    changed.assert_written(&mut host)?;
+    next.assert_written(&mut host)?;
     host.quit().map(drop)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_tree_is_as_the_model_says(

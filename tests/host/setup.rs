@@ -30,7 +30,7 @@ pub struct Both<T> {
 
 /// Runs a scenario twice, from the same start.
 pub fn in_both<T>(scenario: impl Fn(&mut Host) -> HostResult<T>) -> HostResult<Both<T>> {
-    in_both_with(|plugin| Options::new(plugin), scenario)
+    in_both_with(Options::new, scenario)
 }
 
 /// The same with other options.
@@ -83,7 +83,12 @@ pub fn fill(host: &mut Host) -> HostResult<()> {
     for partition in [
         Partition::new("batch").factor(50_u16).tier(1_u16).tres([(1, 150), (2, 600_000), (4, 15)]),
         Partition::new("fast").factor(200_u16).tier(3_u16).tres([(1, 50), (2, 400_000), (4, 5)]).qos(3_u32),
-        Partition::new("long").factor(0_u16).tier(2_u16).tres([(1, 20), (4, 2)]).max_time(600_u32).qos(1_u32),
+        Partition::new("long")
+            .factor(0_u16)
+            .tier(2_u16)
+            .tres([(1, 20), (2, 50_000), (4, 2)])
+            .max_time(600_u32)
+            .qos(1_u32),
         Partition::new("billed")
             .factor(120_u16)
             .tier(2_u16)

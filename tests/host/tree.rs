@@ -1,6 +1,6 @@
 //! A tree of the independent model, put into a host and compared with what the plugin made of it.
 
-use slurm_inproc::{AssociationUsage, Conf, Extended, Host, HostResult, Job, Qos};
+use slurm_inproc::{AssociationUsage, Conf, Extended, FactorsFilter, Host, HostResult, Job, Partition, Qos};
 
 use crate::model::{outcomes, Association, Outcome};
 use crate::setup::{FAIR_TREE, NOW, USE_PARENT};
@@ -51,6 +51,7 @@ impl Tree {
     pub fn load(&self, host: &mut Host) -> HostResult<()> {
         host.configure(&Conf::new().flags(FAIR_TREE).decay_half_life(0_u32).weight_fairshare(WEIGHT))?;
         host.qos(&Qos::new(1_u32).name("normal"))?;
+        host.partition(&Partition::new("all"))?;
         host.associations(&(0..self.0.len()).map(|n| self.association(n)).collect::<Vec<_>>())?;
         self.load_usage(host)?;
         let waiting: Vec<Job> =
@@ -71,6 +72,7 @@ impl Tree {
             .association(id(n))
             .user_id(1000 + id(n))
             .qos(1_u32)
+            .partitions(["all".to_owned()])
             .priority(1_u32)
             .submit_time(NOW - 60)
             .begin_time(NOW - 60)
@@ -110,9 +112,13 @@ impl Tree {
     }
 }
 
-/// `PriorityFS` of a job, from what the plugin left in its record.
+/// `PriorityFS` of a job as `sprio` would show it; of one that `sprio` does not show, from its record.
 pub fn job_factor(host: &mut Host, job: u32) -> HostResult<f64> {
-    let factors = host.dump_job(job)?.factors.unwrap_or_else(|| panic!("job {job} has factors"));
+    let shown = host.factors(&FactorsFilter::new().uid(0_u32).jobs([job]))?.pop().map(|line| line.factors);
+    let factors = match shown {
+        Some(factors) => factors,
+        None => host.dump_job(job)?.factors.unwrap_or_else(|| panic!("job {job} has factors")),
+    };
     Ok(factors.fairshare / f64::from(WEIGHT))
 }
 

@@ -1,0 +1,185 @@
+//! Panics in the steps of a cycle.
+
+use slurm_inproc::{AssociationUsage, Conf, HostResult};
+
+use crate::setup::{conf, waiting, Rig, CPUS, NOW, WAITING};
+
+const DAILY: u16 = 2;
+const DEBUG_PRIORITY: u64 = 0x800;
+
+/// Every step of a cycle, whether the priorities are written although it fails, and how much of the failing cycle's
+/// charges is lost for the user of job 11, in seconds.
+const STEPS: [(&str, bool, i64); 16] = [
+    ("save", true, 0),
+    ("decay", true, 0),
+    ("site_factors", true, 0),
+    ("gather", false, 0),
+    ("draft:1", true, 0),
+    ("charge:1", true, 300),
+    ("charge:2", true, 0),
+    ("charge.association:1", true, 300),
+    ("charge.association:2", true, 0),
+    ("distribute", false, 0),
+    ("distribute.half", false, 0),
+    ("publish.association", true, 0),
+    ("explain", true, 0),
+    ("advise", true, 0),
+    ("finish", false, 0),
+    ("write:1", true, 0),
+];
+
+#[test]
+fn each_step_fails_once_and_the_next_cycle_works() -> HostResult<()> {
+    let expected = {
+        let mut rig = Rig::start(&conf())?;
+        rig.host.init()?;
+        rig.cycle_after(300)?;
+        rig.cycle_after(300)?;
+        rig.priorities()?
+    };
+    for (step, writes, lost) in STEPS {
+        let mut rig = Rig::start(&conf().debug_flags(if step == "explain" { DEBUG_PRIORITY } else { 0 }))?;
+        rig.host.init()?;
+        // The advice is given once after each reconfigure.
+        rig.host.reconfigure(false)?;
+        let before = rig.priorities()?;
+        rig.arm(step)?;
+        rig.cycle_after(300)?;
+        assert_eq!(rig.reports().len(), 1, "{step}: {:?}", rig.reports());
+        let after = rig.priorities()?;
+        let changed = before.iter().zip(&after).filter(|(before, after)| before != after).count();
+        if writes {
+            let failed = usize::from(step == "draft:1" || step == "write:1");
+            assert_eq!(changed, WAITING as usize - failed, "{step}: {before:?} {after:?}");
+        } else {
+            assert_eq!(changed, 0, "{step}: {before:?} {after:?}");
+        }
+        // Jobs can be submitted, ended and shown after the fault as before.
+        rig.disarm()?;
+        rig.host.jobs(&[waiting(20, 4)])?;
+        assert!(rig.host.set_priority(20)? > 0, "{step}");
+        rig.host.delete_job(20)?;
+
+        rig.cycle_after(300)?;
+        #[expect(clippy::cast_precision_loss, reason = "seconds")]
+        let seconds = (600 - lost) as f64 * f64::from(CPUS);
+        assert_eq!(rig.usage(3)?, seconds, "{step}: usage of the first job's user");
+        if lost == 0 && !step.starts_with("charge") {
+            assert_eq!(rig.priorities()?, expected, "{step}");
+            assert_eq!(rig.usage(1)?, 2.0 * seconds, "{step}: usage of the root");
+        }
+        assert!(rig.usage(1)? <= 1200.0 * f64::from(CPUS), "{step}: more than was used");
+        assert_eq!(rig.host.saved_times()?, (NOW + 600, NOW), "{step}");
+        assert_eq!(rig.reports().len(), 1, "{step}");
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_fault_that_stays_costs_nothing_but_its_step() -> HostResult<()> {
+    let mut rig = Rig::start(&conf())?;
+    rig.host.init()?;
+    for step in ["gather", "distribute", "draft", "write", "finish"] {
+        rig.arm(step)?;
+        for _ in 0..6 {
+            rig.cycle_after(300)?;
+        }
+    }
+    rig.disarm()?;
+    rig.cycle_after(300)?;
+    assert_eq!(rig.usage(3)?, 31.0 * 300.0 * f64::from(CPUS));
+    rig.host.quit().map(drop)
+}
+
+#[test]
+fn decay_that_fails_half_way_is_not_done_twice() -> HostResult<()> {
+    const HALF_LIFE: u32 = 3600;
+    let decay = |seconds: f64| (1.0 - 0.693 / f64::from(HALF_LIFE)).powf(seconds);
+    for step in ["decay", "decay.association:1", "decay.association:3", "gather", "distribute"] {
+        let mut rig = Rig::start(&conf().decay_half_life(HALF_LIFE))?;
+        rig.host.delete_job(11)?;
+        rig.host.delete_job(12)?;
+        rig.host.usage(&[AssociationUsage::new(3_u32).raw(1e9), AssociationUsage::new(4_u32).raw(1e9)])?;
+        rig.host.init()?;
+        rig.arm(step)?;
+        rig.cycle_after(600)?;
+        rig.disarm()?;
+        rig.cycle_after(600)?;
+        for (id, usage) in [(1, 2e9), (2, 2e9), (3, 1e9), (4, 1e9)] {
+            let left = rig.usage(id)? / usage;
+            assert!(
+                (decay(1200.0) * 0.999_999..=decay(600.0) * 1.000_001).contains(&left),
+                "{step}: association {id} has {left} of its usage left"
+            );
+            if !step.starts_with("decay") {
+                assert!((left - decay(1200.0)).abs() < 1e-6, "{step}: association {id} has {left}");
+            }
+        }
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reset_that_fails_is_done_by_the_next_cycle_and_once() -> HostResult<()> {
+    for step in ["reset", "reset.association:2", "save", "gather", "distribute"] {
+        let mut rig = Rig::start(&conf().reset_period(DAILY))?;
+        rig.host.delete_job(11)?;
+        rig.host.delete_job(12)?;
+        rig.host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+        rig.host.init()?;
+        let midnight = NOW + 43_200;
+        rig.host.set_clock(midnight + 10)?;
+        rig.arm(step)?;
+        rig.host.cycle()?;
+        rig.disarm()?;
+        rig.cycle_after(10)?;
+        assert_eq!((rig.usage(1)?, rig.usage(3)?), (0.0, 0.0), "{step}");
+        assert_eq!(rig.host.saved_times()?, (midnight + 20, midnight), "{step}");
+        // What is used from now on stays, also after a restart.
+        rig.host.usage(&[AssociationUsage::new(3_u32).raw(500.0)])?;
+        rig.cycle_after(10)?;
+        rig.host.fini()?;
+        rig.host.init()?;
+        rig.cycle_after(10)?;
+        assert_eq!(rig.usage(3)?, 500.0, "{step}");
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_cycle_that_failed_before_charging_is_made_up_for_after_a_restart() -> HostResult<()> {
+    for step in ["gather", "distribute"] {
+        let mut rig = Rig::start(&conf())?;
+        rig.host.init()?;
+        rig.arm(step)?;
+        rig.cycle_after(300)?;
+        rig.disarm()?;
+        // slurmctld keeps the usage over a clean restart; the plugin learns from its file what is in it.
+        rig.host.fini()?;
+        rig.host.advance(300)?;
+        rig.host.init()?;
+        assert_eq!(rig.usage(3)?, 600.0 * f64::from(CPUS), "{step}");
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn settings_survive_a_fault_between_them() -> HostResult<()> {
+    let mut rig = Rig::start(&conf())?;
+    rig.host.init()?;
+    rig.arm("reconfig")?;
+    rig.host.configure(&Conf::new().weight_age(1_u32))?;
+    rig.host.reconfigure(false)?;
+    rig.disarm()?;
+    rig.cycle_after(300)?;
+    let old = rig.priorities()?;
+    assert!(old.iter().all(|priority| *priority > 4000), "{old:?}");
+    rig.host.reconfigure(false)?;
+    rig.cycle_after(300)?;
+    assert_ne!(rig.priorities()?, old);
+    rig.host.quit().map(drop)
+}

@@ -6,9 +6,11 @@
 mod model;
 
 mod commands;
+mod differential;
 mod example;
 mod lifetime;
 mod loading;
 mod reconfigure;
 mod support;
 mod trees;
+mod workload;

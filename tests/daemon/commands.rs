@@ -109,6 +109,6 @@ fn sprio_with_every_option_shows_what_was_asked_for() {
     }
     let normalised = quiet(&cluster, "sprio", &["-h", "-n", "-o", "%i %f %p %t", "-j", &fifth.to_string()]);
     let words: Vec<&str> = normalised.split_whitespace().collect();
-    // Two CPUs of the 32 that the partition has.
-    assert_eq!(words, [&*fifth.to_string(), "1.0000000", "0.0000000", "cpu=0.06"]);
+    // The partition's factor is 1 of 7; the job wants two of its 32 CPUs.
+    assert_eq!(words, [&*fifth.to_string(), "1.0000000", "0.1428571", "cpu=0.06"]);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use slurm_testcluster::{Cluster, Job};
 
 use crate::example;
-use crate::support::{cluster, plugin, sprio_of, OURS, STOCK};
+use crate::support::{cluster, lacks_root, plugin, sprio_of, OURS, STOCK};
 
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -89,14 +89,14 @@ fn scans_of_the_plugin_directory_and_stale_copies_do_no_harm() {
     }
 }
 
-/// All symbols are resolved at once: what the host does not have would be fatal.
+/// All symbols are resolved at once: what sshare does not have would be fatal. (slurmctld itself does not start so: Debian's
+/// own plugins leave symbols open.)
 #[test]
-fn slurmctld_and_sshare_load_it_under_bind_now() {
+fn sshare_loads_it_under_bind_now() {
     let cluster = cluster()
         .accounts(&example::tree())
         .usage(&example::USAGE)
         .set("PriorityFlags", "NO_FAIR_TREE")
-        .controller_env("LD_BIND_NOW", "1")
         .start()
         .unwrap();
     cluster.wait_cycle().unwrap();
@@ -108,6 +108,9 @@ fn slurmctld_and_sshare_load_it_under_bind_now() {
 /// in one process.
 #[test]
 fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
+    if lacks_root("a_backup_controller_takes_over_gives_back_and_takes_over_again", "a host name of its own") {
+        return;
+    }
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let host = host.trim().split('.').next().unwrap();
     let mut cluster = cluster()
@@ -160,7 +163,7 @@ fn start_backup(cluster: &Cluster) -> Guarded {
     let log = fs::File::create(cluster.directory().join("log/backup")).unwrap();
     let mut command = Command::new("setpriv");
     // It must not outlive the test.
-    command.args(["--pdeathsig", "KILL", "unshare", "--map-root-user", "--uts", "sh", "-c", &script]);
+    command.args(["--pdeathsig", "KILL", "unshare", "--uts", "sh", "-c", &script]);
     command.envs(cluster.environment()).env("SLURM_CONF", own_conf);
     command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
     Guarded(command.spawn().unwrap())

@@ -8,6 +8,7 @@ mod model;
 mod commands;
 mod differential;
 mod example;
+mod factors;
 mod lifetime;
 mod loading;
 mod reconfigure;

@@ -1,5 +1,8 @@
 //! What the tests of real clusters have in common.
 
+use std::fs::{metadata, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use slurm_testcluster::{Builder, Cluster, JobId, Row};
@@ -48,4 +51,17 @@ pub fn number(row: &Row, column: &str) -> f64 {
 /// Equal but for the six decimals that Slurm prints.
 pub fn as_printed(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1.1e-6
+}
+
+/// True where a test cannot run because it needs root; the continuous integration is told.
+pub fn lacks_root(test: &str, why: &str) -> bool {
+    let root = metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !root {
+        let line = format!("{test}: needs root for {why}");
+        eprintln!("skipped {line}");
+        let list = concat!(env!("CARGO_MANIFEST_DIR"), "/target/skipped-tests");
+        let mut list = File::options().create(true).append(true).open(list).unwrap();
+        writeln!(list, "{line}").unwrap();
+    }
+    !root
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use slurm_testcluster::{Cluster, Job};
 
 use crate::example;
-use crate::support::{cluster, lacks_root, plugin, sprio_of, OURS, STOCK};
+use crate::support::{cluster, lacks_root, plugin, OURS, STOCK};
 
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -158,13 +158,16 @@ fn start_backup(cluster: &Cluster) -> Guarded {
     let conf = text(&cluster.directory().join("slurm.conf")).replace("slurmctld.pid", "backup.pid");
     let own_conf = cluster.directory().join("backup.conf");
     fs::write(&own_conf, conf).unwrap();
+    // It listens at the address that its own name has.
+    let hosts = cluster.directory().join("hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n127.0.0.2 backup\n").unwrap();
     let slurmctld = cluster.release().command("slurmctld");
     let script = format!("hostname backup && exec {} -D", slurmctld.get_program().to_string_lossy());
     let log = fs::File::create(cluster.directory().join("log/backup")).unwrap();
     let mut command = Command::new("setpriv");
     // It must not outlive the test.
     command.args(["--pdeathsig", "KILL", "unshare", "--uts", "sh", "-c", &script]);
-    command.envs(cluster.environment()).env("SLURM_CONF", own_conf);
+    command.envs(cluster.environment()).env("SLURM_CONF", own_conf).env("NSS_WRAPPER_HOSTS", hosts);
     command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
     Guarded(command.spawn().unwrap())
 }

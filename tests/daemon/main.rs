@@ -14,4 +14,5 @@ mod loading;
 mod reconfigure;
 mod support;
 mod trees;
+mod usage;
 mod workload;

@@ -1,0 +1,212 @@
+//! Usage of real jobs on real slurmds. slurmdbd's records say when each job started and ended, and so what has to
+//! be charged: without decay raw usage is known to the second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use slurm_testcluster::{parse_rows, Account, Accounts, Cluster, Job, JobId};
+
+use crate::support::{cluster, lacks_root, number, OURS, STOCK};
+
+const WAIT: Duration = Duration::from_secs(90);
+
+/// Raw usage by account and user.
+type Usage = BTreeMap<(String, String), f64>;
+
+/// What a schedule of jobs left behind.
+struct Outcome {
+    shown: Usage,
+    /// By the records of the jobs.
+    due: Usage,
+    /// Number of charged runs of jobs.
+    runs: usize,
+    /// Reasons for which jobs had to wait for run-minutes, in order.
+    reasons: Vec<String>,
+}
+
+fn start(plugin: &str) -> Cluster {
+    let tree = Accounts::new()
+        .account(Account::new("physics", 40).user("ada", 2).user("emmy", 1).user("lise", 1))
+        .account(Account::new("biology", 60).user("rosalind", 1).user("barbara", 4))
+        .account(Account::new("limited", 10).option("GrpTRESRunMins=cpu=60").user("grace", 1));
+    let cluster = cluster()
+        .priority_type(plugin)
+        .accounts(&tree)
+        .nodes(4)
+        .cpus(8)
+        .slurmds(true)
+        .set("MinJobAge", "600")
+        .start()
+        .unwrap();
+    for qos in [
+        &["double", "usagefactor=2"][..],
+        &["undecayed", "flags=NoDecay"],
+        &["ofpartition", "grptres=cpu=1000"],
+        &["brief", "grptresrunmins=cpu=10"],
+    ] {
+        cluster.command("sacctmgr").args(["-i", "add", "qos"]).args(qos).text().unwrap();
+    }
+    let allow = ["-i", "modify", "cluster", "test", "set", "qos+=double,undecayed,brief"];
+    cluster.command("sacctmgr").args(allow).text().unwrap();
+    let known = |cluster: &Cluster| {
+        let create = ["create", "partitionname=second", "nodes=ALL", "qos=ofpartition"];
+        let known = cluster.scontrol(&["show", "assoc_mgr", "flags=qos"])?.contains("QOS=brief");
+        Ok((known && cluster.scontrol(&create).is_ok()).then_some(()))
+    };
+    cluster.wait_for("the QOS in slurmctld", WAIT, known).unwrap();
+    cluster
+}
+
+fn state(cluster: &Cluster, job: JobId, format: &str) -> String {
+    let job = job.to_string();
+    cluster.command("squeue").args(["-h", "-t", "all", "-o", format, "-j", &job]).text().unwrap().trim().to_owned()
+}
+
+fn wait_state(cluster: &Cluster, job: JobId, wanted: &str) {
+    let reached = |cluster: &Cluster| Ok((state(cluster, job, "%T") == wanted).then_some(()));
+    cluster.wait_for(&format!("job {job} to be {wanted}"), WAIT, reached).unwrap();
+}
+
+/// The reason for which a job waits.
+fn reason(cluster: &Cluster, job: JobId) -> String {
+    let known = |cluster: &Cluster| {
+        let reason = state(cluster, job, "%r");
+        Ok(reason.contains("Limit").then_some(reason))
+    };
+    cluster.wait_for(&format!("job {job} to wait for run-minutes"), WAIT, known).unwrap()
+}
+
+/// One schedule of all kinds of jobs.
+fn run_jobs(cluster: &Cluster) -> Outcome {
+    let submit = |job: Job| cluster.submit(&job).unwrap();
+    let control = |arguments: &[&str]| cluster.scontrol(arguments).unwrap();
+    let requeued = submit(Job::new("lise").seconds(60).arg("--ntasks=2").arg("--requeue"));
+    let suspended = submit(Job::new("barbara").seconds(6));
+    let cancelled = submit(Job::new("barbara").seconds(60).arg("--ntasks=3"));
+    submit(Job::new("ada").seconds(5).arg("--ntasks=4"));
+    submit(Job::new("ada").seconds(3).partition("second"));
+    submit(Job::new("emmy").seconds(4).arg("--qos=double").arg("--ntasks=2"));
+    submit(Job::new("emmy").seconds(3).arg("--qos=undecayed"));
+    submit(Job::new("lise").seconds(3).arg("--array=1-3"));
+    submit(Job::new("rosalind").seconds(4).partition("second,main").arg("--ntasks=2"));
+    submit(Job::new("rosalind").seconds(0));
+    let first = submit(Job::new("grace").seconds(4).arg("--time=40"));
+    let second = submit(Job::new("grace").seconds(2).arg("--time=30"));
+    let brief = ["--time=8", "--qos=brief"];
+    let third = submit(Job::new("rosalind").seconds(4).arg(brief[0]).arg(brief[1]));
+    let fourth = submit(Job::new("rosalind").seconds(1).arg(brief[0]).arg(brief[1]));
+
+    for job in [requeued, suspended, cancelled, first, third] {
+        wait_state(cluster, job, "RUNNING");
+    }
+    let reasons = vec![reason(cluster, second), reason(cluster, fourth)];
+    control(&["suspend", &suspended.to_string()]);
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+    control(&["requeue", &requeued.to_string()]);
+    cluster.command("scancel").arg(cancelled).text().unwrap();
+    control(&["resume", &suspended.to_string()]);
+    wait_state(cluster, requeued, "PENDING");
+    cluster.command("scancel").arg(requeued).text().unwrap();
+    let over = |cluster: &Cluster| Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()));
+    cluster.wait_for("all jobs to end", WAIT, over).unwrap();
+    cluster.wait_cycle().unwrap();
+    let (due, runs) = due(cluster);
+    Outcome { shown: shown(cluster), due, runs, reasons }
+}
+
+fn shown(cluster: &Cluster) -> Usage {
+    let rows = cluster.sshare_rows().unwrap();
+    let users = rows.iter().filter(|row| !row.text("User").is_empty() && row.text("User") != "root");
+    users
+        .map(|row| ((row.text("Account").to_owned(), row.text("User").to_owned()), number(row, "RawUsage")))
+        .collect()
+}
+
+/// Seconds by CPUs by usage factor of every run of a job that slurmdbd has on record.
+fn due(cluster: &Cluster) -> (Usage, usize) {
+    let fields = "JobIDRaw,Account,User,QOS,Start,End,AllocCPUS,State";
+    let arguments = ["-a", "-D", "-X", "-P", "-S", "now-1hour", "-o", fields];
+    // The last records may be on their way.
+    let rows = cluster
+        .wait_for("slurmdbd to have all records", WAIT, |cluster| {
+            let text = cluster.command("sacct").args(arguments).env("SLURM_TIME_FORMAT", "%s").text()?;
+            let rows = parse_rows(&text);
+            let open = rows.iter().any(|row| row.text("End") == "Unknown");
+            Ok(Some(rows).filter(|_| !open))
+        })
+        .unwrap();
+    let mut due = Usage::new();
+    let mut runs = 0;
+    for row in rows {
+        // A job that was cancelled before it started has no start.
+        let (Ok(start), Ok(end)) = (row.number("Start"), row.number("End")) else { continue };
+        let factor = if row.text("QOS") == "double" { 2.0 } else { 1.0 };
+        let key = (row.text("Account").to_owned(), row.text("User").to_owned());
+        *due.entry(key).or_default() += (end - start) * number(&row, "AllocCPUS") * factor;
+        runs += 1;
+    }
+    (due, runs)
+}
+
+/// The totals by TRES and the run-minutes in use of all associations and QOS.
+fn limits(cluster: &Cluster) -> Vec<String> {
+    let text = cluster.scontrol(&["show", "assoc_mgr", "flags=assoc,qos"]).unwrap();
+    let names = ["Association", "Account=", "QOS=", "GrpTRESMins=", "GrpTRESRunMins=", "GrpWall="];
+    let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
+    // Shares and usage end a line that is not about limits.
+    text.lines().map(str::trim).filter(wanted).map(str::to_owned).collect()
+}
+
+fn assert_nothing_runs(cluster: &Cluster) {
+    for line in limits(cluster).iter().filter(|line| line.starts_with("GrpTRESRunMins=")) {
+        for part in line.split(',') {
+            assert!(part.ends_with("(0)"), "run-minutes in use though nothing runs: {line}");
+        }
+    }
+}
+
+fn difference(outcome: &Outcome) -> f64 {
+    let all = outcome.due.iter().map(|(key, due)| (outcome.shown.get(key).copied().unwrap_or(0.0) - due).abs());
+    all.fold(0.0, f64::max)
+}
+
+#[test]
+fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
+    if lacks_root("real_jobs_are_charged_for_exactly_the_time_they_ran", "jobs of several users") {
+        return;
+    }
+    let run = |plugin: &str| {
+        let cluster = start(plugin);
+        let outcome = run_jobs(&cluster);
+        eprintln!("{plugin}: {} runs, {:?}, at most {} s off", outcome.runs, outcome.shown, difference(&outcome));
+        (cluster, outcome)
+    };
+    let ((stock_cluster, stock), (mut cluster, ours)) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| run(STOCK));
+        let ours = run(OURS);
+        (other.join().unwrap(), ours)
+    });
+    assert_eq!(stock.runs, ours.runs);
+    assert_eq!(ours.reasons, stock.reasons);
+    assert_eq!(ours.reasons, ["AssocGrpCPURunMinutesLimit", "QOSGrpCPURunMinutesLimit"]);
+    assert_eq!(ours.shown, ours.due, "usage that sshare shows, and what the jobs' records give");
+    for (key, due) in &stock.due {
+        // Stock may charge the last second of each job twice.
+        let shown = stock.shown[key];
+        assert!(shown >= *due && shown <= due + 40.0, "stock, {key:?}: {shown} instead of {due}");
+    }
+    assert_nothing_runs(&stock_cluster);
+    assert_nothing_runs(&cluster);
+    drop(stock_cluster);
+
+    // What ours has charged, stock goes on with, and back.
+    let before = limits(&cluster);
+    for plugin in [STOCK, OURS] {
+        cluster.set("PriorityType", plugin).unwrap();
+        cluster.restart_controller().unwrap();
+        cluster.wait_cycle().unwrap();
+        assert_eq!(shown(&cluster), ours.due, "under {plugin}");
+        assert_eq!(limits(&cluster), before, "under {plugin}");
+    }
+}

@@ -43,4 +43,7 @@ void mf2_ld_scale(void *field, size_t count, double factor);
 /* field[index] += factor * count, product and sum in long double. */
 void mf2_ld_add_product(void *field, size_t index, double factor, uint64_t count);
 
+/* Fetches the cache lines at record + offsets[i]; reads nothing, so any address will do. */
+void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count);
+
 #endif

@@ -277,16 +277,21 @@ impl Factors {
     }
 
     /// The sum of weighted factors, for the priority of the job itself.
+    ///
+    /// Fair-share is known last in a cycle, so the terms before and after it are summed apart: stock adds them one by one,
+    /// and the last bit, or one unit of priority, can differ.
     pub fn sum(&self) -> f64 {
-        self.age
-            + self.assoc
-            + self.fair_share
-            + self.job_size
-            + self.partition
-            + self.qos
-            + self.tres
-            + unshift(self.site)
-            - unshift(self.nice)
+        self.before_fair_share() + self.fair_share + self.after_fair_share()
+    }
+
+    /// The weighted factors that stock adds before fair-share.
+    pub fn before_fair_share(&self) -> f64 {
+        self.age + self.assoc
+    }
+
+    /// The weighted factors that stock adds after fair-share, site and nice included.
+    pub fn after_fair_share(&self) -> f64 {
+        self.job_size + self.partition + self.qos + self.tres + unshift(self.site) - unshift(self.nice)
     }
 
     /// The sum of weighted factors, for the priority of a job in one of several partitions or QOSes: `self`

@@ -46,6 +46,11 @@ impl<T> Field<T> {
         Self { offset, kind: PhantomData }
     }
 
+    /// Bytes from the beginning of the record.
+    pub const fn offset(self) -> usize {
+        self.offset
+    }
+
     /// The address of the field in the record at `record`.
     ///
     /// # Safety

@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-use super::records::{Record, RecordLayout};
+use super::locks::JobLock;
+use super::records::{Job, Record, RecordLayout};
 use super::symbols::{ListVisitor, RawList};
 use super::Host;
 
@@ -62,6 +63,16 @@ impl<'a, L: RecordLayout> List<'a, L> {
         self.walk(visit, self.host.sym.list_for_each_ro.unwrap_or(self.host.sym.list_for_each));
     }
 
+    /// The records in order, for a walk in which the host's functions may touch the list.
+    pub fn collect(self) -> Vec<Record<'a, L>> {
+        let mut records = Vec::with_capacity(self.len());
+        self.for_each_ro(|record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        });
+        records
+    }
+
     /// The first record.
     pub fn first(self) -> Option<Record<'a, L>> {
         let mut found = None;
@@ -82,6 +93,71 @@ impl<'a, L: RecordLayout> List<'a, L> {
             // SAFETY: an element of a list of such records, which live as long as the list's lock is held.
             unsafe { Record::new(host, element) }.map_or(ControlFlow::Continue(()), &mut visit)
         });
+    }
+}
+
+/// A walk over all jobs that lets go of the job lock between chunks, so that a million of them do not stop the scheduler.
+///
+/// The host keeps the position valid while jobs are added and purged in between.
+#[derive(Debug)]
+pub struct JobChunks {
+    host: &'static Host,
+    /// An iterator of the host's, where one chunk is not enough.
+    iterator: *mut c_void,
+    size: usize,
+    done: bool,
+}
+
+impl JobChunks {
+    /// Jobs in a chunk: some milliseconds under the lock.
+    pub const SIZE: usize = 50_000;
+
+    /// Begins at the first job.
+    pub fn new(host: &'static Host) -> Self {
+        Self { host, iterator: std::ptr::null_mut(), size: Self::SIZE, done: false }
+    }
+
+    /// True after the last chunk.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Hands out the next jobs.
+    pub fn next<'l>(&mut self, lock: &'l JobLock<'_>, visit: &mut dyn FnMut(Job<'l>)) {
+        let Some(list) = lock.jobs().filter(|_| !self.done) else {
+            self.done = true;
+            return;
+        };
+        if self.iterator.is_null() {
+            if list.len() <= 2 * self.size {
+                self.done = true;
+                list.for_each_ro(|job| {
+                    visit(job);
+                    ControlFlow::Continue(())
+                });
+                return;
+            }
+            // SAFETY: a live list; the iterator is destroyed with this walk.
+            self.iterator = unsafe { (self.host.sym.list_iterator_create)(list.raw()) };
+        }
+        for _ in 0..self.size {
+            // SAFETY: a live iterator, and elements are jobs that live while the lock is held.
+            let job = unsafe { Job::new(self.host, (self.host.sym.list_next)(self.iterator).cast()) };
+            let Some(job) = job else {
+                self.done = true;
+                return;
+            };
+            visit(job);
+        }
+    }
+}
+
+impl Drop for JobChunks {
+    fn drop(&mut self) {
+        if !self.iterator.is_null() {
+            // SAFETY: the iterator made above, of a list that lives until the decay thread has ended.
+            unsafe { (self.host.sym.list_iterator_destroy)(self.iterator) }
+        }
     }
 }
 

@@ -162,6 +162,11 @@ impl JobLock<'_> {
         Self { host, levels, thread: PhantomData }
     }
 
+    /// The host.
+    pub fn host(&self) -> &'static Host {
+        self.host
+    }
+
     /// Associations, on top of the job lock.
     pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
         AssocLock::take(self.host, levels)

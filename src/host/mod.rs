@@ -7,6 +7,7 @@
 // Slurm aligns every field naturally and its allocator every block to 16 bytes.
 #![allow(clippy::cast_ptr_alignment)]
 
+pub mod ahead;
 pub mod checks;
 pub mod clock;
 pub mod layout;

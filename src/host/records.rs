@@ -265,6 +265,12 @@ impl<'a> Job<'a> {
         self.follow(|job| job.part_ptr)
     }
 
+    /// True for a job that was submitted to several partitions or QOS.
+    pub fn has_variants(self) -> bool {
+        let several_qos = self.layout().qos_list.is_some_and(|list| !self.get(|_| list).is_null());
+        several_qos || !self.get(|job| job.part_ptr_list).is_null()
+    }
+
     /// All partitions of a job that was submitted to several.
     pub fn partitions(self) -> Option<List<'a, PartLayout>> {
         // SAFETY: a list of partitions that lives as long as the job.
@@ -454,6 +460,14 @@ impl<'a> PriorityFactors<'a> {
         };
         array(|factors| factors.tres_weights).copy_from_slice(weights);
         array(|factors| factors.priority_tres)
+    }
+
+    /// Weighted TRES factors, where there are any.
+    pub fn tres(self) -> Option<&'a [f64]> {
+        let first = self.get(|factors| factors.priority_tres).cast::<f64>();
+        let count = usize::try_from(self.get(|factors| factors.tres_cnt)).unwrap_or(0);
+        // SAFETY: as many doubles as the record says, which only this record points to.
+        (!first.is_null() && count != 0).then(|| unsafe { slice::from_raw_parts(first, count) })
     }
 
     /// Frees the TRES arrays.

@@ -156,14 +156,14 @@ impl Reply {
         Self { host, list: std::ptr::null_mut() }
     }
 
-    /// Adds an entry for a job in one partition and, if it has several, one QOS. `adjust` may change the copy of
-    /// the job's factors; a job whose priority was set directly has none.
+    /// Adds an entry for a job in one partition and, if it has several, one QOS. `fill` fills in the factors, which begin as
+    /// zeros; a job whose priority was set directly has none.
     pub fn add(
         &mut self,
         job: Job<'_>,
         partition: Partition<'_>,
         qos: Option<Qos<'_>>,
-        adjust: impl FnOnce(PriorityFactors<'_>),
+        fill: impl FnOnce(PriorityFactors<'_>),
     ) {
         let host = self.host;
         let layout = &host.layout.factors_object;
@@ -193,47 +193,27 @@ impl Reply {
             layout.user_id.set(entry, job.get(|job| job.user_id));
             if direct {
                 layout.direct_prio.set(entry, f64::from(job.get(|job| job.priority)));
-            } else if let Some(copy) = self.copy_factors(job, entry) {
-                adjust(copy);
+            } else if let Some(factors) = self.factors_of(entry) {
+                fill(factors);
             }
         }
         self.append(entry);
     }
 
-    /// Copies the job's factors into the entry, or into a record that the entry points to.
+    /// The factors of an entry: the entry itself, or a fresh record that it points to.
     ///
     /// # Safety
     /// `entry` is a fresh entry.
-    unsafe fn copy_factors<'a>(&self, job: Job<'a>, entry: *mut u8) -> Option<PriorityFactors<'a>> {
+    unsafe fn factors_of<'a>(&self, entry: *mut u8) -> Option<PriorityFactors<'a>> {
         let host = self.host;
-        let factors = &host.layout.factors;
-        let from = job.factors();
-        let to = match host.layout.factors_object.prio_factors {
-            Some(pointer) => {
-                let to = host.allocate(1, factors.size);
-                // SAFETY: a field of the entry.
-                unsafe { pointer.set(entry, to) };
-                to
-            }
-            None => entry,
-        };
-        let from = from?;
-        // SAFETY: two live factor records of the release's layout.
-        let to: PriorityFactors<'a> = unsafe { Record::new(host, to) }?;
-        macro_rules! copy {
-            ($($field:ident)*) => { $( to.set(|f| f.$field, from.get(|f| f.$field)); )* };
-        }
-        copy!(nice priority_age priority_assoc priority_fs priority_js priority_part priority_qos priority_site);
-        let count = usize::try_from(from.get(|f| f.tres_cnt)).unwrap_or(0);
-        if count != 0 && !from.get(|f| f.tres_weights).is_null() && !from.get(|f| f.priority_tres).is_null() {
-            // SAFETY: two arrays of `count` doubles, of which nobody else has a reference under the job lock.
-            let array = |pick: fn(&'static super::layout::FactorsLayout) -> Field<Ptr>| unsafe {
-                std::slice::from_raw_parts(from.get(pick).cast::<f64>(), count)
-            };
-            let weights = array(|f| f.tres_weights);
-            to.tres_arrays(weights).copy_from_slice(array(|f| f.priority_tres));
-        }
-        Some(to)
+        let address = host.layout.factors_object.prio_factors.map_or(entry, |pointer| {
+            let fresh = host.allocate(1, host.layout.factors.size);
+            // SAFETY: a field of the entry.
+            unsafe { pointer.set(entry, fresh) };
+            fresh
+        });
+        // SAFETY: a live record of the release's layout.
+        unsafe { Record::new(host, address) }
     }
 
     fn append(&mut self, entry: *mut u8) {

@@ -44,3 +44,9 @@ void mf2_ld_add_product(void *field, size_t index, double factor, uint64_t count
 {
 	((long double *) field)[index] += (long double) factor * (long double) count;
 }
+
+void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		__builtin_prefetch(record + offsets[i]);
+}

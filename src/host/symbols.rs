@@ -114,6 +114,12 @@ symbols! {
     list_for_each: "slurm_list_for_each", needed, unsafe extern "C" fn(RawList, ListVisitor, *mut c_void) -> c_int;
     /// Visits every element under the list's own read lock; exists from 22.05 on.
     list_for_each_ro: "slurm_list_for_each_ro", optional, unsafe extern "C" fn(RawList, ListVisitor, *mut c_void) -> c_int;
+    /// An iterator, which the host keeps valid while elements come and go.
+    list_iterator_create: "slurm_list_iterator_create", needed, unsafe extern "C" fn(RawList) -> *mut c_void;
+    /// Frees an iterator.
+    list_iterator_destroy: "slurm_list_iterator_destroy", needed, unsafe extern "C" fn(*mut c_void);
+    /// The next element, null at the end.
+    list_next: "slurm_list_next", needed, unsafe extern "C" fn(*mut c_void) -> *mut c_void;
     /// Sorts a list.
     list_sort: "slurm_list_sort", needed, unsafe extern "C" fn(RawList, *mut c_void);
 

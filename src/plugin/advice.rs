@@ -5,11 +5,9 @@ use std::sync::atomic::Ordering;
 
 use tracing::{info, warn};
 
+use super::job::has_threshold;
 use super::Plugin;
 use crate::host::locks::{AssocLevels, Unlocked};
-
-/// `NO_VAL`, a threshold that is not set.
-const NO_VAL: f64 = 4_294_967_294.0;
 
 impl Plugin {
     /// Looks for them, unless that was done since the last start or reconfigure.
@@ -26,10 +24,9 @@ impl Plugin {
         }
         let Some(list) = lock.qos() else { return };
         list.for_each_ro(|qos| {
-            let threshold = qos.get(|qos| qos.usage_thres);
-            if (0.0..NO_VAL - 1.0).contains(&threshold) {
+            if has_threshold(qos) {
                 warn!(
-                    "QOS {} has UsageThreshold={threshold}: it is compared with F (0 to 100, 1 at exactly the share) up to 25.05 and \
+                    "QOS {} has a UsageThreshold: it is compared with F (0 to 100, 1 at exactly the share) up to 25.05 and \
                      with the fair-share factor (relative to the best user) from 25.11 on, and has little meaning here",
                     qos.text(|qos| qos.name)
                 );

@@ -1,8 +1,11 @@
 //! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
 //! read together at start and at every reconfigure.
 
+use std::path::PathBuf;
+
 use tracing::{error, warn};
 
+use super::state_file;
 use crate::conf::{ActiveJobs, Errors, Outcome, Settings, SettingsKeeper};
 use crate::engine::priority::{NodeCount, SizeOrder, SizePolicy, Weights};
 use crate::host::Host;
@@ -51,6 +54,9 @@ pub struct Config {
     pub fair_share: bool,
     /// How job sizes become factors.
     pub size: SizePolicy,
+    /// Where the time of the last decay is saved; `None` where `StateSaveLocation` is /dev/null. Kept here because the
+    /// host's text may be replaced while the decay thread runs.
+    pub state_file: Option<PathBuf>,
     /// Our own settings.
     pub settings: Settings,
 }
@@ -95,6 +101,7 @@ impl Config {
             flags,
             fair_share,
             size: SizePolicy { order, nodes },
+            state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
         }
     }

@@ -4,28 +4,31 @@
 //! |---|---|
 //! | reset, decay | associations and QOS for writing |
 //! | site factors | jobs for writing |
-//! | gather: charge running jobs, note who waits | jobs for reading; associations and QOS for writing while a job is charged |
+//! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
+//! | charge running jobs | jobs for reading; associations and QOS for writing |
 //! | distribute: read usage, compute, write what sshare shows | associations for writing |
-//! | write back: factors and priorities | jobs for writing; associations and QOS for reading |
+//! | finish the priorities | none |
+//! | write them | jobs for writing; associations and QOS for reading |
+//!
+//! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
 //! Nothing of a record is kept between phases but addresses of associations, which are only compared.
-
-use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use tracing::{debug, error};
 
 use super::config::Config;
-use super::job::Pass;
+use super::draft::{Drafts, Verdict};
+use super::job::{warn_of_overflow, Pass};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::{self, Times};
 use super::{explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
+use crate::host::ahead::Touched;
 use crate::host::checks::check_job;
-use crate::host::lists::List;
-use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::lists::{JobChunks, List};
+use crate::host::locks::{AssocLevels, JobLock, Unlocked};
 use crate::host::records::Job;
 use crate::host::{clock, Host};
 
@@ -83,7 +86,7 @@ impl Plugin {
             let _jobs = unlocked.jobs_write();
             host.update_site_factors();
         }
-        let waiting = self.gather(unlocked, &config, factor, times, now);
+        let (waiting, mut drafts) = self.gather(unlocked, &config, factor, times, now);
         if config.fair_share {
             let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
             let mut standing = self.standing.lock();
@@ -94,11 +97,15 @@ impl Plugin {
             drop(lock);
             self.advise(unlocked);
         }
-        self.write_priorities(unlocked, &config, now);
-        save(host, Times { last_ran: now, ..times });
+        let changes = drafts.finish(&self.standing.lock(), config.weights.fair_share);
+        if changes {
+            self.write_priorities(unlocked, &config, drafts, now);
+        }
+        save(host, &config, Times { last_ran: now, ..times });
     }
 
-    /// Charges running jobs up to `now` and notes which associations have waiting jobs.
+    /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
+    /// runs and is charged up to `now`.
     fn gather(
         &self,
         unlocked: &mut Unlocked,
@@ -106,50 +113,103 @@ impl Plugin {
         factor: f64,
         times: Times,
         now: i64,
-    ) -> Waiting {
-        let jobs = unlocked.jobs_read();
-        let standing = self.standing.lock();
-        let mut waiting = standing.collect();
-        // The association lock comes before our own: who waits is noted first, who runs is charged after that.
-        if let Some(list) = jobs.jobs() {
-            list.for_each_ro(|job| {
-                note_waiting(&standing, &mut waiting, config, job, now);
-                ControlFlow::Continue(())
-            });
-        }
-        drop(standing);
+    ) -> (Waiting, Drafts) {
+        let host = unlocked.host();
+        let pass = Pass::new(host, config, now);
         let period = Period { start: times.last_ran, end: now, job_ended: false };
-        if let Some(list) = jobs.jobs() {
-            let mut lock = None;
-            list.for_each_ro(|job| {
-                if usage::is_chargeable(job) {
-                    let lock = lock.get_or_insert_with(|| jobs.associations(AssocLevels::WRITE_USAGE));
-                    usage::charge(lock, job, period, factor);
+        let mut drafts = Drafts::default();
+        let mut waiting = self.standing.lock().collect();
+        let mut chunks = JobChunks::new(host);
+        while !chunks.is_done() {
+            let jobs = unlocked.jobs_read();
+            let running = self.read_jobs(&pass, &jobs, &mut chunks, &mut waiting, &mut drafts);
+            if !running.is_empty() {
+                let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+                let mut charged = self.charged.lock();
+                for job in running {
+                    usage::charge(&lock, job, period, factor);
+                    charged.note(job, now);
                 }
-                ControlFlow::Continue(())
-            });
+            }
+            if chunks.is_done() {
+                // Still under the job lock: a job that ends from here on is not charged for this period again.
+                self.set_times(Times { last_ran: now, ..times });
+                self.charged.lock().clear();
+            }
         }
-        // Still under the job lock, so that a job that ends from here on is not charged for this period again.
-        self.set_times(Times { last_ran: now, ..times });
-        waiting
+        (waiting, drafts)
     }
 
-    /// Gives every job that waits, or with `CALCULATE_RUNNING` runs, its priority.
-    pub(super) fn write_priorities(&self, unlocked: &mut Unlocked, config: &Arc<Config>, now: i64) {
+    /// Reads some jobs; returns those that are to be charged.
+    fn read_jobs<'j>(
+        &self,
+        pass: &Pass<'_>,
+        lock: &'j JobLock<'_>,
+        chunks: &mut JobChunks,
+        waiting: &mut Waiting,
+        drafts: &mut Drafts,
+    ) -> Vec<Job<'j>> {
+        let mut running = Vec::new();
+        let mut scratch = pass.scratch();
+        let _lock = lock.associations(AssocLevels::READ);
+        let standing = self.standing.lock();
+        pass.touched(lock.host()).walk(
+            |visit| chunks.next(lock, visit),
+            |job| {
+                if usage::is_chargeable(job) {
+                    running.push(job);
+                }
+                note_waiting(&standing, waiting, pass.config, job, pass.now);
+                pass.draft(job, drafts, &mut scratch);
+            },
+        );
+        running
+    }
+
+    /// Writes the finished priorities.
+    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, mut drafts: Drafts, now: i64) {
+        let host = unlocked.host();
+        let layout = &host.layout.job;
+        let mut touched = Touched::new();
+        touched.job(layout.job_id).job(layout.job_state).job(layout.priority).job(layout.direct_set_prio);
+        let mut chunks = JobChunks::new(host);
+        while !chunks.is_done() {
+            let jobs = unlocked.jobs_write();
+            let lock = jobs.associations(AssocLevels::READ);
+            let pass = Pass::new(host, config, now);
+            let mut standing = self.standing.lock();
+            let mut changed = false;
+            let write = |job: Job<'_>| {
+                if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
+                    return;
+                }
+                let new = match drafts.verdict(job) {
+                    Verdict::Leave => return,
+                    Verdict::Write(priority) => warn_of_overflow(job, priority),
+                    Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
+                };
+                changed |= assign(job, new, config);
+            };
+            touched.walk(|visit| chunks.next(&jobs, visit), write);
+            if changed {
+                host.note_job_update(clock::now());
+            }
+        }
+    }
+
+    /// Evaluates every job as at its submission: without a database no cycle does it in older releases.
+    pub(super) fn evaluate_all(&self, unlocked: &mut Unlocked, config: &Config, now: i64) {
         let host = unlocked.host();
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations(AssocLevels::READ);
-        let Some(list) = jobs.jobs() else { return };
         let pass = Pass::new(host, config, now);
         let mut standing = self.standing.lock();
-        let mut changed = false;
-        list.for_each_ro(|job| {
-            changed |= write_priority(&pass, job, |job| factor_of(&mut standing, &lock, job));
-            ControlFlow::Continue(())
-        });
-        if changed {
-            host.note_job_update(clock::now());
+        for job in jobs.jobs().map_or_else(Vec::new, List::collect) {
+            if pass.is_computed(job) {
+                assign(job, pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)), config);
+            }
         }
+        host.note_job_update(clock::now());
     }
 
     /// Checks the first job that there is; on a mismatch nothing is written any more.
@@ -202,30 +262,23 @@ pub(super) fn factor_of(
     job.association().and_then(|association| standing.factor(lock, association)).unwrap_or(0.0)
 }
 
-/// True where the priority changed.
-fn write_priority(pass: &Pass<'_>, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> bool {
-    let (state, old) = (job.state(), job.get(|job| job.priority));
-    let flags = pass.config.flags;
-    if old == 0 || state.is_powering_up() || !(state.is_pending() || flags.calculate_running()) {
-        return false;
+/// Writes a priority, unless `INCR_ONLY` forbids it; true where it changed.
+fn assign(job: Job<'_>, new: u32, config: &Config) -> bool {
+    let old = job.get(|job| job.priority);
+    let changed = new != old && !(config.flags.increase_only() && new < old);
+    if changed {
+        job.set(|job| job.priority, new);
     }
-    let new = pass.evaluate(job, fair_share);
-    if new == old || (flags.increase_only() && new < old) {
-        return false;
-    }
-    job.set(|job| job.priority, new);
-    true
+    changed
 }
 
 /// Writes the state file.
-fn save(host: &'static Host, times: Times) {
-    let directory = host.conf_text(|conf| conf.state_save_location);
-    if directory == "/dev/null" {
+fn save(host: &'static Host, config: &Config, times: Times) {
+    let Some(file) = &config.state_file else {
         error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
         return;
-    }
-    let file = state_file::path(&directory);
-    if let Err(problem) = host.with_state_files_locked(|| state_file::write(&file, times)) {
+    };
+    if let Err(problem) = host.with_state_files_locked(|| state_file::write(file, times)) {
         error!(
             "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
              of StateSaveLocation before it restarts",

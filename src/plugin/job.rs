@@ -6,11 +6,13 @@
 use tracing::error;
 
 use super::config::Config;
+use super::draft::Drafts;
 use super::explain;
 use crate::engine::priority::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, Priority,
 };
+use crate::host::ahead::Touched;
 use crate::host::partitions;
 use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
 use crate::host::Host;
@@ -37,6 +39,65 @@ impl<'c> Pass<'c> {
             now,
             explain: crate::host::log::explains(),
         }
+    }
+
+    /// What [`Pass::draft`] touches of a job with this configuration.
+    pub fn touched(&self, host: &'static Host) -> Touched {
+        let (job, details) = (&host.layout.job, &host.layout.details);
+        let weights = &self.config.weights;
+        let mut touched = Touched::new();
+        touched.job(job.job_id).job(job.job_state).job(job.priority).job(job.direct_set_prio);
+        touched.job(job.part_ptr).job(job.part_ptr_list).job(job.qos_ptr).job(job.site_factor);
+        touched.job(job.assoc_ptr).job(job.assoc_id);
+        touched.behind(job.details, details.nice).behind(job.details, details.accrue_time);
+        if weights.job_size != 0 {
+            touched.job(job.total_cpus).job(job.time_limit);
+            touched.behind(job.details, details.max_cpus);
+            touched.behind(job.details, details.min_cpus).behind(job.details, details.min_nodes);
+        }
+        if self.config.tres_weights.is_some() {
+            touched.job(job.tres_alloc_cnt).job(job.tres_req_cnt);
+        }
+        touched
+    }
+
+    /// Notes what the priority of a job needs besides fair-share, and writes nothing. Jobs that get no priority are left out.
+    pub fn draft(&self, job: Job<'_>, drafts: &mut Drafts, scratch: &mut [f64]) {
+        if !self.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
+            return;
+        }
+        let Some(details) = job.details() else { return };
+        let mut weighted = self.plain_factors(job, details, |_| 0.0).weigh(&self.config.weights);
+        if let Some(weights) = &self.config.tres_weights {
+            weighted.tres = self.weigh_tres_in(scratch, weights, job, job.partition());
+        }
+        // The scheduler compares the stored fair-share factor with the UsageThreshold of a QOS.
+        let threshold = job.qos().is_some_and(|qos| has_threshold(qos));
+        let whole = self.explain || threshold || job.has_variants();
+        drafts.push(job, &weighted, whole);
+    }
+
+    /// Whether a cycle gives a job a priority: one that waits and is not held; with `CALCULATE_RUNNING` one that runs.
+    pub fn is_computed(&self, job: Job<'_>) -> bool {
+        let state = job.state();
+        job.get(|job| job.priority) != 0
+            && !state.is_powering_up()
+            && (state.is_pending() || self.config.flags.calculate_running())
+    }
+
+    /// The weighted factors of a job as they are now, those of TRES in `tres`.
+    pub fn weighted(&self, job: Job<'_>, tres: &mut [f64], fair_share: f64) -> Option<Factors> {
+        let plain = self.plain_factors(job, job.details()?, |_| fair_share);
+        let mut weighted = plain.weigh(&self.config.weights);
+        if let Some(weights) = &self.config.tres_weights {
+            weighted.tres = self.weigh_tres_in(tres, weights, job, job.partition());
+        }
+        Some(weighted)
+    }
+
+    /// A buffer with one entry per weighted TRES.
+    pub fn scratch(&self) -> Vec<f64> {
+        vec![0.0; self.config.tres_weights.as_ref().map_or(0, Vec::len)]
     }
 
     /// Computes the priority of a job and writes its factors; the caller writes the priority.
@@ -173,7 +234,7 @@ impl<'c> Pass<'c> {
         weighted: &Factors,
         mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_>>, Factors),
     ) {
-        let mut buffer = vec![0.0; self.config.tres_weights.as_ref().map_or(0, Vec::len)];
+        let mut buffer = self.scratch();
         let mut in_partition = |partition: Option<Partition<'_>>| {
             let mut variant = *weighted;
             variant.partition = partition.map_or(0.0, |part| self.weighted_partition(part));
@@ -236,15 +297,26 @@ impl<'c> Pass<'c> {
 }
 
 fn round(job: Job<'_>, sum: f64) -> u32 {
-    let priority = Priority::from_sum(sum);
+    warn_of_overflow(job, Priority::from_sum(sum))
+}
+
+/// The priority, with a line in the log where it was cut.
+pub fn warn_of_overflow(job: Job<'_>, priority: Priority) -> u32 {
     if priority.overflow {
         error!(
-            "priority {sum:.0} of job {} exceeds 32 bits and is cut to {}: lower the PriorityWeight parameters",
+            "the priority of job {} exceeds 32 bits and is cut to {}: lower the PriorityWeight parameters",
             job.get(|job| job.job_id),
             priority.value
         );
     }
     priority.value
+}
+
+/// `UsageThreshold` is set.
+pub fn has_threshold(qos: Qos<'_>) -> bool {
+    /// `NO_VAL`, a threshold that is not set.
+    const NO_VAL: f64 = 4_294_967_294.0;
+    (0.0..NO_VAL - 1.0).contains(&qos.get(|qos| qos.usage_thres))
 }
 
 fn size(job: Job<'_>, details: Details<'_>) -> JobSize {
@@ -258,7 +330,7 @@ fn size(job: Job<'_>, details: Details<'_>) -> JobSize {
     }
 }
 
-fn write_factors(record: PriorityFactors<'_>, weighted: &Factors) {
+pub fn write_factors(record: PriorityFactors<'_>, weighted: &Factors) {
     record.set(|f| f.nice, weighted.nice);
     record.set(|f| f.priority_age, weighted.age);
     record.set(|f| f.priority_assoc, weighted.assoc);
@@ -267,6 +339,21 @@ fn write_factors(record: PriorityFactors<'_>, weighted: &Factors) {
     record.set(|f| f.priority_part, weighted.partition);
     record.set(|f| f.priority_qos, weighted.qos);
     record.set(|f| f.priority_site, weighted.site);
+}
+
+/// The stored factors, without those of TRES.
+pub fn read_factors(record: PriorityFactors<'_>) -> Factors {
+    Factors {
+        age: record.get(|f| f.priority_age),
+        assoc: record.get(|f| f.priority_assoc),
+        fair_share: record.get(|f| f.priority_fs),
+        job_size: record.get(|f| f.priority_js),
+        partition: record.get(|f| f.priority_part),
+        qos: record.get(|f| f.priority_qos),
+        tres: 0.0,
+        site: record.get(|f| f.priority_site),
+        nice: record.get(|f| f.nice),
+    }
 }
 
 fn clear_factors(job: Job<'_>) {

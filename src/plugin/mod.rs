@@ -9,6 +9,7 @@
 mod advice;
 pub mod config;
 mod cycle;
+mod draft;
 mod explain;
 mod job;
 mod reset;
@@ -18,6 +19,7 @@ mod state_file;
 mod thread;
 mod usage;
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -52,6 +54,8 @@ pub struct Plugin {
     settings: Mutex<SettingsKeeper>,
     standing: Mutex<Standing>,
     times: Mutex<Times>,
+    /// Jobs that the cycle which is running has charged already.
+    charged: Mutex<Charged>,
     thread: DecayThread,
     /// A job record was looked at and is as the layout says.
     checked: AtomicBool,
@@ -67,6 +71,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     settings: Mutex::new(SettingsKeeper::new()),
     standing: Mutex::new(Standing::new()),
     times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
+    charged: Mutex::new(Charged::default()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
@@ -148,7 +153,9 @@ impl Plugin {
     }
 
     fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
-        let file = state_file::path(&host.conf_text(|conf| conf.state_save_location));
+        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else {
+            return Ok(());
+        };
         let saved = host.with_state_files_locked(|| state_file::read(&file));
         let mut times = match saved {
             Ok(Saved::Complete(times)) => times,
@@ -237,7 +244,8 @@ impl Plugin {
             return;
         }
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
-        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
+        let start = self.charged.lock().until(job).unwrap_or(self.times().last_ran);
+        let period = Period { start, end: clock::now(), job_ended: true };
         usage::charge(&lock, job, period, decay_factor(host.conf().get(|conf| conf.priority_decay_hl)));
     }
 
@@ -255,7 +263,30 @@ impl Plugin {
         if unlocked.host().has_database() || self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
-        self.write_priorities(unlocked, &config, clock::now());
+        self.evaluate_all(unlocked, &config, clock::now());
+    }
+}
+
+/// Running jobs that a cycle has charged up to its time while it still walks over others: a job that ends between two
+/// chunks must not be charged for the same time again.
+#[derive(Debug, Default)]
+struct Charged {
+    until: i64,
+    jobs: HashSet<u32>,
+}
+
+impl Charged {
+    fn note(&mut self, job: Job<'_>, until: i64) {
+        self.until = until;
+        self.jobs.insert(job.get(|job| job.job_id));
+    }
+
+    fn until(&self, job: Job<'_>) -> Option<i64> {
+        self.jobs.contains(&job.get(|job| job.job_id)).then_some(self.until)
+    }
+
+    fn clear(&mut self) {
+        self.jobs.clear();
     }
 }
 

@@ -1,13 +1,17 @@
 //! What `sprio` shows: the factors of every job that is eligible, not held and visible to who asks.
+//!
+//! A cycle does not store factors in job records, they are computed here when somebody asks.
 
 use std::ops::ControlFlow;
 
-use super::job::Pass;
+use super::cycle::factor_of;
+use super::job::{read_factors, write_factors, Pass};
 use super::Plugin;
+use crate::engine::priority::{Factors, Priority};
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
-use crate::host::locks::{Caller, Unlocked};
-use crate::host::records::Job;
+use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::records::{Job, Partition, PriorityFactors, Qos};
 use crate::host::reply::{Reply, Request, RequestMessage, Viewer};
 use crate::host::symbols::RawList;
 use crate::host::{clock, Host};
@@ -26,53 +30,102 @@ impl Plugin {
     pub fn factors_list(&self, access: ListAccess, message: RequestMessage, uid: u32) -> RawList {
         match access {
             ListAccess::Unlocked(mut unlocked) => {
-                let host = unlocked.host();
                 let lock = unlocked.jobs_read();
-                self.reply(host, lock.jobs(), message, uid)
+                self.reply(lock.host(), lock.jobs(), &|levels| lock.associations(levels), message, uid)
             }
-            ListAccess::Caller(caller) => self.reply(caller.host(), caller.jobs(), message, uid),
+            ListAccess::Caller(caller) => {
+                self.reply(caller.host(), caller.jobs(), &|levels| caller.associations(levels), message, uid)
+            }
         }
     }
 
-    fn reply(
+    fn reply<'l>(
         &self,
         host: &'static Host,
         jobs: Option<List<'_, JobLayout>>,
+        associations: &dyn Fn(AssocLevels) -> AssocLock<'l>,
         message: RequestMessage,
         uid: u32,
     ) -> RawList {
         // The partition lock is held from here on, which reading the request needs.
         let request = message.read(host);
         let mut reply = Reply::new(host);
-        if let Some(jobs) = jobs {
-            self.fill(host, &mut reply, jobs, &request, Viewer::new(host, uid));
+        let Some((jobs, config)) = jobs.zip(self.config()).filter(|_| !self.is_passive()) else {
+            return reply.into_raw();
+        };
+        let viewer = Viewer::new(host, uid);
+        let now = clock::now();
+        // Factors are shown as of the cycle that the priorities are from.
+        let pass = Pass::new(host, &config, self.times().last_ran);
+        let mut tres = pass.scratch();
+        for job in jobs.collect() {
+            if !is_shown(&pass, job, now) || !request.wants(job) || !viewer.sees(job) {
+                continue;
+            }
+            let lock = associations(AssocLevels::READ);
+            if let Some(factors) = self.shown_factors(&pass, job, &lock, &mut tres) {
+                add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
+            }
         }
         reply.into_raw()
     }
 
-    fn fill(
+    /// The weighted factors that a job's priority comes from: those stored at its submission or last change, or, when a cycle
+    /// has set the priority since, the same computation again.
+    fn shown_factors(
         &self,
-        host: &'static Host,
-        reply: &mut Reply,
-        jobs: List<'_, JobLayout>,
-        request: &Request,
-        viewer: Viewer,
-    ) {
-        let Some(config) = self.config() else { return };
-        if self.is_passive() {
-            return;
+        pass: &Pass<'_>,
+        job: Job<'_>,
+        lock: &AssocLock<'_>,
+        tres: &mut [f64],
+    ) -> Option<Factors> {
+        if let Some(stored) = stored_factors(job, tres) {
+            return Some(stored);
         }
-        let pass = Pass::new(host, &config, clock::now());
-        jobs.for_each_ro(|job| {
-            if is_shown(&pass, job) && request.wants(job) && viewer.sees(job) {
-                add(&pass, reply, job, request);
-            }
-            ControlFlow::Continue(())
-        });
+        pass.weighted(job, tres, factor_of(&mut self.standing.lock(), lock, job))
     }
 }
 
-fn is_shown(pass: &Pass<'_>, job: Job<'_>) -> bool {
+/// The stored factors, if the priority is their sum. A record that was never filled in holds zeros, which no nice value
+/// and site factor of a job are stored as.
+fn stored_factors(job: Job<'_>, tres: &mut [f64]) -> Option<Factors> {
+    let record = job.factors()?;
+    let mut stored = read_factors(record);
+    if stored.nice == 0 && stored.site == 0 {
+        return None;
+    }
+    stored.tres = match record.tres() {
+        Some(products) if products.len() == tres.len() => {
+            tres.copy_from_slice(products);
+            products.iter().sum()
+        }
+        None if tres.is_empty() => 0.0,
+        _ => return None,
+    };
+    (Priority::from_sum(stored.sum()).value == job.get(|job| job.priority)).then_some(stored)
+}
+
+/// A job with what is shown of it.
+struct Shown<'s> {
+    pass: Pass<'s>,
+    job: Job<'s>,
+    factors: Factors,
+    /// Weighted factors by TRES; empty where TRES have no weight.
+    tres: &'s [f64],
+}
+
+impl Shown<'_> {
+    /// Fills an entry in, with what is different in one of several partitions or QOS.
+    fn fill(&self, entry: PriorityFactors<'_>, partition: Option<Partition<'_>>, qos: Option<Qos<'_>>) {
+        write_factors(entry, &self.factors);
+        if let Some(weights) = &self.pass.config.tres_weights {
+            entry.tres_arrays(weights).copy_from_slice(self.tres);
+        }
+        self.pass.adjust(entry, self.job, partition, qos);
+    }
+}
+
+fn is_shown(pass: &Pass<'_>, job: Job<'_>, now: i64) -> bool {
     let (state, flags) = (job.state(), pass.config.flags);
     if !(state.is_pending() || flags.calculate_running())
         || state.is_revoked()
@@ -83,39 +136,35 @@ fn is_shown(pass: &Pass<'_>, job: Job<'_>) -> bool {
     let Some(details) = job.details() else { return false };
     let since =
         if flags.accrue_always() { details.get(|d| d.submit_time) } else { details.get(|d| d.begin_time) };
-    since != 0 && since <= pass.now
+    since != 0 && since <= now
 }
 
-fn add(pass: &Pass<'_>, reply: &mut Reply, job: Job<'_>, request: &Request) {
+fn add(shown: &Shown<'_>, reply: &mut Reply, request: &Request) {
+    let job = shown.job;
     // A finished job whose partition was deleted has neither.
     let Some(list) = job.partitions() else {
         if let Some(partition) = job.partition().filter(|partition| request.wants_partition(*partition)) {
-            add_in(pass, reply, job, partition, false);
+            add_in(shown, reply, partition, false);
         }
         return;
     };
     list.for_each_ro(|partition| {
         if request.wants_partition(partition) {
-            add_in(pass, reply, job, partition, true);
+            add_in(shown, reply, partition, true);
         }
         ControlFlow::Continue(())
     });
 }
 
 /// Adds the entries of a job in one partition, one per QOS.
-fn add_in(
-    pass: &Pass<'_>,
-    reply: &mut Reply,
-    job: Job<'_>,
-    partition: crate::host::records::Partition<'_>,
-    several: bool,
-) {
+fn add_in(shown: &Shown<'_>, reply: &mut Reply, partition: Partition<'_>, several: bool) {
+    let job = shown.job;
     let adjusted = several.then_some(partition);
     match job.qos_list() {
         Some(list) => list.for_each_ro(|qos| {
-            reply.add(job, partition, Some(qos), |copy| pass.adjust(copy, job, adjusted, Some(qos)));
+            reply.add(job, partition, Some(qos), |entry| shown.fill(entry, adjusted, Some(qos)));
             ControlFlow::Continue(())
         }),
-        None => reply.add(job, partition, None, |copy| pass.adjust(copy, job, adjusted, None)),
+        None => reply.add(job, partition, None, |entry| shown.fill(entry, adjusted, None)),
     }
 }

@@ -48,6 +48,19 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// The flags for another list of associations than the one they were noted by.
+    fn by_address(&self, noted_by: &[Entry], entries: &[Entry]) -> Vec<bool> {
+        let noted: HashSet<usize> = self
+            .known
+            .iter()
+            .zip(noted_by)
+            .filter(|(flag, _)| **flag)
+            .map(|(_, entry)| entry.address)
+            .chain(self.strangers.iter().copied())
+            .collect();
+        entries.iter().map(|entry| noted.contains(&entry.address)).collect()
+    }
+
     /// Notes a waiting job of an association.
     fn add(&mut self, position: Option<usize>, address: usize) {
         match position.and_then(|at| self.known.get_mut(at)) {
@@ -136,6 +149,11 @@ impl Standing {
                 self.unknown.remove(&address);
             }
         }
+        self.known_factor(address, id)
+    }
+
+    /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
+    pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
         let node = self.tree.position(self.position(address, id)?)?;
         Some(self.fair_share.priority(node))
     }
@@ -246,25 +264,21 @@ impl Standing {
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             ControlFlow::Continue(())
         });
-        let noted: HashSet<usize> = waiting
-            .known
-            .iter()
-            .zip(&self.entries)
-            .filter(|(flag, _)| **flag)
-            .map(|(_, entry)| entry.address)
-            .chain(waiting.strangers.iter().copied())
-            .collect();
-        if seen != self.entries {
+        let flags = if seen == self.entries && waiting.known.len() == seen.len() {
+            waiting.known.clone()
+        } else {
+            let flags = waiting.by_address(&self.entries, &seen);
             self.rebuild(seen, lock.root().map_or(0, Association::address));
-        }
+            flags
+        };
         self.usage.clear();
         self.usage.resize(self.tree.len(), 0.0);
         self.waiting.clear();
         self.waiting.resize(self.tree.len(), 0);
-        for (at, (entry, usage)) in self.entries.iter().zip(usage).enumerate() {
+        for (at, (usage, waits)) in usage.into_iter().zip(flags).enumerate() {
             if let Some(node) = self.tree.position(at) {
                 self.usage[node.index()] = usage;
-                self.waiting[node.index()] = u32::from(noted.contains(&entry.address));
+                self.waiting[node.index()] = u32::from(waits);
             }
         }
     }

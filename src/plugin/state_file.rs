@@ -49,9 +49,9 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The file within a state directory.
-pub fn path(directory: &str) -> PathBuf {
-    Path::new(directory).join("priority_last_decay_ran")
+/// The file within `StateSaveLocation`; `None` where that is /dev/null.
+pub fn path(directory: &str) -> Option<PathBuf> {
+    (directory != "/dev/null").then(|| Path::new(directory).join("priority_last_decay_ran"))
 }
 
 /// Reads the file.
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn times_survive_and_the_file_before_is_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let file = path(directory.path().to_str().unwrap());
+        let file = path(directory.path().to_str().unwrap()).unwrap();
         assert!(matches!(read(&file).unwrap(), Saved::None));
         let first = Times { last_ran: 1_795_262_400, last_reset: 17 };
         write(&file, first).unwrap();

@@ -32,7 +32,7 @@ use once_cell::sync::OnceCell;
 
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
-use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6};
+use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6, V24_05};
 
 /// The running Slurm. It is established once per process and stays: init and fini may alternate.
 #[derive(Debug)]
@@ -100,6 +100,11 @@ impl Host {
     /// Initial priorities without a database are set in `priority_p_recover`, not in `init`.
     pub fn has_recover(&self) -> bool {
         self.release >= V23_02
+    }
+
+    /// slurmctld counts the run seconds of each account and user within a QOS.
+    pub fn counts_run_seconds_of_users(&self) -> bool {
+        self.release >= V24_05
     }
 
     /// Job sizes are measured against active nodes instead of the whole node table.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, JobId};
 
-use crate::support::{cluster, sprio_of, OURS, STOCK};
+use crate::support::{cluster, number, sprio_of, OURS, STOCK};
 
 fn builder(plugin: &str) -> Builder {
     let tree = Accounts::new()
@@ -187,5 +187,65 @@ fn held_and_released() {
         cluster.scontrol(&["release", &job.to_string()]).unwrap();
         cluster.wait_cycle().unwrap();
         assert_eq!(priority(job), "562", "{plugin}");
+    }
+}
+
+/// Where stock is wrong: for a job in several partitions its sprio multiplies the factor of a TRES that one of
+/// them lacks by its weight twice, instead of showing none. The priorities are equal.
+#[test]
+fn a_tres_that_one_of_several_partitions_lacks_is_not_weighted_twice() {
+    for (plugin, shown) in [(STOCK, "gres/gpu=500000"), (OURS, "")] {
+        let cluster = cluster()
+            .priority_type(plugin)
+            .accounts(&Accounts::new().account(Account::new("first", 1).user("ada", 1)))
+            .nodes(0)
+            .line("NodeName=n1 NodeAddr=127.0.0.1 CPUs=8 Gres=gpu:4 State=DOWN")
+            .line("NodeName=n2 NodeAddr=127.0.0.1 CPUs=8 State=DOWN")
+            .line("PartitionName=p1 Nodes=n1 Default=YES")
+            .line("PartitionName=p2 Nodes=n2")
+            .set("GresTypes", "gpu")
+            .set("AccountingStorageTRES", "gres/gpu")
+            .set("PriorityWeightTRES", "GRES/gpu=1000")
+            .set("PriorityWeightFairshare", "0")
+            .start()
+            .unwrap();
+        let job = cluster.submit(&Job::new("ada").partition("p1,p2").arg("--gres=gpu:2")).unwrap();
+        cluster.wait_cycle().unwrap();
+        let in_partitions = ["p1", "p2"].map(|partition| columns(&cluster, job, partition, &["TRES"]).remove(0));
+        assert_eq!(in_partitions, ["gres/gpu=500", shown], "{plugin}");
+    }
+}
+
+/// Where stock is wrong: without slurmdbd there are no ages, but after a reconfigure stock adds them again.
+#[test]
+fn without_slurmdbd_there_is_no_age_not_even_after_a_reconfigure() {
+    for (plugin, aged) in [(STOCK, true), (OURS, false)] {
+        let mut cluster = cluster()
+            .priority_type(plugin)
+            .user("ada")
+            .controller(false)
+            .nodes(0)
+            .line("NodeName=n1 NodeAddr=127.0.0.1 CPUs=8 State=DOWN")
+            .line("PartitionName=p1 Nodes=n1 Default=YES")
+            .set("PriorityWeightAge", "86400")
+            .set("PriorityWeightJobSize", "1000")
+            .set("PriorityMaxAge", "1-0")
+            .start()
+            .unwrap();
+        cluster.set("AccountingStorageType", "accounting_storage/none").unwrap();
+        cluster.unset("AccountingStorageEnforce").unwrap();
+        cluster.start_controller().unwrap();
+        let job = cluster.submit(&Job::new("ada")).unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        let evaluate = |nice: &str| {
+            cluster.scontrol(&["update", &format!("jobid={job}"), &format!("nice={nice}")]).unwrap();
+            let row = sprio_of(&cluster, job);
+            assert!(number(&row, "JOBSIZE") > 0.0 && row.text("FAIRSHARE") == "0", "{plugin}: {row:?}");
+            number(&row, "AGE") > 0.0
+        };
+        assert!(!evaluate("1"), "{plugin}");
+        cluster.reconfigure().unwrap();
+        assert_eq!(evaluate("2"), aged, "{plugin}");
+        assert!(cluster.log().contains("PriorityWeightAge") || plugin == STOCK);
     }
 }

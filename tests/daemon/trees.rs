@@ -158,8 +158,22 @@ fn assert_job(cluster: &Cluster, job: JobId, outcome: &Outcome) {
 #[test]
 fn random_trees_are_shown_as_the_model_says() {
     let mut random = random("random_trees_are_shown_as_the_model_says");
-    for (accounts, users) in [(3, 5), (12, 20), (25, 45)] {
-        let tree = Tree::random(&mut random, accounts, users);
+    show_trees(&mut random, &[(3, 5), (12, 20), (25, 45)]);
+}
+
+#[test]
+#[ignore = "minutes: make test-parity"]
+fn many_random_trees_are_shown_as_the_model_says() {
+    let mut random = random("many_random_trees_are_shown_as_the_model_says");
+    let sizes: Vec<(usize, usize)> =
+        (0..30).map(|_| (random.usize(0..30), random.usize(1..50))).chain([(100, 400)]).collect();
+    show_trees(&mut random, &sizes);
+}
+
+/// Trees of so many accounts and users.
+fn show_trees(random: &mut fastrand::Rng, sizes: &[(usize, usize)]) {
+    for &(accounts, users) in sizes {
+        let tree = Tree::random(random, accounts, users);
         let (cluster, jobs) = tree.start(Some(1));
         cluster.wait_cycle().unwrap();
         tree.assert_rows(&cluster.sshare_rows().unwrap());

@@ -24,7 +24,7 @@ struct Outcome {
     reasons: Vec<String>,
 }
 
-fn start(plugin: &str) -> Cluster {
+fn start(plugin: &str, half_life: &str) -> Cluster {
     let tree = Accounts::new()
         .account(Account::new("physics", 40).user("ada", 2).user("emmy", 1).user("lise", 1))
         .account(Account::new("biology", 60).user("rosalind", 1).user("barbara", 4))
@@ -35,6 +35,7 @@ fn start(plugin: &str) -> Cluster {
         .nodes(4)
         .cpus(8)
         .slurmds(true)
+        .set("PriorityDecayHalfLife", half_life)
         .set("MinJobAge", "600")
         .set("SelectTypeParameters", "CR_CPU")
         .start()
@@ -178,7 +179,7 @@ fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
         return;
     }
     let run = |plugin: &str| {
-        let cluster = start(plugin);
+        let cluster = start(plugin, "0");
         let outcome = run_jobs(&cluster);
         eprintln!("{plugin}: {} runs, {:?}, at most {} s off", outcome.runs, outcome.shown, difference(&outcome));
         (cluster, outcome)
@@ -213,5 +214,100 @@ fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
         cluster.wait_cycle().unwrap();
         assert_eq!(shown(&cluster), ours.due, "under {plugin}");
         assert_eq!(limits(&cluster), before, "under {plugin}");
+    }
+}
+
+/// What two runs of the same schedule differ by: they start and end jobs in other seconds.
+fn distance(a: &Usage, b: &Usage) -> f64 {
+    a.iter().map(|(key, a)| (a - b.get(key).copied().unwrap_or(0.0)).abs()).fold(0.0, f64::max)
+}
+
+/// The same schedule with a half-life of two minutes: twice under stock, and under ours.
+#[test]
+#[ignore = "minutes: make test-parity"]
+fn decaying_usage_differs_from_stock_by_no_more_than_stock_from_itself() {
+    if lacks_root("decaying_usage_differs_from_stock_by_no_more_than_stock_from_itself", "jobs of several users") {
+        return;
+    }
+    let run = |plugin: &str| {
+        let cluster = start(plugin, "0-0:02:00");
+        let outcome = run_jobs(&cluster);
+        assert_nothing_runs(&cluster);
+        eprintln!("{plugin}: {:?}", outcome.shown);
+        outcome
+    };
+    let (first, second, ours) = (run(STOCK), run(STOCK), run(OURS));
+    let jitter = distance(&first.shown, &second.shown);
+    let off = distance(&first.shown, &ours.shown).min(distance(&second.shown, &ours.shown));
+    eprintln!("two runs of stock differ by {jitter} s, ours by {off} s from the nearer one");
+    // A job of four CPUs that ends a second later, at either end, is no more than that.
+    assert!(off <= jitter.max(8.0), "two runs of stock differ by {jitter} s, ours by {off} s");
+    for outcome in [&first, &second, &ours] {
+        for (key, due) in &outcome.due {
+            let shown = outcome.shown[key];
+            assert!(shown <= due + 8.0 && shown >= 0.5 * due, "{key:?}: {shown} of {due} after decay");
+        }
+    }
+}
+
+/// Jobs that run past their time limit are charged for all the time they run, but give back no more run-minutes than
+/// were taken for them.
+#[test]
+#[ignore = "minutes: make test-parity"]
+fn jobs_past_their_limit_are_charged_to_the_end() {
+    if lacks_root("jobs_past_their_limit_are_charged_to_the_end", "jobs of several users") {
+        return;
+    }
+    std::thread::scope(|scope| {
+        for plugin in [STOCK, OURS] {
+            scope.spawn(move || {
+                let mut cluster = start(plugin, "0");
+                cluster.set("OverTimeLimit", "1").unwrap();
+                cluster.reconfigure().unwrap();
+                let job = cluster.submit(&Job::new("ada").seconds(3600).arg("--time=1").arg("--ntasks=2")).unwrap();
+                wait_state(&cluster, job, "RUNNING");
+                std::thread::sleep(Duration::from_secs(70));
+                assert_eq!(state(&cluster, job, "%T"), "RUNNING", "{plugin}");
+                assert_nothing_runs(&cluster);
+                let ended = |cluster: &Cluster| Ok((state(cluster, job, "%T") == "TIMEOUT").then_some(()));
+                cluster.wait_for("the end past the limit", Duration::from_secs(180), ended).unwrap();
+                cluster.wait_cycle().unwrap();
+                let (due, runs) = due(&cluster);
+                assert_eq!(runs, 1);
+                let shown = shown(&cluster);
+                for (key, due) in due {
+                    assert!(due > 2.0 * 100.0, "{plugin}: {due}");
+                    assert!((shown[&key] - due).abs() <= 4.0, "{plugin}, {key:?}: {} of {due}", shown[&key]);
+                }
+                assert!(!cluster.log().contains("TRES cpu end"), "{plugin}: {}", cluster.log());
+            });
+        }
+    });
+}
+
+/// Hundreds of jobs as short as a cycle, which end beside all of its phases. Ours charges each second once; stock may charge
+/// a job twice that ends while a cycle is under way.
+#[test]
+#[ignore = "minutes: make test-parity"]
+fn short_jobs_are_charged_once() {
+    if lacks_root("short_jobs_are_charged_once", "jobs of several users") {
+        return;
+    }
+    for plugin in [STOCK, OURS] {
+        let cluster = start(plugin, "0");
+        for n in 0..300 {
+            let user = ["ada", "emmy", "lise", "rosalind", "barbara"][n % 5];
+            cluster.submit(&Job::new(user).seconds(u32::try_from(n % 3).unwrap())).unwrap();
+        }
+        let over = |cluster: &Cluster| Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()));
+        cluster.wait_for("all jobs to end", 4 * WAIT, over).unwrap();
+        cluster.wait_cycle().unwrap();
+        let (due, runs) = due(&cluster);
+        let shown = shown(&cluster);
+        let [charged, run]: [f64; 2] = [&shown, &due].map(|usage| usage.values().sum());
+        eprintln!("{plugin}: {runs} jobs ran {run} s, charged are {charged} s");
+        assert_eq!(runs, 300);
+        assert!(plugin == STOCK && charged >= run || charged == run, "{plugin}: {charged} s for {run} s");
+        assert_nothing_runs(&cluster);
     }
 }

@@ -62,6 +62,7 @@ fn tree() -> Accounts {
 pub struct Saved {
     cluster: Cluster,
     state: PathBuf,
+    settings: &'static [(&'static str, &'static str)],
 }
 
 /// What the tools show after one cycle.
@@ -103,26 +104,27 @@ impl Saved {
         sacctmgr(&["modify", "cluster", "test", "set", "qos+=high,low,none"]);
         cluster.start_controller().unwrap();
         submit(&cluster, random, jobs);
+        Self::of(cluster, &SETTINGS)
+    }
+
+    /// Stops a cluster that runs without short cycles, and saves its state. `settings` are those of all samples.
+    pub fn of(mut cluster: Cluster, settings: &'static [(&'static str, &'static str)]) -> Self {
         // What a start changes once (the accrue times of arrays) has changed before the state is saved.
         cluster.restart_controller().unwrap();
         cluster.stop_controller().unwrap();
         let state = cluster.directory().join("saved");
         copy(&cluster.directory().join("state"), &state);
-        Self { cluster, state }
+        Self { cluster, state, settings }
     }
 
-    /// Starts the saved state under a plugin with some settings (an empty value takes one out) and looks after the first cycle.
+    /// Starts the saved state under a plugin with some more settings and looks after the first cycle.
     pub fn sample(&mut self, plugin: &str, settings: &[(&str, &str)]) -> Sample {
         let cluster = &mut self.cluster;
-        for (name, value) in SETTINGS {
+        for (name, value) in self.settings {
             cluster.set(name, value).unwrap();
         }
         for (name, value) in settings {
-            if value.is_empty() {
-                cluster.unset(name).unwrap();
-            } else {
-                cluster.set(name, value).unwrap();
-            }
+            cluster.set(name, value).unwrap();
         }
         cluster.set("PriorityType", plugin).unwrap();
         let directory = cluster.directory().join("state");

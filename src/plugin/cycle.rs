@@ -18,7 +18,7 @@ use tracing::{debug, error};
 
 use super::config::Config;
 use super::draft::{Drafts, Verdict};
-use super::job::{warn_of_overflow, Pass};
+use super::job::{warn_of_overflow, Pass, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::{self, Times};
@@ -75,6 +75,8 @@ impl Plugin {
         if self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
+        OVERFLOW.renew();
+        usage::UNDERFLOW.renew();
         let mut times = self.times();
         if config.fair_share && schedule.is_due(&mut times.last_reset, now) {
             debug!("usage is reset");
@@ -92,9 +94,9 @@ impl Plugin {
             let mut standing = self.standing.lock();
             standing.distribute(&lock, &waiting);
             standing.publish(&lock);
-            explain::associations(&standing, &lock);
             drop(standing);
             drop(lock);
+            explain::associations(&self.standing, unlocked);
             self.advise(unlocked);
         }
         let changes = drafts.finish(&self.standing.lock(), config.weights.fair_share);
@@ -238,7 +240,8 @@ fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, last_ran: 
     }
 }
 
-/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, not held, not completing and eligible.
+/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
+/// not running on another cluster of the federation.
 fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job: Job<'_>, now: i64) {
     let state = job.state();
     if !state.is_pending() || standing.is_noted(waiting, job) {
@@ -246,7 +249,12 @@ fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job
     }
     if !config.counts_all_pending() {
         let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
-        if state.is_completing() || job.get(|job| job.priority) == 0 || begin == 0 || begin > now {
+        if state.is_completing()
+            || state.is_revoked()
+            || job.get(|job| job.priority) == 0
+            || begin == 0
+            || begin > now
+        {
             return;
         }
     }

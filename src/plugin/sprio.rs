@@ -8,6 +8,7 @@ use super::cycle::factor_of;
 use super::job::{read_factors, write_factors, Pass};
 use super::Plugin;
 use crate::engine::priority::{Factors, Priority};
+use crate::host::checks::check_job;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
@@ -50,9 +51,11 @@ impl Plugin {
         // The partition lock is held from here on, which reading the request needs.
         let request = message.read(host);
         let mut reply = Reply::new(host);
-        let Some((jobs, config)) = jobs.zip(self.config()).filter(|_| !self.is_passive()) else {
+        let Some((jobs, config)) = jobs.zip(self.config()) else { return reply.into_raw() };
+        let sound = self.is_checked() || jobs.first().is_none_or(|job| self.check(check_job(job)));
+        if self.is_passive() || !sound {
             return reply.into_raw();
-        };
+        }
         let viewer = Viewer::new(host, uid);
         let now = clock::now();
         // Factors are shown as of the cycle that the priorities are from.

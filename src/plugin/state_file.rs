@@ -40,8 +40,8 @@ impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} has {} bytes, {SIZE} expected. Restore it from {}.old, or start slurmctld with -i to go on without: \
-             usage since the last saved checkpoint is then not decayed",
+            "{} has {} bytes, {SIZE} expected. Restore it from {}.old, or start slurmctld with -i to go on without: the \
+             time since the last cycle is then not decayed, and running jobs are charged from their start again",
             self.file.display(),
             self.size,
             self.file.display()
@@ -98,7 +98,9 @@ pub fn write(file: &Path, times: Times) -> io::Result<()> {
     }
     // The copy of the file before is a convenience: there is none the first time.
     let _ = fs::remove_file(&old);
-    let _ = fs::hard_link(file, &old);
+    if fs::hard_link(file, &old).is_err() {
+        let _ = fs::copy(file, &old);
+    }
     fs::rename(&new, file)
 }
 

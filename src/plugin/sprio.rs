@@ -65,6 +65,12 @@ impl Plugin {
             if !is_shown(&pass, job, now) || !request.wants(job) || !viewer.sees(job) {
                 continue;
             }
+            if job.get(|job| job.direct_set_prio) != 0 {
+                // Comes from no factors; before 23.02 a job in several partitions shows an empty record.
+                let factors = Factors { site: 0, nice: 0, ..Factors::default() };
+                add(&Shown { pass, job, factors, tres: &[] }, &mut reply, &request);
+                continue;
+            }
             let lock = associations(AssocLevels::READ);
             if let Some(factors) = self.shown_factors(&pass, job, &lock, &mut tres) {
                 add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
@@ -113,7 +119,7 @@ struct Shown<'s> {
     pass: Pass<'s>,
     job: Job<'s>,
     factors: Factors,
-    /// Weighted factors by TRES; empty where TRES have no weight.
+    /// Weighted factors by TRES; empty where TRES have no weight or the job has no factors.
     tres: &'s [f64],
 }
 
@@ -121,7 +127,8 @@ impl Shown<'_> {
     /// Fills an entry in, with what is different in one of several partitions or QOS.
     fn fill(&self, entry: PriorityFactors<'_>, partition: Option<Partition<'_>>, qos: Option<Qos<'_>>) {
         write_factors(entry, &self.factors);
-        if let Some(weights) = &self.pass.config.tres_weights {
+        let weights = self.pass.config.tres_weights.as_ref();
+        if let Some(weights) = weights.filter(|_| !self.tres.is_empty()) {
             entry.tres_arrays(weights).copy_from_slice(self.tres);
         }
         self.pass.adjust(entry, self.job, partition, qos);

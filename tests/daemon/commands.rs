@@ -105,7 +105,10 @@ fn sprio_with_every_option_shows_what_was_asked_for() {
         let sum: f64 = parts.iter().map(|column| number(row, column)).sum();
         let tres: f64 = row.text("TRES").split_once('=').map_or(0.0, |(_, amount)| amount.parse().unwrap());
         let expected = sum + tres - number(row, "NICE");
-        assert!((number(row, "PRIORITY") - expected).abs() <= 3.0, "{row:?}: the columns sum up to {expected}");
+        assert!(
+            (number(row, "PRIORITY") - expected).abs() <= 3.0,
+            "{row:?}: the columns sum up to {expected}"
+        );
     }
     let normalised = quiet(&cluster, "sprio", &["-h", "-n", "-o", "%i %f %p %t", "-j", &fifth.to_string()]);
     let words: Vec<&str> = normalised.split_whitespace().collect();

@@ -9,8 +9,20 @@ use crate::workload::{Sample, Saved};
 
 /// What does not depend on time or fair-share.
 const EQUAL: [&str; 14] = [
-    "JOBID", "PARTITION", "USER", "SITE", "ASSOC", "assoc", "JOBSIZE", "jobsize", "PARTPRIO", "partprio", "QOS",
-    "qos", "NICE", "TRES",
+    "JOBID",
+    "PARTITION",
+    "USER",
+    "SITE",
+    "ASSOC",
+    "assoc",
+    "JOBSIZE",
+    "jobsize",
+    "PARTPRIO",
+    "partprio",
+    "QOS",
+    "qos",
+    "NICE",
+    "TRES",
 ];
 
 /// Settings of one comparison, by name.
@@ -18,8 +30,8 @@ type Variant = (&'static str, &'static [(&'static str, &'static str)]);
 
 const TRES: (&str, &str) = ("PriorityWeightTRES", "CPU=5000,Mem=3000,Node=100,GRES/gpu=2000");
 const NO_FAIR_SHARE: (&str, &str) = ("PriorityWeightFairshare", "0");
-/// Every age is full before the first sample, so that not even the time differs.
-const NO_TIME: (&str, &str) = ("PriorityMaxAge", "0-0:00:01");
+/// Not even the time makes a difference.
+const NO_TIME: (&str, &str) = ("PriorityWeightAge", "0");
 
 const VARIANTS: [Variant; 13] = [
     ("default", &[]),
@@ -29,16 +41,27 @@ const VARIANTS: [Variant; 13] = [
         "relative to time, favor small",
         &[("PriorityFlags", "SMALL_RELATIVE_TO_TIME"), ("PriorityFavorSmall", "YES"), TRES],
     ),
-    ("nothing normalised", &[("PriorityFlags", "NO_NORMAL_ALL"), ("PriorityWeightTRES", "CPU=5,Mem=3,Node=2")]),
+    (
+        "nothing normalised",
+        &[("PriorityFlags", "NO_NORMAL_ALL"), ("PriorityWeightTRES", "CPU=5,Mem=3,Node=2")],
+    ),
     ("partition and QOS as they are", &[("PriorityFlags", "NO_NORMAL_PART,NO_NORMAL_QOS")]),
     ("largest TRES", &[("PriorityFlags", "MAX_TRES"), TRES]),
-    ("increase only", &[("PriorityFlags", "INCR_ONLY"), ("PriorityWeightQOS", "50000"), NO_FAIR_SHARE, NO_TIME]),
+    (
+        "increase only",
+        &[("PriorityFlags", "INCR_ONLY"), ("PriorityWeightQOS", "50000"), NO_FAIR_SHARE, NO_TIME],
+    ),
     ("accrue always", &[("PriorityFlags", "ACCRUE_ALWAYS")]),
     ("TRES", &[TRES]),
     ("classic", &[("PriorityFlags", "NO_FAIR_TREE,DEPTH_OBLIVIOUS")]),
     (
         "without fair-share, to floor and ceiling",
-        &[("PriorityWeightQOS", "4294967295"), ("PriorityWeightPartition", "2000000000"), NO_FAIR_SHARE, NO_TIME],
+        &[
+            ("PriorityWeightQOS", "4294967295"),
+            ("PriorityWeightPartition", "2000000000"),
+            NO_FAIR_SHARE,
+            NO_TIME,
+        ],
     ),
     ("decay", &[("PriorityDecayHalfLife", "0-1"), TRES]),
 ];
@@ -138,7 +161,8 @@ impl Comparison<'_> {
             let tolerance = if decay < 1.0 { 1.0 } else { 0.0 };
             self.expect((stock * decay - ours).abs() <= tolerance, || format!("RawUsage: {a:?} {b:?}"));
         }
-        let (stock, ours) = (without_fair_share(&self.stock.assoc_mgr), without_fair_share(&self.ours.assoc_mgr));
+        let (stock, ours) =
+            (without_fair_share(&self.stock.assoc_mgr), without_fair_share(&self.ours.assoc_mgr));
         assert!(stock.len() > 100, "scontrol show assoc_mgr is too short: {stock:?}");
         if decay < 1.0 {
             return;
@@ -218,7 +242,8 @@ fn running_jobs_are_equal_to_stock() {
     let tree = Accounts::new()
         .account(Account::new("physics", 40).user("ada", 2).user("emmy", 1))
         .account(Account::new("biology", 60).user("rosalind", 1));
-    let mut builder = cluster().priority_type(STOCK).accounts(&tree).nodes(2).slurmds(true).cycle_seconds(None);
+    let mut builder =
+        cluster().priority_type(STOCK).accounts(&tree).nodes(2).slurmds(true).cycle_seconds(None);
     for (name, value) in SETTINGS {
         builder = builder.set(name, value);
     }

@@ -93,7 +93,10 @@ fn the_documented_example_under_the_default_flags() {
     assert_eq!((second.text("PRIORITY"), fifth.text("PRIORITY")), ("24691", "100000"));
     let normalised = cluster.sprio(&["-h", "-n", "-o", "%i %f"]).unwrap();
     let normalised: Vec<&str> = normalised.split_whitespace().collect();
-    assert_eq!(normalised, [of_user2.to_string(), "0.2469136".into(), of_user5.to_string(), "1.0000000".into()]);
+    assert_eq!(
+        normalised,
+        [of_user2.to_string(), "0.2469136".into(), of_user5.to_string(), "1.0000000".into()]
+    );
     let table = cluster.sprio(&["-l"]).unwrap();
     assert!(table.contains("24691") && table.contains("100000"), "{table}");
 }

@@ -55,7 +55,9 @@ fn the_site_factor_has_its_range() {
         let job = cluster.submit(&Job::new("ada")).unwrap();
         // Half of 1 CPU of 8 and of 1 node of 1.
         let size = 562;
-        let update = |factor: &str| cluster.scontrol(&["update", &format!("jobid={job}"), &format!("sitefactor={factor}")]);
+        let update = |factor: &str| {
+            cluster.scontrol(&["update", &format!("jobid={job}"), &format!("sitefactor={factor}")])
+        };
         for (factor, priority) in [
             ("100", 100 + size),
             ("-100", size - 100),
@@ -90,7 +92,8 @@ fn factors_as_they_are_in_several_partitions() {
         add_qos(&cluster);
         assert!(cluster.scontrol(&["show", "config"]).unwrap().contains("NO_NORMAL_ALL"));
         let submit = |partition| {
-            let job = Job::new("ada").account("second").partition(partition).arg("--qos=q2").arg("--ntasks=8");
+            let job =
+                Job::new("ada").account("second").partition(partition).arg("--qos=q2").arg("--ntasks=8");
             cluster.submit(&job).unwrap()
         };
         let expected = |partition| ["2000000", partition, "2000000", "cpu=8"];
@@ -127,12 +130,16 @@ fn normalised_factors_follow_the_highest_priority_up_and_down() {
         let set_highest = |priority: &str, partition: &str| {
             sacctmgr(&cluster, &["modify", "account", "first", "set", &format!("priority={priority}")]);
             sacctmgr(&cluster, &["modify", "qos", "q1", "set", &format!("priority={priority}")]);
-            cluster.scontrol(&["update", "partitionname=p1", &format!("priorityjobfactor={partition}")]).unwrap();
+            cluster
+                .scontrol(&["update", "partitionname=p1", &format!("priorityjobfactor={partition}")])
+                .unwrap();
             let known = |cluster: &Cluster| {
                 let text = cluster.scontrol(&["show", "assoc_mgr", "flags=assoc,qos"])?;
-                let at = |start: &str| text.split(start).nth(1).is_some_and(|rest| {
-                    rest.split("Priority=").nth(1).is_some_and(|rest| rest.starts_with(priority))
-                });
+                let at = |start: &str| {
+                    text.split(start).nth(1).is_some_and(|rest| {
+                        rest.split("Priority=").nth(1).is_some_and(|rest| rest.starts_with(priority))
+                    })
+                };
                 Ok((at("Account=first UserName= ") && at("QOS=q1")).then_some(()))
             };
             cluster.wait_for("the new priorities in slurmctld", Duration::from_secs(20), known).unwrap();
@@ -154,7 +161,8 @@ fn normalised_factors_follow_the_highest_priority_up_and_down() {
         assert_eq!(columns(&cluster, first, "p1", &NAMES), full, "{plugin}");
 
         cluster.scontrol(&["update", &format!("jobid={second}"), "priority=999"]).unwrap();
-        let direct = ["PRIORITY", "SITE", "AGE", "ASSOC", "FAIRSHARE", "JOBSIZE", "PARTPRIO", "QOS", "NICE", "TRES"];
+        let direct =
+            ["PRIORITY", "SITE", "AGE", "ASSOC", "FAIRSHARE", "JOBSIZE", "PARTPRIO", "QOS", "NICE", "TRES"];
         for _ in 0..2 {
             let shown = columns(&cluster, second, "p2", &direct);
             assert_eq!(shown, ["999", "0", "0", "0", "0", "0", "0", "0", "0", ""], "{plugin}");
@@ -211,7 +219,8 @@ fn a_tres_that_one_of_several_partitions_lacks_is_not_weighted_twice() {
             .unwrap();
         let job = cluster.submit(&Job::new("ada").partition("p1,p2").arg("--gres=gpu:2")).unwrap();
         cluster.wait_cycle().unwrap();
-        let in_partitions = ["p1", "p2"].map(|partition| columns(&cluster, job, partition, &["TRES"]).remove(0));
+        let in_partitions =
+            ["p1", "p2"].map(|partition| columns(&cluster, job, partition, &["TRES"]).remove(0));
         assert_eq!(in_partitions, ["gres/gpu=500", shown], "{plugin}");
     }
 }
@@ -236,6 +245,11 @@ fn without_slurmdbd_there_is_no_age_not_even_after_a_reconfigure() {
         cluster.unset("AccountingStorageEnforce").unwrap();
         cluster.start_controller().unwrap();
         let job = cluster.submit(&Job::new("ada")).unwrap();
+        let accrues = |cluster: &Cluster| {
+            let text = cluster.scontrol(&["show", "job", &job.to_string()])?;
+            Ok((!text.contains("AccrueTime=Unknown")).then_some(()))
+        };
+        cluster.wait_for("the job to accrue age", Duration::from_secs(60), accrues).unwrap();
         std::thread::sleep(Duration::from_secs(2));
         let evaluate = |nice: &str| {
             cluster.scontrol(&["update", &format!("jobid={job}"), &format!("nice={nice}")]).unwrap();

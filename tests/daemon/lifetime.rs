@@ -23,7 +23,7 @@ fn usage_outlives_restarts_kills_and_changes_of_the_plugin() {
         text.lines().filter(|line| line.contains("Grp")).map(str::to_owned).collect::<Vec<_>>()
     };
     let limits = tres(&cluster);
-    assert!(limits.iter().any(|line| line.contains("(")), "{limits:?}");
+    assert!(limits.iter().any(|line| line.contains('(')), "{limits:?}");
     cluster.restart_controller().unwrap();
     cluster.wait_cycle().unwrap();
     assert_eq!(shares_and_usage(&cluster), before);
@@ -67,8 +67,12 @@ fn raw_usage_can_be_reset() {
 #[test]
 fn the_reset_period_now_clears_everything_under_both_plugins() {
     for plugin in [STOCK, OURS] {
-        let mut cluster =
-            cluster().priority_type(plugin).accounts(&example::tree()).usage(&example::USAGE).start().unwrap();
+        let mut cluster = cluster()
+            .priority_type(plugin)
+            .accounts(&example::tree())
+            .usage(&example::USAGE)
+            .start()
+            .unwrap();
         cluster.submit(&Job::new("user2")).unwrap();
         cluster.wait_cycle().unwrap();
         cluster.set("PriorityUsageResetPeriod", "NOW").unwrap();

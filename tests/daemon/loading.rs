@@ -74,7 +74,8 @@ fn a_release_that_does_not_match_is_refused_with_the_reason() {
 /// among them, and refuses. A stale copy of ours under another name must not mislead the real one.
 #[test]
 fn scans_of_the_plugin_directory_and_stale_copies_do_no_harm() {
-    let mut cluster = cluster().plugin(plugin(), "priority_stale.so").accounts(&example::tree()).start().unwrap();
+    let mut cluster =
+        cluster().plugin(plugin(), "priority_stale.so").accounts(&example::tree()).start().unwrap();
     cluster.restart_controller().unwrap();
     cluster.stop_controller().unwrap();
     cluster.set("PriorityType", "priority/nosuch").unwrap();
@@ -108,7 +109,8 @@ fn sshare_loads_it_under_bind_now() {
 /// in one process.
 #[test]
 fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
-    if lacks_root("a_backup_controller_takes_over_gives_back_and_takes_over_again", "a host name of its own") {
+    if lacks_root("a_backup_controller_takes_over_gives_back_and_takes_over_again", "a host name of its own")
+    {
         return;
     }
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
@@ -133,7 +135,8 @@ fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
     let shows_the_example = |cluster: &Cluster| {
         let shown = |cluster: &Cluster| {
             let rows = cluster.sprio_rows().unwrap_or_default();
-            let factors = rows.iter().map(|row| (row.text("JOBID").to_owned(), row.text("FAIRSHARE").to_owned()));
+            let factors =
+                rows.iter().map(|row| (row.text("JOBID").to_owned(), row.text("FAIRSHARE").to_owned()));
             let expected = jobs.iter().map(ToString::to_string).zip(["24691", "100000"].map(str::to_owned));
             Ok(factors.eq(expected).then_some(()))
         };
@@ -144,7 +147,9 @@ fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
     for turn in 1..=2 {
         cluster.scontrol(&["takeover"]).unwrap();
         said(&cluster, "Running as primary controller", turn);
-        cluster.wait_for("the primary to end", WAIT, |cluster| Ok(cluster.controller_ended()?.map(drop))).unwrap();
+        cluster
+            .wait_for("the primary to end", WAIT, |cluster| Ok(cluster.controller_ended()?.map(drop)))
+            .unwrap();
         shows_the_example(&cluster);
         cluster.start_controller().unwrap();
         said(&cluster, "slurmctld running in background mode", turn + 1);

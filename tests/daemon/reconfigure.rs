@@ -32,7 +32,8 @@ fn weights_change_with_a_reconfigure() {
     assert_eq!(sprio_of(&cluster, jobs[0]).text("JOBSIZE"), "450");
     cluster.set("PriorityWeightFairshare", "2000").unwrap();
     cluster.hang_up_controller().unwrap();
-    let changed = |cluster: &Cluster| Ok((sprio_of(cluster, jobs[1]).text("FAIRSHARE") == "2000").then_some(()));
+    let changed =
+        |cluster: &Cluster| Ok((sprio_of(cluster, jobs[1]).text("FAIRSHARE") == "2000").then_some(()));
     cluster.wait_for("the weight after SIGHUP", Duration::from_secs(20), changed).unwrap();
     assert_eq!(cluster.controller_ended().unwrap(), None);
 }

@@ -61,7 +61,13 @@ fn start(plugin: &str, half_life: &str) -> Cluster {
 
 fn state(cluster: &Cluster, job: JobId, format: &str) -> String {
     let job = job.to_string();
-    cluster.command("squeue").args(["-h", "-t", "all", "-o", format, "-j", &job]).text().unwrap().trim().to_owned()
+    cluster
+        .command("squeue")
+        .args(["-h", "-t", "all", "-o", format, "-j", &job])
+        .text()
+        .unwrap()
+        .trim()
+        .to_owned()
 }
 
 fn wait_state(cluster: &Cluster, job: JobId, wanted: &str) {
@@ -110,7 +116,8 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     control(&["resume", &suspended.to_string()]);
     wait_state(cluster, requeued, "PENDING");
     cluster.command("scancel").arg(requeued).text().unwrap();
-    let over = |cluster: &Cluster| Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()));
+    let over =
+        |cluster: &Cluster| Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()));
     cluster.wait_for("all jobs to end", WAIT, over).unwrap();
     cluster.wait_cycle().unwrap();
     let (due, runs) = due(cluster);
@@ -169,7 +176,8 @@ fn assert_nothing_runs(cluster: &Cluster) {
 }
 
 fn difference(outcome: &Outcome) -> f64 {
-    let all = outcome.due.iter().map(|(key, due)| (outcome.shown.get(key).copied().unwrap_or(0.0) - due).abs());
+    let all =
+        outcome.due.iter().map(|(key, due)| (outcome.shown.get(key).copied().unwrap_or(0.0) - due).abs());
     all.fold(0.0, f64::max)
 }
 
@@ -181,7 +189,12 @@ fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
     let run = |plugin: &str| {
         let cluster = start(plugin, "0");
         let outcome = run_jobs(&cluster);
-        eprintln!("{plugin}: {} runs, {:?}, at most {} s off", outcome.runs, outcome.shown, difference(&outcome));
+        eprintln!(
+            "{plugin}: {} runs, {:?}, at most {} s off",
+            outcome.runs,
+            outcome.shown,
+            difference(&outcome)
+        );
         (cluster, outcome)
     };
     let ((stock_cluster, stock), (mut cluster, ours)) = std::thread::scope(|scope| {
@@ -202,7 +215,8 @@ fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
     assert_nothing_runs(&cluster);
     // Run-minutes come to an end exactly: nothing was taken that had not been counted (before 24.05 that of accounts and users
     // within a QOS is not).
-    let complaints = |cluster: &Cluster| cluster.log().lines().filter(|line| line.contains("TRES cpu")).count();
+    let complaints =
+        |cluster: &Cluster| cluster.log().lines().filter(|line| line.contains("TRES cpu")).count();
     assert_eq!((complaints(&cluster), complaints(&stock_cluster)), (0, 0));
     drop(stock_cluster);
 
@@ -226,7 +240,10 @@ fn distance(a: &Usage, b: &Usage) -> f64 {
 #[test]
 #[ignore = "minutes: make test-parity"]
 fn decaying_usage_differs_from_stock_by_no_more_than_stock_from_itself() {
-    if lacks_root("decaying_usage_differs_from_stock_by_no_more_than_stock_from_itself", "jobs of several users") {
+    if lacks_root(
+        "decaying_usage_differs_from_stock_by_no_more_than_stock_from_itself",
+        "jobs of several users",
+    ) {
         return;
     }
     let run = |plugin: &str| {
@@ -264,7 +281,8 @@ fn jobs_past_their_limit_are_charged_to_the_end() {
                 let mut cluster = start(plugin, "0");
                 cluster.set("OverTimeLimit", "1").unwrap();
                 cluster.reconfigure().unwrap();
-                let job = cluster.submit(&Job::new("ada").seconds(3600).arg("--time=1").arg("--ntasks=2")).unwrap();
+                let job =
+                    cluster.submit(&Job::new("ada").seconds(3600).arg("--time=1").arg("--ntasks=2")).unwrap();
                 wait_state(&cluster, job, "RUNNING");
                 std::thread::sleep(Duration::from_secs(70));
                 assert_eq!(state(&cluster, job, "%T"), "RUNNING", "{plugin}");
@@ -299,7 +317,9 @@ fn short_jobs_are_charged_once() {
             let user = ["ada", "emmy", "lise", "rosalind", "barbara"][n % 5];
             cluster.submit(&Job::new(user).seconds(u32::try_from(n % 3).unwrap())).unwrap();
         }
-        let over = |cluster: &Cluster| Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()));
+        let over = |cluster: &Cluster| {
+            Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()))
+        };
         cluster.wait_for("all jobs to end", 4 * WAIT, over).unwrap();
         cluster.wait_cycle().unwrap();
         let (due, runs) = due(&cluster);
@@ -307,7 +327,8 @@ fn short_jobs_are_charged_once() {
         let [charged, run]: [f64; 2] = [&shown, &due].map(|usage| usage.values().sum());
         eprintln!("{plugin}: {runs} jobs ran {run} s, charged are {charged} s");
         assert_eq!(runs, 300);
-        assert!(plugin == STOCK && charged >= run || charged == run, "{plugin}: {charged} s for {run} s");
+        let exact = (charged - run).abs() < 0.5;
+        assert!(exact || plugin == STOCK && charged > run, "{plugin}: {charged} s for {run} s");
         assert_nothing_runs(&cluster);
     }
 }

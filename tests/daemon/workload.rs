@@ -97,7 +97,8 @@ impl Saved {
             builder = builder.line(line);
         }
         let mut cluster = builder.start().unwrap();
-        let sacctmgr = |arguments: &[&str]| cluster.command("sacctmgr").arg("-i").args(arguments).text().unwrap();
+        let sacctmgr =
+            |arguments: &[&str]| cluster.command("sacctmgr").arg("-i").args(arguments).text().unwrap();
         for (name, priority) in QOS {
             sacctmgr(&["add", "qos", name, priority]);
         }
@@ -137,7 +138,11 @@ impl Saved {
                 Ok(Some(last_ran(&directory)).filter(|cycle| *cycle > saved))
             })
             .unwrap();
-        let queue = cluster.command("squeue").args(["-a", "-h", "-r", "-S", "i", "-o", "%i|%P|%T|%Q"]).text().unwrap();
+        let queue = cluster
+            .command("squeue")
+            .args(["-a", "-h", "-r", "-S", "i", "-o", "%i|%P|%T|%Q"])
+            .text()
+            .unwrap();
         let sample = Sample {
             cycle,
             sprio: cluster.sprio_rows().unwrap(),

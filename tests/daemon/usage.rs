@@ -303,7 +303,7 @@ fn jobs_past_their_limit_are_charged_to_the_end() {
     });
 }
 
-/// Hundreds of jobs as short as a cycle, which end beside all of its phases. Ours charges each second once; stock may charge
+/// Hundreds of jobs as short as a cycle, which end beside all of its phases. Ours charges each second once; stock can charge
 /// a job twice that ends while a cycle is under way.
 #[test]
 #[ignore = "minutes: make test-parity"]

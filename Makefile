@@ -13,7 +13,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity layouts bench lint clean help
 
 all: build
 
@@ -42,6 +42,12 @@ test: ## run all tests (as root installs what they need)
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) test --locked --workspace --features slurm-headers/layouts
+
+test-parity: ## the long comparisons with stock priority/multifactor in real clusters (ten minutes)
+	tests/install-deps.sh test
+	$(CARGO) build --release --locked
+	env -u SLURM_SRC MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
+		$(CARGO) test --locked --test daemon -- --ignored --nocapture
 
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }

@@ -102,6 +102,11 @@ impl Host {
         self.release >= V23_02
     }
 
+    /// slurmctld counts the run seconds of each account and user within a QOS.
+    pub fn counts_run_seconds_of_users(&self) -> bool {
+        self.release >= V24_05
+    }
+
     /// Job sizes are measured against active nodes instead of the whole node table.
     pub fn counts_active_nodes(&self) -> bool {
         self.release >= V23_02

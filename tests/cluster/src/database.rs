@@ -27,7 +27,9 @@ pub(crate) fn socket(directory: &Path) -> PathBuf {
 /// `MariaDB`'s own description.
 pub(crate) fn prepare(directory: &Path) -> Result<Command> {
     let data = directory.join("database");
-    fs::create_dir(&data)?;
+    // Not /tmp: a server that starts removes there what it takes for its own leftovers, and it is another one's.
+    let temporary = data.join("tmp");
+    fs::create_dir_all(&temporary)?;
     let tables = SYSTEM_TABLES
         .iter()
         .find_map(|path| fs::read_to_string(path).ok())
@@ -58,6 +60,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<Command> {
         command.arg("--user=root");
     }
     for (option, path) in [
+        ("tmpdir", temporary),
         ("datadir", data),
         ("socket", socket(directory)),
         ("init-file", init),

@@ -203,7 +203,7 @@ impl Builder {
             Ok(()) => Ok(cluster),
             Err(error) => {
                 cluster.retain();
-                Err(error)
+                Err(error.context(format!("starting a cluster in {}", cluster.directory().display())))
             }
         }
     }
@@ -230,7 +230,9 @@ impl Builder {
 
         let dump = directory.join("accounts");
         fs::write(&dump, self.accounts.dump(CLUSTER_NAME))?;
-        let loaded = cluster.command("sacctmgr").args(["-i", "load"]).arg(dump.display()).text()?;
+        // A dump is accepted only from a user with a record in the database: at first that is root.
+        let load = cluster.command("sacctmgr").user("root")?;
+        let loaded = load.args(["-i", "load"]).arg(dump.display()).text()?;
         fs::write(directory.join("log/sacctmgr-load"), loaded)?;
 
         if !self.usage.is_empty() {

@@ -103,11 +103,14 @@ impl Cluster {
         &self.environment.variables
     }
 
-    /// The uid and gid of one of the cluster's users.
+    /// The uid and gid of one of the cluster's users, `root` among them.
     ///
     /// # Errors
     /// If there is no such user.
     pub fn ids(&self, user: &str) -> Result<(u32, u32)> {
+        if user == "root" {
+            return Ok((0, 0));
+        }
         let uid = self.uids.get(user).with_context(|| format!("the cluster has no user '{user}'"))?;
         Ok((*uid, self.environment.gid))
     }

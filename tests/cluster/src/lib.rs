@@ -2,7 +2,7 @@
 //!
 //! A cluster has its own database server, slurmdbd, slurmctld and, where jobs shall run, slurmds, all of the
 //! installed Slurm, in one temporary directory, on loopback, on ports of its own. It is usable
-//! about a second after the call, any number can run side by side, root is not needed, and
+//! in less than a second, any number can run side by side, root is not needed, and
 //! nothing is left of it however the test ends (see `keeper`).
 //!
 //! ```no_run
@@ -46,3 +46,4 @@ pub use cluster::{Cluster, JobId};
 pub use job::Job;
 pub use release::Release;
 pub use rows::{parse_rows, Row};
+pub use slurm_headers::Version;

@@ -124,6 +124,8 @@ fn a_controller_that_refuses_says_why_and_the_logs_stay() {
     let error = Cluster::builder().priority_type("priority/nosuch").start().unwrap_err();
     let text = format!("{error:#}");
     assert!(text.contains("slurmctld ended") && text.contains("priority/nosuch"), "{text}");
+    let directory = text.split([' ', ':']).find(|word| word.contains("slurm-test-")).unwrap();
+    fs::remove_dir_all(directory).unwrap();
 
     let directory = std::panic::catch_unwind(|| {
         let cluster = Cluster::builder().controller(false).start().unwrap();

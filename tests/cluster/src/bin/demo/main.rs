@@ -1,0 +1,153 @@
+//! `make demo`: the documented example of priority/multifactor2 in a real cluster of its own.
+//!
+//! Starts a private cluster with the plugin, gives it the account tree, the usage and the pending
+//! jobs of the example, shows what Slurm's own tools say, and compares each documented number
+//! with it. The exit code is 0 where all agree, 1 where one differs, 2 where something failed.
+
+mod comparison;
+mod example;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use slurm_testcluster::{Cluster, Job, Result};
+
+const WEIGHT: u32 = 100_000;
+
+const USAGE: &str = "\
+usage: demo [--plugin FILE] [--priority-type TYPE]
+
+  --plugin FILE         the plugin, default libpriority_multifactor2.so beside this program
+  --priority-type TYPE  default priority/multifactor2; a plugin of Slurm's own shows what differs
+
+KEEP=1 in the environment leaves the cluster running and says how to use and stop it.";
+
+struct Options {
+    plugin: PathBuf,
+    priority_type: String,
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Err(message) => {
+            eprintln!("demo: {message}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(0) => {
+            println!("\nAll documented numbers are what Slurm reports.");
+            ExitCode::SUCCESS
+        }
+        Ok(differing) => {
+            println!("\n{differing} of the documented numbers are not what Slurm reports.");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("demo: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options() -> std::result::Result<Option<Options>, String> {
+    let beside = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut options = Options {
+        plugin: beside.with_file_name("libpriority_multifactor2.so"),
+        priority_type: "priority/multifactor2".to_owned(),
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--plugin" => options.plugin = value()?.into(),
+            "--priority-type" => options.priority_type = value()?,
+            "-h" | "--help" => return Ok(None),
+            other => return Err(format!("unknown argument '{other}'")),
+        }
+    }
+    Ok(Some(options))
+}
+
+fn run(options: &Options) -> Result<usize> {
+    let start = Instant::now();
+    let say = |text: &str| println!("[{:5.1} s] {text}", start.elapsed().as_secs_f64());
+
+    say(&format!("Starting a private cluster with PriorityType={}", options.priority_type));
+    say("  (database, slurmdbd, slurmctld; the documented account tree and usage)");
+    let mut builder = Cluster::builder()
+        .priority_type(&options.priority_type)
+        .set("PriorityWeightFairshare", &WEIGHT.to_string())
+        .accounts(&example::tree())
+        .usage(&example::USAGE);
+    if options.priority_type == "priority/multifactor2" {
+        anyhow::ensure!(
+            options.plugin.is_file(),
+            "the plugin {} does not exist; build it with 'make'",
+            options.plugin.display()
+        );
+        builder = builder.plugin(&options.plugin, "priority_multifactor2.so");
+    }
+    let cluster = builder.start()?;
+    say(&format!("Slurm {} runs in {}", cluster.release().version, cluster.directory().display()));
+
+    for active in &example::ACTIVE {
+        let job = cluster.submit(&Job::new(active.user).account(active.account))?;
+        say(&format!("Submitted job {job} of {}; it stays pending, the partition is down", active.user));
+    }
+    say("Waiting for a decay cycle");
+    cluster.wait_cycle()?;
+
+    say("What the administrator sees: sshare -a -l");
+    println!("\n{}", trimmed(&cluster.sshare(&["-a", "-l"])?));
+    say("What the administrator sees: sprio -l");
+    println!("\n{}", trimmed(&cluster.sprio(&["-l"])?));
+    say("The documented numbers beside those that Slurm reports");
+    println!();
+    let differing = comparison::print(&cluster, WEIGHT)?;
+
+    if std::env::var("KEEP").is_ok_and(|keep| !matches!(keep.as_str(), "" | "0")) {
+        keep(cluster)?;
+    } else {
+        drop(cluster);
+        println!();
+        say("Stopped the cluster and removed its files");
+    }
+    Ok(differing)
+}
+
+/// The text without the blanks with which Slurm's tools fill their lines.
+fn trimmed(text: &str) -> String {
+    text.lines().map(str::trim_end).fold(String::new(), |all, line| all + line + "\n")
+}
+
+/// Leaves the cluster running and says how to use and stop it.
+fn keep(cluster: Cluster) -> Result<()> {
+    let script = cluster.directory().join("run");
+    let exports = cluster.environment().iter().map(|(name, value)| format!("export {name}='{value}'\n"));
+    fs::write(&script, format!("#!/bin/sh\n{}exec \"$@\"\n", exports.collect::<String>()))?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    let directory = cluster.directory().display().to_string();
+    let keeper = cluster.detach()?;
+    println!(
+        "
+The cluster runs on. Use it from any shell of this user:
+
+    export SLURM_CONF={directory}/slurm.conf
+    sshare -al
+    {directory}/run sprio -l    # with the names of the cluster's own users
+
+Its logs are in {directory}/log. This stops it and removes its files:
+
+    kill {keeper}"
+    );
+    Ok(())
+}

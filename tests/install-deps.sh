@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what `make demo` and `make test` need on Debian 12, and says what it does.
+# Installs what `make demo` and, with the argument `test`, also `make test` need on Debian 12, and says what it does.
 # As root it installs; as another user it says what is missing and how to get it.
 # Starts no system service, changes nothing when all is there, and does not install Rust.
 set -eu
@@ -10,6 +10,8 @@ mariadb-server-core
 libnss-wrapper
 gcc libc6-dev binutils make
 "
+# Slurm's own headers and sources, which the tests compare with.
+[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev"
 
 say() {
     echo "install-deps: $*"
@@ -22,7 +24,7 @@ fail() {
 
 # cargo may be in its usual place without being in PATH, as under sudo.
 if ! command -v cargo >/dev/null && [ ! -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
-    fail "cargo is missing. Install Rust 1.82 or newer (https://rustup.rs), then run this again."
+    fail "cargo is missing. Install Rust 1.82 or newer, then run this again."
 fi
 
 command -v dpkg-query >/dev/null ||

@@ -119,7 +119,9 @@ pub fn cluster(release: Release) -> Result<Builder> {
     Ok(Cluster::builder()
         .release(release)
         .plugin(plugin()?, "priority_multifactor2.so")
-        .priority_type("priority/multifactor2"))
+        .priority_type("priority/multifactor2")
+        // What later releases do by default must be said in 20.11.
+        .set("SelectTypeParameters", "CR_Core_Memory"))
 }
 
 fn here() -> PathBuf {

@@ -24,7 +24,7 @@ fn example(suite: Suite) -> Result<()> {
         .start()?;
     cluster.submit(&Job::new("user2").account("c"))?;
     cluster.submit(&Job::new("user5").account("f"))?;
-    cluster.wait_cycle()?;
+    cluster.wait_cycle().unwrap();
     println!("{}", cluster.log());
     println!("{}", cluster.sshare(&["-alP"])?);
     println!("{}", cluster.sprio(&["-l"])?);

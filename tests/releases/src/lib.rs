@@ -9,8 +9,9 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{anyhow, ensure, Context, Result};
 use slurm_testcluster::{Builder, Cluster, Release};
 
 /// Suites of Debian that are tested, with the Slurm that each had when the tests were written.
@@ -102,13 +103,23 @@ impl Suite {
     }
 }
 
-/// The built plugin.
+/// The plugin, one file for all releases: that of `MULTIFACTOR2_RELEASE_PLUGIN`, or else `build-plugin` builds it.
 ///
 /// # Errors
-/// If the environment does not say where it is.
+/// If it cannot be built.
 pub fn plugin() -> Result<PathBuf> {
-    let path = std::env::var_os("MULTIFACTOR2_PLUGIN");
-    path.map(PathBuf::from).context("MULTIFACTOR2_PLUGIN is not set: run 'make test' or 'make test-releases'")
+    static BUILT: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
+    if let Some(path) = std::env::var_os("MULTIFACTOR2_RELEASE_PLUGIN") {
+        return Ok(path.into());
+    }
+    let built = BUILT.get_or_init(|| {
+        let output = Command::new(here().join("build-plugin")).output().map_err(|error| error.to_string())?;
+        match String::from_utf8_lossy(&output.stdout).lines().next() {
+            Some(path) if output.status.success() => Ok(PathBuf::from(path)),
+            _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        }
+    });
+    built.clone().map_err(|why| anyhow!("the plugin cannot be built: {why}"))
 }
 
 /// A cluster of this release with the plugin, to be described further.

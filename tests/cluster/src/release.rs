@@ -92,6 +92,20 @@ impl Release {
         Ok(release)
     }
 
+    /// A Slurm that was installed below a directory of its own (`configure --prefix`).
+    ///
+    /// # Errors
+    /// If a part is missing there, or its slurmctld does not run.
+    pub fn in_prefix(prefix: &Path) -> Result<Self> {
+        let mut release = Self {
+            program_directories: ["sbin", "bin"].map(|directory| prefix.join(directory)).to_vec(),
+            plugin_directory: prefix.join("lib/slurm"),
+            ..Self::host()?
+        };
+        release.version = release.ask_version()?;
+        Ok(release)
+    }
+
     /// The version that this release's slurmctld reports.
     ///
     /// # Errors

@@ -135,6 +135,16 @@ pub fn cluster(release: Release) -> Result<Builder> {
         .set("SelectTypeParameters", "CR_Core_Memory"))
 }
 
+/// Further releases, built from source: the directories in `MULTIFACTOR2_SLURM_PREFIXES`, separated by colons.
+///
+/// # Errors
+/// If one has no Slurm.
+pub fn in_prefixes() -> Result<Vec<Release>> {
+    let prefixes = std::env::var_os("MULTIFACTOR2_SLURM_PREFIXES").unwrap_or_default();
+    let named = std::env::split_paths(&prefixes).filter(|prefix| !prefix.as_os_str().is_empty());
+    named.map(|prefix| Release::in_prefix(&prefix)).collect()
+}
+
 fn here() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }

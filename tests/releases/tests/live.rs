@@ -1,41 +1,81 @@
-//! In every release: the plugin loads, says which layout it uses, and Slurm's own tools show the documented
-//! numbers; a job runs and is charged.
+//! What `make test` sees of every release: the plugin loads and says which layout it uses, Slurm's own tools
+//! show the documented numbers, a job runs and is charged, and the daemon survives a reconfigure.
+//! `make test-releases` does more (`full.rs`).
 
+mod shared;
+
+use shared::{check_example, example, submit_example};
 use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, TRIXIE};
-use slurm_testcluster::{Account, Accounts, Job, Result};
+use slurm_testcluster::{Cluster, Job, Release};
 
-fn example(suite: Suite) -> Result<()> {
-    let Some(release) = suite.release()? else { return Ok(()) };
-    let tree = Accounts::new()
-        .account(
-            Account::new("a", 40)
-                .account(Account::new("b", 30).user("user1", 1))
-                .account(Account::new("c", 10).user("user2", 1).user("user3", 1)),
-        )
-        .account(
-            Account::new("d", 60)
-                .account(Account::new("e", 25).user("user4", 1))
-                .account(Account::new("f", 35).user("user5", 1)),
-        )
-        .account(Account::new("rest", 0).user("others", 1));
-    let cluster = cluster(release)?
-        .accounts(&tree)
-        .usage(&[("b", "user1", 2e5), ("c", "user2", 2.5e5), ("e", "user4", 2.5e5), ("rest", "others", 3e5)])
-        .start()?;
-    cluster.submit(&Job::new("user2").account("c"))?;
-    cluster.submit(&Job::new("user5").account("f"))?;
-    cluster.wait_cycle().unwrap();
-    println!("{}", cluster.log());
-    println!("{}", cluster.sshare(&["-alP"])?);
-    println!("{}", cluster.sprio(&["-l"])?);
-    Ok(())
+fn in_suite(suite: Suite) {
+    if let Some(release) = suite.release().unwrap() {
+        basics(&release);
+    }
 }
 
 #[test]
-fn bullseye() -> Result<()> { example(BULLSEYE) }
+fn bullseye() {
+    in_suite(BULLSEYE);
+}
+
 #[test]
-fn bookworm() -> Result<()> { example(BOOKWORM) }
+fn bookworm() {
+    in_suite(BOOKWORM);
+}
+
 #[test]
-fn trixie() -> Result<()> { example(TRIXIE) }
+fn trixie() {
+    in_suite(TRIXIE);
+}
+
 #[test]
-fn forky() -> Result<()> { example(FORKY) }
+fn forky() {
+    in_suite(FORKY);
+}
+
+/// Releases that the suites do not have, built from source: `MULTIFACTOR2_SLURM_PREFIXES=/opt/slurm-25.11:…`
+#[test]
+fn installed_in_prefixes() {
+    for release in slurm_releases::in_prefixes().unwrap() {
+        basics(&release);
+    }
+}
+
+fn basics(release: &Release) {
+    let cluster = example(cluster(release.clone()).unwrap()).slurmds(true).nodes(1).start().unwrap();
+    logs_its_layout(&cluster);
+    submit_example(&cluster);
+    cluster.wait_cycle().unwrap();
+    check_example(&cluster);
+
+    cluster.reconfigure().unwrap();
+    cluster.wait_cycle().unwrap();
+    check_example(&cluster);
+
+    a_job_runs_and_is_charged(&cluster);
+    shared::check_log(&cluster);
+}
+
+fn logs_its_layout(cluster: &Cluster) {
+    let version = cluster.release().version;
+    let line = format!("in Slurm {version}, layout ");
+    assert!(cluster.log().contains(&line), "no '{line}' in the log:\n{}", cluster.log());
+}
+
+fn a_job_runs_and_is_charged(cluster: &Cluster) {
+    let usage = || cluster.share("e", "user4").unwrap().number("RawUsage").unwrap();
+    let before = usage();
+    let job = cluster.submit(&Job::new("user4").account("e").partition("main").seconds(3).arg("--export=ALL")).unwrap();
+    let job = format!("-j{job}");
+    cluster
+        .wait_for("the job to end", std::time::Duration::from_secs(60), |cluster| {
+            let state = cluster.command("squeue").args(["-h", "-t", "all", "-o", "%T", &job]).text()?;
+            Ok((state.trim() == "COMPLETED").then_some(()))
+        })
+        .unwrap();
+    cluster.wait_cycle().unwrap();
+    let charged = usage() - before;
+    // One task of one CPU for three seconds, more where the node is slow to say that it is over.
+    assert!((2.0..30.0).contains(&charged), "{charged} s charged for a job of 3 s");
+}

@@ -36,6 +36,15 @@ macro_rules! symbols {
         // One expression for functions and for addresses of variables.
         #[allow(clippy::useless_transmute, clippy::transmute_ptr_to_ptr, clippy::crosspointer_transmute)]
         impl Symbols {
+            /// The names that a release must have, in slurmctld or in libslurmfull.
+            pub fn required(release: Release) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $( if symbols!(@must $need $(($from))?, release) {
+                    names.push($name);
+                } )*
+                names
+            }
+
             /// Looks everything up.
             ///
             /// # Errors

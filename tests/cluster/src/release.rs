@@ -148,7 +148,10 @@ impl Release {
     }
 
     /// The offset of `priority_calc_period` in `slurm_conf`.
-    pub(crate) fn calc_period_offset(&self) -> Result<usize> {
+    ///
+    /// # Errors
+    /// For a release whose layout is not known.
+    pub fn calc_period_offset(&self) -> Result<usize> {
         let table = Table::committed()?;
         let group = table.groups.iter().rposition(|group| group.first <= self.version);
         let group = group.with_context(|| format!("Slurm {} is too old", self.version))?;

@@ -109,11 +109,25 @@ impl Suite {
 /// If it cannot be built.
 pub fn plugin() -> Result<PathBuf> {
     static BUILT: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
-    if let Some(path) = std::env::var_os("MULTIFACTOR2_RELEASE_PLUGIN") {
-        return Ok(path.into());
+    match std::env::var_os("MULTIFACTOR2_RELEASE_PLUGIN") {
+        Some(path) => Ok(path.into()),
+        None => built(&BUILT, &[]),
     }
-    let built = BUILT.get_or_init(|| {
-        let output = Command::new(here().join("build-plugin")).output().map_err(|error| error.to_string())?;
+}
+
+/// The plugin with the feature `test-pretence`, for tests of what it does in a Slurm that it does not know.
+///
+/// # Errors
+/// If it cannot be built.
+pub fn pretending_plugin() -> Result<PathBuf> {
+    static BUILT: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
+    built(&BUILT, &["test-pretence"])
+}
+
+fn built(once: &OnceLock<std::result::Result<PathBuf, String>>, arguments: &[&str]) -> Result<PathBuf> {
+    let built = once.get_or_init(|| {
+        let mut command = Command::new(here().join("build-plugin"));
+        let output = command.args(arguments).output().map_err(|error| error.to_string())?;
         match String::from_utf8_lossy(&output.stdout).lines().next() {
             Some(path) if output.status.success() => Ok(PathBuf::from(path)),
             _ => Err(String::from_utf8_lossy(&output.stderr).into_owned()),

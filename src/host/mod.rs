@@ -18,6 +18,8 @@ pub mod long_double;
 mod memory;
 pub mod panics;
 pub mod partitions;
+#[cfg(feature = "test-pretence")]
+mod pretence;
 pub mod records;
 pub mod reply;
 pub mod symbols;

@@ -31,7 +31,7 @@ use tracing::{debug, error, info, warn};
 use crate::conf::SettingsKeeper;
 use crate::engine::charge::Period;
 use crate::engine::decay::decay_factor;
-use crate::host::checks::{check_job, Failure};
+use crate::host::checks::{check_job, Failure, Soundness};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
 use crate::host::records::{Association, Job};
@@ -105,11 +105,15 @@ impl Plugin {
         self.passive.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a check of job records; false where it failed, which is logged once.
-    fn check(&self, result: Result<bool, Failure>) -> bool {
+    /// Takes note of a check of job records; false where they must not be used, which is logged once if it is for good.
+    fn check(&self, result: Result<Soundness, Failure>) -> bool {
         match result {
-            Ok(complete) => {
-                self.checked.fetch_or(complete, Ordering::Relaxed);
+            Ok(Soundness::Stale) => {
+                debug!("jobs are not yet connected with their associations");
+                false
+            }
+            Ok(soundness) => {
+                self.checked.fetch_or(soundness == Soundness::Complete, Ordering::Relaxed);
                 true
             }
             Err(failure) => {

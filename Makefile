@@ -51,8 +51,8 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
 	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
 
-bench: ## measure the engine
-	env -u SLURM_SRC $(CARGO) bench --locked --bench engine
+bench: ## measure the engine, and access to Slurm's records
+	env -u SLURM_SRC $(CARGO) bench --locked --bench engine --bench layout
 
 lint: ## formatting and clippy, as the tests of a change check them
 	$(CARGO) fmt --all --check

@@ -36,7 +36,9 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
         text.push_str("}\n");
     }
     text.push_str("/// Where the fields of Slurm's records are in one group of releases.\n");
-    text.push_str("#[derive(Debug, Clone, Copy)]\npub struct Layout {\n    /// The releases.\n    pub group: Group,\n");
+    text.push_str(
+        "#[derive(Debug, Clone, Copy)]\npub struct Layout {\n    /// The releases.\n    pub group: Group,\n",
+    );
     for record in &table.records {
         let _ = writeln!(
             text,

@@ -102,11 +102,7 @@ fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, String> 
     let missing: Vec<&str> =
         Symbols::required(release).into_iter().filter(|name| !names.contains(*name)).collect();
     if !missing.is_empty() {
-        return no(format!(
-            "slurmctld {release} ({}) lacks {}",
-            slurmctld.display(),
-            missing.join(", ")
-        ));
+        return no(format!("slurmctld {release} ({}) lacks {}", slurmctld.display(), missing.join(", ")));
     }
     Ok(verdict(found))
 }
@@ -144,7 +140,8 @@ fn plugin_releases(directory: &Path) -> Result<Vec<Release>, String> {
 fn plugin_release(data: &[u8]) -> Option<u32> {
     let file = object::File::parse(data).ok()?;
     let bytes = |name: &str, size: u64| {
-        let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name) && symbol.is_definition())?;
+        let symbol =
+            file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name) && symbol.is_definition())?;
         let section = file.section_by_index(symbol.section_index()?).ok()?;
         section.data_range(symbol.address(), size).ok()?.map(<[u8]>::to_vec)
     };

@@ -17,7 +17,9 @@ pub fn layout(right: &'static Layout) -> &'static Layout {
     let Ok(wish) = env::var("MULTIFACTOR2_TEST_LAYOUT") else { return right };
     let (group, record) = wish.split_once(':').unwrap_or((&wish, ""));
     let group = parse(group);
-    let Some(wrong) = LAYOUTS.iter().find(|layout| Some(Release(layout.group.first)) == group) else { return right };
+    let Some(wrong) = LAYOUTS.iter().find(|layout| Some(Release(layout.group.first)) == group) else {
+        return right;
+    };
     match record {
         "job" => Box::leak(Box::new(Layout { job: wrong.job, ..*right })),
         "part" => Box::leak(Box::new(Layout { part: wrong.part, ..*right })),

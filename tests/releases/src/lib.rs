@@ -79,7 +79,8 @@ impl Suite {
     /// With what the script printed.
     pub fn root(self) -> Result<PathBuf> {
         let roots = std::env::var_os("MULTIFACTOR2_RELEASE_ROOTS");
-        let root = roots.map_or_else(|| here().join("../../target/release-roots"), PathBuf::from).join(self.name);
+        let root =
+            roots.map_or_else(|| here().join("../../target/release-roots"), PathBuf::from).join(self.name);
         let output = Command::new(here().join("make-root"))
             .args([OsStr::new(self.name), root.as_os_str()])
             .output()
@@ -98,7 +99,11 @@ impl Suite {
         eprint!("SKIPPED {line}");
         let target = here().join("../../target");
         fs::create_dir_all(&target)?;
-        OpenOptions::new().create(true).append(true).open(target.join("skipped-tests"))?.write_all(line.as_bytes())?;
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(target.join("skipped-tests"))?
+            .write_all(line.as_bytes())?;
         Ok(None)
     }
 }

@@ -26,7 +26,8 @@ fn pretending(release: &Release, variable: &str, value: &str) -> slurm_testclust
 /// A wrong table must be noticed at the first job, and then nothing is written and jobs go on being scheduled.
 fn goes_passive(suite: Suite, layout: &str, found: &str) {
     let Some(release) = suite.release().unwrap() else { return };
-    let cluster = pretending(&release, "MULTIFACTOR2_TEST_LAYOUT", layout).slurmds(true).nodes(1).start().unwrap();
+    let cluster =
+        pretending(&release, "MULTIFACTOR2_TEST_LAYOUT", layout).slurmds(true).nodes(1).start().unwrap();
     let usage = || -> Vec<String> {
         cluster.sshare_rows().unwrap().iter().map(|row| format!("{:?}", row.cells())).collect()
     };
@@ -34,7 +35,8 @@ fn goes_passive(suite: Suite, layout: &str, found: &str) {
     submit_example(&cluster);
     std::thread::sleep(Duration::from_secs(3));
     let log = cluster.log();
-    let complaints: Vec<&str> = log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
+    let complaints: Vec<&str> =
+        log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
     assert_eq!(complaints.len(), 1, "{complaints:#?}");
     assert!(complaints[0].contains(found) && complaints[0].contains("SLURM_SRC="), "{}", complaints[0]);
     assert_eq!(usage(), before, "something was written");
@@ -45,7 +47,8 @@ fn goes_passive(suite: Suite, layout: &str, found: &str) {
         word.parse().unwrap()
     };
     assert_eq!(priority(1), priority(2) + 1);
-    let job = cluster.submit(&Job::new("user4").account("e").partition("main").seconds(1).arg("--export=ALL"));
+    let job =
+        cluster.submit(&Job::new("user4").account("e").partition("main").seconds(1).arg("--export=ALL"));
     let job = format!("-j{}", job.unwrap());
     cluster
         .wait_for("a job to run", TIMEOUT, |cluster| {
@@ -109,7 +112,8 @@ fn an_unknown_major_release_is_refused() {
 #[test]
 fn a_table_of_another_major_release_is_refused_at_the_start() {
     for release in releases() {
-        let other = if (release.version.year, release.version.month) == (25, 5) { "25.11.0" } else { "25.05.0" };
+        let other =
+            if (release.version.year, release.version.month) == (25, 5) { "25.11.0" } else { "25.05.0" };
         refuses(&release, "MULTIFACTOR2_TEST_LAYOUT", other, &["slurm_conf has", "SLURM_SRC="]);
     }
 }
@@ -158,7 +162,8 @@ fn copies_of_the_plugin_do_not_mislead_it() {
         check_log(&cluster);
         drop(cluster);
 
-        let builder = Cluster::builder().release(release.clone()).set("SelectTypeParameters", "CR_Core_Memory");
+        let builder =
+            Cluster::builder().release(release.clone()).set("SelectTypeParameters", "CR_Core_Memory");
         let builder = with_copies(builder).plugin(&plugin, "priority_multifactor2.so").controller(false);
         let mut cluster = builder.priority_type("priority/nosuch").start().unwrap();
         cluster.start_controller().unwrap_err();

@@ -1,8 +1,8 @@
 //! `make test-releases`: what takes longer than `make test` has time for, in every release.
 
-mod shared;
 #[path = "../../support/model.rs"]
 mod model;
+mod shared;
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -46,7 +46,8 @@ impl Random {
 fn a_random_tree_is_as_the_model_says() {
     in_every_release(|release| {
         let mut random = Random(u64::from(release.version.number()));
-        let root = model::Association { parent: None, shares: Some(1), user: false, usage: 0.0, waiting: false };
+        let root =
+            model::Association { parent: None, shares: Some(1), user: false, usage: 0.0, waiting: false };
         let mut tree = vec![root];
         let mut names: Vec<(String, String)> = vec![("root".into(), String::new())];
         let mut accounts = Accounts::new();
@@ -56,7 +57,12 @@ fn a_random_tree_is_as_the_model_says() {
             let shares = 1 + u32::try_from(random.below(100)).unwrap();
             let mut account = Account::new(format!("acc{number}"), shares);
             let at = tree.len();
-            tree.push(model::Association { parent: Some(0), shares: Some(shares), usage: 0.0, ..tree[0].clone() });
+            tree.push(model::Association {
+                parent: Some(0),
+                shares: Some(shares),
+                usage: 0.0,
+                ..tree[0].clone()
+            });
             names.push((format!("acc{number}"), String::new()));
             for _ in 0..2 + random.below(3) {
                 let shares = u32::try_from(random.below(20)).unwrap();
@@ -90,7 +96,8 @@ fn a_random_tree_is_as_the_model_says() {
         cluster.wait_cycle().unwrap();
         for (outcome, (account, user)) in model::outcomes(&tree).iter().zip(&names).skip(1) {
             let row = cluster.share(account, user).unwrap();
-            let columns = [("NormShares", outcome.s), ("EffectvUsage", outcome.u_eff), ("LevelFS", outcome.f)];
+            let columns =
+                [("NormShares", outcome.s), ("EffectvUsage", outcome.u_eff), ("LevelFS", outcome.f)];
             let factor = (!user.is_empty()).then_some(("FairShare", outcome.factor));
             for (column, expected) in columns.into_iter().chain(factor) {
                 let found = row.number(column).unwrap();
@@ -122,12 +129,17 @@ fn all_but_fair_share_is_as_stock_does_it() {
         sacctmgr(&["modify", "account", "root", "set", "qos=normal,gold,lead"]);
         sacctmgr(&["modify", "user", "user4", "set", "priority=50"]);
         let mut random = Random(7);
-        for (user, account) in [("user1", "b"), ("user2", "c"), ("user3", "c"), ("user4", "e"), ("user5", "f")] {
+        for (user, account) in
+            [("user1", "b"), ("user2", "c"), ("user3", "c"), ("user4", "e"), ("user5", "f")]
+        {
             for _ in 0..4 {
                 let job = Job::new(user)
                     .account(account)
                     .partition(["low", "high", "main"][usize::try_from(random.below(3)).unwrap()])
-                    .arg(format!("--qos={}", ["normal", "gold", "lead"][usize::try_from(random.below(3)).unwrap()]))
+                    .arg(format!(
+                        "--qos={}",
+                        ["normal", "gold", "lead"][usize::try_from(random.below(3)).unwrap()]
+                    ))
                     .arg(format!("--ntasks={}", 1 + random.below(8)))
                     .arg(format!("--nice={}", random.below(300)));
                 cluster.submit(&job).unwrap();
@@ -215,12 +227,15 @@ fn jobs_in_several_partitions_arrays_and_requeued_ones_keep_the_daemon_alive() {
         cluster.command("squeue").args(["-h", "-P", "-o", "%i %Q %P"]).text().unwrap();
         // Fewer partitions, then only one.
         for partitions in ["held,third", "held"] {
-            cluster.scontrol(&["update", &format!("jobid={job}"), &format!("partition={partitions}")]).unwrap();
+            cluster
+                .scontrol(&["update", &format!("jobid={job}"), &format!("partition={partitions}")])
+                .unwrap();
             cluster.wait_cycle().unwrap();
         }
         wait_lines(1 + 4 * 3 + of_qos);
 
-        let running = cluster.submit(&Job::new("user1").account("b").partition("main").arg("--export=ALL")).unwrap();
+        let running =
+            cluster.submit(&Job::new("user1").account("b").partition("main").arg("--export=ALL")).unwrap();
         wait_state(&cluster, running, "RUNNING");
         cluster.scontrol(&["requeuehold", &running.to_string()]).unwrap();
         wait_state(&cluster, running, "PENDING");
@@ -349,7 +364,8 @@ impl Background {
     fn signal(&self, signal: &str) -> bool {
         let pid = fs::read_to_string(&self.0).unwrap_or_default();
         let pid = pid.trim();
-        !pid.is_empty() && Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap().success()
+        !pid.is_empty()
+            && Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap().success()
     }
 
     fn stop(&mut self, cluster: &Cluster) {

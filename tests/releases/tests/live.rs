@@ -66,7 +66,9 @@ fn logs_its_layout(cluster: &Cluster) {
 fn a_job_runs_and_is_charged(cluster: &Cluster) {
     let usage = || cluster.share("e", "user4").unwrap().number("RawUsage").unwrap();
     let before = usage();
-    let job = cluster.submit(&Job::new("user4").account("e").partition("main").seconds(3).arg("--export=ALL")).unwrap();
+    let job = cluster
+        .submit(&Job::new("user4").account("e").partition("main").seconds(3).arg("--export=ALL"))
+        .unwrap();
     let job = format!("-j{job}");
     cluster
         .wait_for("the job to end", std::time::Duration::from_secs(60), |cluster| {

@@ -5,7 +5,7 @@ mod model;
 mod shared;
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use shared::{check_example, check_log, example, submit_example};
@@ -332,87 +332,6 @@ fn failed_reconfigures_leave_the_numbers() {
         lives_on(&cluster);
         background.stop(&cluster);
     });
-}
-
-#[test]
-fn a_backup_takes_over_gives_back_and_takes_over_again() {
-    for release in SUITES.iter().filter_map(|suite| suite.release().unwrap()) {
-        println!("Slurm {}", release.version);
-        let builder = example(cluster(release).unwrap())
-            .set("SlurmctldHost", "first(127.0.0.1)")
-            .line("SlurmctldHost=second(127.0.0.2)")
-            .set("CommunicationParameters", "NoCtldInAddrAny")
-            .set("SlurmctldTimeout", "5")
-            .controller(false);
-        let builder = builder.file("hosts", "127.0.0.1 first\n127.0.0.2 second\n");
-        let cluster = builder.start().unwrap();
-        let mut first = Controller::start(&cluster, "first");
-        submit_example(&cluster);
-        lives_on(&cluster);
-        let _second = Controller::start(&cluster, "second");
-        for _ in 0..2 {
-            // Older releases report a failure although the backup takes over.
-            let _ = cluster.scontrol(&["takeover"]);
-            serves(&cluster, "second");
-            first.0.wait().unwrap();
-            lives_on(&cluster);
-            first = Controller::start(&cluster, "first");
-            serves(&cluster, "first");
-            lives_on(&cluster);
-        }
-        for name in ["first", "second"] {
-            let log = fs::read_to_string(cluster.directory().join("log").join(name)).unwrap();
-            assert!(log.contains("layout") && !log.contains("error: priority/multifactor2"), "{log}");
-        }
-    }
-}
-
-/// A slurmctld on a machine of this name; ends with the test.
-struct Controller(Child);
-
-impl Controller {
-    fn start(cluster: &Cluster, name: &str) -> Self {
-        let log =
-            fs::File::options().create(true).append(true).open(cluster.directory().join("log").join(name));
-        let log = log.unwrap();
-        let offset = cluster.release().calc_period_offset().unwrap().to_string();
-        let mut command = cluster.release().command("slurmctld");
-        command.arg("-D").envs(cluster.environment()).env("RELEASE_HOSTNAME", name);
-        command.env("NSS_WRAPPER_HOSTS", cluster.directory().join("hosts"));
-        command.env("TESTCLUSTER_CYCLE_SECONDS", "1").env("TESTCLUSTER_CYCLE_OFFSET", offset);
-        command.stdout(log.try_clone().unwrap()).stderr(log);
-        let controller = Self(command.spawn().unwrap());
-        cluster.wait_for(name, TIMEOUT, |cluster| Ok(is_up(cluster, name).then_some(()))).unwrap();
-        controller
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn is_up(cluster: &Cluster, name: &str) -> bool {
-    let answer = cluster.command("scontrol").args(["ping"]).output().unwrap();
-    let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-    text.lines().any(|line| line.contains(&format!("at {name} is UP")))
-}
-
-/// Waits until the controller of this name has the cluster.
-fn serves(cluster: &Cluster, name: &str) {
-    cluster
-        .wait_for(name, TIMEOUT, |cluster| {
-            let log = fs::read_to_string(cluster.directory().join("log").join(name))?;
-            let last = log.lines().rev().find(|line| {
-                line.contains("Running as primary")
-                    || line.contains("in background mode")
-                    || line.contains("standby")
-            });
-            Ok(last.is_some_and(|line| line.contains("Running as primary")).then_some(()))
-        })
-        .unwrap();
 }
 
 /// After a failed reconfigure the old process counts saved usage twice at the root, which is Slurm's doing; the stock plugin even

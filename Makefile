@@ -13,7 +13,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases layouts bench lint clean help
 
 all: build
 
@@ -49,12 +49,16 @@ test-parity: ## the long comparisons with stock priority/multifactor in real clu
 	env -u SLURM_SRC MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) test --locked --test daemon -- --ignored --nocapture
 
+test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 and 26.05 (root; MULTIFACTOR2_SLURM_PREFIXES adds others)
+	tests/install-deps.sh test
+	$(CARGO) test --locked -p slurm-releases --features full
+
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
 	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
 
-bench: ## measure the engine
-	env -u SLURM_SRC $(CARGO) bench --locked --bench engine
+bench: ## measure the engine, and access to Slurm's records
+	env -u SLURM_SRC $(CARGO) bench --locked --bench engine --bench layout
 
 # Packages and releases
 
@@ -98,7 +102,7 @@ release-check: ## everything that a release needs
 
 lint: ## formatting and clippy, as the tests of a change check them
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets --features slurm-headers/layouts -- -D warnings
+	$(CARGO) clippy --locked --workspace --all-targets --features slurm-headers/layouts,slurm-releases/full -- -D warnings
 
 clean: ## remove what was built
 	$(CARGO) clean

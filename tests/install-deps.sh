@@ -10,8 +10,8 @@ mariadb-server-core
 libnss-wrapper
 gcc libc6-dev binutils make
 "
-# Slurm's own headers and sources, which the tests compare with.
-[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev"
+# Slurm's own headers and sources, which the tests compare with, and other releases of Debian.
+[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap"
 
 say() {
     echo "install-deps: $*"

@@ -25,6 +25,13 @@ pub fn value(bytes: &[u8; BYTES]) -> f64 {
     unsafe { mf2_ld_get(aligned.0.as_ptr()) }
 }
 
+/// The bytes of a `long double` that was passed in a vector register.
+#[cfg(target_arch = "aarch64")]
+pub fn from_vector(register: core::arch::aarch64::uint8x16_t) -> [u8; BYTES] {
+    // SAFETY: sixteen bytes seen as sixteen bytes.
+    unsafe { std::mem::transmute(register) }
+}
+
 impl Field<LongDouble> {
     /// The value, rounded to double.
     ///

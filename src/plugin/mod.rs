@@ -279,8 +279,8 @@ fn log_layout(host: &'static Host) {
         info!("{} in Slurm {}, layout {first} to {verified}", crate::VERSION, host.release);
     } else {
         warn!(
-            "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used because all \
-             self-checks passed. Look for a newer slurm-multifactor2",
+            "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used as long as all \
+             self-checks pass. Look for a newer slurm-multifactor2",
             crate::VERSION,
             host.release
         );

@@ -4,7 +4,6 @@
 
 mod shared;
 
-use std::fs;
 use std::time::Duration;
 
 use shared::{check_example, check_log, example, submit_example};
@@ -163,17 +162,19 @@ fn copies_of_the_plugin_do_not_mislead_it() {
         check_log(&cluster);
         drop(cluster);
 
-        let builder = Cluster::builder().release(release).set("SelectTypeParameters", "CR_Core_Memory");
+        let builder =
+            Cluster::builder().release(release.clone()).set("SelectTypeParameters", "CR_Core_Memory");
         let builder = with_copies(builder).plugin(&plugin, "priority_multifactor2.so").controller(false);
         let mut cluster = builder.priority_type("priority/nosuch").start().unwrap();
         cluster.start_controller().unwrap_err();
         let log = cluster.log();
         assert!(log.contains("failed to initialize priority plugin") && !log.contains("panicked"), "{log}");
+        drop(cluster);
 
-        // A file that is no plugin at all, as an interrupted copy leaves it.
-        fs::write(cluster.directory().join("plugins/priority_aaa.so"), "").unwrap();
-        cluster.set("PriorityType", "priority/multifactor").unwrap();
-        cluster.start_controller().unwrap();
-        assert!(cluster.is_up());
+        // Files that are no plugins at all, as an interrupted copy leaves them.
+        let builder = example(slurm_releases::cluster(release).unwrap()).file("plugins/priority_aaa.so", "");
+        let cluster = builder.file("plugins/auth_aaa.so", "").start().unwrap();
+        assert!(cluster.log().contains("layout"), "{}", cluster.log());
+        check_log(&cluster);
     }
 }

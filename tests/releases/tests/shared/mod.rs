@@ -3,7 +3,7 @@
 
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job};
 
-/// Account, user, and their documented NormShares, EffectvUsage and LevelFS.
+/// Account, user, and their documented `NormShares`, `EffectvUsage` and `LevelFS`.
 const DOCUMENTED: [(&str, &str, f64, f64, f64); 11] = [
     ("a", "", 0.4, 0.45, 0.888_889),
     ("b", "", 0.3, 0.2, 1.5),

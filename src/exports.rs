@@ -171,7 +171,8 @@ pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
         || {
             faults::point("set_assoc_usage");
             let Some(host) = Host::get() else { return };
-            // SAFETY: the host's promise, for the duration of the call.
+            // SAFETY: the host's promise, for the duration of the call. (Up to 22.05 one caller, the UsageThreshold of a QOS, may
+            // come without the lock, but only for an effective usage of NO_VAL, which this plugin never leaves.)
             let (lock, association) =
                 unsafe { (AssocLock::of_caller(host), Association::new(host, association.cast())) };
             if let Some(association) = association {

@@ -4,6 +4,8 @@
 //! run for weeks. What such a walk waits for are cache and TLB misses, one behind the other; fetched
 //! ahead they overlap.
 
+use std::collections::VecDeque;
+
 use super::layout::{Field, Ptr};
 use super::records::Job;
 
@@ -49,18 +51,30 @@ impl Touched {
         self
     }
 
-    /// Visits jobs in order. The caller holds the job lock, under which `jobs` was collected.
-    pub fn walk<'a>(&self, jobs: &[Job<'a>], mut visit: impl FnMut(Job<'a>)) {
-        for (at, job) in jobs.iter().enumerate() {
-            if let Some(ahead) = jobs.get(at + RECORD) {
-                fetch(ahead.as_ptr(), &self.job);
-            }
-            if let Some(ahead) = jobs.get(at + BEHIND) {
-                for (pointer, offsets) in &self.behind {
-                    fetch(ahead.get(|_| *pointer), offsets);
+    /// Visits the jobs that `produce` hands to its argument, in order, each some jobs later than it was handed out. The
+    /// caller holds the job lock all the while.
+    pub fn walk<'a>(&self, produce: impl FnOnce(&mut dyn FnMut(Job<'a>)), mut visit: impl FnMut(Job<'a>)) {
+        let mut coming = VecDeque::with_capacity(RECORD + 1);
+        produce(&mut |job: Job<'a>| {
+            fetch(job.as_ptr(), &self.job);
+            coming.push_back(job);
+            if let Some(at) = coming.len().checked_sub(RECORD - BEHIND) {
+                if let Some(near) = coming.get(at) {
+                    self.fetch_behind(*near);
                 }
             }
-            visit(*job);
+            if coming.len() > RECORD {
+                if let Some(job) = coming.pop_front() {
+                    visit(job);
+                }
+            }
+        });
+        coming.into_iter().for_each(visit);
+    }
+
+    fn fetch_behind(&self, job: Job<'_>) {
+        for (pointer, offsets) in &self.behind {
+            fetch(job.get(|_| *pointer), offsets);
         }
     }
 }

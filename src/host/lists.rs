@@ -63,8 +63,7 @@ impl<'a, L: RecordLayout> List<'a, L> {
         self.walk(visit, self.host.sym.list_for_each_ro.unwrap_or(self.host.sym.list_for_each));
     }
 
-    /// The records in order, for a walk that looks ahead (see [`super::ahead`]). The list's own lock is not held any more,
-    /// but the one that protects the records is.
+    /// The records in order, for a walk in which the host's functions may touch the list.
     pub fn collect(self) -> Vec<Record<'a, L>> {
         let mut records = Vec::with_capacity(self.len());
         self.for_each_ro(|record| {
@@ -123,29 +122,33 @@ impl JobChunks {
         self.done
     }
 
-    /// The next jobs.
-    pub fn next<'l>(&mut self, lock: &'l JobLock<'_>) -> Vec<Job<'l>> {
+    /// Hands out the next jobs.
+    pub fn next<'l>(&mut self, lock: &'l JobLock<'_>, visit: &mut dyn FnMut(Job<'l>)) {
         let Some(list) = lock.jobs().filter(|_| !self.done) else {
             self.done = true;
-            return Vec::new();
+            return;
         };
         if self.iterator.is_null() {
             if list.len() <= 2 * self.size {
                 self.done = true;
-                return list.collect();
+                list.for_each_ro(|job| {
+                    visit(job);
+                    ControlFlow::Continue(())
+                });
+                return;
             }
             // SAFETY: a live list; the iterator is destroyed with this walk.
             self.iterator = unsafe { (self.host.sym.list_iterator_create)(list.raw()) };
         }
-        let mut jobs = Vec::with_capacity(self.size);
-        while jobs.len() < self.size && !self.done {
+        for _ in 0..self.size {
             // SAFETY: a live iterator, and elements are jobs that live while the lock is held.
-            match unsafe { Job::new(self.host, (self.host.sym.list_next)(self.iterator).cast()) } {
-                Some(job) => jobs.push(job),
-                None => self.done = true,
-            }
+            let job = unsafe { Job::new(self.host, (self.host.sym.list_next)(self.iterator).cast()) };
+            let Some(job) = job else {
+                self.done = true;
+                return;
+            };
+            visit(job);
         }
-        jobs
     }
 }
 

@@ -11,7 +11,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
-use super::records::Association;
+use super::records::{Association, Job};
 use super::Host;
 
 const READ: u32 = 1;
@@ -26,8 +26,8 @@ pub struct AssocLevels {
 }
 
 impl AssocLevels {
-    /// Associations and QOS for reading: what a job's factors need.
-    pub const READ: Self = Self { assoc: READ, qos: READ, tres: 0 };
+    /// Associations, QOS and TRES for reading: what a job's factors and their explanation need.
+    pub const READ: Self = Self { assoc: READ, qos: READ, tres: READ };
     /// Associations for writing.
     pub const WRITE_ASSOC: Self = Self { assoc: WRITE, qos: 0, tres: 0 };
     /// Associations and QOS for writing, TRES for reading: what charging and decay need.
@@ -48,10 +48,14 @@ extern "C" {
     fn mf2_call_slurmctld_lock(function: *mut std::ffi::c_void, levels: *const SlurmctldLevels);
 }
 
+/// Ties a guard to what it was borrowed from, and to its thread: a lock is released by the thread that took it.
+type OnThread<'t> = PhantomData<*mut &'t ()>;
+
 /// Held by a thread that holds no lock of the host.
 #[derive(Debug)]
 pub struct Unlocked {
     host: &'static Host,
+    thread: OnThread<'static>,
 }
 
 /// Starts a thread that holds no lock of the host.
@@ -63,13 +67,14 @@ pub fn spawn(
     name: &str,
     body: impl FnOnce(Unlocked) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    Builder::new().name(name.to_owned()).spawn(move || body(Unlocked { host }))
+    Builder::new().name(name.to_owned()).spawn(move || body(Unlocked { host, thread: PhantomData }))
 }
 
 /// Held by an export that the host calls with slurmctld's job lock held.
 #[derive(Debug)]
 pub struct Caller {
     host: &'static Host,
+    thread: OnThread<'static>,
 }
 
 /// slurmctld's job lock, with nodes and partitions for reading.
@@ -77,7 +82,7 @@ pub struct Caller {
 pub struct JobLock<'t> {
     host: &'static Host,
     levels: SlurmctldLevels,
-    thread: PhantomData<&'t mut ()>,
+    thread: OnThread<'t>,
 }
 
 /// The association manager's lock.
@@ -86,7 +91,7 @@ pub struct AssocLock<'t> {
     host: &'static Host,
     raw: [u32; 7],
     taken: bool,
-    thread: PhantomData<&'t ()>,
+    thread: OnThread<'t>,
 }
 
 impl std::fmt::Debug for SlurmctldLevels {
@@ -101,7 +106,7 @@ impl Unlocked {
     /// # Safety
     /// This thread holds none of the locks that the token can take.
     pub unsafe fn new(host: &'static Host) -> Self {
-        Self { host }
+        Self { host, thread: PhantomData }
     }
 
     /// The host.
@@ -131,7 +136,7 @@ impl Caller {
     /// # Safety
     /// That is so.
     pub unsafe fn new(host: &'static Host) -> Self {
-        Self { host }
+        Self { host, thread: PhantomData }
     }
 
     /// The host.
@@ -176,6 +181,12 @@ impl JobLock<'_> {
     pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
         // SAFETY: the job list, which lives while its lock is held.
         unsafe { List::new(self.host, *self.host.sym.job_list) }
+    }
+
+    /// A job by its id.
+    pub fn job(&self, id: u32) -> Option<Job<'_>> {
+        // SAFETY: null or a job that lives while the lock is held.
+        unsafe { Job::new(self.host, (self.host.sym.find_job_record)(id).cast()) }
     }
 }
 

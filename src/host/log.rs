@@ -5,13 +5,14 @@
 //! | error | `error` |
 //! | warn | `info`, prefixed "warning: " |
 //! | info, debug, trace | `info`, `debug`, `debug2` |
-//! | target [`PRIORITY`], info | `verbose` with the prefix "PRIO: ", only while `DebugFlags=Priority` is set |
+//! | target [`PRIORITY`], info | `info` with the prefix "PRIO: ", only while `DebugFlags=Priority` is set |
 //!
 //! Before any text is built the level is compared with what Slurm logs, so an explanation that nobody
 //! reads costs one comparison.
 
 use std::ffi::{c_int, c_void, CString};
 use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use once_cell::sync::OnceCell;
 use tracing::field::{Field, Visit};
@@ -30,7 +31,6 @@ const DEBUG_FLAG_PRIO: u64 = 0x800;
 
 /// `LOG_LEVEL_*` of Slurm.
 const INFO: c_int = 3;
-const VERBOSE: c_int = 4;
 const DEBUG: c_int = 5;
 const DEBUG2: c_int = 6;
 
@@ -82,13 +82,37 @@ pub fn install() {
     let _ = set_global_default(SlurmLog);
 }
 
+/// Lets one line of a kind through until it is renewed, so that a cause which many jobs share is said once per cycle.
+#[derive(Debug)]
+pub struct Once(AtomicBool);
+
+impl Default for Once {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Once {
+    /// Nothing said yet.
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// True the first time.
+    pub fn first(&self) -> bool {
+        !self.0.swap(true, Ordering::Relaxed)
+    }
+
+    /// From here on the next one is the first again.
+    pub fn renew(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 struct SlurmLog;
 
 /// Slurm's level of an event, `None` for errors, which are always logged.
 fn slurm_level(metadata: &Metadata<'_>) -> Option<c_int> {
-    if metadata.target() == PRIORITY {
-        return Some(VERBOSE);
-    }
     match *metadata.level() {
         Level::ERROR => None,
         Level::WARN | Level::INFO => Some(INFO),
@@ -97,9 +121,13 @@ fn slurm_level(metadata: &Metadata<'_>) -> Option<c_int> {
     }
 }
 
-/// True while `DebugFlags=Priority` is set.
+/// True while `DebugFlags=Priority` is set and somebody reads what is logged.
 pub fn explains() -> bool {
-    Host::get().is_some_and(|host| host.conf().get(|conf| conf.debug_flags) & DEBUG_FLAG_PRIO != 0)
+    Host::get().is_some_and(|host| {
+        let flag = host.conf().get(|conf| conf.debug_flags) & DEBUG_FLAG_PRIO != 0;
+        // SAFETY: no arguments, no state of ours.
+        flag && unsafe { (host.sym.get_log_level)() } >= INFO
+    })
 }
 
 impl Subscriber for SlurmLog {

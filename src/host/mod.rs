@@ -32,7 +32,7 @@ use once_cell::sync::OnceCell;
 
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
-use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6};
+use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6, V24_05};
 
 /// The running Slurm. It is established once per process and stays: init and fini may alternate.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ unsafe impl Send for Host {}
 // SAFETY: as above.
 unsafe impl Sync for Host {}
 
-static HOST: OnceCell<Host> = OnceCell::new();
+static HOST: OnceCell<&'static Host> = OnceCell::new();
 
 /// Why the host cannot be used. The text says what to do.
 #[derive(Debug)]
@@ -112,6 +112,11 @@ impl Host {
         self.release >= V23_02_3
     }
 
+    /// TRES that a QOS counts are left alone for a job without association.
+    pub fn qos_tres_need_association(&self) -> bool {
+        self.release >= V24_05
+    }
+
     /// The caller of `priority_p_get_priority_factors_list` holds the job lock.
     pub fn list_caller_locks(&self) -> bool {
         self.release >= V23_02
@@ -121,7 +126,7 @@ impl Host {
 impl Host {
     /// The host, once [`Host::establish`] has succeeded.
     pub fn get() -> Option<&'static Self> {
-        HOST.get()
+        HOST.get().copied()
     }
 
     /// Finds and checks the host. In slurmctld only.
@@ -129,17 +134,25 @@ impl Host {
     /// # Errors
     /// Why it cannot be used; nothing has been written anywhere then.
     pub fn establish() -> Result<&'static Self, HostError> {
-        HOST.get_or_try_init(|| {
-            let evidence = version::gather().ok_or(HostError::NoSlurm)?;
-            let found = version::choose(&evidence).map_err(HostError::Version)?;
-            let sym =
-                Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
-            Ok(Self { release: found.release, layout: found.layout, verified: found.verified, sym })
-        })
-        .and_then(|host| {
-            checks::check_at_start(host).map_err(HostError::Check)?;
-            Ok(host)
-        })
+        let host = match HOST.get() {
+            Some(host) => host,
+            None => Self::find()?,
+        };
+        checks::check_at_start(host).map_err(HostError::Check)?;
+        Ok(HOST.get_or_init(|| host))
+    }
+
+    fn find() -> Result<&'static Self, HostError> {
+        let evidence = version::gather().ok_or(HostError::NoSlurm)?;
+        let found = version::choose(&evidence).map_err(HostError::Version)?;
+        let sym = Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
+        // Never freed: records keep a reference, and a process that refuses us ends.
+        Ok(Box::leak(Box::new(Self {
+            release: found.release,
+            layout: found.layout,
+            verified: found.verified,
+            sym,
+        })))
     }
 
     /// `slurm_conf`

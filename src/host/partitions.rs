@@ -105,6 +105,9 @@ fn release(host: &'static Host, job: Job<'_>, field: Field<Ptr>, array: Field<Pt
 }
 
 fn entries<'a>(array: *mut u8, count: usize) -> &'a mut [u32] {
+    if array.is_null() || count == 0 {
+        return &mut [];
+    }
     // SAFETY: a block of at least `count` entries that only this job points to; the job write lock is held.
     unsafe { slice::from_raw_parts_mut(array.cast(), count) }
 }

@@ -313,8 +313,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Billable TRES, from the host. It caches the value in the record, as it does under a job read lock too.
-    /// The association manager's lock is held by the caller.
+    /// Billable TRES, from the host, which caches the value in the record: the job write lock and the association
+    /// manager's lock are held by the caller.
     pub fn billable_tres(self, start_of_period: i64) -> f64 {
         // SAFETY: a live job, and the association lock is held.
         unsafe { (self.host().sym.calc_job_billable_tres)(self.as_ptr().cast(), start_of_period, true) }

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use super::layout::{Field, Ptr};
 use super::lists::for_each_raw;
+use super::panics::guard;
 use super::records::{Job, Partition, PriorityFactors, Qos, Record};
 use super::symbols::RawList;
 use super::Host;
@@ -246,6 +247,13 @@ impl Drop for Reply {
 
 /// Frees an entry of 23.02 and later: the factors and the entry, not the borrowed texts.
 unsafe extern "C" fn destroy_entry(entry: *mut c_void) {
+    // SAFETY: an entry made by `Reply::add`.
+    guard(|| unsafe { free_entry(entry) }, || ());
+}
+
+/// # Safety
+/// As [`destroy_entry`].
+unsafe fn free_entry(entry: *mut c_void) {
     let Some(host) = Host::get() else { return };
     let entry: *mut u8 = entry.cast();
     if entry.is_null() {

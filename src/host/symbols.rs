@@ -150,6 +150,8 @@ symbols! {
 
     /// The jobs.
     job_list: "job_list", needed, *mut RawList;
+    /// A job by its id, null where there is none.
+    find_job_record: "find_job_record", needed, unsafe extern "C" fn(u32) -> *mut c_void;
     /// When a job record last changed; clients are sent news when it moves.
     last_job_update: "last_job_update", needed, *mut i64;
     /// When a partition last changed.

@@ -28,8 +28,8 @@ impl Plugin {
         list.for_each_ro(|qos| {
             if has_threshold(qos) {
                 warn!(
-                    "QOS {} has a UsageThreshold: it is compared with F (0 to 100, 1 at exactly the share) up to 25.05 and \
-                     with the fair-share factor (relative to the best user) from 25.11 on, and has little meaning here",
+                    "QOS {} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column \
+                     FAIRSHARE of sprio), which is relative to the best waiting user here. It has little meaning: unset it",
                     qos.text(|qos| qos.name)
                 );
             }

@@ -5,7 +5,7 @@
 //! | reset, decay | associations and QOS for writing |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
-//! | charge running jobs | jobs for reading; associations and QOS for writing |
+//! | charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute, write what sshare shows | associations for writing |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
@@ -21,7 +21,7 @@ use tracing::debug;
 
 use super::config::Config;
 use super::draft::{Drafts, Verdict};
-use super::job::{warn_of_overflow, Pass};
+use super::job::{warn_of_overflow, Pass, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::Times;
@@ -84,6 +84,14 @@ impl Schedule {
     }
 }
 
+/// What a cycle reads of the jobs.
+struct Gathered {
+    waiting: Waiting,
+    drafts: Drafts,
+    /// Ids of jobs to charge.
+    running: Vec<u32>,
+}
+
 impl Plugin {
     /// Runs one cycle at `now`, on the decay thread.
     pub(super) fn run_cycle(&self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
@@ -92,6 +100,8 @@ impl Plugin {
         if self.is_passive() || !self.records_are_sound(unlocked) {
             return;
         }
+        OVERFLOW.renew();
+        usage::UNDERFLOW.renew();
         let before = self.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_reset: reset.unwrap_or(before.last_reset), ..before };
@@ -118,14 +128,18 @@ impl Plugin {
                 host.update_site_factors();
             });
         }
-        let (waiting, mut drafts) = self.gather(unlocked, &config, factor, now);
+        let Gathered { waiting, mut drafts, running } = self.gather(unlocked, &config, now);
+        self.charge(unlocked, &running, factor, now);
         if config.fair_share {
             self.distribute(unlocked, &waiting);
+            attempt(|| explain::associations(&self.standing, unlocked));
             attempt(|| self.advise(unlocked));
         }
         faults::point("finish");
-        drafts.finish(&self.standing.lock(), config.weights.fair_share);
-        self.write_priorities(unlocked, &config, drafts, now);
+        let changes = drafts.finish(&self.standing.lock(), config.weights.fair_share);
+        if changes {
+            self.write_priorities(unlocked, &config, drafts, now);
+        }
     }
 
     /// Hands the tickets down and writes what `sshare` shows.
@@ -135,65 +149,72 @@ impl Plugin {
         faults::point("distribute");
         standing.distribute(&lock, waiting);
         attempt(|| standing.publish(&lock));
-        attempt(|| explain::associations(&standing, &lock));
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
-    /// runs and is charged up to `now`.
-    fn gather(&self, unlocked: &mut Unlocked, config: &Config, factor: f64, now: i64) -> (Waiting, Drafts) {
+    /// runs.
+    fn gather(&self, unlocked: &mut Unlocked, config: &Config, now: i64) -> Gathered {
         faults::point("gather");
         let host = unlocked.host();
         let pass = Pass::new(host, config, now);
-        let times = self.times();
-        let mut drafts = Drafts::default();
-        let mut waiting = self.standing.lock().collect();
+        let waiting = self.standing.lock().collect();
+        let mut gathered = Gathered { waiting, drafts: Drafts::default(), running: Vec::new() };
         let mut chunks = JobChunks::new(host);
         while !chunks.is_done() {
             let jobs = unlocked.jobs_read();
-            let running = self.read_jobs(&pass, &jobs, &chunks.next(&jobs), &mut waiting, &mut drafts);
-            if !running.is_empty() {
+            self.read_jobs(&pass, &jobs, &mut chunks, &mut gathered);
+        }
+        gathered
+    }
+
+    /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
+    /// next cycle, from their start.
+    fn charge(&self, unlocked: &mut Unlocked, running: &[u32], factor: f64, now: i64) {
+        const CHUNK: usize = 4096;
+        let times = self.times();
+        let mut rest = running;
+        loop {
+            let jobs = unlocked.jobs_write();
+            let (chunk, later) = rest.split_at(rest.len().min(CHUNK));
+            rest = later;
+            if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut charged = self.charged.lock();
-                for job in running {
+                for id in chunk {
+                    let Some(job) = jobs.job(*id).filter(|job| usage::is_chargeable(*job)) else { continue };
                     // One that an unfinished cycle has charged goes on from there.
                     let start = charged.note(job, now).unwrap_or(times.last_ran);
                     let period = Period { start, end: now, job_ended: false };
                     attempt(|| usage::charge(&lock, job, period, factor));
                 }
             }
-            if chunks.is_done() {
+            if rest.is_empty() {
                 // Still under the job lock: a job that ends from here on is not charged for this period again.
                 self.set_times(Times { last_ran: now, ..times });
                 self.charged.lock().clear();
+                return;
             }
         }
-        (waiting, drafts)
     }
 
-    /// Reads some jobs; returns those that are to be charged.
-    fn read_jobs<'j>(
-        &self,
-        pass: &Pass<'_>,
-        lock: &JobLock<'_>,
-        jobs: &[Job<'j>],
-        waiting: &mut Waiting,
-        drafts: &mut Drafts,
-    ) -> Vec<Job<'j>> {
-        let mut running = Vec::new();
+    /// Reads some jobs.
+    fn read_jobs(&self, pass: &Pass<'_>, lock: &JobLock<'_>, chunks: &mut JobChunks, into: &mut Gathered) {
         let mut scratch = pass.scratch();
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
-        pass.touched(lock.host()).walk(jobs, |job| {
-            if usage::is_chargeable(job) {
-                running.push(job);
-            }
-            attempt(|| {
-                faults::point("draft");
-                note_waiting(&standing, waiting, pass.config, job, pass.now);
-                pass.draft(job, drafts, &mut scratch);
-            });
-        });
-        running
+        pass.touched(lock.host()).walk(
+            |visit| chunks.next(lock, visit),
+            |job| {
+                if usage::is_chargeable(job) {
+                    into.running.push(job.get(|job| job.job_id));
+                }
+                attempt(|| {
+                    faults::point("draft");
+                    note_waiting(&standing, &mut into.waiting, pass.config, job, pass.now);
+                    pass.draft(job, &mut into.drafts, &mut scratch);
+                });
+            },
+        );
     }
 
     /// Writes the finished priorities.
@@ -209,7 +230,7 @@ impl Plugin {
             let pass = Pass::new(host, config, now);
             let mut standing = self.standing.lock();
             let mut changed = false;
-            touched.walk(&chunks.next(&jobs), |job| {
+            let write = |job: Job<'_>| {
                 if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
                     return;
                 }
@@ -222,7 +243,8 @@ impl Plugin {
                     };
                     changed |= assign(job, new, config);
                 });
-            });
+            };
+            touched.walk(|visit| chunks.next(&jobs, visit), write);
             if changed {
                 host.note_job_update(clock::now());
             }
@@ -271,7 +293,8 @@ fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64
     }
 }
 
-/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, not held, not completing and eligible.
+/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
+/// not running on another cluster of the federation.
 fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job: Job<'_>, now: i64) {
     let state = job.state();
     if !state.is_pending() || standing.is_noted(waiting, job) {
@@ -279,7 +302,12 @@ fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job
     }
     if !config.counts_all_pending() {
         let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
-        if state.is_completing() || job.get(|job| job.priority) == 0 || begin == 0 || begin > now {
+        if state.is_completing()
+            || state.is_revoked()
+            || job.get(|job| job.priority) == 0
+            || begin == 0
+            || begin > now
+        {
             return;
         }
     }

@@ -26,6 +26,13 @@ pub struct Draft {
     whole: bool,
 }
 
+impl Draft {
+    /// The priority, once fair-share is in.
+    fn priority(&self) -> Priority {
+        Priority::from_sum(self.before + self.after)
+    }
+}
+
 /// All jobs of a cycle, in the order of the job list.
 #[derive(Debug, Default)]
 pub struct Drafts {
@@ -60,17 +67,18 @@ impl Drafts {
         });
     }
 
-    /// Adds fair-share, `weight` times the factor of each job's association. Needs no lock of the host.
-    pub fn finish(&mut self, standing: &Standing, weight: u32) {
-        if weight == 0 {
-            return;
-        }
+    /// Adds fair-share, `weight` times the factor of each job's association, and says whether anything is to be written.
+    /// Needs no lock of the host.
+    pub fn finish(&mut self, standing: &Standing, weight: u32) -> bool {
+        let mut changes = false;
         for draft in &mut self.jobs {
             let (id, address) = draft.association;
-            if address != 0 {
+            if weight != 0 && address != 0 {
                 draft.before += standing.known_factor(address, id).unwrap_or(0.0) * f64::from(weight);
             }
+            changes |= draft.whole || draft.priority().value != draft.seen;
         }
+        changes
     }
 
     /// What becomes of a job that the writing pass meets. Jobs are met in list order.
@@ -81,7 +89,7 @@ impl Drafts {
         } else if draft.whole {
             Verdict::Evaluate
         } else {
-            Verdict::Write(Priority::from_sum(draft.before + draft.after))
+            Verdict::Write(draft.priority())
         }
     }
 

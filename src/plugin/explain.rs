@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use parking_lot::Mutex;
 use tracing::info;
 
 use super::job::Pass;
@@ -10,7 +11,7 @@ use super::standing::{Numbers, Standing};
 use crate::engine::charge::{Amounts, Elapsed};
 use crate::engine::priority::{unshift, Factors};
 use crate::faults;
-use crate::host::locks::AssocLock;
+use crate::host::locks::{AssocLevels, Unlocked};
 use crate::host::log::{explains, PRIORITY};
 use crate::host::records::{Association, Job};
 
@@ -70,15 +71,19 @@ fn explain_tres(line: &mut String, job: Job<'_>, weights: &[f64]) {
 }
 
 /// Shares, usage, S, U, F, tickets and the part of the level's tickets, for every association.
-pub fn associations(standing: &Standing, lock: &AssocLock<'_>) {
+pub fn associations(standing: &Mutex<Standing>, unlocked: &mut Unlocked) {
     if !explains() {
         return;
     }
     faults::point("explain");
+    let lock = unlocked.associations(AssocLevels::READ);
+    let standing = standing.lock();
     let (count, waiting) = standing.counts();
     info!(target: PRIORITY, "{count} associations, {waiting} users with waiting jobs");
-    standing
-        .for_each(lock, |association, numbers| info!(target: PRIORITY, "{}", describe(association, numbers)));
+    standing.for_each(
+        &lock,
+        |association, numbers| info!(target: PRIORITY, "{}", describe(association, numbers)),
+    );
 }
 
 fn describe(association: Association<'_>, n: Numbers) -> String {

@@ -13,9 +13,13 @@ use crate::engine::priority::{
     Factors, JobSize, Priority,
 };
 use crate::host::ahead::Touched;
+use crate::host::log::Once;
 use crate::host::partitions;
 use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
 use crate::host::Host;
+
+/// Priorities that do not fit, once per cycle.
+pub static OVERFLOW: Once = Once::new();
 
 /// What all jobs of one pass have in common.
 #[derive(Debug, Clone, Copy)]
@@ -302,9 +306,10 @@ fn round(job: Job<'_>, sum: f64) -> u32 {
 
 /// The priority, with a line in the log where it was cut.
 pub fn warn_of_overflow(job: Job<'_>, priority: Priority) -> u32 {
-    if priority.overflow {
+    if priority.overflow && OVERFLOW.first() {
         error!(
-            "the priority of job {} exceeds 32 bits and is cut to {}: lower the PriorityWeight parameters",
+            "the priority of job {}, and perhaps of others, exceeds 32 bits and is cut to {}: lower the PriorityWeight \
+             parameters",
             job.get(|job| job.job_id),
             priority.value
         );

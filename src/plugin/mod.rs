@@ -197,9 +197,9 @@ impl Plugin {
     pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
         let host = caller.host();
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
-            return first_come(last, job);
+            return after(last);
         }
-        let Some(config) = self.config() else { return first_come(last, job) };
+        let Some(config) = self.config() else { return after(last) };
         host.set_site_factor(job);
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
@@ -258,16 +258,8 @@ impl Charged {
     }
 }
 
-/// The answer where nothing better is known: after the job before, as priority/basic.
-fn first_come(last: u32, job: Job<'_>) -> u32 {
-    let current = job.get(|job| job.priority);
-    if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
-        return current;
-    }
-    after(last)
-}
-
-/// The next lower priority; 1 is the lowest.
+/// The priority after that of the job before, as in priority/basic, where nothing better is known and the record cannot
+/// be trusted; 1 is the lowest.
 pub fn after(last: u32) -> u32 {
     last.saturating_sub(1).max(1)
 }

@@ -9,6 +9,7 @@ use super::job::{read_factors, write_factors, Pass};
 use super::Plugin;
 use crate::engine::priority::{Factors, Priority};
 use crate::faults;
+use crate::host::checks::check_job;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
@@ -52,9 +53,11 @@ impl Plugin {
         // The partition lock is held from here on, which reading the request needs.
         let request = message.read(host);
         let mut reply = Reply::new(host);
-        let Some((jobs, config)) = jobs.zip(self.config()).filter(|_| !self.is_passive()) else {
+        let Some((jobs, config)) = jobs.zip(self.config()) else { return reply.into_raw() };
+        let sound = self.is_checked() || jobs.first().is_none_or(|job| self.check(check_job(job)));
+        if self.is_passive() || !sound {
             return reply.into_raw();
-        };
+        }
         let viewer = Viewer::new(host, uid);
         let now = clock::now();
         // Factors are shown as of the cycle that the priorities are from.
@@ -123,9 +126,12 @@ struct Shown<'s> {
 impl Shown<'_> {
     /// Fills an entry in, with what is different in one of several partitions or QOS.
     fn fill(&self, entry: PriorityFactors<'_>, partition: Option<Partition<'_>>, qos: Option<Qos<'_>>) {
-        write_factors(entry, &self.factors);
-        if let Some(weights) = &self.pass.config.tres_weights {
-            entry.tres_arrays(weights).copy_from_slice(self.tres);
+        // A job whose priority was set directly has no factors; in several partitions stock shows theirs even so.
+        if self.job.get(|job| job.direct_set_prio) == 0 {
+            write_factors(entry, &self.factors);
+            if let Some(weights) = &self.pass.config.tres_weights {
+                entry.tres_arrays(weights).copy_from_slice(self.tres);
+            }
         }
         self.pass.adjust(entry, self.job, partition, qos);
     }

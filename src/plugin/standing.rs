@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
 use crate::faults;
@@ -40,21 +41,26 @@ impl Entry {
 }
 
 /// Which associations have waiting jobs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Waiting {
-    /// By position in the association list that the standing knows.
+    /// The associations that the flags were noted by.
+    entries: Arc<Vec<Entry>>,
+    /// By position in `entries`.
     known: Vec<bool>,
-    /// Addresses of associations that it does not know yet.
+    /// Addresses of associations that are not in `entries`.
     strangers: HashSet<usize>,
 }
 
 impl Waiting {
-    /// The flags for another list of associations than the one they were noted by.
-    fn by_address(&self, noted_by: &[Entry], entries: &[Entry]) -> Vec<bool> {
+    /// The flags for a list of associations, which may be another one than they were noted by.
+    fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<bool> {
+        if Arc::ptr_eq(entries, &self.entries) {
+            return self.known.clone();
+        }
         let noted: HashSet<usize> = self
             .known
             .iter()
-            .zip(noted_by)
+            .zip(self.entries.iter())
             .filter(|(flag, _)| **flag)
             .map(|(_, entry)| entry.address)
             .chain(self.strangers.iter().copied())
@@ -62,7 +68,7 @@ impl Waiting {
         entries.iter().map(|entry| noted.contains(&entry.address)).collect()
     }
 
-    /// Notes a waiting job of an association.
+    /// Notes a waiting job of an association. A position among other associations than `entries` says nothing here.
     fn add(&mut self, position: Option<usize>, address: usize) {
         match position.and_then(|at| self.known.get_mut(at)) {
             Some(flag) => *flag = true,
@@ -77,7 +83,7 @@ impl Waiting {
 #[derive(Debug)]
 pub struct Standing {
     /// In the order of the host's association list.
-    entries: Vec<Entry>,
+    entries: Arc<Vec<Entry>>,
     by_id: Index,
     tree: ShareTree,
     fair_share: FairShare,
@@ -99,7 +105,7 @@ impl Standing {
     /// Nothing known yet.
     pub fn new() -> Self {
         Self {
-            entries: Vec::new(),
+            entries: Arc::default(),
             by_id: Index::Dense(Vec::new()),
             tree: ShareTree::default(),
             fair_share: FairShare::new(),
@@ -116,21 +122,25 @@ impl Standing {
 
     /// Begins to collect waiting jobs.
     pub fn collect(&self) -> Waiting {
-        Waiting { known: vec![false; self.entries.len()], strangers: HashSet::new() }
+        Waiting {
+            entries: Arc::clone(&self.entries),
+            known: vec![false; self.entries.len()],
+            strangers: HashSet::new(),
+        }
     }
 
     /// Notes that the association of a job has a waiting job.
     pub fn note_waiting(&self, waiting: &mut Waiting, job: Job<'_>) {
         let address = job.get(|job| job.assoc_ptr) as usize;
         if address != 0 {
-            waiting.add(self.position(address, job.get(|job| job.assoc_id)), address);
+            waiting.add(self.position_in(waiting, address, job.get(|job| job.assoc_id)), address);
         }
     }
 
     /// Whether the association of a job is already noted, so that the job need not be looked at.
     pub fn is_noted(&self, waiting: &Waiting, job: Job<'_>) -> bool {
         let address = job.get(|job| job.assoc_ptr) as usize;
-        match self.position(address, job.get(|job| job.assoc_id)) {
+        match self.position_in(waiting, address, job.get(|job| job.assoc_id)) {
             Some(at) => waiting.known.get(at).copied().unwrap_or(false),
             None => waiting.strangers.contains(&address),
         }
@@ -249,6 +259,11 @@ impl Standing {
         }
     }
 
+    /// The position of an association among those that `waiting` is noted by.
+    fn position_in(&self, waiting: &Waiting, address: usize, id: u32) -> Option<usize> {
+        Arc::ptr_eq(&waiting.entries, &self.entries).then(|| self.position(address, id))?
+    }
+
     fn position(&self, address: usize, id: u32) -> Option<usize> {
         let at = self.by_id.get(id)?;
         (self.entries.get(at)?.address == address).then_some(at)
@@ -260,7 +275,7 @@ impl Standing {
             let node = self.tree.position(at);
             node.is_some_and(|node| self.waiting[node.index()] > 0)
         });
-        Waiting { known: known.collect(), strangers: HashSet::new() }
+        Waiting { entries: Arc::clone(&self.entries), known: known.collect(), strangers: HashSet::new() }
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
@@ -276,13 +291,10 @@ impl Standing {
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             ControlFlow::Continue(())
         });
-        let flags = if seen == self.entries && waiting.known.len() == seen.len() {
-            waiting.known.clone()
-        } else {
-            let flags = waiting.by_address(&self.entries, &seen);
+        if seen != *self.entries {
             self.rebuild(seen, lock.root().map_or(0, Association::address));
-            flags
-        };
+        }
+        let flags = waiting.flags_for(&self.entries);
         self.usage.clear();
         self.usage.resize(self.tree.len(), 0.0);
         self.waiting.clear();
@@ -310,7 +322,7 @@ impl Standing {
             .collect();
         self.tree = ShareTree::build(&nodes);
         self.by_id = Index::of(entries.iter().map(|entry| entry.id));
-        self.entries = entries;
+        self.entries = Arc::new(entries);
     }
 }
 

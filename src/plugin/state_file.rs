@@ -76,8 +76,8 @@ impl fmt::Display for Damage {
         }
         write!(
             f,
-            ". Restore it from {file}.old, or start slurmctld with -i to go on without: usage is then not decayed, and \
-             running jobs are not charged, for the time since slurmctld saved usage last"
+            ". Restore it from {file}.old, or start slurmctld with -i to go on without: the time since slurmctld saved \
+             usage last is then neither decayed nor charged"
         )
     }
 }
@@ -139,7 +139,9 @@ pub fn write(file: &Path, entries: &[Times]) -> io::Result<()> {
     }
     // The copy of the file before is a convenience: there is none the first time.
     let _ = fs::remove_file(&old);
-    let _ = fs::hard_link(file, &old);
+    if fs::hard_link(file, &old).is_err() {
+        let _ = fs::copy(file, &old);
+    }
     fs::rename(&new, file)
 }
 

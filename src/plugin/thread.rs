@@ -12,6 +12,7 @@ use tracing::{debug, error};
 
 use super::cycle::Schedule;
 use super::{usage, Plugin};
+use crate::host::lists::List;
 use crate::host::locks::{spawn, AssocLevels, Unlocked};
 use crate::host::panics::guard;
 use crate::host::{clock, Host};
@@ -110,20 +111,17 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
 
 /// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or reconfigured.
 pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked) {
-    const ENFORCE_LIMITS: u16 = 2;
-    let host = unlocked.host();
-    let enforced = host.conf().get(|conf| conf.accounting_storage_enforce) & ENFORCE_LIMITS != 0;
-    if !enforced || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
+    if !unlocked.host().enforces_limits() || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
         return;
     }
-    let last_ran = plugin.times().last_ran;
     let jobs = unlocked.jobs_read();
-    let Some(list) = jobs.jobs() else { return };
+    // Collected first: in older releases squeue takes the list's lock while it holds the association manager's.
+    let Some(list) = jobs.jobs().map(List::collect) else { return };
     let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-    list.for_each_ro(|job| {
+    let last_ran = plugin.times().last_ran;
+    for job in list {
         usage::forget_time_before_restart(&lock, job, last_ran);
-        std::ops::ControlFlow::Continue(())
-    });
+    }
 }
 
 impl Plugin {

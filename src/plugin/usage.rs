@@ -14,7 +14,11 @@ use crate::engine::charge::{
 };
 use crate::faults;
 use crate::host::locks::AssocLock;
+use crate::host::log::Once;
 use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
+
+/// More seconds end than were counted, once per cycle.
+pub static UNDERFLOW: Once = Once::new();
 
 /// Index of the energy TRES, which is measured and not charged by time.
 const ENERGY: usize = 2;
@@ -156,8 +160,7 @@ fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
         (amounts.wall_decayed, amounts.usage_decayed)
     };
     add!(usage, wall, raw);
-    // Stock leaves the TRES of a QOS alone for a job without association, from 24.05 on.
-    if holding.job.association().is_some() {
+    if holding.job.association().is_some() || !holding.job.host().qos_tres_need_association() {
         holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, wall, count));
         release_in_qos(qos, usage, holding, |count| amounts.released_for(count));
     }
@@ -250,9 +253,12 @@ impl Holding<'_> {
             let Some(left) = run_seconds.get_mut(tres) else { continue };
             let amount = released(count);
             *left = left.checked_sub(amount).unwrap_or_else(|| {
+                if !UNDERFLOW.first() {
+                    return 0;
+                }
                 error!(
-                    "job {}: {amount} seconds of TRES {} end, but only {left} were counted for {}; the count is set to 0. \
-                     Run limits may have admitted too much until now",
+                    "job {}, and perhaps others: {amount} seconds of TRES {} end, but only {left} were counted for {}; the \
+                     count is set to 0. Run limits may have admitted too much until now",
                     self.job.get(|job| job.job_id),
                     self.job.host().tres_name(tres),
                     owner()

@@ -35,6 +35,12 @@ double calc_job_billable_tres(job_record_t *job, time_t start_time, bool assoc_m
 	return job->billable_tres;
 }
 
+job_record_t *find_job_record(uint32_t job_id)
+{
+	locks_require(JOB_LOCK, READ_LOCK, __func__);
+	return find_job(job_id);
+}
+
 part_record_t *find_part_record(char *name)
 {
 	ListIterator parts = list_iterator_create(part_list);

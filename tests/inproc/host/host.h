@@ -124,6 +124,11 @@ void jobs_forget_assoc(const slurmdb_assoc_rec_t *assoc);
 int command_dump_jobs(request_t *request);
 int command_factors(request_t *request);
 
+/* Records that a test can make larger than Slurm's, as a patched Slurm would. */
+enum padded { PAD_JOB, PAD_DETAILS, PAD_PART, PAD_ASSOC, PADDED };
+size_t padded(enum padded what, size_t size);
+int command_pad(request_t *request);
+
 /* bench.c: many jobs, and measurements. */
 
 int command_bulk_jobs(request_t *request);

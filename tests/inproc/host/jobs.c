@@ -54,6 +54,23 @@ static const field_t details_fields[] = {
 	{ NULL }
 };
 
+static size_t padding[PADDED];
+
+size_t padded(enum padded what, size_t size)
+{
+	return size + padding[what];
+}
+
+/* pad job=8 details=8 part=8 assoc=8: records made from now on are larger by so many bytes. */
+int command_pad(request_t *request)
+{
+	static const char *const names[PADDED] = { "job", "details", "part", "assoc" };
+
+	for (int i = 0; i < PADDED; i++)
+		padding[i] = number(request, names[i], padding[i]);
+	return 0;
+}
+
 /* Job id → record, for requests only; the plugin has the list. */
 static void *index_by_id;
 
@@ -151,7 +168,7 @@ int command_part(request_t *request)
 		return fail("part needs a name");
 	lock_slurmctld(write_locks);
 	if (!(part = part_named(name))) {
-		part = xmalloc(sizeof(*part));
+		part = xmalloc(padded(PAD_PART, sizeof(*part)));
 		part->magic = PART_MAGIC;
 		part->name = xstrdup(name);
 		part->priority_tier = 1;
@@ -179,7 +196,7 @@ int command_part(request_t *request)
 
 job_record_t *job_new(uint32_t id)
 {
-	job_record_t *job = xmalloc(sizeof(*job));
+	job_record_t *job = xmalloc(padded(PAD_JOB, sizeof(*job)));
 
 	job->magic = JOB_MAGIC;
 	job->job_id = id;
@@ -188,7 +205,7 @@ job_record_t *job_new(uint32_t id)
 	job->site_factor = NICE_OFFSET;
 	job->time_limit = NO_VAL;
 	job->billable_tres = (double) NO_VAL;
-	job->details = xmalloc(sizeof(*job->details));
+	job->details = xmalloc(padded(PAD_DETAILS, sizeof(*job->details)));
 	job->details->magic = DETAILS_MAGIC;
 	job->details->nice = NICE_OFFSET;
 	job->details->min_cpus = 1;

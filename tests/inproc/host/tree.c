@@ -216,7 +216,7 @@ int command_assoc(request_t *request)
 
 	if (!id)
 		return fail("assoc needs an id");
-	assoc = xmalloc(sizeof(*assoc));
+	assoc = xmalloc(padded(PAD_ASSOC, sizeof(*assoc)));
 	slurmdb_init_assoc_rec(assoc, false);
 	assoc->id = id;
 	assoc->cluster = xstrdup(slurm_conf.cluster_name);
@@ -227,6 +227,8 @@ int command_assoc(request_t *request)
 	assoc->shares_raw = number(request, "shares", known ? NO_VAL : 1);
 	assoc->priority = number(request, "priority", known ? NO_VAL : INFINITE);
 	assoc->parent_id = number(request, "parent", 0);
+	if (!known)
+		assoc->def_qos_id = 0; /* none, as the database says it */
 	assoc->acct = xstrdup(argument(request, "acct"));
 	assoc->user = user ? xstrdup(user) : NULL;
 	assoc->partition = xstrdup(argument(request, "partition"));

@@ -114,6 +114,18 @@ impl Host {
         self.directory.path()
     }
 
+    /// Names of the program's threads.
+    ///
+    /// # Errors
+    /// If the program has ended.
+    pub fn threads(&self) -> HostResult<Vec<String>> {
+        let mut names = Vec::new();
+        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            names.push(fs::read_to_string(task?.path().join("comm"))?.trim_end().to_owned());
+        }
+        Ok(names)
+    }
+
     /// Everything that was logged until now.
     pub fn log(&self) -> String {
         fs::read(self.directory.path().join("log")).map_or_else(
@@ -255,6 +267,11 @@ impl Host {
     pub fn bulk_jobs(&mut self, first: u32, count: u64, seed: u64, scatter: bool) -> HostResult<()> {
         let scatter = u8::from(scatter);
         self.request(&format!("bulkjobs first={first} count={count} seed={seed} scatter={scatter}")).map(drop)
+    }
+
+    /// Make records larger than Slurm's from now on, as a patched Slurm would: `job`, `details`, `part` or `assoc`.
+    pub fn pad(&mut self, record: &str, bytes: u32) -> HostResult<()> {
+        self.request(&format!("pad {record}={bytes}")).map(drop)
     }
 
     /// Set the clock.

@@ -28,7 +28,7 @@
 //! # }
 //! ```
 //!
-//! The program needs the headers of exactly the installed Slurm release: `SLURM_SRC` names the unpacked source.
+//! The program needs the headers of exactly the installed Slurm release; [`source_directory`] says where it looks.
 
 mod error;
 mod extended;

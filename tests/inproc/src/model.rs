@@ -361,6 +361,13 @@ request! {
     details: bool = "details",
 }
 
+impl Job {
+    /// The same under another id.
+    pub fn with_id(self, id: u32) -> Self {
+        Self { id, ..self }
+    }
+}
+
 request! {
     /// A question for `sprio`'s factors.
     FactorsFilter, "factors", ();

@@ -118,21 +118,54 @@ pub fn build_plugin(source_file: &Path, output: &Path) -> Result<(), Error> {
     run(cc)
 }
 
-/// The unpacked Slurm source that `SLURM_SRC` names.
+/// The unpacked Slurm source of the installed release: the tree that `SLURM_SRC` names, else one of those in
+/// `SLURM_SRC_DIRS` (colon separated; trees, or directories that hold trees), else one in `target/slurm-src`.
 ///
 /// # Errors
-/// If the variable is not set or its directory has no Slurm headers.
+/// If there is none, or `SLURM_SRC` names no Slurm source.
 pub fn source_directory() -> Result<PathBuf, Error> {
-    let advice =
-        "the headers of the installed Slurm are needed: run `apt-get source slurm-wlm` (with deb-src lines \
-                  in the sources list) and set SLURM_SRC to the directory that it unpacks";
-    let Some(path) = env::var_os("SLURM_SRC").map(PathBuf::from) else {
-        return Err(Error::Build(format!("SLURM_SRC is not set; {advice}")));
-    };
-    if path.join("src/slurmctld/slurmctld.h").is_file() {
-        return Ok(path);
+    if let Some(path) = env::var_os("SLURM_SRC").filter(|path| !path.is_empty()).map(PathBuf::from) {
+        if is_source(&path) {
+            return Ok(path);
+        }
+        return Err(Error::Build(format!(
+            "SLURM_SRC={} holds no src/slurmctld/slurmctld.h; it must name an unpacked Slurm source",
+            path.display()
+        )));
     }
-    Err(Error::Build(format!("SLURM_SRC={} holds no src/slurmctld/slurmctld.h; {advice}", path.display())))
+    let named = env::var_os("SLURM_SRC_DIRS").filter(|path| !path.is_empty());
+    let places: Vec<PathBuf> = named.map_or_else(
+        || vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/slurm-src")],
+        |paths| env::split_paths(&paths).collect(),
+    );
+    let library = fs::read(library_directory()?.join("libslurmfull.so"))?;
+    places.iter().flat_map(|place| trees(place)).find(|tree| is_of_library(tree, &library)).ok_or_else(|| {
+        Error::Build(format!(
+            "no source of the installed Slurm release in {places:?}: run `make test`, or \
+             `slurm-headers/fetch-source.sh target/slurm-src`, or set SLURM_SRC to that source's directory"
+        ))
+    })
+}
+
+fn is_source(path: &Path) -> bool {
+    path.join("src/slurmctld/slurmctld.h").is_file()
+}
+
+/// The place itself, or the sources in it.
+fn trees(place: &Path) -> Vec<PathBuf> {
+    if is_source(place) {
+        return vec![place.to_owned()];
+    }
+    let entries = fs::read_dir(place).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).filter(|path| is_source(path)).collect()
+}
+
+/// Whether the library states the source's release.
+fn is_of_library(tree: &Path, library: &[u8]) -> bool {
+    release(tree).is_ok_and(|release| {
+        let text = format!("{release}\0");
+        library.windows(text.len()).any(|window| window == text.as_bytes())
+    })
 }
 
 fn library_directory() -> Result<PathBuf, Error> {

@@ -1,0 +1,139 @@
+//! Which release the object says it serves, for every release that there is and some that there are not.
+
+use crate::processes::{release, Process};
+
+/// Landmarks between releases: a function, the release that added (true) or dropped it.
+const LANDMARKS: [(&str, u32, bool); 5] = [
+    ("priority_g_recover", release(23, 2, 0), true),
+    ("priority_g_thread_start", release(23, 11, 6), true),
+    ("part_list_to_xstr", release(24, 5, 0), true),
+    ("priority_g_calc_fs_factor", release(25, 11, 0), false),
+    ("threadpool_create", release(26, 5, 0), true),
+];
+
+/// slurmctld of a release: its library's API number, the functions that tell releases apart, one loaded plugin.
+fn slurmctld(api: u32, version: u32) -> Process {
+    let landmarks =
+        LANDMARKS.iter().filter(|(_, at, added)| (version >= *at) == *added).map(|(name, ..)| *name);
+    Process {
+        api: Some(api),
+        functions: landmarks.chain(["lock_slurmctld"]).collect(),
+        loaded: vec![("auth/none", version)],
+        ..Process::default()
+    }
+}
+
+#[track_caller]
+fn assert_serves(process: &Process, version: u32) {
+    let observed = process.run();
+    assert_eq!(observed.version(), version, "{process:?}: {observed:?}");
+}
+
+#[track_caller]
+fn assert_refused(process: &Process, messages: &[&str]) {
+    let observed = process.run();
+    assert_eq!(observed.version(), 0, "{process:?}: {observed:?}");
+    let before_init: Vec<&String> =
+        observed.lines.iter().take_while(|l| !l.starts_with("plugin_version")).collect();
+    assert_eq!(before_init.len(), 1, "one line says why: {observed:?}");
+    assert!(!observed.lines.contains(&"init 0".to_owned()), "init refuses as well: {observed:?}");
+    for message in messages {
+        assert!(observed.errors()[0].contains(message), "'{message}' is not in {observed:?}");
+    }
+}
+
+#[test]
+fn every_layout_group_is_served_from_its_first_to_its_last_release() {
+    for (api, versions) in [
+        (36, vec![(20, 11, 0), (20, 11, 9)]),
+        (37, vec![(21, 8, 0), (21, 8, 8)]),
+        (38, vec![(22, 5, 0), (22, 5, 11)]),
+        (39, vec![(23, 2, 0), (23, 2, 2), (23, 2, 3), (23, 2, 8)]),
+        (40, vec![(23, 11, 0), (23, 11, 5), (23, 11, 6), (23, 11, 11)]),
+        (41, vec![(24, 5, 0), (24, 5, 8)]),
+        (42, vec![(24, 11, 0), (24, 11, 1), (24, 11, 3), (24, 11, 4), (24, 11, 7)]),
+        (43, vec![(25, 5, 0), (25, 5, 8)]),
+        (44, vec![(25, 11, 0), (25, 11, 7)]),
+        (45, vec![(26, 5, 0), (26, 5, 3)]),
+    ] {
+        for (major, minor, micro) in versions {
+            let version = release(major, minor, micro);
+            assert_serves(&slurmctld(api, version), version);
+        }
+    }
+}
+
+#[test]
+fn a_newer_micro_release_of_a_known_major_is_served() {
+    for (api, version) in [(38, release(22, 5, 99)), (45, release(26, 5, 77))] {
+        assert_serves(&slurmctld(api, version), version);
+    }
+}
+
+#[test]
+fn an_unknown_major_is_refused_with_what_is_supported_and_what_to_do() {
+    for (api, version, name) in [(46, release(26, 11, 0), "26.11.0"), (35, release(20, 2, 7), "20.02.7")] {
+        assert_refused(
+            &slurmctld(api, version),
+            &[
+                &format!(
+                    "priority/multifactor2: Slurm {name} is not supported; this file supports 20.11 to 26.05"
+                ),
+                &format!("SLURM_SRC=/path/to/slurm-{name}"),
+                "or set PriorityType=priority/multifactor",
+            ],
+        );
+    }
+}
+
+#[test]
+fn contradictions_are_refused_and_named() {
+    let version = release(22, 5, 8);
+    let with = |function| {
+        let mut process = slurmctld(38, version);
+        process.functions.push(function);
+        process
+    };
+    let mut without = slurmctld(38, version);
+    without.functions.retain(|name| *name != "priority_g_calc_fs_factor");
+    for (process, message) in [
+        (slurmctld(39, version), "the process says Slurm 22.05.8, but its library has API 39"),
+        (with("priority_g_recover"), "but it has priority_g_recover"),
+        (with("part_list_to_xstr"), "but it has part_list_to_xstr"),
+        (without, "but it lacks priority_g_calc_fs_factor"),
+    ] {
+        assert_refused(
+            &process,
+            &[message, "PluginDir in slurm.conf probably mixes two Slurm installations"],
+        );
+    }
+}
+
+#[test]
+fn before_any_plugin_is_loaded_one_beside_the_library_tells_the_release() {
+    let version = release(24, 11, 5);
+    let process = slurmctld(42, version);
+    assert_serves(
+        &Process { loaded: vec![], beside: vec![("priority/basic", version)], ..process.clone() },
+        version,
+    );
+    // One left over from the release before gives itself away, and a loaded one is believed rather than it.
+    let stale = vec![("priority/basic", release(24, 5, 8))];
+    assert_refused(
+        &Process { loaded: vec![], beside: stale.clone(), ..process.clone() },
+        &["the process says Slurm 24.05.8, but its library has API 42"],
+    );
+    assert_serves(&Process { beside: stale, ..process.clone() }, version);
+    assert_refused(
+        &Process { loaded: vec![], ..process },
+        &["cannot tell the running Slurm release (API 42)", "this file supports 20.11 to 26.05"],
+    );
+}
+
+#[test]
+fn plugins_that_need_not_match_exactly_do_not_count() {
+    let version = release(22, 5, 8);
+    let mut process = slurmctld(38, version);
+    process.loaded = vec![("spank", release(21, 8, 0)), ("auth/none", version)];
+    assert_serves(&process, version);
+}

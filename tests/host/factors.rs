@@ -1,0 +1,247 @@
+//! Every part of a priority but fair-share: for random jobs, partitions, weights and flags the same as stock's to the last
+//! bit, in the job's record, in the array for several partitions and in the objects for `sprio`.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::subsequence;
+use slurm_inproc::{
+    state, AssociationUsage, Conf, Factors, FactorsFilter, FactorsObject, Host, HostResult, Job, JobRecord,
+    Nice,
+};
+
+use crate::setup::{fill, in_both, NOW};
+
+/// Partitions in the order in which a job may name them.
+const PARTITIONS: [&str; 4] = ["batch", "fast", "long", "billed"];
+
+fn weight() -> impl Strategy<Value = u32> {
+    prop_oneof![1 => Just(0_u32), 2 => 1..5000_u32, 1 => 1..50_000_000_u32]
+}
+
+/// Flags that change how factors are made: relative sizes, running jobs, increasing only, raw values, submission.
+fn flags() -> impl Strategy<Value = u16> {
+    subsequence(vec![0x1_u16, 0x4, 0x10, 0x40, 0x80, 0x100, 0x200, 0x400], 0..=4)
+        .prop_map(|bits| bits.into_iter().sum::<u16>() | 0x20)
+}
+
+fn conf() -> impl Strategy<Value = Conf> {
+    let weights = (weight(), weight(), weight(), weight(), weight());
+    let tres = prop_oneof![
+        Just(""),
+        Just("cpu=1000,mem=500,node=10"),
+        Just("CPU=0.5,billing=3"),
+        Just("mem=200000")
+    ];
+    let age = prop_oneof![Just(1_u32), 1..1_000_000_u32];
+    (weights, tres, flags(), any::<bool>(), age).prop_map(
+        |((age, assoc, size, part, qos), tres, flags, small, max_age)| {
+            Conf::new()
+                .weight_age(age)
+                .weight_association(assoc)
+                .weight_job_size(size)
+                .weight_partition(part)
+                .weight_qos(qos)
+                .weight_tres(tres)
+                .flags(flags)
+                .favor_small(u16::from(small))
+                .max_age(max_age)
+        },
+    )
+}
+
+/// A time around the clock's, or none.
+fn time() -> impl Strategy<Value = i64> {
+    prop_oneof![1 => Just(0_i64), 4 => -200_000..2000_i64].prop_map(|offset| {
+        if offset == 0 {
+            0
+        } else {
+            NOW + offset
+        }
+    })
+}
+
+fn shifted() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => Just(0_i64), 3 => -10_000..10_000_i64, 1 => -2_147_483_000..2_147_483_000_i64]
+}
+
+type Base = (u32, u32, Vec<usize>, u32, u32, bool);
+type Size = (u32, u32, u32, u32, Vec<u64>, Option<Vec<u64>>);
+
+fn base() -> impl Strategy<Value = Base> {
+    let states = prop_oneof![
+        8 => Just(state::PENDING),
+        1 => Just(state::RUNNING),
+        1 => Just(state::PENDING | state::COMPLETING),
+        1 => Just(state::RUNNING | state::CONFIGURING),
+        1 => Just(state::PENDING | state::REVOKED),
+        1 => Just(state::SUSPENDED)
+    ];
+    let priority = prop_oneof![8 => Just(1_u32), 1 => Just(0_u32), 2 => 2..100_000_u32];
+    let partitions = prop_oneof![2 => subsequence(vec![0_usize, 1, 2, 3], 1..=1), 1 => subsequence(vec![0_usize, 1, 2, 3], 2..=4).prop_shuffle()];
+    (
+        prop_oneof![9 => 4..=6_u32, 1 => Just(0_u32)],
+        0..=5_u32,
+        partitions,
+        states,
+        priority,
+        prop::bool::weighted(0.1),
+    )
+}
+
+fn size() -> impl Strategy<Value = Size> {
+    let counts = || vec(prop_oneof![Just(0_u64), 1..300_u64], 5);
+    let max_cpus = prop_oneof![2 => Just(0xffff_fffe_u32), 1 => 1..400_u32];
+    let limit = prop_oneof![1..5000_u32, Just(0xffff_ffff_u32), Just(0xffff_fffe_u32)];
+    (0..300_u32, max_cpus, 0..30_u32, limit, counts(), prop::option::weighted(0.2, counts()))
+}
+
+fn job() -> impl Strategy<Value = Job> {
+    (base(), size(), (time(), time(), time()), shifted(), shifted()).prop_map(
+        |(base, size, times, nice, site)| {
+            let (association, qos, partitions, state, priority, direct) = base;
+            let (cpus, max_cpus, nodes, limit, requested, allocated) = size;
+            let amounts = |counts: Vec<u64>| (1_u32..).zip(counts).collect::<Vec<_>>();
+            let mut job = Job::new(1_u32)
+                .association(association)
+                .user_id(1000 + association)
+                .account(if association == 6 { "chemistry" } else { "physics" })
+                .qos(qos)
+                .partitions(partitions.iter().map(|at| PARTITIONS[*at].to_owned()).collect::<Vec<_>>())
+                .state(state)
+                .priority(priority)
+                .direct_set_priority(direct)
+                .nice(Nice(nice))
+                .site_factor(Nice(site))
+                .accrue_time(times.0)
+                .begin_time(times.1)
+                .submit_time(times.2)
+                .min_cpus(cpus)
+                .max_cpus(max_cpus)
+                .min_nodes(nodes)
+                .time_limit(limit)
+                .tres_requested(amounts(requested));
+            if state & 0xff != state::PENDING {
+                job = job.start_time(NOW - 5).total_cpus(cpus).end_time_expected(NOW + 90_000);
+            }
+            if let Some(allocated) = allocated {
+                job = job.tres_allocated(amounts(allocated));
+            }
+            job
+        },
+    )
+}
+
+/// What one run shows: jobs after submission, after the first cycle and after a later one; lists for `sprio`.
+#[derive(Debug, Clone, PartialEq)]
+struct Shown {
+    submitted: Vec<u32>,
+    jobs: Vec<Vec<JobRecord>>,
+    lists: Vec<Vec<FactorsObject>>,
+}
+
+fn filters() -> Vec<FactorsFilter> {
+    let all = || FactorsFilter::new().uid(0_u32);
+    vec![
+        all(),
+        all().jobs([1, 3, 5, 7]),
+        all().users([1004, 1006]),
+        all().partitions(["fast".to_owned(), "long".to_owned()]),
+        all().jobs([2, 4, 6]).users([1005]).partitions(["batch".to_owned()]),
+        all().partitions(["none".to_owned()]),
+        FactorsFilter::new().uid(1004_u32),
+    ]
+}
+
+fn show(host: &mut Host, conf: &Conf, jobs: &[Job]) -> HostResult<Shown> {
+    fill(host)?;
+    host.configure(conf)?;
+    // Fair-share in stock and here differ; usage in the tree makes sure of it.
+    host.usage(&[AssociationUsage::new(4_u32).raw(1000_u64), AssociationUsage::new(6_u32).raw(50_u64)])?;
+    for (id, job) in (1_u32..).zip(jobs) {
+        host.jobs(&[job.clone().with_id(id)])?;
+    }
+    host.init()?;
+    let mut shown = Shown { submitted: Vec::new(), jobs: vec![host.dump_jobs()?], lists: Vec::new() };
+    let ids = || 1..=u32::try_from(jobs.len()).expect("few jobs");
+    for id in ids() {
+        shown.submitted.push(host.try_priority(id, 1000)?);
+    }
+    shown.jobs.push(host.dump_jobs()?);
+    for filter in filters() {
+        shown.lists.push(host.factors(&filter)?);
+    }
+    host.advance(5000)?;
+    host.cycle()?;
+    shown.jobs.push(host.dump_jobs()?);
+    shown.lists.push(host.factors(&FactorsFilter::new().uid(0_u32))?);
+    // What the factors are is seen in the lists: only a submission keeps them in the record here.
+    for job in shown.jobs.iter_mut().flatten() {
+        job.factors = None;
+    }
+    Ok(shown)
+}
+
+/// The priority that factors add up to; stock rounds the same sum.
+fn sum(factors: &Factors) -> f64 {
+    let tres: f64 = factors.tres.iter().map(|tres| tres.to_f64()).sum();
+    let shift = f64::from(factors.site) - f64::from(factors.nice);
+    let weighted =
+        factors.age + factors.association + factors.fairshare + factors.job_size + factors.partition;
+    (weighted + factors.qos + tres + shift).clamp(1.0, f64::from(u32::MAX))
+}
+
+fn without_fairshare(factors: &Factors) -> Factors {
+    Factors { fairshare: 0.0, ..factors.clone() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn without_a_fair_share_weight_everything_is_equal_to_stock(conf in conf(), jobs in vec(job(), 1..20)) {
+        let both = in_both(|host| show(host, &conf, &jobs)).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert_eq!(&both.ours.submitted, &both.stock.submitted);
+        for (ours, stock) in both.ours.jobs.iter().flatten().zip(both.stock.jobs.iter().flatten()) {
+            prop_assert_eq!(ours, stock);
+        }
+        for (ours, stock) in both.ours.lists.iter().flatten().zip(both.stock.lists.iter().flatten()) {
+            prop_assert_eq!(ours, stock);
+        }
+        prop_assert!(both.ours == both.stock);
+    }
+
+    #[test]
+    fn with_one_only_the_fair_share_column_differs(
+        conf in conf(),
+        weight in 1..50_000_000_u32,
+        jobs in vec(job(), 1..20),
+    ) {
+        // INCR_ONLY makes a priority depend on the one before, and so on fair-share.
+        let conf = conf.flags(0x20_u16).weight_fairshare(weight);
+        let both = in_both(|host| show(host, &conf, &jobs)).unwrap_or_else(|error| panic!("{error}"));
+        // The last list is of the last cycle, whose priorities are in the last records.
+        let (jobs, list) = (both.ours.jobs.last().expect("three"), both.ours.lists.last().expect("some"));
+        for line in list.iter().filter(|line| line.direct_priority < 1.0) {
+            let job = jobs.iter().find(|job| job.id == line.job_id).expect("a job");
+            if job.priority_array.is_empty() && !job.direct_set_priority {
+                prop_assert!((sum(&line.factors) - f64::from(job.priority)).abs() <= 1.0, "{:?} {:?}", job, line);
+            }
+        }
+        for (ours, stock) in both.ours.lists.iter().zip(&both.stock.lists) {
+            let plain = |objects: &[FactorsObject]| -> Vec<FactorsObject> {
+                objects
+                    .iter()
+                    .map(|object| FactorsObject {
+                        factors: without_fairshare(&object.factors),
+                        direct_priority: 0.0,
+                        ..object.clone()
+                    })
+                    .collect()
+            };
+            prop_assert_eq!(ours.len(), stock.len());
+            for (ours, stock) in plain(ours).iter().zip(&plain(stock)) {
+                prop_assert_eq!(ours, stock);
+            }
+        }
+    }
+}

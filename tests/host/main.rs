@@ -1,0 +1,21 @@
+//! The plugin in the in-process host: the real libslurmfull, a clock that stands still, lock rules that are checked on
+//! every call, and the stock plugin beside it for everything that is to be the same to the last bit.
+
+mod active_jobs;
+mod between_cycles;
+mod charging;
+mod differences;
+mod example;
+mod factors;
+mod life;
+mod passive;
+mod random_charging;
+mod random_trees;
+mod settings;
+mod setup;
+mod state_file;
+mod surroundings;
+mod tree;
+
+#[path = "../support/model.rs"]
+mod model;

@@ -1,0 +1,127 @@
+//! Wrong settings refuse a start and never stop a process that once had good ones.
+
+use std::fs;
+
+use slurm_inproc::{Conf, Error, Host, HostResult};
+
+use crate::setup::{our_errors, ours};
+use crate::tree::{account, id, job_factor, root, user, Tree};
+
+const USER: usize = 2;
+const BAD: &str = "# ours\nActiveJobs=eligable\n";
+
+/// One user with a job that could start, and a rival, who has used less, with a held one.
+fn tree_with_a_held_job(host: &mut Host) -> HostResult<()> {
+    let tree =
+        Tree(vec![root(1000.0), account(0, 1, 1000.0), user(1, 1, 900.0, true), user(1, 1, 100.0, false)]);
+    tree.load(host)?;
+    host.jobs(&[tree.job(3).priority(0_u32)])
+}
+
+fn write_file(host: &Host, text: &str) -> HostResult<()> {
+    Ok(fs::write(host.directory().join("multifactor2.conf"), text)?)
+}
+
+/// Whether held jobs count, which is what `ActiveJobs=pending` makes them do.
+fn held_jobs_count(host: &mut Host) -> HostResult<bool> {
+    host.cycle()?;
+    Ok(job_factor(host, id(USER))? < 1.0)
+}
+
+#[track_caller]
+fn assert_refused(result: HostResult<slurm_inproc::Cycle>) {
+    match result {
+        Err(Error::Refused { request, .. }) => assert_eq!(request, "init"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_start_with_a_bad_file_is_refused_with_file_line_value_and_what_is_allowed() -> HostResult<()> {
+    let mut host = ours()?;
+    tree_with_a_held_job(&mut host)?;
+    write_file(&host, BAD)?;
+    assert_refused(host.init());
+    let (log, file) = (host.log(), host.directory().join("multifactor2.conf"));
+    let line = format!("{} line 2: ActiveJobs=eligable: allowed are eligible, pending", file.display());
+    assert!(log.contains(&line), "{log}");
+    assert!(!host.threads()?.contains(&"decay".to_owned()));
+    // The administrator corrects it and starts again.
+    write_file(&host, "ActiveJobs=pending\n")?;
+    host.init()?;
+    assert!(held_jobs_count(&mut host)?);
+    host.quit().map(drop)
+}
+
+#[test]
+fn a_start_with_bad_parameters_is_refused_and_the_log_names_them() -> HostResult<()> {
+    for (parameters, message) in [
+        ("ActiveJobs=all", "PriorityParameters: ActiveJobs=all: allowed are eligible, pending"),
+        (
+            "ActiveJob=pending",
+            "PriorityParameters: ActiveJob=pending: unknown key; known are ActiveJobs; did you mean ActiveJobs?",
+        ),
+    ] {
+        let mut host = ours()?;
+        tree_with_a_held_job(&mut host)?;
+        host.configure(&Conf::new().parameters(parameters))?;
+        assert_refused(host.init());
+        let log = host.log();
+        assert!(log.contains(message), "{log}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reconfigure_with_a_bad_file_keeps_the_last_good_settings_and_says_so() -> HostResult<()> {
+    let mut host = ours()?;
+    tree_with_a_held_job(&mut host)?;
+    write_file(&host, "ActiveJobs=pending\n")?;
+    host.init()?;
+    assert!(held_jobs_count(&mut host)?);
+    write_file(&host, BAD)?;
+    host.reconfigure(false)?;
+    assert!(held_jobs_count(&mut host)?, "the last good value holds");
+    let log = host.log();
+    assert!(log.contains("line 2: ActiveJobs=eligable"), "{log}");
+    assert!(log.contains("the last good settings stay in force"), "{log}");
+    // Other settings are taken over all the same, and the corrected file at the next reconfigure.
+    write_file(&host, "ActiveJobs=eligible\n")?;
+    host.reconfigure(false)?;
+    assert!(!held_jobs_count(&mut host)?);
+    host.quit().map(drop)
+}
+
+#[test]
+fn init_after_fini_with_a_bad_file_keeps_the_last_good_settings() -> HostResult<()> {
+    let mut host = ours()?;
+    tree_with_a_held_job(&mut host)?;
+    write_file(&host, "ActiveJobs=pending\n")?;
+    host.init()?;
+    write_file(&host, BAD)?;
+    for _ in 0..3 {
+        host.fini()?;
+        host.init()?;
+        assert!(held_jobs_count(&mut host)?);
+    }
+    let log = host.quit()?;
+    assert_eq!(
+        our_errors(&log).iter().filter(|line| line.contains("ActiveJobs=eligable")).count(),
+        3,
+        "{log}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_reconfigure_without_the_file_goes_back_to_the_default() -> HostResult<()> {
+    let mut host = ours()?;
+    tree_with_a_held_job(&mut host)?;
+    write_file(&host, "ActiveJobs=pending\n")?;
+    host.init()?;
+    assert!(held_jobs_count(&mut host)?);
+    fs::remove_file(host.directory().join("multifactor2.conf"))?;
+    host.reconfigure(false)?;
+    assert!(!held_jobs_count(&mut host)?);
+    host.quit().map(drop)
+}

@@ -112,6 +112,11 @@ impl Host {
         self.release >= V23_02_3
     }
 
+    /// A QOS counts the run seconds of each account and user. The functions that find them are older than that.
+    pub fn qos_counts_by_owner(&self) -> bool {
+        self.release >= V24_05
+    }
+
     /// TRES that a QOS counts are left alone for a job without association.
     pub fn qos_tres_need_association(&self) -> bool {
         self.release >= V24_05

@@ -61,7 +61,11 @@ pub fn run(plugin: &Plugin, kills: u32, seed: u64) -> Result<Summary> {
         .slurmds(true)
         .set("AccountingStorageEnforce", "associations,limits")
         .set("PriorityWeightFairshare", "1000")
+        // A restarted slurmctld uses a node after it has pinged it, a third of this.
+        .set("SlurmdTimeout", "6")
         .start()?;
+    // Before slurmctld has saved usage for the first time, all of it is lost, in stock as well.
+    cluster.restart_controller()?;
     let long = cluster.submit(&Job::new("long"))?;
     cluster.wait_for("the long job to start", Duration::from_secs(30), |cluster| {
         Ok(sacct(cluster, "long")?.iter().any(|job| job.running).then_some(()))
@@ -69,10 +73,10 @@ pub fn run(plugin: &Plugin, kills: u32, seed: u64) -> Result<Summary> {
     let mut summary = Summary::default();
     while summary.kills < kills {
         for _ in 0..random.below(3) {
-            cluster.submit(&Job::new("short").seconds(u32::try_from(1 + random.below(4))?))?;
+            cluster.submit(&Job::new("short").seconds(u32::try_from(1 + random.below(3))?))?;
         }
         // Up to some cycles, and often enough within one.
-        sleep(Duration::from_millis(random.below(2500)));
+        sleep(Duration::from_millis(random.below(6000)));
         if random.below(4) == 0 {
             cluster.reconfigure()?;
             summary.checkpoints += 1;
@@ -81,10 +85,10 @@ pub fn run(plugin: &Plugin, kills: u32, seed: u64) -> Result<Summary> {
         cluster.kill_controller()?;
         sleep(Duration::from_millis(random.below(1000)));
         cluster.start_controller().with_context(|| format!("after kill {}", summary.kills + 1))?;
+        // A job that was launched a moment before the kill is launched again; Slurm then drains the node.
+        cluster.scontrol(&["update", "nodename=n[1-2]", "state=resume"]).ok();
         summary.kills += 1;
     }
-    sleep(Duration::from_secs(8));
-    eprintln!("{}\n{}\n{}", cluster.command("squeue").arg("-l").text()?, cluster.command("sinfo").arg("-lN").text()?, cluster.log().lines().rev().take(40).collect::<Vec<_>>().join("\n"));
     cluster.wait_cycle()?;
     // One moment for both: what is asked for first may be a cycle older.
     let asked = Instant::now();

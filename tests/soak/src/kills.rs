@@ -70,13 +70,21 @@ pub fn run(plugin: &Plugin, kills: u32, seed: u64) -> Result<Summary> {
     cluster.wait_for("the long job to start", Duration::from_secs(30), |cluster| {
         Ok(sacct(cluster, "long")?.iter().any(|job| job.running).then_some(()))
     })?;
+    // Slurm saves the start of a job some seconds later; a kill before that runs it a second time.
+    sleep(Duration::from_secs(5));
     let mut summary = Summary::default();
     while summary.kills < kills {
         for _ in 0..random.below(3) {
             cluster.submit(&Job::new("short").seconds(u32::try_from(1 + random.below(3))?))?;
         }
+        // After a start it takes Slurm some seconds to run jobs again; half of the kills wait for that.
+        if random.below(2) == 0 {
+            let running =
+                |cluster: &Cluster| Ok(sacct(cluster, "short")?.iter().any(|job| job.running).then_some(()));
+            cluster.wait_for("a short job to run", Duration::from_secs(10), running).ok();
+        }
         // Up to some cycles, and often enough within one.
-        sleep(Duration::from_millis(random.below(6000)));
+        sleep(Duration::from_millis(random.below(3000)));
         if random.below(4) == 0 {
             cluster.reconfigure()?;
             summary.checkpoints += 1;

@@ -13,7 +13,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test faults soak fuzz memcheck layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity faults soak fuzz memcheck layouts bench lint clean help
 
 all: build
 
@@ -65,12 +65,58 @@ memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) a
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	tests/memcheck.sh $(abspath $(HEADERS))
 
+test-parity: ## the long comparisons with stock priority/multifactor in real clusters (ten minutes)
+	tests/install-deps.sh test
+	$(CARGO) build --release --locked
+	env -u SLURM_SRC MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
+		$(CARGO) test --locked --test daemon -- --ignored --nocapture
+
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
 	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
 
 bench: ## measure the engine
 	env -u SLURM_SRC $(CARGO) bench --locked --bench engine
+
+# Packages and releases
+
+DEMO      := $(abspath target/release/demo)
+
+.PHONY: dist rpm deb package-test release-check
+
+dist: ## make the release tarball of HEAD and that of the crates it is built from, in dist/ (the same bytes every time)
+	packaging/install-tools dist
+	packaging/dist
+
+rpm: ## make tarballs, source RPM and an RPM for EL 8, 9 and 10, in dist/ (as root installs what it needs)
+	packaging/install-tools packages
+	packaging/dist
+	packaging/rpm
+
+deb: ## make a Debian package for Debian 11 and later, in dist/ (as root installs what it needs)
+	packaging/install-tools packages
+	packaging/dist
+	packaging/deb
+
+package-test: ## install, update and remove the packages of dist/ in root directories of their own (as root)
+	$(CARGO) build --release --locked -q -p slurm-testcluster --bin demo
+	DEMO=$(DEMO) tests/packaging/rpm
+	DEMO=$(DEMO) tests/packaging/deb
+
+release-check: ## everything that a release needs
+	$(MAKE) lint
+	$(MAKE) test
+	packaging/install-tools licences
+	target/packaging-tools/bin/cargo-deny --locked check bans licenses sources
+	$(MAKE) dist && cp dist/*.tar.gz target/ && $(MAKE) dist
+	cd dist && for file in *.tar.gz; do cmp "$$file" "../target/$$file" || exit 1; done
+	$(MAKE) rpm
+	rpmlint -r packaging/slurm-multifactor2.rpmlintrc dist/*.rpm packaging/slurm-multifactor2.spec
+	$(MAKE) deb
+	lintian --fail-on error dist/*.deb
+	test -z "$$(groff -man -t -ww -Tutf8 packaging/man/*.8 2>&1 >/dev/null)"
+	$(MAKE) package-test
+	git diff --quiet HEAD
 
 lint: ## formatting and clippy, as the tests of a change check them
 	$(CARGO) fmt --all --check

@@ -20,7 +20,7 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
     for record in &table.records {
         let _ = writeln!(
             text,
-            "/// Offsets within Slurm's `{}`.\n#[derive(Debug)]\npub struct {} {{",
+            "/// Offsets within Slurm's `{}`.\n#[derive(Debug, Clone, Copy)]\npub struct {} {{",
             record.c_types[0],
             type_name(record)
         );
@@ -36,7 +36,9 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
         text.push_str("}\n");
     }
     text.push_str("/// Where the fields of Slurm's records are in one group of releases.\n");
-    text.push_str("#[derive(Debug)]\npub struct Layout {\n    /// The releases.\n    pub group: Group,\n");
+    text.push_str(
+        "#[derive(Debug, Clone, Copy)]\npub struct Layout {\n    /// The releases.\n    pub group: Group,\n",
+    );
     for record in &table.records {
         let _ = writeln!(
             text,

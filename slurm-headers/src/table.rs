@@ -309,7 +309,7 @@ mod tests {
     fn the_committed_table_survives_a_round_trip() {
         let table = Table::committed().unwrap();
         assert_eq!(Table::parse(&table.to_tsv()).unwrap(), table);
-        assert_eq!(table.groups.len(), 13);
+        assert_eq!(table.groups.len(), 14);
     }
 
     #[test]

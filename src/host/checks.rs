@@ -74,12 +74,23 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
     block(host, "its usage record", usage, host.layout.assoc_usage.size)
 }
 
+/// What a check that did not fail says of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Soundness {
+    /// Everything is as the layout says.
+    Complete,
+    /// So is what there is, but something was not there to be looked at.
+    Partial,
+    /// The job still points to an association that is gone. After a failed reconfigure (from 23.11 on) slurmctld loads all
+    /// associations anew and connects its jobs with them a moment later: until then the job is left alone.
+    Stale,
+}
+
 /// Checks a job and what it leads to. Call it for the first job that is seen, before anything is written.
-/// True where everything that there is to check was there.
 ///
 /// # Errors
 /// The first check that failed.
-pub fn check_job(job: Job<'_>) -> Result<bool, Failure> {
+pub fn check_job(job: Job<'_>) -> Result<Soundness, Failure> {
     let host = job.host();
     let layout = host.layout;
     let address = job.as_ptr();
@@ -98,13 +109,21 @@ pub fn check_job(job: Job<'_>) -> Result<bool, Failure> {
     }
     let association = job.get(|job| job.assoc_ptr);
     if !association.is_null() {
-        block(host, "an association", association, layout.assoc.size)?;
+        let checked = block(host, "an association", association, layout.assoc.size);
+        // SAFETY: a global of the host.
+        let root_was_checked = unsafe { !(*host.sym.assoc_mgr_root_assoc).is_null() };
+        match checked {
+            // The size of associations is known to be right from the root association.
+            Err(_) if root_was_checked => return Ok(Soundness::Stale),
+            other => other?,
+        }
     }
     let qos = job.get(|job| job.qos_ptr);
     if !qos.is_null() {
         block(host, "a QOS", qos, layout.qos.size)?;
     }
-    Ok(!details.is_null() && !partition.is_null())
+    let complete = !details.is_null() && !partition.is_null();
+    Ok(if complete { Soundness::Complete } else { Soundness::Partial })
 }
 
 fn magic(host: &'static Host, what: &str, found: u32, expected: u32) -> Result<(), Failure> {

@@ -18,6 +18,8 @@ pub mod long_double;
 mod memory;
 pub mod panics;
 pub mod partitions;
+#[cfg(feature = "test-pretence")]
+mod pretence;
 pub mod records;
 pub mod reply;
 pub mod symbols;
@@ -102,6 +104,11 @@ impl Host {
         self.release >= V23_02
     }
 
+    /// slurmctld counts the run seconds of each account and user within a QOS.
+    pub fn counts_run_seconds_of_users(&self) -> bool {
+        self.release >= V24_05
+    }
+
     /// Job sizes are measured against active nodes instead of the whole node table.
     pub fn counts_active_nodes(&self) -> bool {
         self.release >= V23_02
@@ -110,11 +117,6 @@ impl Host {
     /// The site factor plugin must load, and loads first.
     pub fn site_factor_first(&self) -> bool {
         self.release >= V23_02_3
-    }
-
-    /// A QOS counts the run seconds of each account and user. The functions that find them are older than that.
-    pub fn qos_counts_by_owner(&self) -> bool {
-        self.release >= V24_05
     }
 
     /// TRES that a QOS counts are left alone for a job without association.

@@ -409,10 +409,9 @@ impl<'a> QosUsage<'a> {
     /// Run seconds that count against the limits of one account and one user within the QOS; from 24.05 on.
     pub fn run_seconds_of(self, association: Association<'_>, user_id: u32) -> [&'a mut [u64]; 2] {
         let host = self.host();
-        if !host.qos_counts_by_owner() {
-            return [&mut [], &mut []];
-        }
-        let (Some(by_account), Some(by_user)) = (host.sym.acct_used_limits, host.sym.user_used_limits) else {
+        // The functions are older than what they are needed for here: before 24.05 slurmctld counts nothing there.
+        let functions = host.sym.acct_used_limits.zip(host.sym.user_used_limits);
+        let Some((by_account, by_user)) = functions.filter(|_| host.counts_run_seconds_of_users()) else {
             return [&mut [], &mut []];
         };
         let layout = self.layout();

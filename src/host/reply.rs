@@ -221,7 +221,10 @@ impl Reply {
         // SAFETY: a list of our own with the destructor that fits the entries.
         unsafe {
             if self.list.is_null() {
-                let destroy = self.host.sym.destroy_factors_object.unwrap_or(destroy_entry);
+                // Newer releases still export the function for sprio's own lists; it would free the borrowed texts.
+                let host_destroys = self.host.layout.factors_object.prio_factors.is_none();
+                let destroy = self.host.sym.destroy_factors_object.filter(|_| host_destroys);
+                let destroy = destroy.unwrap_or(destroy_entry);
                 self.list = (self.host.sym.list_create)(Some(destroy));
             }
             (self.host.sym.list_append)(self.list, entry.cast());

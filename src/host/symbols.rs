@@ -18,12 +18,17 @@ pub type ListDestructor = unsafe extern "C" fn(*mut c_void);
 
 /// The address of a symbol in the process, null where there is none.
 pub fn find(name: &CStr) -> *mut c_void {
+    #[cfg(feature = "test-pretence")]
+    if super::pretence::is_missing(name) {
+        return std::ptr::null_mut();
+    }
     // SAFETY: dlsym reads a terminated string and has no other precondition.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
 /// Declares [`Symbols`]: `needed` symbols have one type and must exist in every supported release;
-/// a `since` or `until` one is an `Option` and must exist in the releases named; an `optional` one may be absent.
+/// a `since` or `until` one is an `Option`, must exist in the releases named, and is `None` in all others even if
+/// they still export the name, perhaps with another meaning; an `optional` one may be absent.
 macro_rules! symbols {
     ($( $(#[$doc:meta])* $field:ident: $name:literal, $need:ident $(($from:expr))?, $kind:ty; )*) => {
         /// The host's functions and variables.
@@ -35,6 +40,15 @@ macro_rules! symbols {
         // One expression for functions and for addresses of variables.
         #[allow(clippy::useless_transmute, clippy::transmute_ptr_to_ptr, clippy::crosspointer_transmute)]
         impl Symbols {
+            /// The names that a release must have, in slurmctld or in libslurmfull.
+            pub fn required(release: Release) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $( if symbols!(@must $need $(($from))?, release) {
+                    names.push($name);
+                } )*
+                names
+            }
+
             /// Looks everything up.
             ///
             /// # Errors
@@ -49,7 +63,8 @@ macro_rules! symbols {
                 }
                 Ok(Self { $( $field: {
                     let address = find(symbols!(@c $name));
-                    symbols!(@value $need, address, $kind)
+                    let used = symbols!(@used $need $(($from))?, release);
+                    symbols!(@value $need, address, used, $kind)
                 }, )* })
             }
         }
@@ -67,13 +82,16 @@ macro_rules! symbols {
     (@must optional, $release:ident) => { false };
     (@must since($from:expr), $release:ident) => { $release >= $from };
     (@must until($from:expr), $release:ident) => { $release < $from };
-    (@value needed, $address:ident, $kind:ty) => {
+    (@used optional, $release:ident) => { true };
+    (@used $need:ident $(($from:expr))?, $release:ident) => { symbols!(@must $need $(($from))?, $release) };
+    (@value needed, $address:ident, $used:ident, $kind:ty) => {{
+        let _ = $used;
         // SAFETY: not null (checked above), and the symbol has this type in every supported release.
         unsafe { std::mem::transmute::<*mut c_void, $kind>($address) }
-    };
-    (@value $other:ident, $address:ident, $kind:ty) => {
+    }};
+    (@value $other:ident, $address:ident, $used:ident, $kind:ty) => {
         // SAFETY: not null, and the symbol has this type in every release that has it.
-        (!$address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $kind>($address) })
+        ($used && !$address.is_null()).then(|| unsafe { std::mem::transmute::<*mut c_void, $kind>($address) })
     };
 }
 

@@ -53,6 +53,43 @@ const MAJORS: [Release; 10] = [
     Release::new(26, 5, 0),
 ];
 
+/// Functions that came or went with a release: name, that release, true where it added them.
+pub const LANDMARKS: [(&CStr, Release, bool); 5] = [
+    (c"priority_g_recover", V23_02, true),
+    (c"priority_g_thread_start", V23_11_6, true),
+    (c"priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
+    // slurmctld's own: elsewhere its absence says nothing.
+    (OF_SLURMCTLD, V24_05, true),
+    (c"threadpool_create", Release::new(26, 5, 0), true),
+];
+const OF_SLURMCTLD: &CStr = c"part_list_to_xstr";
+
+impl Evidence {
+    /// What a Slurm that does not run shows: the version of its plugins, and which functions its files have. Its API
+    /// number is in none of them; it is taken to be the right one.
+    pub fn of_files(plugin_version: Release, has: impl Fn(&str) -> bool) -> Self {
+        let at = MAJORS.iter().position(|major| major.major() == plugin_version.major());
+        let api_version = at.and_then(|at| u32::try_from(at).ok()).map_or(0, |at| (FIRST_API + at) << 16);
+        Self {
+            plugin_version: Some(plugin_version),
+            api_version,
+            landmarks: landmarks(|name| name.to_str().is_ok_and(&has)),
+        }
+    }
+}
+
+fn landmarks(found: impl Fn(&CStr) -> bool) -> Vec<Landmark> {
+    LANDMARKS
+        .iter()
+        .map(|(name, release, added)| Landmark {
+            name: name.to_str().unwrap_or(""),
+            release: *release,
+            added: *added,
+            found: found(name),
+        })
+        .collect()
+}
+
 /// A layout that fits, and how sure that is.
 #[derive(Debug, Clone, Copy)]
 pub struct Match {
@@ -118,7 +155,10 @@ fn major(release: Release) -> String {
 /// # Errors
 /// Why none fits.
 pub fn choose(evidence: &Evidence) -> Result<Match, Mismatch> {
-    choose_from(evidence, BUILT_FOR.as_ref())
+    let found = choose_from(evidence, BUILT_FOR.as_ref());
+    #[cfg(feature = "test-pretence")]
+    let found = found.map(|found| Match { layout: super::pretence::layout(found.layout), ..found });
+    found
 }
 
 /// Pure: every case has a test.
@@ -163,26 +203,16 @@ pub fn gather() -> Option<Evidence> {
     // SAFETY: `long slurm_api_version(void)` in every release.
     let api_version =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_long>(function)() };
-    let landmark = |name: &'static CStr, release, added| Landmark {
-        name: name.to_str().unwrap_or(""),
-        release,
-        added,
-        found: !find(name).is_null(),
-    };
+    let plugin_version = loaded_plugin_version().or_else(|| sibling_plugin_version(function));
+    #[cfg(feature = "test-pretence")]
+    let plugin_version = super::pretence::release().or(plugin_version);
     Some(Evidence {
-        plugin_version: loaded_plugin_version().or_else(|| sibling_plugin_version(function)),
+        plugin_version,
         api_version: u32::try_from(api_version).unwrap_or(0),
-        landmarks: vec![
-            landmark(c"priority_g_recover", V23_02, true),
-            landmark(c"priority_g_thread_start", V23_11_6, true),
-            landmark(c"priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
-            landmark(c"part_list_to_xstr", V24_05, true),
-            landmark(c"threadpool_create", Release::new(26, 5, 0), true),
-        ]
-        .into_iter()
-        // part_list_to_xstr is slurmctld's own: elsewhere its absence says nothing.
-        .filter(|landmark| landmark.name != "part_list_to_xstr" || super::in_slurmctld())
-        .collect(),
+        landmarks: landmarks(|name| !find(name).is_null())
+            .into_iter()
+            .filter(|landmark| landmark.name.as_bytes() != OF_SLURMCTLD.to_bytes() || super::in_slurmctld())
+            .collect(),
     })
 }
 
@@ -307,7 +337,7 @@ mod tests {
     #[test]
     fn an_unknown_micro_release_gets_the_newest_layout_of_its_major() {
         let found = choose(&evidence(Release::new(26, 5, 77), 45)).unwrap();
-        assert_eq!(found.layout.group.first, Release::new(26, 5, 0).0);
+        assert_eq!(found.layout.group.first, LAYOUTS.last().unwrap().group.first);
         assert!(!found.verified);
         let found = choose(&evidence(Release::new(23, 2, 99), 39)).unwrap();
         assert_eq!(found.layout.group.first, Release::new(23, 2, 3).0);

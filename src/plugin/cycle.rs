@@ -21,7 +21,7 @@ use tracing::debug;
 
 use super::config::Config;
 use super::draft::{Drafts, Verdict};
-use super::job::{warn_of_overflow, Pass, OVERFLOW};
+use super::job::{warn_of_overflow, Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::Times;
@@ -101,6 +101,7 @@ impl Plugin {
             return;
         }
         OVERFLOW.renew();
+        NO_DETAILS.renew();
         usage::UNDERFLOW.renew();
         let before = self.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
@@ -158,6 +159,7 @@ impl Plugin {
         let host = unlocked.host();
         let pass = Pass::new(host, config, now);
         let waiting = self.standing.lock().collect();
+        self.fresh.lock().clear();
         let mut gathered = Gathered { waiting, drafts: Drafts::default(), running: Vec::new() };
         let mut chunks = JobChunks::new(host);
         while !chunks.is_done() {
@@ -229,6 +231,7 @@ impl Plugin {
             let lock = jobs.associations(AssocLevels::READ);
             let pass = Pass::new(host, config, now);
             let mut standing = self.standing.lock();
+            let fresh = self.fresh.lock();
             let mut changed = false;
             let write = |job: Job<'_>| {
                 if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
@@ -236,6 +239,9 @@ impl Plugin {
                 }
                 attempt(|| {
                     faults::point("write");
+                    if fresh.contains(&job.get(|job| job.job_id)) {
+                        return;
+                    }
                     let new = match drafts.verdict(job) {
                         Verdict::Leave => return,
                         Verdict::Write(priority) => warn_of_overflow(job, priority),

@@ -18,6 +18,9 @@ use crate::host::partitions;
 use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
 use crate::host::Host;
 
+/// Jobs without details, once per cycle.
+pub static NO_DETAILS: Once = Once::new();
+
 /// Priorities that do not fit, once per cycle.
 pub static OVERFLOW: Once = Once::new();
 
@@ -70,7 +73,12 @@ impl<'c> Pass<'c> {
         if !self.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
             return;
         }
-        let Some(details) = job.details() else { return };
+        let Some(details) = job.details() else {
+            if NO_DETAILS.first() {
+                warn_of_missing_details(job);
+            }
+            return;
+        };
         let mut weighted = self.plain_factors(job, details, |_| 0.0).weigh(&self.config.weights);
         if let Some(weights) = &self.config.tres_weights {
             weighted.tres = self.weigh_tres_in(scratch, weights, job, job.partition());
@@ -115,7 +123,7 @@ impl<'c> Pass<'c> {
             return current;
         }
         let Some(details) = job.details() else {
-            error!("job {} has no details record, its priority cannot be set", job.get(|job| job.job_id));
+            warn_of_missing_details(job);
             clear_factors(job);
             return 0;
         };
@@ -298,6 +306,14 @@ impl<'c> Pass<'c> {
             copy.set(|f| f.priority_qos, self.weighted_qos(qos, copy.get(|f| f.priority_qos)));
         }
     }
+}
+
+fn warn_of_missing_details(job: Job<'_>) {
+    error!(
+        "job {}, and perhaps others, has no details record: its priority cannot be computed. Cancel it; if there are many, \
+         restart slurmctld, which reads them anew",
+        job.get(|job| job.job_id)
+    );
 }
 
 fn round(job: Job<'_>, sum: f64) -> u32 {

@@ -20,7 +20,7 @@ mod thread;
 pub mod times;
 mod usage;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use tracing::{debug, error, info, warn};
 use crate::conf::SettingsKeeper;
 use crate::engine::charge::Period;
 use crate::engine::decay::decay_factor;
-use crate::host::checks::{check_job, Failure};
+use crate::host::checks::{check_job, Failure, Soundness};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
 use crate::host::records::{Association, Job};
@@ -58,6 +58,8 @@ pub struct Plugin {
     times: Mutex<Times>,
     /// What the state file holds.
     history: Mutex<History>,
+    /// Jobs whose priority is from their submission or last change, not from a cycle: their records hold the factors.
+    fresh: Mutex<HashSet<u32>>,
     /// Jobs that the cycle which is running has charged already.
     charged: Mutex<Charged>,
     thread: DecayThread,
@@ -76,6 +78,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     standing: Mutex::new(Standing::new()),
     times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
     history: Mutex::new(History::default()),
+    fresh: Mutex::new(HashSet::new()),
     charged: Mutex::new(Charged::default()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
@@ -105,11 +108,15 @@ impl Plugin {
         self.passive.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a check of job records; false where it failed, which is logged once.
-    fn check(&self, result: Result<bool, Failure>) -> bool {
+    /// Takes note of a check of job records; false where they must not be used, which is logged once if it is for good.
+    fn check(&self, result: Result<Soundness, Failure>) -> bool {
         match result {
-            Ok(complete) => {
-                self.checked.fetch_or(complete, Ordering::Relaxed);
+            Ok(Soundness::Stale) => {
+                debug!("jobs are not yet connected with their associations");
+                false
+            }
+            Ok(soundness) => {
+                self.checked.fetch_or(soundness == Soundness::Complete, Ordering::Relaxed);
                 true
             }
             Err(failure) => {
@@ -204,6 +211,7 @@ impl Plugin {
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
         let priority = pass.evaluate(job, |job| cycle::factor_of(&mut self.standing.lock(), &lock, job));
+        self.fresh.lock().insert(job.get(|job| job.job_id));
         tracing::trace!("initial priority of job {} is {priority}", job.get(|job| job.job_id));
         priority
     }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use super::cycle::factor_of;
 use super::job::{read_factors, write_factors, Pass};
 use super::Plugin;
-use crate::engine::priority::{Factors, Priority};
+use crate::engine::priority::Factors;
 use crate::faults;
 use crate::host::checks::check_job;
 use crate::host::layout::JobLayout;
@@ -88,21 +88,19 @@ impl Plugin {
         lock: &AssocLock<'_>,
         tres: &mut [f64],
     ) -> Option<Factors> {
-        if let Some(stored) = stored_factors(job, tres) {
-            return Some(stored);
+        if self.fresh.lock().contains(&job.get(|job| job.job_id)) {
+            if let Some(stored) = stored_factors(job, tres) {
+                return Some(stored);
+            }
         }
         pass.weighted(job, tres, factor_of(&mut self.standing.lock(), lock, job))
     }
 }
 
-/// The stored factors, if the priority is their sum. A record that was never filled in holds zeros, which no nice value
-/// and site factor of a job are stored as.
+/// The factors stored in the record, those of TRES in `tres`; `None` where there are none or the weights were others.
 fn stored_factors(job: Job<'_>, tres: &mut [f64]) -> Option<Factors> {
     let record = job.factors()?;
     let mut stored = read_factors(record);
-    if stored.nice == 0 && stored.site == 0 {
-        return None;
-    }
     stored.tres = match record.tres() {
         Some(products) if products.len() == tres.len() => {
             tres.copy_from_slice(products);
@@ -111,7 +109,7 @@ fn stored_factors(job: Job<'_>, tres: &mut [f64]) -> Option<Factors> {
         None if tres.is_empty() => 0.0,
         _ => return None,
     };
-    (Priority::from_sum(stored.sum()).value == job.get(|job| job.priority)).then_some(stored)
+    Some(stored)
 }
 
 /// A job with what is shown of it.

@@ -145,7 +145,7 @@ fn run(events: &[Event], limits: bool) -> HostResult<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_history_is_charged_as_by_stock(events in vec(event(), 1..40), limits in any::<bool>()) {

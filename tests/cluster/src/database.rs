@@ -9,8 +9,11 @@ use anyhow::{Context, Result};
 use crate::release::host_program;
 
 /// `MariaDB`'s own description of its system tables, by version.
-const SYSTEM_TABLES: [&str; 2] =
-    ["/usr/share/mysql/mariadb_system_tables.sql", "/usr/share/mysql/mysql_system_tables.sql"];
+const SYSTEM_TABLES: [&str; 3] = [
+    "/usr/share/mariadb/mariadb_system_tables.sql",
+    "/usr/share/mysql/mariadb_system_tables.sql",
+    "/usr/share/mysql/mysql_system_tables.sql",
+];
 
 /// The socket, as clients are told in `MYSQL_UNIX_PORT`.
 pub(crate) fn socket(directory: &Path) -> PathBuf {
@@ -24,7 +27,9 @@ pub(crate) fn socket(directory: &Path) -> PathBuf {
 /// `MariaDB`'s own description.
 pub(crate) fn prepare(directory: &Path) -> Result<Command> {
     let data = directory.join("database");
-    fs::create_dir(&data)?;
+    // Not /tmp: a server that starts removes there what it takes for its own leftovers, and it is another one's.
+    let temporary = data.join("tmp");
+    fs::create_dir_all(&temporary)?;
     let tables = SYSTEM_TABLES
         .iter()
         .find_map(|path| fs::read_to_string(path).ok())
@@ -55,6 +60,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<Command> {
         command.arg("--user=root");
     }
     for (option, path) in [
+        ("tmpdir", temporary),
         ("datadir", data),
         ("socket", socket(directory)),
         ("init-file", init),

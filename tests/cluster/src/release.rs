@@ -1,6 +1,6 @@
 //! Which Slurm a cluster runs: the host's own packages, or another release in a root of its own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -69,6 +69,43 @@ impl Release {
         Ok(release)
     }
 
+    /// The Slurm in a root directory of its own, which `prefix` followed by the root's path enters. In there
+    /// the directory for temporary files, the processes and the network must be those of the machine.
+    ///
+    /// # Errors
+    /// If a part is missing in the root, or its slurmctld does not run.
+    pub fn in_root(root: &Path, prefix: &[&OsStr]) -> Result<Self> {
+        let inside = |paths: &[&str]| {
+            let found = paths.iter().find(|path| root.join(path.trim_start_matches('/')).exists());
+            found.map(PathBuf::from)
+        };
+        let plugin_directory = inside(&PLUGIN_DIRECTORIES)
+            .with_context(|| format!("{} has no Slurm plugins", root.display()))?;
+        let mut release = Self {
+            version: Version { year: 0, month: 0, micro: 0 },
+            prefix: prefix.iter().copied().chain([root.as_os_str()]).map(OsStr::to_owned).collect(),
+            program_directories: PROGRAM_DIRECTORIES.map(PathBuf::from).to_vec(),
+            plugin_directory,
+            nss_wrapper: inside(&NSS_WRAPPER),
+        };
+        release.version = release.ask_version()?;
+        Ok(release)
+    }
+
+    /// A Slurm that was installed below a directory of its own (`configure --prefix`).
+    ///
+    /// # Errors
+    /// If a part is missing there, or its slurmctld does not run.
+    pub fn in_prefix(prefix: &Path) -> Result<Self> {
+        let mut release = Self {
+            program_directories: ["sbin", "bin"].map(|directory| prefix.join(directory)).to_vec(),
+            plugin_directory: prefix.join("lib/slurm"),
+            ..Self::host()?
+        };
+        release.version = release.ask_version()?;
+        Ok(release)
+    }
+
     /// The version that this release's slurmctld reports.
     ///
     /// # Errors
@@ -111,7 +148,10 @@ impl Release {
     }
 
     /// The offset of `priority_calc_period` in `slurm_conf`.
-    pub(crate) fn calc_period_offset(&self) -> Result<usize> {
+    ///
+    /// # Errors
+    /// For a release whose layout is not known.
+    pub fn calc_period_offset(&self) -> Result<usize> {
         let table = Table::committed()?;
         let group = table.groups.iter().rposition(|group| group.first <= self.version);
         let group = group.with_context(|| format!("Slurm {} is too old", self.version))?;

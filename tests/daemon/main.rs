@@ -1,0 +1,18 @@
+//! The plugin in real daemons of the installed Slurm: the documented numbers as `sshare` and `sprio` show
+//! them, the plugin's life in slurmctld, and equality with stock `priority/multifactor` in everything that is not
+//! fair-share. `docs/parity.md` says which test proves what.
+
+#[path = "../support/model.rs"]
+mod model;
+
+mod commands;
+mod differential;
+mod example;
+mod factors;
+mod lifetime;
+mod loading;
+mod reconfigure;
+mod support;
+mod trees;
+mod usage;
+mod workload;

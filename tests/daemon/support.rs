@@ -1,0 +1,67 @@
+//! What the tests of real clusters have in common.
+
+use std::fs::{metadata, File};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use slurm_testcluster::{Builder, Cluster, JobId, Row};
+
+pub const OURS: &str = "priority/multifactor2";
+pub const STOCK: &str = "priority/multifactor";
+pub const PLUGIN_FILE: &str = "priority_multifactor2.so";
+
+/// The plugin under test.
+pub fn plugin() -> PathBuf {
+    std::env::var_os("MULTIFACTOR2_PLUGIN")
+        .map(PathBuf::from)
+        .expect("MULTIFACTOR2_PLUGIN names no plugin: run these tests with 'make test'")
+}
+
+/// A cluster that can run either plugin, and runs ours.
+pub fn cluster() -> Builder {
+    Cluster::builder().plugin(plugin(), PLUGIN_FILE).priority_type(OURS)
+}
+
+/// A generator of random cases. Prints its seed; `MULTIFACTOR2_SEED` repeats a run.
+pub fn random(test: &str) -> fastrand::Rng {
+    let given = std::env::var("MULTIFACTOR2_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let seed = given.unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("{test}: MULTIFACTOR2_SEED={seed}");
+    fastrand::Rng::with_seed(seed)
+}
+
+/// One of some values.
+pub fn pick<'a, T: ?Sized>(random: &mut fastrand::Rng, values: &[&'a T]) -> &'a T {
+    values[random.usize(..values.len())]
+}
+
+/// What sprio shows of a job (in its first partition).
+pub fn sprio_of(cluster: &Cluster, job: JobId) -> Row {
+    let rows = cluster.sprio_rows().unwrap();
+    let found = rows.into_iter().find(|row| row.text("JOBID") == job.to_string());
+    found.unwrap_or_else(|| panic!("sprio does not show job {job}"))
+}
+
+/// The number in a column.
+pub fn number(row: &Row, column: &str) -> f64 {
+    row.number(column).unwrap()
+}
+
+/// Equal but for the six decimals that Slurm prints.
+pub fn as_printed(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1.1e-6
+}
+
+/// True where a test cannot run because it needs root; the continuous integration is told.
+pub fn lacks_root(test: &str, why: &str) -> bool {
+    let root = metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !root {
+        let line = format!("{test}: needs root for {why}");
+        eprintln!("skipped {line}");
+        let list = concat!(env!("CARGO_MANIFEST_DIR"), "/target/skipped-tests");
+        let mut list = File::options().create(true).append(true).open(list).unwrap();
+        writeln!(list, "{line}").unwrap();
+    }
+    !root
+}

@@ -1,0 +1,82 @@
+# Sourced by the package tests: a fresh root directory of a Debian suite with its own Slurm, which vanishes with the test.
+#
+# enter_root SUITE "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
+# one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+roots=$top/target/packaging-roots
+
+fail() {
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+# Fails unless the file has a line with the text.
+expect() {
+	grep -qF -- "$2" "$1" || {
+		cat "$1" >&2
+		fail "expected: $2"
+	}
+}
+
+say() {
+	echo "${0##*/}: $*"
+}
+
+make_root() {
+	[ ! -e "$roots/$1/.complete" ] || return 0
+	command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: run packaging/install-tools"
+	say "making a root directory of $1 in $roots"
+	mkdir -p "$roots"
+	rm -rf "${roots:?}/$1"
+	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
+	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+		--include=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-mysql-plugin \
+		--include=mariadb-server-core,mariadb-client-core,libnss-wrapper \
+		"$1" "$roots/$1" "deb ${mirror:-http://deb.debian.org/debian} $1 main"
+	touch "$roots/$1/.complete"
+}
+
+enter_root() {
+	suite=$1
+	shift
+	[ "$(id -u)" = 0 ] || fail "needs root, for packages are installed into a root directory of their own"
+	make_root "$suite"
+	INSIDE=$suite exec unshare --mount --pid --fork --kill-child "$@"
+}
+
+# In the namespace: mounts everything and sets $root and $tmp.
+mount_root() {
+	tmp=$(mktemp -d)
+	trap 'umount -l "$tmp"; rmdir "$tmp"' EXIT
+	mount -t tmpfs none "$tmp"
+	mkdir "$tmp/upper" "$tmp/work" "$tmp/root"
+	mount -t overlay none -o "lowerdir=$roots/$1,upperdir=$tmp/upper,workdir=$tmp/work" "$tmp/root"
+	root=$tmp/root
+	mount -t proc none "$root/proc"
+	mount --rbind /dev "$root/dev"
+	mount -t tmpfs none "$root/tmp"
+	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	cp "$DEMO" "$root/demo"
+}
+
+# The documented example in a cluster of the root's own Slurm, with the plugin at this path in the root.
+run_demo() {
+	chroot "$root" /demo --plugin "$1" >"$tmp/demo" 2>&1 || {
+		cat "$tmp/demo" >&2
+		fail "the example failed"
+	}
+	expect "$tmp/demo" "All documented numbers are what Slurm reports."
+	say "$(sed -n 's/.*\(Slurm [0-9.]* runs\).*/\1/p' "$tmp/demo") with $1: all documented numbers"
+}
+
+# A slurm.conf that names the plugin, where the packages' scripts look.
+configure() {
+	mkdir -p "$root/etc/slurm"
+	printf 'ClusterName=c\nPriorityType = priority/multifactor2 # tickets\n' >"$root/etc/slurm/slurm.conf"
+}
+
+DEMO=${DEMO:-$top/target/release/demo}
+[ -x "$DEMO" ] || fail "$DEMO is missing: run make release-check, or set DEMO"

@@ -1,0 +1,179 @@
+//! Decisions, not crashes: what the plugin does in a Slurm that it does not know, or that is not as it should
+//! be. In each case one line says what was found and what to do, and nothing is written.
+//! The plugin of these tests is built with the feature `test-pretence`, which makes it see such a Slurm.
+
+mod shared;
+
+use std::fs;
+use std::time::Duration;
+
+use shared::{check_example, check_log, example, submit_example};
+use slurm_releases::{cluster, pretending_plugin, Suite, BOOKWORM, FORKY, SUITES, TRIXIE};
+use slurm_testcluster::{Cluster, Job, Release};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A cluster with the plugin that can pretend, told so by a variable.
+fn pretending(release: &Release, variable: &str, value: &str) -> slurm_testcluster::Builder {
+    let builder = Cluster::builder()
+        .release(release.clone())
+        .plugin(pretending_plugin().unwrap(), "priority_multifactor2.so")
+        .priority_type("priority/multifactor2")
+        .set("SelectTypeParameters", "CR_Core_Memory")
+        .controller_env(variable, value);
+    example(builder)
+}
+
+/// A wrong table must be noticed at the first job, and then nothing is written and jobs go on being scheduled.
+fn goes_passive(suite: Suite, layout: &str, found: &str) {
+    let Some(release) = suite.release().unwrap() else { return };
+    let cluster =
+        pretending(&release, "MULTIFACTOR2_TEST_LAYOUT", layout).slurmds(true).nodes(1).start().unwrap();
+    let usage = || -> Vec<String> {
+        cluster.sshare_rows().unwrap().iter().map(|row| format!("{:?}", row.cells())).collect()
+    };
+    let before = usage();
+    submit_example(&cluster);
+    std::thread::sleep(Duration::from_secs(3));
+    let log = cluster.log();
+    let complaints: Vec<&str> =
+        log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
+    assert_eq!(complaints.len(), 1, "{complaints:#?}");
+    assert!(complaints[0].contains(found) && complaints[0].contains("SLURM_SRC="), "{}", complaints[0]);
+    assert_eq!(usage(), before, "something was written");
+    // The second job is behind the first.
+    let priority = |job: u32| -> u64 {
+        let text = cluster.scontrol(&["show", "job", &job.to_string()]).unwrap();
+        let word = text.split_whitespace().find_map(|word| word.strip_prefix("Priority=")).unwrap();
+        word.parse().unwrap()
+    };
+    assert_eq!(priority(1), priority(2) + 1);
+    let job =
+        cluster.submit(&Job::new("user4").account("e").partition("main").seconds(1).arg("--export=ALL"));
+    let job = format!("-j{}", job.unwrap());
+    cluster
+        .wait_for("a job to run", TIMEOUT, |cluster| {
+            let state = cluster.command("squeue").args(["-h", "-t", "all", "-o", "%T", &job]).text()?;
+            Ok((state.trim() == "COMPLETED").then_some(()))
+        })
+        .unwrap();
+    assert!(cluster.is_up());
+}
+
+#[test]
+fn the_shift_of_part_record_in_23_02_3_is_noticed() {
+    goes_passive(BOOKWORM, "23.02.3:part", "a partition has 328 bytes, 352 expected");
+}
+
+#[test]
+fn the_shift_of_job_record_in_24_11_1_is_noticed() {
+    goes_passive(TRIXIE, "24.11.0", "a job record has 1160 bytes, 1144 expected");
+}
+
+#[test]
+fn the_shift_of_job_record_in_24_11_4_is_noticed() {
+    goes_passive(TRIXIE, "24.11.1", "a job record has 1160 bytes, 1152 expected");
+}
+
+#[test]
+fn the_move_of_the_magic_number_in_25_11_is_noticed() {
+    goes_passive(FORKY, "25.05.0:job", "a job record has 1296 bytes, 1160 expected");
+}
+
+#[test]
+fn the_shift_of_job_record_in_26_05_5_is_noticed() {
+    goes_passive(FORKY, "26.05.0", "a job record has 1296 bytes, 1288 expected");
+}
+
+/// slurmctld must refuse to start, and its log say why.
+fn refuses(release: &Release, variable: &str, value: &str, expected: &[&str]) {
+    let cluster = pretending(release, variable, value).controller(false).start().unwrap();
+    let mut cluster = cluster;
+    let error = format!("{:#}", cluster.start_controller().unwrap_err());
+    let log = cluster.log();
+    for text in expected {
+        assert!(log.contains(text), "no '{text}' in:\n{log}\n{error}");
+    }
+    assert!(log.contains("failed to initialize priority plugin"), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+fn releases() -> impl Iterator<Item = Release> {
+    SUITES.iter().filter_map(|suite| suite.release().unwrap()).chain(slurm_releases::in_prefixes().unwrap())
+}
+
+#[test]
+fn an_unknown_major_release_is_refused() {
+    for release in releases() {
+        let expected = ["Slurm 26.11.0 is not supported", "20.11 to 26.05", "SLURM_SRC="];
+        refuses(&release, "MULTIFACTOR2_TEST_RELEASE", "26.11.0", &expected);
+    }
+}
+
+#[test]
+fn a_table_of_another_major_release_is_refused_at_the_start() {
+    for release in releases() {
+        let other =
+            if (release.version.year, release.version.month) == (25, 5) { "25.11.0" } else { "25.05.0" };
+        refuses(&release, "MULTIFACTOR2_TEST_LAYOUT", other, &["slurm_conf has", "SLURM_SRC="]);
+    }
+}
+
+#[test]
+fn a_missing_function_is_named() {
+    for release in releases() {
+        let expected = ["lacks calc_job_billable_tres", "Set PriorityType=priority/multifactor"];
+        refuses(&release, "MULTIFACTOR2_TEST_MISSING", "calc_job_billable_tres", &expected);
+    }
+}
+
+#[test]
+fn a_process_that_binds_everything_at_start_can_load_it() {
+    for release in releases() {
+        let builder = example(cluster(release).unwrap()).controller_env("LD_BIND_NOW", "1").controller(false);
+        let mut cluster = builder.start().unwrap();
+        if cluster.start_controller().is_err() {
+            // Some of Slurm's own plugins cannot be loaded so, in 20.11; ours must not be the reason.
+            let log = cluster.log();
+            assert!(log.contains("undefined symbol") && !log.contains("priority_multifactor2"), "{log}");
+            println!("Slurm {} itself does not start with LD_BIND_NOW", cluster.release().version);
+            continue;
+        }
+        submit_example(&cluster);
+        cluster.wait_cycle().unwrap();
+        check_example(&cluster);
+        let sshare = cluster.command("sshare").args(["-alP"]).env("LD_BIND_NOW", "1").text().unwrap();
+        assert!(sshare.contains("user5"));
+        check_log(&cluster);
+    }
+}
+
+#[test]
+fn copies_of_the_plugin_do_not_mislead_it() {
+    for release in releases() {
+        // Copies under other names beside it, and where no plugin is found slurmctld opens them all.
+        let plugin = slurm_releases::plugin().unwrap();
+        let with_copies = |builder: slurm_testcluster::Builder| {
+            builder.plugin(&plugin, "priority_older.so").plugin(&plugin, "priority_aaa.so")
+        };
+        let cluster = with_copies(example(cluster(release.clone()).unwrap())).start().unwrap();
+        submit_example(&cluster);
+        cluster.wait_cycle().unwrap();
+        check_example(&cluster);
+        check_log(&cluster);
+        drop(cluster);
+
+        let builder = Cluster::builder().release(release).set("SelectTypeParameters", "CR_Core_Memory");
+        let builder = with_copies(builder).plugin(&plugin, "priority_multifactor2.so").controller(false);
+        let mut cluster = builder.priority_type("priority/nosuch").start().unwrap();
+        cluster.start_controller().unwrap_err();
+        let log = cluster.log();
+        assert!(log.contains("failed to initialize priority plugin") && !log.contains("panicked"), "{log}");
+
+        // A file that is no plugin at all, as an interrupted copy leaves it.
+        fs::write(cluster.directory().join("plugins/priority_aaa.so"), "").unwrap();
+        cluster.set("PriorityType", "priority/multifactor").unwrap();
+        cluster.start_controller().unwrap();
+        assert!(cluster.is_up());
+    }
+}

@@ -1,0 +1,83 @@
+//! What `make test` sees of every release: the plugin loads and says which layout it uses, Slurm's own tools
+//! show the documented numbers, a job runs and is charged, and the daemon survives a reconfigure.
+//! `make test-releases` does more (`full.rs`).
+
+mod shared;
+
+use shared::{check_example, example, submit_example};
+use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, TRIXIE};
+use slurm_testcluster::{Cluster, Job, Release};
+
+fn in_suite(suite: Suite) {
+    if let Some(release) = suite.release().unwrap() {
+        basics(&release);
+    }
+}
+
+#[test]
+fn bullseye() {
+    in_suite(BULLSEYE);
+}
+
+#[test]
+fn bookworm() {
+    in_suite(BOOKWORM);
+}
+
+#[test]
+fn trixie() {
+    in_suite(TRIXIE);
+}
+
+#[test]
+fn forky() {
+    in_suite(FORKY);
+}
+
+/// Releases that the suites do not have, built from source: `MULTIFACTOR2_SLURM_PREFIXES=/opt/slurm-25.11:…`
+#[test]
+fn installed_in_prefixes() {
+    for release in slurm_releases::in_prefixes().unwrap() {
+        basics(&release);
+    }
+}
+
+fn basics(release: &Release) {
+    let cluster = example(cluster(release.clone()).unwrap()).slurmds(true).nodes(1).start().unwrap();
+    logs_its_layout(&cluster);
+    submit_example(&cluster);
+    cluster.wait_cycle().unwrap();
+    check_example(&cluster);
+
+    cluster.reconfigure().unwrap();
+    cluster.wait_cycle().unwrap();
+    check_example(&cluster);
+
+    a_job_runs_and_is_charged(&cluster);
+    shared::check_log(&cluster);
+}
+
+fn logs_its_layout(cluster: &Cluster) {
+    let version = cluster.release().version;
+    let line = format!("in Slurm {version}, layout ");
+    assert!(cluster.log().contains(&line), "no '{line}' in the log:\n{}", cluster.log());
+}
+
+fn a_job_runs_and_is_charged(cluster: &Cluster) {
+    let usage = || cluster.share("e", "user4").unwrap().number("RawUsage").unwrap();
+    let before = usage();
+    let job = cluster
+        .submit(&Job::new("user4").account("e").partition("main").seconds(3).arg("--export=ALL"))
+        .unwrap();
+    let job = format!("-j{job}");
+    cluster
+        .wait_for("the job to end", std::time::Duration::from_secs(60), |cluster| {
+            let state = cluster.command("squeue").args(["-h", "-t", "all", "-o", "%T", &job]).text()?;
+            Ok((state.trim() == "COMPLETED").then_some(()))
+        })
+        .unwrap();
+    cluster.wait_cycle().unwrap();
+    let charged = usage() - before;
+    // One task of one CPU for three seconds, more where the node is slow to say that it is over.
+    assert!((2.0..30.0).contains(&charged), "{charged} s charged for a job of 3 s");
+}

@@ -13,7 +13,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases faults soak fuzz memcheck layouts bench lint clean help
 
 all: build
 
@@ -42,6 +42,28 @@ test: ## run all tests (as root installs what they need)
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) test --locked --workspace --features slurm-headers/layouts
+	$(MAKE) faults
+
+# Where the long tests and those under sanitizers find Slurm's source and the plugin.
+IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))
+KILLS     ?= 200
+MINUTES   ?= 10
+FUZZ_SECONDS ?= 1800
+
+faults: build ## panic in every step of the plugin, in a test build
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
+
+soak: build ## kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; prints counts
+	$(IN_PROCESS) $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
+
+fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
+	cd fuzz && for target in settings state_file tree numbers; do \
+		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
+
+memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	tests/memcheck.sh $(abspath $(HEADERS))
 
 test-parity: ## the long comparisons with stock priority/multifactor in real clusters (ten minutes)
 	tests/install-deps.sh test

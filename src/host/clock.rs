@@ -40,6 +40,13 @@ impl Local {
         u8::try_from(self.0.tm_mon).unwrap_or(0)
     }
 
+    /// The day so many days later, or earlier.
+    #[must_use]
+    pub fn plus_days(mut self, days: i32) -> Self {
+        self.0.tm_mday += days;
+        self
+    }
+
     /// The first day of a month of the same year, `month` counted from 0; 12 is January of the next year.
     #[must_use]
     pub fn first_of(mut self, month: u8) -> Self {

@@ -44,14 +44,14 @@ pub struct Schedule {
     /// When usage is reset next, once that has been worked out.
     next_reset: Option<i64>,
     /// A period that has been decayed. Only after a fault is it not over: then the next cycle begins its decay at the end.
-    decayed: Option<(i64, i64)>,
+    decayed: (i64, i64),
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, decayed: None }
+        Self { period, next_reset: None, decayed: (i64::MIN, i64::MIN) }
     }
 
     /// The reset that is to be done now, if any.
@@ -75,12 +75,12 @@ impl Schedule {
 
     /// Where the decay of a period up to `now` begins.
     fn begin_decay(&mut self, last_ran: i64, now: i64) -> i64 {
-        let begin = match self.decayed {
-            Some((since, until)) if since == last_ran => until,
-            _ => last_ran,
-        };
-        self.decayed = Some((last_ran, now));
-        begin
+        let (since, until) = std::mem::replace(&mut self.decayed, (last_ran, now));
+        if since == last_ran {
+            until
+        } else {
+            last_ran
+        }
     }
 }
 

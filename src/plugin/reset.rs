@@ -1,8 +1,9 @@
 //! When usage is reset: `PriorityUsageResetPeriod` in the local calendar.
+//!
+//! Days are counted in the calendar, not in seconds: where stock adds 24 hours to midnight it arrives at 23:00 of the
+//! same day when clocks are set back in autumn, and with daily resets it then resets in every cycle for a day.
 
 use crate::host::clock::Local;
-
-const DAY: i64 = 24 * 60 * 60;
 
 /// `PriorityUsageResetPeriod`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +44,12 @@ impl Period {
         let day = Local::midnight_before(last)?;
         Some(match self {
             Self::None | Self::Now => return None,
-            Self::Daily => latest(day.seconds() + DAY, DAY, now),
-            Self::Weekly => latest(day.seconds() + DAY * i64::from(7 - day.weekday()), 7 * DAY, now),
+            Self::Daily => day.plus_days(1).seconds().max(today(now)?.seconds()),
+            Self::Weekly => {
+                let today = today(now)?;
+                let next = day.plus_days(7 - i32::from(day.weekday()));
+                next.seconds().max(today.plus_days(-i32::from(today.weekday())).seconds())
+            }
             Self::Monthly => day.first_of(day.month() + 1).seconds(),
             Self::Quarterly => day.first_of(day.month() / 3 * 3 + 3).seconds(),
             Self::Yearly => day.first_of(12).seconds(),
@@ -52,13 +57,15 @@ impl Period {
     }
 }
 
-fn latest(first: i64, step: i64, now: i64) -> i64 {
-    first + (now - first - 1).max(0) / step * step
+fn today(now: i64) -> Option<Local> {
+    Local::midnight_before(now)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DAY: i64 = 24 * 60 * 60;
 
     /// Around noon of 2026-11-21, a Saturday, in most time zones. The expectations hold in all of them.
     const NOW: i64 = 1_795_262_400;

@@ -1,0 +1,87 @@
+//! slurmctld is killed and started again with what it had saved.
+
+use slurm_inproc::{AssociationUsage, Conf, HostResult, Options, Plugin};
+
+use crate::setup::{host, plugins, running, usage, write_usage_saved, CPUS, NOW};
+
+/// Usage after a kill at `killed` and a start at 1000 seconds, with cycles every 300 seconds and usage that slurmctld had
+/// saved at `saved`, in seconds of the job that runs all the time.
+fn after_kill(plugin: &Plugin, saved: i64, killed: i64) -> HostResult<f64> {
+    let state = tempfile::tempdir()?;
+    let place = Conf::new().state_save_location(state.path().display().to_string());
+    let mut loaded = 0.0;
+    {
+        let mut first = host(&Options::new(plugin.clone()))?;
+        first.configure(&place)?;
+        first.jobs(&[running(1, 3, NOW)])?;
+        first.init()?;
+        for second in 1..=killed {
+            if second == saved {
+                loaded = usage(&mut first, 3)?;
+                write_usage_saved(state.path(), NOW + saved)?;
+            }
+            if second % 300 == 0 {
+                first.set_clock(NOW + second)?;
+                first.cycle()?;
+            }
+        }
+        // Dropped: killed.
+    }
+    let mut options = Options::new(plugin.clone());
+    options.clock = NOW + 1000;
+    let mut second = host(&options)?;
+    second.configure(&place)?;
+    second.usage(&[AssociationUsage::new(3_u32).raw(loaded)])?;
+    second.jobs(&[running(1, 3, NOW)])?;
+    second.init()?;
+    let charged = usage(&mut second, 3)? / CPUS;
+    second.quit()?;
+    Ok(charged)
+}
+
+#[test]
+fn a_running_job_is_charged_for_all_of_its_time_where_stock_loses_up_to_five_minutes_and_a_cycle(
+) -> HostResult<()> {
+    let [stock, ours] = plugins()?;
+    for (saved, killed) in [(10, 299), (10, 305), (301, 310), (301, 899), (301, 905), (599, 950), (601, 950)]
+    {
+        let (stock, ours) = (after_kill(&stock, saved, killed)?, after_kill(&ours, saved, killed)?);
+        assert_eq!(ours, 1000.0, "saved at {saved}, killed at {killed}");
+        assert!(stock <= ours, "saved at {saved}, killed at {killed}: stock has {stock}");
+    }
+    // Saved after 300 seconds, killed after three cycles: stock has the first 300 and what follows the last cycle.
+    assert_eq!(after_kill(&stock, 301, 905)?, 400.0);
+    Ok(())
+}
+
+#[test]
+fn usage_that_was_saved_at_the_second_of_a_cycle_is_not_charged_twice() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    // Saved before the cycle of that second, which the file cannot tell: this cycle's charge is lost, as in stock.
+    assert_eq!(after_kill(&ours, 300, 310)?, 700.0);
+    Ok(())
+}
+
+#[test]
+fn a_second_kill_before_anything_is_saved_changes_nothing() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let state = tempfile::tempdir()?;
+    let place = Conf::new().state_save_location(state.path().display().to_string());
+    write_usage_saved(state.path(), NOW + 10)?;
+    for start in [0, 700, 1400, 2100] {
+        let mut options = Options::new(ours.clone());
+        options.clock = NOW + start;
+        let mut life = host(&options)?;
+        life.configure(&place)?;
+        life.jobs(&[running(1, 3, NOW)])?;
+        life.init()?;
+        for _ in 0..2 {
+            life.advance(300)?;
+            life.cycle()?;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "seconds")]
+        let expected = (start + 600) as f64 * CPUS;
+        assert_eq!(usage(&mut life, 3)?, expected, "started at {start}");
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! State files that are not what they should be.
+
+use std::fs;
+
+use slurm_inproc::{AssociationUsage, Conf, Error, HostResult, Options};
+
+use crate::setup::{host, plugins, running, usage, write_times, write_usage_saved, CPUS, NOW};
+
+#[test]
+fn a_negative_or_absurd_time_is_refused_where_stock_turns_usage_into_nothing() -> HostResult<()> {
+    let [stock, ours] = plugins()?;
+    for wrong in [-1, i64::MIN, -NOW, 253_402_300_800, i64::MAX] {
+        let mut host = host(&Options::new(ours.clone()))?;
+        host.configure(&Conf::new().decay_half_life(3600_u32))?;
+        host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+        write_times(&host, wrong, NOW)?;
+        assert!(matches!(host.init(), Err(Error::Refused { .. })), "{wrong}");
+        assert!(host.log().contains(&format!("says {wrong} where")), "{}", host.log());
+        host.configure(&Conf::new().ignore_state_errors(true))?;
+        host.init()?;
+        assert_eq!(usage(&mut host, 3)?, 1e6, "{wrong}");
+        assert_eq!(host.saved_times()?, (NOW, NOW), "{wrong}");
+        host.quit()?;
+    }
+    let mut host = host(&Options::new(stock))?;
+    host.configure(&Conf::new().decay_half_life(3600_u32))?;
+    host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+    write_times(&host, -NOW, NOW)?;
+    host.init()?;
+    assert!(usage(&mut host, 3)? < 1e-9);
+    host.quit().map(drop)
+}
+
+#[test]
+fn a_damaged_file_ignored_does_not_charge_running_jobs_again() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    for (saved, seconds) in [(None, 0.0), (Some(NOW - 200), 200.0), (Some(NOW + 999), 0.0)] {
+        let mut host = host(&Options::new(ours.clone()))?;
+        let state = host.directory().join("state");
+        // All but the last seconds are in the usage that slurmctld has loaded.
+        host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+        host.jobs(&[running(1, 3, NOW - 250_000)])?;
+        fs::write(state.join("priority_last_decay_ran"), b"too short")?;
+        if let Some(saved) = saved {
+            write_usage_saved(&state, saved)?;
+        }
+        host.configure(&Conf::new().ignore_state_errors(true))?;
+        host.init()?;
+        assert_eq!(usage(&mut host, 3)?, 1e6 + seconds * CPUS);
+        host.quit()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_future_time_is_warned_of_and_does_no_harm() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let mut host = host(&Options::new(ours))?;
+    host.configure(&Conf::new().decay_half_life(3600_u32).reset_period(2_u16))?;
+    host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+    write_times(&host, NOW + 86_400 * 365, NOW + 86_400 * 365)?;
+    host.init()?;
+    assert!(host.log().contains("the clock was set back"), "{}", host.log());
+    assert_eq!((usage(&mut host, 3)?, host.saved_times()?), (1e6, (NOW, NOW)));
+    // The next reset is tomorrow's, not one in a year.
+    host.advance(86_400)?;
+    host.cycle()?;
+    assert_eq!(usage(&mut host, 3)?, 0.0);
+    host.quit().map(drop)
+}
+
+/// A file system without room, mounted where only the host sees it.
+#[test]
+fn a_full_disk_costs_an_error_line_and_nothing_else() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let mut options = Options::new(ours);
+    let place = tempfile::tempdir()?;
+    let script = format!(
+        "mount -t tmpfs -o size=4k tmpfs {0} && head -c 4096 /dev/zero > {0}/fill && exec \"$@\"",
+        place.path().display()
+    );
+    options.wrapper = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut host = host(&options)?;
+    host.configure(&Conf::new().state_save_location(place.path().display().to_string()))?;
+    host.jobs(&[running(1, 3, NOW)])?;
+    host.init()?;
+    for _ in 0..3 {
+        host.advance(300)?;
+        host.cycle()?;
+    }
+    assert_eq!(usage(&mut host, 3)?, 900.0 * CPUS);
+    let log = host.quit()?;
+    assert!(log.contains("cannot save") && log.contains("No space left"), "{log}");
+    Ok(())
+}

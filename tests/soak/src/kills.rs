@@ -1,0 +1,151 @@
+//! slurmctld is killed at random moments while jobs run.
+//!
+//! One user has a job that runs through all of it, another has short jobs that start and end in between. Usage does not decay, so
+//! the seconds that `sshare` shows can be compared with the seconds that `sacct` knows: never more, and for the job that
+//! runs on never less.
+
+use std::fmt;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Context, Result};
+use slurm_testcluster::{parse_rows, Account, Accounts, Cluster, Job};
+
+use crate::random::Random;
+use crate::{complaints, Plugin};
+
+/// What came of it, in CPU seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Summary {
+    /// Kills that slurmctld came back from.
+    pub kills: u32,
+    /// How often it had saved its state in between.
+    pub checkpoints: u32,
+    /// What the long job used by the clock, and what `sshare` says.
+    pub long: (f64, f64),
+    /// What the short jobs used by `sacct`, and what `sshare` says.
+    pub short: (f64, f64),
+    /// Error lines of the plugin.
+    pub complaints: usize,
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} kills survived, {} checkpoints; long job: used {:.0} s, charged {:.0} s; short jobs: used {:.0} s, \
+             charged {:.0} s; {} complaints",
+            self.kills,
+            self.checkpoints,
+            self.long.0,
+            self.long.1,
+            self.short.0,
+            self.short.1,
+            self.complaints
+        )
+    }
+}
+
+/// Kills slurmctld so many times.
+///
+/// # Errors
+/// If the cluster does not start, or does not come back after a kill.
+pub fn run(plugin: &Plugin, kills: u32, seed: u64) -> Result<Summary> {
+    let mut random = Random::new(seed);
+    let tree = Accounts::new().account(Account::new("a", 1).user("long", 1).user("short", 1));
+    let mut cluster = plugin
+        .builder()
+        .accounts(&tree)
+        .nodes(2)
+        .cpus(4)
+        .slurmds(true)
+        .set("AccountingStorageEnforce", "associations,limits")
+        .set("PriorityWeightFairshare", "1000")
+        // A restarted slurmctld uses a node after it has pinged it, a third of this.
+        .set("SlurmdTimeout", "6")
+        .start()?;
+    // Before slurmctld has saved usage for the first time, all of it is lost, in stock as well.
+    cluster.restart_controller()?;
+    let long = cluster.submit(&Job::new("long"))?;
+    cluster.wait_for("the long job to start", Duration::from_secs(30), |cluster| {
+        Ok(sacct(cluster, "long")?.iter().any(|job| job.running).then_some(()))
+    })?;
+    // Slurm saves the start of a job some seconds later; a kill before that runs it a second time.
+    sleep(Duration::from_secs(5));
+    let mut summary = Summary::default();
+    while summary.kills < kills {
+        for _ in 0..random.below(3) {
+            cluster.submit(&Job::new("short").seconds(u32::try_from(1 + random.below(3))?))?;
+        }
+        // After a start it takes Slurm some seconds to run jobs again; half of the kills wait for that.
+        if random.below(2) == 0 {
+            let running =
+                |cluster: &Cluster| Ok(sacct(cluster, "short")?.iter().any(|job| job.running).then_some(()));
+            cluster.wait_for("a short job to run", Duration::from_secs(10), running).ok();
+        }
+        // Up to some cycles, and often enough within one.
+        sleep(Duration::from_millis(random.below(3000)));
+        if random.below(4) == 0 {
+            cluster.reconfigure()?;
+            summary.checkpoints += 1;
+            sleep(Duration::from_millis(random.below(1500)));
+        }
+        cluster.kill_controller()?;
+        sleep(Duration::from_millis(random.below(1000)));
+        cluster.start_controller().with_context(|| format!("after kill {}", summary.kills + 1))?;
+        // A job that was launched a moment before the kill is launched again; Slurm then drains the node.
+        cluster.scontrol(&["update", "nodename=n[1-2]", "state=resume"]).ok();
+        summary.kills += 1;
+    }
+    cluster.wait_cycle()?;
+    // One moment for both: what is asked for first may be a cycle older.
+    let asked = Instant::now();
+    let charged = |user: &str| cluster.share("a", user)?.number("RawUsage");
+    summary.long.1 = charged("long")?;
+    summary.short.1 = charged("short")?;
+    let used =
+        |user: &str| Ok::<f64, anyhow::Error>(sacct(&cluster, user)?.iter().map(|job| job.seconds).sum());
+    summary.long.0 = used("long")? - asked.elapsed().as_secs_f64().ceil();
+    summary.short.0 = used("short")?;
+    summary.complaints = complaints(&cluster.log()).len();
+    cluster.scontrol(&["show", "job", &long.to_string()]).context("the long job is gone")?;
+    Ok(summary)
+}
+
+/// What must hold for our plugin: the long job is charged for all of its time but the last cycle, and nobody for more than was used.
+///
+/// # Errors
+/// What does not hold.
+pub fn check(summary: &Summary) -> Result<()> {
+    /// Seconds of a cycle, of rounding, and of a restart.
+    const SLACK: f64 = 5.0;
+    let (used, charged) = summary.long;
+    ensure!((charged - used).abs() <= SLACK, "the long job: {summary}");
+    let (used, charged) = summary.short;
+    ensure!(charged <= used + SLACK, "the short jobs were charged twice: {summary}");
+    ensure!(summary.complaints == 0, "{summary}");
+    Ok(())
+}
+
+/// A job as the database knows it.
+struct Used {
+    running: bool,
+    /// CPU seconds.
+    seconds: f64,
+}
+
+fn sacct(cluster: &Cluster, user: &str) -> Result<Vec<Used>> {
+    let text = cluster
+        .command("sacct")
+        .args(["-D", "-X", "-P", "-S", "now-1day", "-u", user, "-o", "jobid,state,elapsedraw,alloccpus"])
+        .text()?;
+    parse_rows(&text)
+        .iter()
+        .map(|row| {
+            Ok(Used {
+                running: row.text("State") == "RUNNING",
+                seconds: row.number("ElapsedRaw")? * row.number("AllocCPUS")?,
+            })
+        })
+        .collect()
+}

@@ -41,7 +41,7 @@ test: ## run all tests (as root installs what they need)
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
-		$(CARGO) test --locked --workspace --features slurm-headers/layouts
+		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 	$(MAKE) faults
 
 # Where the long tests and those under sanitizers find Slurm's source and the plugin.

@@ -4,6 +4,8 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
+# Where multifactor2-doctor goes, the tool to run before Slurm is updated.
+SBINDIR   ?= /usr/local/sbin
 # A Slurm source tree whose layout is to be compiled in besides the known releases.
 SLURM_SRC ?=
 export SLURM_SRC
@@ -24,12 +26,14 @@ install: build ## install the plugin into DESTDIR/PLUGINDIR
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
 	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
+	install -d "$(DESTDIR)$(SBINDIR)"
+	install -m 755 target/release/multifactor2-doctor "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
 uninstall: ## remove the plugin from DESTDIR/PLUGINDIR
 	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
 		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
-	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
+	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
 
 demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running)
 	tests/install-deps.sh demo

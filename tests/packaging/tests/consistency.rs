@@ -129,7 +129,7 @@ fn the_manual_page_explains_messages_that_exist() {
         "cannot start the decay thread",
         "exceeds 32 bits and is cut to ",
         " end, but only ",
-        "has no details record, its priority cannot be set",
+        "has no details record",
         "has a UsageThreshold: ",
         "users with Fairshare=parent directly below the root",
         "internal error at ",

@@ -30,12 +30,13 @@ make_root() {
 	mkdir -p "$roots"
 	rm -rf "${roots:?}/$1"
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
+	[ -n "$mirror" ] || fail "apt on this machine knows no Debian mirror (see sources.list(5))"
 	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 		--include=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-mysql-plugin \
 		--include=mariadb-server-core,mariadb-client-core,libnss-wrapper \
-		"$1" "$roots/$1" "deb ${mirror:-http://deb.debian.org/debian} $1 main"
+		"$1" "$roots/$1" "deb $mirror $1 main"
 	touch "$roots/$1/.complete"
 }
 

@@ -76,8 +76,8 @@ impl fmt::Display for Damage {
         }
         write!(
             f,
-            ". Restore it from {file}.old, or start slurmctld with -i to go on without: the time since slurmctld saved \
-             usage last is then neither decayed nor charged"
+            ". Restore it from {file}.old, or start slurmctld with -i to go on from the time at which slurmctld saved \
+             usage last"
         )
     }
 }

@@ -83,7 +83,12 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
 	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
 
-bench: ## measure the engine, and access to Slurm's records
+bench: ## measure beside stock priority/multifactor, and the engine alone; BENCH=--quick is shorter
+	tests/install-deps.sh test
+	$(CARGO) build --release --locked
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
+		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)
 	env -u SLURM_SRC $(CARGO) bench --locked --bench engine --bench layout
 
 # Packages and releases

@@ -114,6 +114,11 @@ impl Host {
         self.directory.path()
     }
 
+    /// The program's process id.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Names of the program's threads.
     ///
     /// # Errors

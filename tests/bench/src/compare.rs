@@ -1,0 +1,173 @@
+//! What is measured in the in-process hosts. Stock and ours take turns, round by round, so that a noisy neighbour
+//! hits both, and each finds the caches as the other has left them.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use slurm_inproc::{Bench, Cycle, Host};
+
+use crate::hosts::{Pair, PERIOD};
+use crate::process::{forget_peak, memory};
+use crate::report::Report;
+use crate::samples::{Row, Samples, Scene};
+
+/// Smallest ratios that were aimed at.
+const GOAL_CYCLE: f64 = 3.0;
+const GOAL_JOB_LOCK: f64 = 4.0;
+const GOAL_ASSOC_LOCK: f64 = 1.0;
+const GOAL_SUBMISSION: f64 = 1.5;
+const GOAL_LIST: f64 = 1.0;
+const GOAL_CHARGING: f64 = 2.0;
+
+/// Samples of both.
+#[derive(Debug, Default)]
+struct Both {
+    stock: Samples,
+    ours: Samples,
+}
+
+impl Both {
+    fn push(&mut self, (stock, ours): (f64, f64)) {
+        self.stock.push(stock);
+        self.ours.push(ours);
+    }
+
+    fn row(self, measure: &'static str, scene: &Scene, unit: &'static str, goal: f64) -> Row {
+        let goal = Some(goal).filter(|goal| *goal > 0.0);
+        Row { measure, scene: scene.clone(), unit, stock: self.stock, ours: self.ours, floor: None, goal }
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn per_job(bench: &[Bench]) -> f64 {
+    let jobs: u64 = bench.iter().map(|bench| bench.jobs).sum();
+    let cpu: Duration = bench.iter().map(|bench| bench.cpu).sum();
+    #[expect(clippy::cast_precision_loss, reason = "far fewer jobs than 2^52")]
+    let jobs = jobs.max(1) as f64;
+    cpu.as_secs_f64() * 1e9 / jobs
+}
+
+/// A cycle after the usual time.
+fn next_cycle(host: &mut Host) -> Result<Cycle> {
+    host.advance(PERIOD)?;
+    Ok(host.cycle()?)
+}
+
+/// Milliseconds for which the decay thread held a lock for writing in one cycle: in all, and the longest time.
+fn held(host: &mut Host) -> Result<[(f64, f64); 2]> {
+    host.locks(true)?;
+    next_cycle(host)?;
+    let statistics = host.locks(true)?;
+    Ok(["job", "assoc_mgr.assoc"].map(|name| {
+        let found = statistics.iter().find(|lock| lock.decay_thread && lock.write && lock.name == name);
+        found.map_or((0.0, 0.0), |lock| (milliseconds(lock.total), milliseconds(lock.longest)))
+    }))
+}
+
+/// Loads both plugins and lets the first cycles, which fill buffers, pass.
+fn begin(pair: &mut Pair) -> Result<()> {
+    pair.both(|host| {
+        host.check_locks(false)?;
+        host.init()?;
+        next_cycle(host)?;
+        next_cycle(host)
+    })?;
+    Ok(())
+}
+
+/// Processor time of cycles, with the floor.
+fn cycles(pair: &mut Pair, scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let (mut cycle, mut floor) = (Both::default(), Samples::default());
+    for _ in 0..rounds {
+        cycle.push(pair.both(|host| Ok(milliseconds(next_cycle(host)?.cpu)))?);
+        let (_, walk) = pair.both(|host| Ok(host.bench_walk(1)?.iter().map(|walk| walk.cpu).sum()))?;
+        floor.push(milliseconds(walk));
+    }
+    report.add(Row { floor: Some(floor), ..cycle.row("cycle, CPU", scene, "ms", GOAL_CYCLE) });
+    Ok(())
+}
+
+fn locks(pair: &mut Pair, scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let (mut job, mut job_longest, mut assoc) = (Both::default(), Both::default(), Both::default());
+    pair.both(|host| Ok(host.check_locks(true)?))?;
+    for _ in 0..rounds {
+        let (stock, ours) = pair.both(held)?;
+        job.push((stock[0].0, ours[0].0));
+        job_longest.push((stock[0].1, ours[0].1));
+        assoc.push((stock[1].0, ours[1].0));
+    }
+    pair.both(|host| Ok(host.check_locks(false)?))?;
+    report.add(job.row("job write lock held", scene, "ms", GOAL_JOB_LOCK));
+    report.add(job_longest.row("job write lock, longest", scene, "ms", 0.0));
+    report.add(assoc.row("association write lock held", scene, "ms", GOAL_ASSOC_LOCK));
+    Ok(())
+}
+
+/// All that is measured on pending jobs.
+pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let mut pair = Pair::pending(scene)?;
+    begin(&mut pair)?;
+    cycles(&mut pair, scene, rounds, report)?;
+    let (mut idle, mut list, mut submission) = (Both::default(), Both::default(), Both::default());
+    for _ in 0..rounds {
+        idle.push(pair.both(|host| Ok(milliseconds(host.cycle()?.cpu)))?);
+    }
+    report.add(idle.row("idle cycle, CPU", scene, "ms", 0.0));
+    locks(&mut pair, scene, rounds, report)?;
+    // Before submissions store the factors: as after a cycle, they are computed for the list.
+    for _ in 0..rounds {
+        list.push(pair.both(|host| Ok(per_job(&host.bench_factors()?)))?);
+    }
+    report.add(list.row("list for sprio, per job", scene, "ns", GOAL_LIST));
+    for _ in 0..rounds {
+        submission.push(pair.both(|host| Ok(per_job(&host.bench_set(1)?)))?);
+    }
+    report.add(submission.row("priority_p_set, per job", scene, "ns", GOAL_SUBMISSION));
+    pair.quit()
+}
+
+/// Cycles in which running jobs are charged.
+pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let mut pair = Pair::running(scene)?;
+    begin(&mut pair)?;
+    let mut cycle = Both::default();
+    for _ in 0..rounds {
+        cycle.push(pair.both(|host| Ok(milliseconds(next_cycle(host)?.cpu)))?);
+    }
+    report.add(cycle.row("cycle with running jobs, CPU", scene, "ms", GOAL_CHARGING));
+    let (mut job, mut assoc) = (Both::default(), Both::default());
+    pair.both(|host| Ok(host.check_locks(true)?))?;
+    for _ in 0..rounds {
+        let (stock, ours) = pair.both(held)?;
+        job.push((stock[0].0, ours[0].0));
+        assoc.push((stock[1].0, ours[1].0));
+    }
+    report.add(job.row("running: job write lock held", scene, "ms", 0.0));
+    report.add(assoc.row("running: association write lock held", scene, "ms", 0.0));
+    pair.quit()
+}
+
+/// Memory that our plugin has added to its host.
+#[derive(Debug, Clone, Copy)]
+pub struct Added {
+    /// After some cycles.
+    pub kept: f64,
+    /// At most, during them.
+    pub peak: f64,
+}
+
+/// Cycles for the growth, and what memory ours takes.
+pub fn growth(scene: &Scene, rounds: usize, report: &mut Report) -> Result<Added> {
+    let mut pair = Pair::pending(scene)?;
+    let process = pair.ours.process();
+    forget_peak(process)?;
+    let before = memory(process)?;
+    begin(&mut pair)?;
+    let after = memory(process)?;
+    cycles(&mut pair, scene, rounds, report)?;
+    pair.quit()?;
+    Ok(Added { kept: after.now - before.now, peak: after.peak - before.now })
+}

@@ -1,0 +1,161 @@
+//! What is measured in a live slurmctld: the decay thread's processor time per cycle, and `sprio` as a whole
+//! command. Stock and ours start in turn from the same saved state.
+
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Context, Result};
+use slurm_testcluster::{Account, Accounts, Cluster, Job};
+
+use crate::process::DecayThread;
+use crate::report::Report;
+use crate::samples::{Row, Samples, Scene};
+
+/// Seconds between two cycles.
+const PERIOD: u32 = 1;
+/// Users who have jobs.
+const SUBMITTERS: u32 = 100;
+/// Users per account.
+const USERS: u32 = 9;
+
+const GOAL_CYCLE: f64 = 3.0;
+const GOAL_SPRIO: f64 = 1.0;
+
+fn tree(associations: u32) -> Accounts {
+    let accounts = (associations - 2) / (USERS + 1);
+    (0..accounts).fold(Accounts::new(), |tree, account| {
+        let empty = Account::new(format!("a{account}"), 1 + account % 7);
+        let users = (0..USERS).map(|user| (format!("u{account}x{user}"), 1 + user % 5));
+        tree.account(users.fold(empty, |account, (user, shares)| account.user(user, shares)))
+    })
+}
+
+/// A cluster with so many pending jobs, each with a record of its own; slurmctld has saved its state and stopped.
+fn prepare(scene: &Scene, plugin: &Path) -> Result<Cluster> {
+    let mut cluster = Cluster::builder()
+        .plugin(plugin, "priority_multifactor2.so")
+        .cycle_seconds(Some(PERIOD))
+        .accounts(&tree(scene.associations))
+        .set("MaxJobCount", "200000")
+        .set("MaxArraySize", "50000")
+        .set("MessageTimeout", "60")
+        .set("SchedulerParameters", "defer,sched_interval=3600,bf_interval=3600")
+        .set("PriorityDecayHalfLife", "7-0")
+        // Per second what PriorityWeightAge=1000 gives in the usual five minutes: as many priorities change.
+        .set("PriorityWeightAge", "300000")
+        .set("PriorityWeightJobSize", "1000")
+        .set("PriorityWeightPartition", "1000")
+        .set("PriorityWeightQOS", "1000")
+        .start()?;
+    let each = scene.jobs / SUBMITTERS;
+    let accounts = (scene.associations - 2) / (USERS + 1);
+    for submitter in 0..SUBMITTERS {
+        let (account, user) = (submitter % accounts, submitter / accounts);
+        let job = Job::new(format!("u{account}x{user}")).account(&format!("a{account}"));
+        let id = cluster.submit(&job.arg(format!("--array=1-{each}")))?;
+        cluster.scontrol(&["update", &format!("jobid={id}_[1-{}]", each - 1), "nice=1"])?;
+    }
+    cluster.wait_for("all jobs", Duration::from_secs(60), |cluster| {
+        Ok((cluster.sprio(&["-h"])?.lines().count() >= scene.jobs as usize).then_some(()))
+    })?;
+    cluster.stop_controller()?;
+    copy(&cluster.directory().join("state"), &cluster.directory().join("saved"))?;
+    Ok(cluster)
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Samples of one plugin.
+#[derive(Debug, Default)]
+struct Side {
+    cycle: Samples,
+    sprio: Samples,
+}
+
+impl Side {
+    /// Starts slurmctld from the saved state, measures some cycles and commands, and stops it.
+    fn measure(&mut self, cluster: &mut Cluster, priority: &str, jobs: u32, rounds: usize) -> Result<()> {
+        let state = cluster.directory().join("state");
+        fs::remove_dir_all(&state)?;
+        copy(&cluster.directory().join("saved"), &state)?;
+        cluster.set("PriorityType", priority)?;
+        cluster.start_controller()?;
+        let thread = DecayThread::of(cluster.controller_pid()?).with_context(|| priority.to_owned())?;
+        let file = state.join("priority_last_decay_ran");
+        let written = || fs::metadata(&file).and_then(|file| file.modified()).ok();
+        // The state file is written once per cycle, at its begin or end. Read the time between two cycles.
+        let after_cycle = || -> Result<Duration> {
+            let before = written();
+            cluster.wait_for("a decay cycle", Duration::from_secs(150), |_| {
+                Ok((written() != before).then_some(()))
+            })?;
+            sleep(Duration::from_millis(u64::from(PERIOD) * 500));
+            thread.cpu()
+        };
+        after_cycle()?;
+        let mut last = after_cycle()?;
+        for _ in 0..rounds {
+            let now = after_cycle()?;
+            self.cycle.push(now.saturating_sub(last).as_secs_f64() * 1e3);
+            last = now;
+        }
+        for _ in 0..rounds {
+            let start = Instant::now();
+            let text = cluster.sprio(&["-h"])?;
+            self.sprio.push(start.elapsed().as_secs_f64() * 1e3);
+            let lines = text.lines().count();
+            ensure!(lines >= jobs as usize, "sprio shows {lines} of {jobs} jobs under {priority}");
+        }
+        cluster.stop_controller()
+    }
+}
+
+/// Measures with and without TRES weights. `times`: how often each plugin is started; `rounds`: samples per start.
+pub fn live(
+    jobs: u32,
+    associations: u32,
+    plugin: &Path,
+    times: usize,
+    rounds: usize,
+    report: &mut Report,
+) -> Result<()> {
+    let scene = Scene { jobs, associations, tres: false, heap: "live" };
+    let mut cluster = prepare(&scene, plugin)?;
+    for tres in [false, true] {
+        let scene = Scene { tres, ..scene.clone() };
+        if tres {
+            cluster.set("PriorityWeightTRES", "cpu=1000,mem=10,node=100")?;
+        }
+        let (mut stock, mut ours) = (Side::default(), Side::default());
+        for _ in 0..times {
+            stock.measure(&mut cluster, "priority/multifactor", jobs, rounds)?;
+            ours.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+        }
+        let row = |measure, stock, ours, goal| Row {
+            measure,
+            scene: scene.clone(),
+            unit: "ms",
+            stock,
+            ours,
+            floor: None,
+            goal: Some(goal),
+        };
+        report.add(row("decay thread per cycle, CPU", stock.cycle, ours.cycle, GOAL_CYCLE));
+        report.add(row("sprio of all jobs, wall", stock.sprio, ours.sprio, GOAL_SPRIO));
+    }
+    Ok(())
+}

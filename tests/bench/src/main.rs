@@ -1,0 +1,129 @@
+//! `make bench`: this plugin beside stock `priority/multifactor`, in one run.
+//!
+//! Prints one table of medians with spread and ratios, and writes it as Markdown, CSV and SVG.
+
+mod compare;
+mod daemon;
+mod hosts;
+mod process;
+mod report;
+mod samples;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+use slurm_inproc::Plugin;
+
+use report::Report;
+use samples::Scene;
+
+const USAGE: &str = "\
+usage: slurm-bench [--out DIRECTORY] [--quick] [--hosts | --clusters]
+
+  --out DIRECTORY  where results.md, results.csv and ratios.svg go, default bench-results
+  --quick          fewer rounds, and no case of 1,000,000 jobs
+  --hosts          only the in-process hosts
+  --clusters       only the live slurmctld
+
+MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
+
+struct Arguments {
+    out: PathBuf,
+    quick: bool,
+    hosts: bool,
+    clusters: bool,
+}
+
+fn main() -> ExitCode {
+    match arguments().and_then(|arguments| arguments.map_or(Ok(()), |arguments| run(&arguments))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("slurm-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn arguments() -> Result<Option<Arguments>> {
+    let mut parsed = Arguments { out: "bench-results".into(), quick: false, hosts: true, clusters: true };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--out" => parsed.out = words.next().context("--out needs a directory")?.into(),
+            "--quick" => parsed.quick = true,
+            "--hosts" => parsed.clusters = false,
+            "--clusters" => parsed.hosts = false,
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return Ok(None);
+            }
+            other => bail!("unknown argument '{other}'\n\n{USAGE}"),
+        }
+    }
+    Ok(Some(parsed))
+}
+
+fn run(arguments: &Arguments) -> Result<()> {
+    let rounds = if arguments.quick { 5 } else { 11 };
+    let mut report = Report::default();
+    report.note(format!("Machine: {}", process::machine()));
+    report.note(format!("Load averages at the begin: {}", process::load()));
+    if arguments.hosts {
+        for heap in ["fresh", "scattered"] {
+            for associations in [1000, 10_000] {
+                for tres in [false, true] {
+                    let scene = Scene { jobs: 100_000, associations, tres, heap };
+                    compare::pending(&scene, rounds, &mut report)?;
+                }
+            }
+        }
+        let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };
+        compare::running(&running, rounds, &mut report)?;
+        growth(arguments.quick, rounds, &mut report)?;
+    }
+    if arguments.clusters {
+        let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
+        let (times, sizes): (_, &[u32]) = if arguments.quick { (1, &[1000]) } else { (2, &[1000, 10_000]) };
+        for associations in sizes {
+            daemon::live(100_000, *associations, &plugin, times, rounds.min(8), &mut report)?;
+        }
+    }
+    report.note(format!("Load averages at the end: {}", process::load()));
+    report.write(&arguments.out)?;
+    println!("{}", report.table());
+    println!("Written to {}", arguments.out.display());
+    Ok(())
+}
+
+/// How cost and memory grow with jobs and associations.
+fn growth(quick: bool, rounds: usize, report: &mut Report) -> Result<()> {
+    const MEASURE: &str = "cycle, CPU";
+    let scene = |jobs, associations| Scene { jobs, associations, tres: false, heap: "fresh" };
+    let small = compare::growth(&scene(10_000, 1000), rounds, report)?;
+    let wide = compare::growth(&scene(10_000, 100_000), rounds, report)?;
+    let per_association = |large: f64, small: f64| (large - small) / 99_000.0;
+    report.note(format!(
+        "Memory of our own per association, 100,000 against 1,000: {:.0} bytes kept, {:.0} at the peak of a cycle (goal 160)",
+        per_association(wide.kept, small.kept),
+        per_association(wide.peak, small.peak)
+    ));
+    if quick {
+        return Ok(());
+    }
+    let large = compare::growth(&scene(1_000_000, 100_000), rounds.min(5), report)?;
+    let per_job = |large: f64, small: f64| (large - small) / 990_000.0;
+    report.note(format!(
+        "Memory of our own per job, 1,000,000 against 10,000: {:.0} bytes kept, {:.0} at the peak of a cycle (goal 64)",
+        per_job(large.kept, wide.kept),
+        per_job(large.peak, wide.peak)
+    ));
+    let medians = (report.median(MEASURE, 1_000_000, 100_000), report.median(MEASURE, 100_000, 10_000));
+    if let (Some(large), Some(middle)) = medians {
+        report.note(format!(
+            "Growth of our cycle from 100,000 jobs and 10,000 associations to ten times both: {:.1} x (goal 20)",
+            large / middle
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! The result: a table on standard output, `results.csv` and `ratios.svg`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::samples::{Row, Samples};
+
+/// What was measured so far; each row is printed when it comes.
+#[derive(Debug, Default)]
+pub struct Report {
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// Adds a row and prints it as progress.
+    pub fn add(&mut self, row: Row) {
+        eprintln!("{}", line(&row));
+        self.rows.push(row);
+    }
+
+    /// Adds a sentence that follows the table.
+    pub fn note(&mut self, note: String) {
+        eprintln!("{note}");
+        self.notes.push(note);
+    }
+
+    /// Our median of a measure for so many jobs and associations, on a fresh heap without TRES weights.
+    pub fn median(&self, measure: &str, jobs: u32, associations: u32) -> Option<f64> {
+        let found = self.rows.iter().find(|row| {
+            let scene = &row.scene;
+            row.measure == measure
+                && (scene.jobs, scene.associations, scene.tres, scene.heap)
+                    == (jobs, associations, false, "fresh")
+        });
+        found.map(|row| row.ours.median())
+    }
+
+    /// The table, in Markdown.
+    pub fn table(&self) -> String {
+        let mut text = String::from(
+            "| measure | jobs | associations | TRES weights | heap | unit | stock | ours | ratio | goal | floor | ours : floor |\n\
+             |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+        );
+        for row in &self.rows {
+            let _ = writeln!(text, "{}", line(row));
+        }
+        text.push('\n');
+        for note in &self.notes {
+            let _ = writeln!(text, "- {note}");
+        }
+        text
+    }
+
+    /// Writes table, CSV and plot into a directory.
+    pub fn write(&self, directory: &Path) -> Result<()> {
+        fs::create_dir_all(directory)?;
+        fs::write(directory.join("results.md"), self.table())?;
+        fs::write(directory.join("results.csv"), self.csv())?;
+        fs::write(directory.join("ratios.svg"), self.plot())?;
+        Ok(())
+    }
+
+    fn csv(&self) -> String {
+        let mut text = String::from(
+            "measure,jobs,associations,tres_weights,heap,unit,rounds,\
+             stock_min,stock_median,stock_max,ours_min,ours_median,ours_max,\
+             ratio_of_medians,ratio_of_minima,goal,floor_min,floor_median,floor_max\n",
+        );
+        for row in &self.rows {
+            let scene = &row.scene;
+            let _ = write!(
+                text,
+                "\"{}\",{},{},{},{},{},{},{},{},{:.3},{:.3},",
+                row.measure,
+                scene.jobs,
+                scene.associations,
+                scene.tres,
+                scene.heap,
+                row.unit,
+                row.ours.count(),
+                numbers(&row.stock),
+                numbers(&row.ours),
+                row.ratio(),
+                row.ratio_of_minima()
+            );
+            let floor = row.floor.as_ref().map_or_else(|| ",,".to_owned(), numbers);
+            let goal = row.goal.map_or_else(String::new, |goal| goal.to_string());
+            let _ = writeln!(text, "{goal},{floor}");
+        }
+        text
+    }
+
+    /// One bar per row: our median as a part of stock's, whose bar is as long as the frame; the floor as a mark.
+    fn plot(&self) -> String {
+        const LINE: usize = 22;
+        const LEFT: f64 = 520.0;
+        const WIDTH: f64 = 400.0;
+        let height = (self.rows.len() + 2) * LINE;
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1040\" height=\"{height}\" \
+             font-family=\"sans-serif\" font-size=\"12\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+             <text x=\"10\" y=\"16\" font-weight=\"bold\">Time of priority/multifactor2 as a part of stock \
+             priority/multifactor (grey: stock; black mark: floor)</text>\n"
+        );
+        for (at, row) in self.rows.iter().enumerate() {
+            let y = (at + 1) * LINE + 6;
+            let part = (row.ours.median() / row.stock.median() * WIDTH).clamp(1.0, 1.25 * WIDTH);
+            let colour = if row.goal.is_some_and(|goal| row.ratio() < goal) { "#c60" } else { "#269" };
+            let _ = writeln!(
+                svg,
+                "<text x=\"10\" y=\"{text_y}\">{}</text>\
+                 <rect x=\"{LEFT}\" y=\"{y}\" width=\"{WIDTH}\" height=\"14\" fill=\"#ddd\"/>\
+                 <rect x=\"{LEFT}\" y=\"{y}\" width=\"{part:.1}\" height=\"14\" fill=\"{colour}\"/>\
+                 <text x=\"{:.1}\" y=\"{text_y}\">{:.2} : 1</text>",
+                label(row),
+                LEFT + WIDTH.max(part) + 8.0,
+                row.ratio(),
+                text_y = y + 11,
+            );
+            if let Some(floor) = &row.floor {
+                let x = LEFT + (floor.median() / row.stock.median() * WIDTH).min(1.25 * WIDTH);
+                let _ = writeln!(svg, "<rect x=\"{x:.1}\" y=\"{y}\" width=\"2\" height=\"14\"/>");
+            }
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+}
+
+fn label(row: &Row) -> String {
+    let scene = &row.scene;
+    let tres = if scene.tres { ", TRES" } else { "" };
+    format!("{}: {} jobs, {} associations{tres}, {}", row.measure, scene.jobs, scene.associations, scene.heap)
+}
+
+fn numbers(samples: &Samples) -> String {
+    format!("{:.3},{:.3},{:.3}", samples.min(), samples.median(), samples.max())
+}
+
+/// Median and spread.
+fn spread(samples: &Samples) -> String {
+    format!("{:.2} ({:.2}–{:.2})", samples.median(), samples.min(), samples.max())
+}
+
+fn line(row: &Row) -> String {
+    let scene = &row.scene;
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    [
+        row.measure.to_owned(),
+        scene.jobs.to_string(),
+        scene.associations.to_string(),
+        if scene.tres { "yes" } else { "no" }.to_owned(),
+        scene.heap.to_owned(),
+        row.unit.to_owned(),
+        spread(&row.stock),
+        spread(&row.ours),
+        format!("{:.2}", row.ratio()),
+        or_none(row.goal.map(|goal| format!("{goal}"))),
+        or_none(row.floor.as_ref().map(spread)),
+        or_none(row.times_floor().map(|times| format!("{times:.2}"))),
+    ]
+    .iter()
+    .fold("|".to_owned(), |line, cell| line + " " + cell + " |")
+}

@@ -13,6 +13,7 @@ mod random_charging;
 mod random_trees;
 mod settings;
 mod setup;
+mod site_factor;
 mod state_file;
 mod surroundings;
 mod tree;

@@ -68,6 +68,8 @@ pub struct Options {
     pub time_zone: String,
     /// Level of Slurm's log: `error`, `info`, `verbose`, `debug` … `debug5`.
     pub log_level: String,
+    /// Directories of plugins besides Slurm's own and that of the plugin.
+    pub plugin_directories: Vec<PathBuf>,
     /// More lines of slurm.conf.
     pub more_slurm_conf: Vec<String>,
     /// Files beside slurm.conf: name and content.
@@ -90,6 +92,7 @@ impl Options {
             clock: 2_000_000_000,
             time_zone: "UTC".to_owned(),
             log_level: "info".to_owned(),
+            plugin_directories: Vec::new(),
             more_slurm_conf: Vec::new(),
             files: Vec::new(),
             slurmdbd: true,
@@ -104,6 +107,9 @@ impl Options {
         let mut plugins = program.library.display().to_string();
         if self.plugin.library.is_some() {
             plugins = format!("{}:{plugins}", directory.join("plugins").display());
+        }
+        for more in &self.plugin_directories {
+            plugins = format!("{}:{plugins}", more.display());
         }
         let mut lines = vec![
             "ClusterName=inproc".to_owned(),

@@ -225,11 +225,11 @@ impl Plugin {
         let layout = &host.layout.job;
         let mut touched = Touched::new();
         touched.job(layout.job_id).job(layout.job_state).job(layout.priority).job(layout.direct_set_prio);
+        let pass = Pass::new(host, config, now);
         let mut chunks = JobChunks::new(host);
         while !chunks.is_done() {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations(AssocLevels::READ);
-            let pass = Pass::new(host, config, now);
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
             let mut changed = false;

@@ -40,8 +40,14 @@ void mf2_ld_add(void *field, double value);
 /* field[i] *= factor for i < count, in long double. */
 void mf2_ld_scale(void *field, size_t count, double factor);
 
-/* field[index] += factor * count, product and sum in long double. */
-void mf2_ld_add_product(void *field, size_t index, double factor, uint64_t count);
+/* A count of one entry of an array. */
+struct mf2_amount {
+	size_t index;
+	uint64_t count;
+};
+
+/* field[index] += factor * count for each amount whose index is below length, products and sums in long double. */
+void mf2_ld_add_products(void *field, size_t length, double factor, const struct mf2_amount *amounts, size_t count);
 
 /* Fetches the cache lines at record + offsets[i]; reads nothing, so any address will do. */
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count);

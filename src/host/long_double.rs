@@ -9,7 +9,17 @@ extern "C" {
     fn mf2_ld_set(field: *mut u8, value: f64);
     fn mf2_ld_add(field: *mut u8, value: f64);
     fn mf2_ld_scale(field: *mut u8, count: usize, factor: f64);
-    fn mf2_ld_add_product(field: *mut u8, index: usize, factor: f64, count: u64);
+    fn mf2_ld_add_products(field: *mut u8, length: usize, factor: f64, amounts: *const Amount, count: usize);
+}
+
+/// A count of one TRES, by its position.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// Position among all TRES.
+    pub tres: usize,
+    /// How many of it.
+    pub count: u64,
 }
 
 /// Bytes of a `long double` on every supported platform.
@@ -103,11 +113,11 @@ impl LongDoubles<'_> {
         }
     }
 
-    /// Adds `factor * count` to one value, product and sum in `long double`.
-    pub fn add_product(self, index: usize, factor: f64, count: u64) {
-        if index < self.count {
-            // SAFETY: `index` is inside the array, by the promise made to `of`.
-            unsafe { mf2_ld_add_product(self.first, index, factor, count) }
+    /// Adds `factor * count` to the value of each amount's TRES, products and sums in `long double`.
+    pub fn add_products(self, factor: f64, amounts: &[Amount]) {
+        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; the shim leaves out what lies beyond.
+        unsafe {
+            mf2_ld_add_products(self.first, self.count, factor, amounts.as_ptr(), amounts.len());
         }
     }
 }

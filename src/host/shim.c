@@ -40,9 +40,13 @@ void mf2_ld_scale(void *field, size_t count, double factor)
 		values[i] *= factor;
 }
 
-void mf2_ld_add_product(void *field, size_t index, double factor, uint64_t count)
+void mf2_ld_add_products(void *field, size_t length, double factor, const struct mf2_amount *amounts, size_t count)
 {
-	((long double *) field)[index] += (long double) factor * (long double) count;
+	long double *values = field;
+
+	for (size_t i = 0; i < count; i++)
+		if (amounts[i].index < length)
+			values[amounts[i].index] += (long double) factor * (long double) amounts[i].count;
 }
 
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count)

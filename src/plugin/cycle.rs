@@ -20,7 +20,7 @@
 use tracing::debug;
 
 use super::config::Config;
-use super::draft::{Drafts, Verdict};
+use super::draft::{Draft, Drafts};
 use super::job::{warn_of_overflow, Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
@@ -29,7 +29,7 @@ use super::{explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::faults;
-use crate::host::ahead::Touched;
+use crate::host::ahead::{Seen, Touched};
 use crate::host::checks::check_job;
 use crate::host::lists::{JobChunks, List};
 use crate::host::locks::{AssocLevels, JobLock, Unlocked};
@@ -88,8 +88,8 @@ impl Schedule {
 struct Gathered {
     waiting: Waiting,
     drafts: Drafts,
-    /// Ids of jobs to charge.
-    running: Vec<u32>,
+    /// Jobs to charge.
+    running: Vec<Seen>,
 }
 
 impl Plugin {
@@ -129,7 +129,7 @@ impl Plugin {
                 host.update_site_factors();
             });
         }
-        let Gathered { waiting, mut drafts, running } = self.gather(unlocked, &config, now);
+        let Gathered { waiting, drafts, running } = self.gather(unlocked, &config, now);
         self.charge(unlocked, &running, factor, now);
         if config.fair_share {
             self.distribute(unlocked, &waiting);
@@ -137,10 +137,8 @@ impl Plugin {
             attempt(|| self.advise(unlocked));
         }
         faults::point("finish");
-        let changes = drafts.finish(&self.standing.lock(), config.weights.fair_share);
-        if changes {
-            self.write_priorities(unlocked, &config, drafts, now);
-        }
+        let changed = drafts.finish(&self.standing.lock(), config.weights.fair_share);
+        self.write_priorities(unlocked, &config, &changed, now);
     }
 
     /// Hands the tickets down and writes what `sshare` shows.
@@ -171,9 +169,10 @@ impl Plugin {
 
     /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
     /// next cycle, from their start.
-    fn charge(&self, unlocked: &mut Unlocked, running: &[u32], factor: f64, now: i64) {
+    fn charge(&self, unlocked: &mut Unlocked, running: &[Seen], factor: f64, now: i64) {
         const CHUNK: usize = 4096;
         let times = self.times();
+        let touched = usage::touched(unlocked.host());
         let mut rest = running;
         loop {
             let jobs = unlocked.jobs_write();
@@ -182,13 +181,15 @@ impl Plugin {
             if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut charged = self.charged.lock();
-                for id in chunk {
-                    let Some(job) = jobs.job(*id).filter(|job| usage::is_chargeable(*job)) else { continue };
+                touched.walk_seen(&jobs, chunk, |job, _| {
+                    if !usage::is_chargeable(job) {
+                        return;
+                    }
                     // One that an unfinished cycle has charged goes on from there.
                     let start = charged.note(job, now).unwrap_or(times.last_ran);
                     let period = Period { start, end: now, job_ended: false };
                     attempt(|| usage::charge(&lock, job, period, factor));
-                }
+                });
             }
             if rest.is_empty() {
                 // Still under the job lock: a job that ends from here on is not charged for this period again.
@@ -205,10 +206,10 @@ impl Plugin {
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
         pass.touched(lock.host()).walk(
-            |visit| chunks.next(lock, visit),
-            |job| {
+            |visit| chunks.next(lock, &mut |job| visit(job, ())),
+            |job, ()| {
                 if usage::is_chargeable(job) {
-                    into.running.push(job.get(|job| job.job_id));
+                    into.running.push(Seen::of(job));
                 }
                 attempt(|| {
                     faults::point("draft");
@@ -219,22 +220,24 @@ impl Plugin {
         );
     }
 
-    /// Writes the finished priorities.
-    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, mut drafts: Drafts, now: i64) {
+    /// Writes the finished priorities. What was set since a job was read is newer and stays.
+    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, drafts: &[Draft], now: i64) {
         let host = unlocked.host();
         let layout = &host.layout.job;
         let mut touched = Touched::new();
         touched.job(layout.job_id).job(layout.job_state).job(layout.priority).job(layout.direct_set_prio);
         let pass = Pass::new(host, config, now);
-        let mut chunks = JobChunks::new(host);
-        while !chunks.is_done() {
+        for chunk in drafts.chunks(JobChunks::SIZE) {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations(AssocLevels::READ);
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
             let mut changed = false;
-            let write = |job: Job<'_>| {
-                if !pass.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
+            touched.walk_seen(&jobs, chunk, |job, draft| {
+                if !pass.is_computed(job)
+                    || job.get(|job| job.direct_set_prio) != 0
+                    || job.get(|job| job.priority) != draft.old
+                {
                     return;
                 }
                 attempt(|| {
@@ -242,15 +245,14 @@ impl Plugin {
                     if fresh.contains(&job.get(|job| job.job_id)) {
                         return;
                     }
-                    let new = match drafts.verdict(job) {
-                        Verdict::Leave => return,
-                        Verdict::Write(priority) => warn_of_overflow(job, priority),
-                        Verdict::Evaluate => pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)),
+                    let new = if draft.whole {
+                        pass.evaluate(job, |job| factor_of(&mut standing, &lock, job))
+                    } else {
+                        warn_of_overflow(job, draft.priority())
                     };
                     changed |= assign(job, new, config);
                 });
-            };
-            touched.walk(|visit| chunks.next(&jobs, visit), write);
+            });
             if changed {
                 host.note_job_update(clock::now());
             }

@@ -20,12 +20,12 @@ mod thread;
 pub mod times;
 mod usage;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::{debug, error, info, warn};
 
 use crate::conf::SettingsKeeper;
@@ -59,7 +59,7 @@ pub struct Plugin {
     /// What the state file holds.
     history: Mutex<History>,
     /// Jobs whose priority is from their submission or last change, not from a cycle: their records hold the factors.
-    fresh: Mutex<HashSet<u32>>,
+    fresh: Mutex<FxHashSet<u32>>,
     /// Jobs that the cycle which is running has charged already.
     charged: Mutex<Charged>,
     thread: DecayThread,
@@ -78,8 +78,8 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     standing: Mutex::new(Standing::new()),
     times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
     history: Mutex::new(History::default()),
-    fresh: Mutex::new(HashSet::new()),
-    charged: Mutex::new(Charged::default()),
+    fresh: Mutex::default(),
+    charged: Mutex::default(),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
@@ -249,7 +249,7 @@ impl Plugin {
 /// Running jobs that a cycle has charged, and up to when, while others are still to be charged: they must not be charged for
 /// the same time again, neither when they end between two chunks nor by the next cycle after one that a fault has ended.
 #[derive(Debug, Default)]
-struct Charged(HashMap<u32, i64>);
+struct Charged(FxHashMap<u32, i64>);
 
 impl Charged {
     /// Notes that a job is charged; returns up to when it was before, if that was noted.

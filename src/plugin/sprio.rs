@@ -19,6 +19,9 @@ use crate::host::reply::{Reply, Request, RequestMessage, Viewer};
 use crate::host::symbols::RawList;
 use crate::host::{clock, Host};
 
+/// Jobs for which the association lock is held once.
+const CHUNK: usize = 256;
+
 /// Who locks the jobs.
 #[derive(Debug)]
 pub enum ListAccess {
@@ -60,40 +63,35 @@ impl Plugin {
         }
         let viewer = Viewer::new(host, uid);
         let now = clock::now();
-        // Factors are shown as of the cycle that the priorities are from.
+        // The factors are those that a job's priority comes from: stored at its submission or last change or, where a cycle
+        // has set the priority since, the same computation again, as of that cycle.
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
-        for job in jobs.collect() {
-            if !is_shown(&pass, job, now) || !request.wants(job) || !viewer.sees(job) {
-                continue;
-            }
-            // A fault leaves one job out.
-            attempt(|| {
-                faults::point("sprio");
-                let lock = associations(AssocLevels::READ);
-                if let Some(factors) = self.shown_factors(&pass, job, &lock, &mut tres) {
-                    add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
-                }
+        let touched = pass.touched(host);
+        let shown = |job: &Job<'_>| is_shown(&pass, *job, now) && request.wants(*job) && viewer.sees(*job);
+        for chunk in jobs.collect().chunks(CHUNK) {
+            // Before the association lock, which the host takes to answer who sees what.
+            let chunk: Vec<Job<'_>> = chunk.iter().copied().filter(shown).collect();
+            let lock = associations(AssocLevels::READ);
+            let mut standing = self.standing.lock();
+            let fresh = self.fresh.lock();
+            let hand_out = |visit: &mut dyn FnMut(_, ())| chunk.iter().for_each(|job| visit(*job, ()));
+            touched.walk(hand_out, |job, ()| {
+                // A fault leaves one job out.
+                attempt(|| {
+                    faults::point("sprio");
+                    let stored = fresh.contains(&job.get(|job| job.job_id));
+                    let factors = stored
+                        .then(|| stored_factors(job, &mut tres))
+                        .flatten()
+                        .or_else(|| pass.weighted(job, &mut tres, factor_of(&mut standing, &lock, job)));
+                    if let Some(factors) = factors {
+                        add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
+                    }
+                });
             });
         }
         reply.into_raw()
-    }
-
-    /// The weighted factors that a job's priority comes from: those stored at its submission or last change, or, when a cycle
-    /// has set the priority since, the same computation again.
-    fn shown_factors(
-        &self,
-        pass: &Pass<'_>,
-        job: Job<'_>,
-        lock: &AssocLock<'_>,
-        tres: &mut [f64],
-    ) -> Option<Factors> {
-        if self.fresh.lock().contains(&job.get(|job| job.job_id)) {
-            if let Some(stored) = stored_factors(job, tres) {
-                return Some(stored);
-            }
-        }
-        pass.weighted(job, tres, factor_of(&mut self.standing.lock(), lock, job))
     }
 }
 

@@ -6,9 +6,10 @@
 //! the standing answers for users who had no waiting job; for an association that is newer than the
 //! last cycle it is read again on the spot.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
 use crate::faults;
@@ -48,7 +49,7 @@ pub struct Waiting {
     /// By position in `entries`.
     known: Vec<bool>,
     /// Addresses of associations that are not in `entries`.
-    strangers: HashSet<usize>,
+    strangers: FxHashSet<usize>,
 }
 
 impl Waiting {
@@ -57,7 +58,7 @@ impl Waiting {
         if Arc::ptr_eq(entries, &self.entries) {
             return self.known.clone();
         }
-        let noted: HashSet<usize> = self
+        let noted: FxHashSet<usize> = self
             .known
             .iter()
             .zip(self.entries.iter())
@@ -92,7 +93,7 @@ pub struct Standing {
     /// 1 for a user with waiting jobs, by node.
     waiting: Vec<u32>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
-    unknown: HashSet<usize>,
+    unknown: FxHashSet<usize>,
 }
 
 impl Default for Standing {
@@ -111,7 +112,7 @@ impl Standing {
             fair_share: FairShare::new(),
             usage: Vec::new(),
             waiting: Vec::new(),
-            unknown: HashSet::new(),
+            unknown: FxHashSet::default(),
         }
     }
 
@@ -125,7 +126,7 @@ impl Standing {
         Waiting {
             entries: Arc::clone(&self.entries),
             known: vec![false; self.entries.len()],
-            strangers: HashSet::new(),
+            strangers: FxHashSet::default(),
         }
     }
 
@@ -275,7 +276,11 @@ impl Standing {
             let node = self.tree.position(at);
             node.is_some_and(|node| self.waiting[node.index()] > 0)
         });
-        Waiting { entries: Arc::clone(&self.entries), known: known.collect(), strangers: HashSet::new() }
+        Waiting {
+            entries: Arc::clone(&self.entries),
+            known: known.collect(),
+            strangers: FxHashSet::default(),
+        }
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
@@ -308,7 +313,7 @@ impl Standing {
     }
 
     fn rebuild(&mut self, entries: Vec<Entry>, root: usize) {
-        let positions: HashMap<usize, u32> =
+        let positions: FxHashMap<usize, u32> =
             entries.iter().zip(0..).map(|(entry, at)| (entry.address, at)).collect();
         let nodes: Vec<NodeSpec> = entries
             .iter()
@@ -352,7 +357,7 @@ pub struct Numbers {
 #[derive(Debug)]
 enum Index {
     Dense(Vec<u32>),
-    Sparse(HashMap<u32, u32>),
+    Sparse(FxHashMap<u32, u32>),
 }
 
 impl Index {

@@ -13,9 +13,12 @@ use crate::engine::charge::{
     released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
 };
 use crate::faults;
+use crate::host::ahead::Touched;
 use crate::host::locks::AssocLock;
 use crate::host::log::Once;
+use crate::host::long_double::Amount;
 use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
+use crate::host::Host;
 
 /// More seconds end than were counted, once per cycle.
 pub static UNDERFLOW: Once = Once::new();
@@ -113,6 +116,16 @@ pub fn is_chargeable(job: Job<'_>) -> bool {
         && !job.get(|job| job.assoc_ptr).is_null()
 }
 
+/// What [`is_chargeable`] and [`charge`] touch of a job.
+pub fn touched(host: &'static Host) -> Touched {
+    let job = &host.layout.job;
+    let mut touched = Touched::new();
+    touched.job(job.job_id).job(job.job_state).job(job.start_time).job(job.end_time).job(job.end_time_exp);
+    touched.job(job.time_limit).job(job.assoc_ptr).job(job.qos_ptr).job(job.part_ptr);
+    touched.tres(job.tres_alloc_cnt, host.tres_count());
+    touched
+}
+
 /// Charges a job for a period; after its last charge (`period.job_ended`) it is marked and not charged again.
 /// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES.
 pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor: f64) {
@@ -134,8 +147,7 @@ pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor:
     let amounts = elapsed.amounts(decay_factor, job.billable_tres(elapsed.start), usage_factor);
     explain::charge(job, &elapsed, &amounts);
 
-    let holding =
-        Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
+    let holding = Holding::of(job);
     for qos in [qos, partition_qos(job)].into_iter().flatten() {
         charge_qos(qos, &holding, &amounts);
     }
@@ -143,7 +155,7 @@ pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor:
         faults::point("charge.association");
         let Some(usage) = association.usage() else { continue };
         add!(usage, amounts.wall_decayed, amounts.usage_decayed);
-        holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, amounts.wall_decayed, count));
+        usage.tres_raw().add_products(amounts.wall_decayed, &holding.consumed);
         holding.release(
             usage.run_seconds(),
             |count| amounts.released_for(count),
@@ -161,7 +173,7 @@ fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
     };
     add!(usage, wall, raw);
     if holding.job.association().is_some() || !holding.job.host().qos_tres_need_association() {
-        holding.charge_tres(|tres, count| usage.tres_raw().add_product(tres, wall, count));
+        usage.tres_raw().add_products(wall, &holding.consumed);
         release_in_qos(qos, usage, holding, |count| amounts.released_for(count));
     }
 }
@@ -174,7 +186,7 @@ fn release_in_qos(
 ) {
     let name = || qos.text(|qos| qos.name);
     holding.release(usage.run_seconds(), released, || format!("QOS {}", name()));
-    if !holding.limits {
+    if holding.consumed.is_empty() {
         return;
     }
     let Some(association) = holding.job.association() else { return };
@@ -195,8 +207,7 @@ pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran:
     let qos = job.qos();
     let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
     let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-    let holding =
-        Holding { job, counts: job.tres_allocated().unwrap_or(&[]), limits: job.host().enforces_limits() };
+    let holding = Holding::of(job);
     for qos in [qos, partition_qos(job)].into_iter().flatten() {
         if let Some(usage) = qos.usage() {
             release_in_qos(qos, usage, &holding, released);
@@ -226,30 +237,22 @@ fn ancestry(job: Job<'_>) -> impl Iterator<Item = Association<'_>> {
 /// What a job holds, for what is counted by TRES.
 struct Holding<'a> {
     job: Job<'a>,
-    counts: &'a [u64],
-    /// Limits are enforced; only then are TRES counted.
-    limits: bool,
+    /// What it consumes, where limits are enforced; only then are TRES counted.
+    consumed: Vec<Amount>,
 }
 
-impl Holding<'_> {
-    fn consumed(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let counts = if self.limits { self.counts } else { &[] };
-        counts
-            .iter()
-            .copied()
-            .enumerate()
-            .filter(|(tres, count)| *tres != ENERGY && *count != 0 && *count != NO_CONSUME)
-    }
-
-    fn charge_tres(&self, mut add: impl FnMut(usize, u64)) {
-        for (tres, count) in self.consumed() {
-            add(tres, count);
-        }
+impl<'a> Holding<'a> {
+    fn of(job: Job<'a>) -> Self {
+        let counts = job.tres_allocated().filter(|_| job.host().enforces_limits()).unwrap_or(&[]);
+        let amounts = counts.iter().enumerate().map(|(tres, count)| Amount { tres, count: *count });
+        let consumed =
+            amounts.filter(|Amount { tres, count }| *tres != ENERGY && *count != 0 && *count != NO_CONSUME);
+        Self { job, consumed: consumed.collect() }
     }
 
     /// Takes `released(count)` TRES seconds from run seconds, which must not fall below zero.
     fn release(&self, run_seconds: &mut [u64], released: impl Fn(u64) -> u64, owner: impl Fn() -> String) {
-        for (tres, count) in self.consumed() {
+        for Amount { tres, count } in self.consumed.iter().copied() {
             let Some(left) = run_seconds.get_mut(tres) else { continue };
             let amount = released(count);
             *left = left.checked_sub(amount).unwrap_or_else(|| {

@@ -19,20 +19,28 @@ use report::Report;
 use samples::Scene;
 
 const USAGE: &str = "\
-usage: slurm-bench [--out DIRECTORY] [--quick] [--hosts | --clusters]
+usage: slurm-bench [--out DIRECTORY] [--quick] [--only pending|running|growth|live]...
 
   --out DIRECTORY  where results.md, results.csv and ratios.svg go, default bench-results
   --quick          fewer rounds, and no case of 1,000,000 jobs
-  --hosts          only the in-process hosts
-  --clusters       only the live slurmctld
+  --only PART      only that part, or those parts: pending and running jobs and growth in in-process hosts, live slurmctld
 
 MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
+
+/// What can be measured by itself.
+const PARTS: [&str; 4] = ["pending", "running", "growth", "live"];
 
 struct Arguments {
     out: PathBuf,
     quick: bool,
-    hosts: bool,
-    clusters: bool,
+    /// Of [`PARTS`]; all where none is named.
+    only: Vec<String>,
+}
+
+impl Arguments {
+    fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|wanted| wanted == part)
+    }
 }
 
 fn main() -> ExitCode {
@@ -46,14 +54,16 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Option<Arguments>> {
-    let mut parsed = Arguments { out: "bench-results".into(), quick: false, hosts: true, clusters: true };
+    let mut parsed = Arguments { out: "bench-results".into(), quick: false, only: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--out" => parsed.out = words.next().context("--out needs a directory")?.into(),
             "--quick" => parsed.quick = true,
-            "--hosts" => parsed.clusters = false,
-            "--clusters" => parsed.hosts = false,
+            "--only" => match words.next().filter(|part| PARTS.contains(&part.as_str())) {
+                Some(part) => parsed.only.push(part),
+                None => bail!("--only needs one of {}\n\n{USAGE}", PARTS.join(", ")),
+            },
             "-h" | "--help" => {
                 println!("{USAGE}");
                 return Ok(None);
@@ -69,7 +79,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let mut report = Report::default();
     report.note(format!("Machine: {}", process::machine()));
     report.note(format!("Load averages at the begin: {}", process::load()));
-    if arguments.hosts {
+    if arguments.wants("pending") {
         for heap in ["fresh", "scattered"] {
             for associations in [1000, 10_000] {
                 for tres in [false, true] {
@@ -78,11 +88,15 @@ fn run(arguments: &Arguments) -> Result<()> {
                 }
             }
         }
+    }
+    if arguments.wants("running") {
         let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };
         compare::running(&running, rounds, &mut report)?;
+    }
+    if arguments.wants("growth") {
         growth(arguments.quick, rounds, &mut report)?;
     }
-    if arguments.clusters {
+    if arguments.wants("live") {
         let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
         let (times, sizes): (_, &[u32]) = if arguments.quick { (1, &[1000]) } else { (2, &[1000, 10_000]) };
         for associations in sizes {

@@ -76,31 +76,26 @@ static void **collect(List list, size_t *count, bool users_only)
 }
 
 /*
- * `count` jobs among as many others that are freed again, in random places, and then in random order: the heap of a
- * daemon that has run for weeks. The jobs are the same as without scattering.
+ * The heap of a daemon that has run for weeks: twice as many jobs came, and every second one went, in random order, so
+ * that what comes now, records and list nodes, lies in the holes. Returns those that stayed.
  */
-static void **scattered(uint64_t seed, size_t count, uint32_t first, const choices_t *from)
+static List aged(uint64_t seed, size_t count, uint32_t first, const choices_t *from)
 {
-	uint64_t jobs_state = seed, other_state = seed + 2;
-	void **kept = malloc(sizeof(*kept) * (count + 1)), **others = malloc(sizeof(*others) * (count + 1));
-	size_t have = 0, rest = 0;
+	size_t total = 2 * count;
+	List rest = list_create(job_free), *each = malloc(sizeof(*each) * total);
 
-	while (have < count || rest < count) {
-		/* Every order of kept and other records is equally likely. */
-		if (next_random(&other_state, 2 * count - have - rest) < count - have) {
-			kept[have] = draw(&jobs_state, first + have, from);
-			have++;
-		} else {
-			others[rest] = draw(&other_state, first + count + rest, from);
-			rest++;
-		}
+	for (size_t i = 0; i < total; i++) {
+		each[i] = list_create(job_free);
+		list_append(each[i], draw(&seed, first + i, from));
 	}
-	shuffle(&other_state, others, count);
-	for (size_t i = 0; i < count; i++)
-		job_free(others[i]);
-	shuffle(&other_state, kept, count);
-	free(others);
-	return kept;
+	shuffle(&seed, (void **) each, total);
+	for (size_t i = 0; i < total; i++) {
+		if (i % 2)
+			list_append(rest, list_pop(each[i]));
+		list_destroy(each[i]);
+	}
+	free(each);
+	return rest;
 }
 
 /* bulkjobs count=100000 seed=1 scatter=0|1 first=1: pending jobs of random users, partitions and QOSes. */
@@ -112,20 +107,18 @@ int command_bulk_jobs(request_t *request)
 	uint32_t first = number(request, "first", 1);
 	uint64_t seed = number(request, "seed", 1) * 2 + 1;
 	choices_t from = { 0 };
-	void **jobs = NULL;
+	List others = NULL;
 
 	from.assocs = collect(assoc_mgr_assoc_list, &from.assoc_count, true);
 	from.parts = collect(part_list, &from.part_count, false);
 	from.qoses = collect(assoc_mgr_qos_list, &from.qos_count, false);
 	lock_slurmctld(locks);
-	if (from.assoc_count && scatter) {
-		jobs = scattered(seed, count, first, &from);
-		for (size_t i = 0; i < count; i++)
-			list_append(job_list, jobs[i]);
-		free(jobs);
-	} else if (from.assoc_count) {
+	if (from.assoc_count) {
+		if (scatter)
+			others = aged(seed + 2, count, first + count, &from);
 		for (size_t i = 0; i < count; i++)
 			list_append(job_list, draw(&seed, first + i, &from));
+		FREE_NULL_LIST(others);
 	}
 	unlock_slurmctld(locks);
 	free(from.assocs);
@@ -160,6 +153,8 @@ static int touch(void *record, void *sum)
 	*(uint64_t *) sum += job->job_state + job->start_time + job->qos_id + job->site_factor + job->total_cpus +
 			     (uintptr_t) job->assoc_ptr + (uintptr_t) job->part_ptr + job->details->accrue_time +
 			     job->details->nice + job->details->begin_time;
+	if (slurm_conf.priority_weight_tres)
+		*(uint64_t *) sum += job->tres_req_cnt[TRES_ARRAY_CPU];
 	return 0;
 }
 

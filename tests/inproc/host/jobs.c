@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // Partitions and jobs.
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,14 +70,17 @@ int command_pad(request_t *request)
 	return 0;
 }
 
-/* Job id → record, for requests only; the plugin has the list. */
-static void *index_by_id;
+/* Job id → record, chained by job_next as in slurmctld with a MaxJobCount of a million. */
+#define BUCKETS (1 << 20)
+static job_record_t *by_id[BUCKETS];
 
-static int by_id(const void *a, const void *b)
+static job_record_t **bucket_of(uint32_t id)
 {
-	uint32_t left = ((const job_record_t *) a)->job_id, right = ((const job_record_t *) b)->job_id;
+	job_record_t **link = &by_id[id % BUCKETS];
 
-	return left < right ? -1 : left > right;
+	while (*link && (*link)->job_id != id)
+		link = &(*link)->job_next;
+	return link;
 }
 
 static void part_free(void *record)
@@ -101,7 +103,7 @@ void job_free(void *record)
 {
 	job_record_t *job = record;
 
-	tdelete(job, &index_by_id, by_id);
+	*bucket_of(job->job_id) = job->job_next;
 	details_free(job);
 	if (job->prio_factors)
 		slurm_destroy_priority_factors_object(job->prio_factors);
@@ -211,16 +213,13 @@ job_record_t *job_new(uint32_t id)
 	job->details->min_cpus = 1;
 	job->details->max_cpus = NO_VAL;
 	job->details->min_nodes = 1;
-	tsearch(job, &index_by_id, by_id);
+	*bucket_of(id) = job;
 	return job;
 }
 
 job_record_t *find_job(uint32_t id)
 {
-	job_record_t wanted = { .job_id = id };
-	job_record_t **found = tfind(&wanted, &index_by_id, by_id);
-
-	return found ? *found : NULL;
+	return *bucket_of(id);
 }
 
 /* One name: the job's partition. Several: the list as well, and the first is the partition. */

@@ -12,8 +12,10 @@ use super::records::Job;
 
 /// Jobs between the one visited and the one whose record is fetched.
 const RECORD: usize = 20;
-/// Jobs between the one visited and the one whose details and factors are fetched; its record has arrived by then.
-const BEHIND: usize = 8;
+/// Jobs by which what a pointer leads to is fetched later than the pointer itself, which has arrived by then.
+const STEP: usize = 6;
+/// Pointers in a row that can be followed before the visit.
+const REACH: usize = RECORD / STEP;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -38,12 +40,12 @@ impl Seen {
 }
 
 /// What is touched of a job, so that it can be fetched before.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Touched {
     /// Offsets in the job record.
     job: Vec<u32>,
-    /// Pointers in the job record, each with offsets in what it points to.
-    behind: Vec<(Field<Ptr>, Vec<u32>)>,
+    /// Pointers from the job record on, with offsets in what they lead to.
+    paths: Vec<(Vec<Field<Ptr>>, Vec<u32>)>,
 }
 
 impl Touched {
@@ -58,28 +60,41 @@ impl Touched {
         self
     }
 
-    /// A field of what a pointer of the job record leads to.
-    pub fn behind<T>(&mut self, pointer: Field<Ptr>, field: Field<T>) -> &mut Self {
-        self.job(pointer);
-        let known = self.behind.iter().position(|(known, _)| known.offset() == pointer.offset());
-        let at = known.unwrap_or_else(|| {
-            self.behind.push((pointer, Vec::new()));
-            self.behind.len() - 1
-        });
-        add(&mut self.behind[at].1, field.offset());
+    /// A field of what one pointer or several, one behind the other, lead to from the job record.
+    pub fn behind<T>(&mut self, path: &[Field<Ptr>], field: Field<T>) -> &mut Self {
+        add(self.offsets(path), field.offset());
         self
     }
 
-    /// An array with one entry of eight bytes per TRES that a pointer of the job record leads to.
-    pub fn tres(&mut self, pointer: Field<Ptr>, count: usize) -> &mut Self {
-        self.job(pointer);
-        let lines = (0..count * size_of::<u64>()).step_by(LINE).filter_map(|offset| offset.try_into().ok());
-        self.behind.push((pointer, lines.collect()));
+    /// An array with one entry of `size` bytes per TRES at the end of a path.
+    pub fn tres(&mut self, path: &[Field<Ptr>], count: usize, size: usize) -> &mut Self {
+        let offsets = self.offsets(path);
+        for offset in (0..count * size).step_by(LINE) {
+            add(offsets, offset);
+        }
         self
+    }
+
+    /// The offsets to fetch at the end of a path; the pointers on the way are fetched before.
+    fn offsets(&mut self, path: &[Field<Ptr>]) -> &mut Vec<u32> {
+        debug_assert!(path.len() <= REACH, "a path of {} pointers is not fetched in time", path.len());
+        match path {
+            [] => return &mut self.job,
+            [before @ .., last] => add(self.offsets(before), last.offset()),
+        }
+        let same = |known: &[Field<Ptr>]| {
+            known.len() == path.len() && known.iter().zip(path).all(|(a, b)| a.offset() == b.offset())
+        };
+        let at = self.paths.iter().position(|(known, _)| same(known)).unwrap_or_else(|| {
+            self.paths.push((path.to_vec(), Vec::new()));
+            self.paths.len() - 1
+        });
+        &mut self.paths[at].1
     }
 
     /// Visits the jobs that `produce` hands to its argument, in order, each some jobs later than it was handed out. The
-    /// caller holds the job lock all the while. A job may come with a note of what is known of it.
+    /// caller holds the job lock all the while, and those of what the paths lead through. A job may come with a note of what
+    /// is known of it.
     pub fn walk<'a, N>(
         &self,
         produce: impl FnOnce(&mut dyn FnMut(Job<'a>, N)),
@@ -89,9 +104,10 @@ impl Touched {
         produce(&mut |job: Job<'a>, note: N| {
             fetch(job.address(), &self.job);
             coming.push_back((job, note));
-            if let Some(at) = coming.len().checked_sub(RECORD - BEHIND) {
-                if let Some((near, _)) = coming.get(at) {
-                    self.fetch_behind(*near);
+            for (path, offsets) in &self.paths {
+                let at = coming.len().checked_sub(1 + STEP * path.len());
+                if let Some((near, _)) = at.and_then(|at| coming.get(at)) {
+                    fetch_behind(*near, path, offsets);
                 }
             }
             if coming.len() > RECORD {
@@ -102,6 +118,15 @@ impl Touched {
         });
         for (job, note) in coming {
             visit(job, note);
+        }
+    }
+
+    /// Fetches all at once for a job that comes alone, so that its misses overlap. The caller holds the job lock, and those of
+    /// what the paths lead through.
+    pub fn fetch(&self, job: Job<'_>) {
+        fetch(job.address(), &self.job);
+        for (path, offsets) in &self.paths {
+            fetch_behind(job, path, offsets);
         }
     }
 
@@ -125,16 +150,19 @@ impl Touched {
         };
         self.walk(find, visit);
     }
+}
 
-    fn fetch_behind(&self, job: Job<'_>) {
-        for (pointer, offsets) in &self.behind {
-            let address = job.get(|_| *pointer) as usize;
-            // Fetching near null walks the page tables every time.
-            if address != 0 {
-                fetch(address, offsets);
-            }
+fn fetch_behind(job: Job<'_>, path: &[Field<Ptr>], offsets: &[u32]) {
+    let mut address = job.as_ptr();
+    for pointer in path {
+        // SAFETY: from a live job on, each pointer leads to a live record that has the next one, while the locks are held.
+        address = unsafe { pointer.get(address) };
+        // Fetching near null walks the page tables every time.
+        if address.is_null() {
+            return;
         }
     }
+    fetch(address as usize, offsets);
 }
 
 impl AsRef<Self> for Seen {

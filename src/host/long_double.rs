@@ -9,7 +9,14 @@ extern "C" {
     fn mf2_ld_set(field: *mut u8, value: f64);
     fn mf2_ld_add(field: *mut u8, value: f64);
     fn mf2_ld_scale(field: *mut u8, count: usize, factor: f64);
-    fn mf2_ld_add_products(field: *mut u8, length: usize, factor: f64, amounts: *const Amount, count: usize);
+    fn mf2_ld_products(products: *mut Aligned, factor: f64, amounts: *const Amount, count: usize);
+    fn mf2_ld_add_all(
+        field: *mut u8,
+        length: usize,
+        amounts: *const Amount,
+        products: *const Aligned,
+        count: usize,
+    );
 }
 
 /// A count of one TRES, by its position.
@@ -22,14 +29,47 @@ pub struct Amount {
     pub count: u64,
 }
 
+/// Amounts of several TRES, and what they are times a factor, in `long double`: computed once for all that it is added to.
+#[derive(Clone, Debug, Default)]
+pub struct Products {
+    amounts: Vec<Amount>,
+    values: Vec<Aligned>,
+}
+
+impl Products {
+    /// Takes new amounts; the products are zero until [`Products::multiply`].
+    pub fn replace(&mut self, amounts: impl Iterator<Item = Amount>) {
+        self.amounts.clear();
+        self.amounts.extend(amounts);
+        self.values.clear();
+        self.values.resize(self.amounts.len(), Aligned([0; BYTES]));
+    }
+
+    /// The amounts.
+    pub fn amounts(&self) -> &[Amount] {
+        &self.amounts
+    }
+
+    /// Makes each value `factor` times its amount.
+    pub fn multiply(&mut self, factor: f64) {
+        // SAFETY: as many values as amounts, by `replace`.
+        unsafe {
+            mf2_ld_products(self.values.as_mut_ptr(), factor, self.amounts.as_ptr(), self.amounts.len());
+        }
+    }
+}
+
 /// Bytes of a `long double` on every supported platform.
 pub const BYTES: usize = 16;
+
+/// A `long double` of ours, where it must lie.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug)]
+struct Aligned([u8; BYTES]);
 
 /// The value of a `long double` argument, rounded to double.
 pub fn value(bytes: &[u8; BYTES]) -> f64 {
     // The bytes may lie at any address; a long double needs alignment.
-    #[repr(align(16))]
-    struct Aligned([u8; BYTES]);
     let aligned = Aligned(*bytes);
     // SAFETY: sixteen aligned bytes that hold a long double.
     unsafe { mf2_ld_get(aligned.0.as_ptr()) }
@@ -113,11 +153,13 @@ impl LongDoubles<'_> {
         }
     }
 
-    /// Adds `factor * count` to the value of each amount's TRES, products and sums in `long double`.
-    pub fn add_products(self, factor: f64, amounts: &[Amount]) {
-        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; the shim leaves out what lies beyond.
+    /// Adds to each value the product of its TRES.
+    pub fn add(self, products: &Products) {
+        let (amounts, values) = (&products.amounts, &products.values);
+        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; the shim leaves out what lies beyond. As
+        // many values as amounts.
         unsafe {
-            mf2_ld_add_products(self.first, self.count, factor, amounts.as_ptr(), amounts.len());
+            mf2_ld_add_all(self.first, self.count, amounts.as_ptr(), values.as_ptr(), amounts.len());
         }
     }
 }

@@ -33,6 +33,7 @@ use crate::host::ahead::{Seen, Touched};
 use crate::host::checks::check_job;
 use crate::host::lists::{JobChunks, List};
 use crate::host::locks::{AssocLevels, JobLock, Unlocked};
+use crate::host::long_double::Products;
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::{clock, Host};
@@ -146,8 +147,8 @@ impl Plugin {
         let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
         let mut standing = self.standing.lock();
         faults::point("distribute");
-        standing.distribute(&lock, waiting);
-        attempt(|| standing.publish(&lock));
+        let associations = standing.distribute(&lock, waiting);
+        attempt(|| standing.publish(&associations));
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
@@ -181,6 +182,7 @@ impl Plugin {
             if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut charged = self.charged.lock();
+                let mut held = Products::default();
                 touched.walk_seen(&jobs, chunk, |job, _| {
                     if !usage::is_chargeable(job) {
                         return;
@@ -188,7 +190,7 @@ impl Plugin {
                     // One that an unfinished cycle has charged goes on from there.
                     let start = charged.note(job, now).unwrap_or(times.last_ran);
                     let period = Period { start, end: now, job_ended: false };
-                    attempt(|| usage::charge(&lock, job, period, factor));
+                    attempt(|| usage::charge(&lock, job, period, factor, &mut held));
                 });
             }
             if rest.is_empty() {
@@ -205,7 +207,7 @@ impl Plugin {
         let mut scratch = pass.scratch();
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
-        pass.touched(lock.host()).walk(
+        pass.config.touched.walk(
             |visit| chunks.next(lock, &mut |job| visit(job, ())),
             |job, ()| {
                 if usage::is_chargeable(job) {
@@ -242,7 +244,7 @@ impl Plugin {
                 }
                 attempt(|| {
                     faults::point("write");
-                    if fresh.contains(&job.get(|job| job.job_id)) {
+                    if fresh.contains(job.get(|job| job.job_id)) {
                         return;
                     }
                     let new = if draft.whole {

@@ -10,7 +10,7 @@ use super::draft::Drafts;
 use super::explain;
 use crate::engine::priority::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
-    Factors, JobSize, Priority,
+    Factors, JobSize, Priority, Weights,
 };
 use crate::host::ahead::Touched;
 use crate::host::log::Once;
@@ -46,26 +46,6 @@ impl<'c> Pass<'c> {
             now,
             explain: crate::host::log::explains(),
         }
-    }
-
-    /// What [`Pass::draft`] touches of a job with this configuration.
-    pub fn touched(&self, host: &'static Host) -> Touched {
-        let (job, details) = (&host.layout.job, &host.layout.details);
-        let weights = &self.config.weights;
-        let mut touched = Touched::new();
-        touched.job(job.job_id).job(job.job_state).job(job.priority).job(job.direct_set_prio);
-        touched.job(job.part_ptr).job(job.part_ptr_list).job(job.qos_ptr).job(job.site_factor);
-        touched.job(job.assoc_ptr).job(job.assoc_id);
-        touched.behind(job.details, details.nice).behind(job.details, details.accrue_time);
-        if weights.job_size != 0 {
-            touched.job(job.total_cpus).job(job.time_limit);
-            touched.behind(job.details, details.max_cpus);
-            touched.behind(job.details, details.min_cpus).behind(job.details, details.min_nodes);
-        }
-        if self.config.tres_weights.is_some() {
-            touched.job(job.tres_alloc_cnt).job(job.tres_req_cnt);
-        }
-        touched
     }
 
     /// Notes what the priority of a job needs besides fair-share, and writes nothing. Jobs that get no priority are left out.
@@ -306,6 +286,27 @@ impl<'c> Pass<'c> {
             copy.set(|f| f.priority_qos, self.weighted_qos(qos, copy.get(|f| f.priority_qos)));
         }
     }
+}
+
+/// What [`Pass::draft`] touches of a job.
+pub fn touched(host: &'static Host, weights: &Weights, weighs_tres: bool) -> Touched {
+    let (job, details) = (&host.layout.job, &host.layout.details);
+    let mut touched = Touched::new();
+    touched.job(job.job_id).job(job.job_state).job(job.priority).job(job.direct_set_prio);
+    touched.job(job.part_ptr).job(job.part_ptr_list).job(job.qos_ptr).job(job.site_factor);
+    touched.job(job.assoc_ptr).job(job.assoc_id);
+    touched.behind(&[job.details], details.nice).behind(&[job.details], details.accrue_time);
+    if weights.job_size != 0 {
+        touched.job(job.total_cpus).job(job.time_limit);
+        touched.behind(&[job.details], details.max_cpus);
+        touched.behind(&[job.details], details.min_cpus).behind(&[job.details], details.min_nodes);
+    }
+    if weighs_tres {
+        for counts in [job.tres_alloc_cnt, job.tres_req_cnt] {
+            touched.tres(&[counts], host.tres_count(), size_of::<u64>());
+        }
+    }
+    touched
 }
 
 fn warn_of_missing_details(job: Job<'_>) {

@@ -11,6 +11,7 @@ pub mod config;
 mod cycle;
 mod draft;
 mod explain;
+mod id_set;
 mod job;
 mod reset;
 mod sprio;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use once_cell::sync::Lazy;
 use parking_lot::{Mutex, RwLock};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tracing::{debug, error, info, warn};
 
 use crate::conf::SettingsKeeper;
@@ -34,11 +35,13 @@ use crate::engine::decay::decay_factor;
 use crate::host::checks::{check_job, Failure, Soundness};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::long_double::Products;
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
 
 use config::Config;
+use id_set::IdSet;
 use job::Pass;
 use standing::Standing;
 use state_file::Times;
@@ -59,7 +62,7 @@ pub struct Plugin {
     /// What the state file holds.
     history: Mutex<History>,
     /// Jobs whose priority is from their submission or last change, not from a cycle: their records hold the factors.
-    fresh: Mutex<FxHashSet<u32>>,
+    fresh: Mutex<IdSet>,
     /// Jobs that the cycle which is running has charged already.
     charged: Mutex<Charged>,
     thread: DecayThread,
@@ -207,6 +210,7 @@ impl Plugin {
             return after(last);
         }
         let Some(config) = self.config() else { return after(last) };
+        config.touched_with_factors.fetch(job);
         host.set_site_factor(job);
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
@@ -225,7 +229,8 @@ impl Plugin {
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
         let start = self.charged.lock().until(job).unwrap_or(self.times().last_ran);
         let period = Period { start, end: clock::now(), job_ended: true };
-        usage::charge(&lock, job, period, decay_factor(host.conf().get(|conf| conf.priority_decay_hl)));
+        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
+        usage::charge(&lock, job, period, factor, &mut Products::default());
     }
 
     /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.

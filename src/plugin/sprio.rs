@@ -67,7 +67,6 @@ impl Plugin {
         // has set the priority since, the same computation again, as of that cycle.
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
-        let touched = pass.touched(host);
         let shown = |job: &Job<'_>| is_shown(&pass, *job, now) && request.wants(*job) && viewer.sees(*job);
         for chunk in jobs.collect().chunks(CHUNK) {
             // Before the association lock, which the host takes to answer who sees what.
@@ -76,11 +75,11 @@ impl Plugin {
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
             let hand_out = |visit: &mut dyn FnMut(_, ())| chunk.iter().for_each(|job| visit(*job, ()));
-            touched.walk(hand_out, |job, ()| {
+            config.touched.walk(hand_out, |job, ()| {
                 // A fault leaves one job out.
                 attempt(|| {
                     faults::point("sprio");
-                    let stored = fresh.contains(&job.get(|job| job.job_id));
+                    let stored = fresh.contains(job.get(|job| job.job_id));
                     let factors = stored
                         .then(|| stored_factors(job, &mut tres))
                         .flatten()

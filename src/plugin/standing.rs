@@ -147,15 +147,17 @@ impl Standing {
         }
     }
 
-    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs.
-    pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Returns the
+    /// associations in the host's order, for [`Standing::publish`].
+    pub fn distribute<'l>(&mut self, lock: &'l AssocLock<'_>, waiting: &Waiting) -> Vec<Association<'l>> {
         // Taken out, so that a panic leaves one that knows nothing instead of one that is half new.
         let mut new = std::mem::take(self);
-        new.read(lock, waiting);
+        let associations = new.read(lock, waiting);
         faults::point("distribute.half");
         new.fair_share.distribute(&new.tree, &new.usage, &new.waiting);
         new.unknown.clear();
         *self = new;
+        associations
     }
 
     /// Fair-share factor of an association's jobs, 0 to 1; `None` for one that the host's list does not have.
@@ -181,20 +183,14 @@ impl Standing {
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
-    /// Needs the association write lock.
-    pub fn publish(&self, lock: &AssocLock<'_>) {
-        let Some(list) = lock.all() else { return };
-        let mut position = 0;
-        list.for_each(|association| {
+    /// `associations` come from [`Standing::distribute`] under the same hold of the association write lock.
+    pub fn publish(&self, associations: &[Association<'_>]) {
+        for (at, association) in associations.iter().enumerate() {
             faults::point("publish.association");
-            let at = position;
-            position += 1;
-            let known = self.entries.get(at).is_some_and(|entry| entry.address == association.address());
-            if let (true, Some(node)) = (known, self.tree.position(at)) {
-                self.publish_one(association, node);
+            if let Some(node) = self.tree.position(at) {
+                self.publish_one(*association, node);
             }
-            ControlFlow::Continue(())
-        });
+        }
     }
 
     fn publish_one(&self, association: Association<'_>, node: Node) {
@@ -284,14 +280,16 @@ impl Standing {
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
-    fn read(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+    fn read<'l>(&mut self, lock: &'l AssocLock<'_>, waiting: &Waiting) -> Vec<Association<'l>> {
         let Some(list) = lock.all() else {
             self.clear();
-            return;
+            return Vec::new();
         };
+        let mut associations = Vec::with_capacity(self.entries.len());
         let mut seen = Vec::with_capacity(self.entries.len());
         let mut usage = Vec::with_capacity(self.entries.len());
         list.for_each_ro(|association| {
+            associations.push(association);
             seen.push(Entry::of(association));
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             ControlFlow::Continue(())
@@ -310,6 +308,7 @@ impl Standing {
                 self.waiting[node.index()] = u32::from(waits);
             }
         }
+        associations
     }
 
     fn rebuild(&mut self, entries: Vec<Entry>, root: usize) {

@@ -16,7 +16,7 @@ use crate::faults;
 use crate::host::ahead::Touched;
 use crate::host::locks::AssocLock;
 use crate::host::log::Once;
-use crate::host::long_double::Amount;
+use crate::host::long_double::{self, Amount, Products};
 use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
 use crate::host::Host;
 
@@ -116,19 +116,26 @@ pub fn is_chargeable(job: Job<'_>) -> bool {
         && !job.get(|job| job.assoc_ptr).is_null()
 }
 
-/// What [`is_chargeable`] and [`charge`] touch of a job.
+/// What [`is_chargeable`] and [`charge`] touch of a job and of its association; those above it serve many jobs.
 pub fn touched(host: &'static Host) -> Touched {
-    let job = &host.layout.job;
+    let (job, usage) = (&host.layout.job, &host.layout.assoc_usage);
+    let count = host.tres_count();
     let mut touched = Touched::new();
     touched.job(job.job_id).job(job.job_state).job(job.start_time).job(job.end_time).job(job.end_time_exp);
-    touched.job(job.time_limit).job(job.assoc_ptr).job(job.qos_ptr).job(job.part_ptr);
-    touched.tres(job.tres_alloc_cnt, host.tres_count());
+    touched.job(job.time_limit).job(job.qos_ptr).job(job.part_ptr);
+    touched.tres(&[job.tres_alloc_cnt], count, size_of::<u64>());
+    let path = [job.assoc_ptr, host.layout.assoc.usage];
+    touched.behind(&path, usage.usage_raw).behind(&path, usage.grp_used_wall);
+    touched.behind(&path, usage.parent_assoc_ptr);
+    touched.tres(&[path[0], path[1], usage.usage_tres_raw], count, long_double::BYTES);
+    touched.tres(&[path[0], path[1], usage.grp_used_tres_run_secs], count, size_of::<u64>());
     touched
 }
 
 /// Charges a job for a period; after its last charge (`period.job_ended`) it is marked and not charged again.
-/// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES.
-pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor: f64) {
+/// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES. `held` is a buffer
+/// that may serve one job after the other.
+pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor: f64, held: &mut Products) {
     faults::point("charge");
     let state = job.state();
     let times = JobTimes {
@@ -147,15 +154,16 @@ pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor:
     let amounts = elapsed.amounts(decay_factor, job.billable_tres(elapsed.start), usage_factor);
     explain::charge(job, &elapsed, &amounts);
 
-    let holding = Holding::of(job);
+    let mut holding = Holding::of(job, held);
     for qos in [qos, partition_qos(job)].into_iter().flatten() {
-        charge_qos(qos, &holding, &amounts);
+        charge_qos(qos, &mut holding, &amounts);
     }
+    holding.held.multiply(amounts.wall_decayed);
     for association in ancestry(job) {
         faults::point("charge.association");
         let Some(usage) = association.usage() else { continue };
         add!(usage, amounts.wall_decayed, amounts.usage_decayed);
-        usage.tres_raw().add_products(amounts.wall_decayed, &holding.consumed);
+        usage.tres_raw().add(holding.held);
         holding.release(
             usage.run_seconds(),
             |count| amounts.released_for(count),
@@ -164,7 +172,7 @@ pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor:
     }
 }
 
-fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
+fn charge_qos(qos: Qos<'_>, holding: &mut Holding<'_, '_>, amounts: &Amounts) {
     let Some(usage) = qos.usage() else { return };
     let (wall, raw) = if qos.is_undecayed() {
         (amounts.wall, amounts.usage)
@@ -173,7 +181,8 @@ fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
     };
     add!(usage, wall, raw);
     if holding.job.association().is_some() || !holding.job.host().qos_tres_need_association() {
-        usage.tres_raw().add_products(wall, &holding.consumed);
+        holding.held.multiply(wall);
+        usage.tres_raw().add(holding.held);
         release_in_qos(qos, usage, holding, |count| amounts.released_for(count));
     }
 }
@@ -181,12 +190,12 @@ fn charge_qos(qos: Qos<'_>, holding: &Holding<'_>, amounts: &Amounts) {
 fn release_in_qos(
     qos: Qos<'_>,
     usage: QosUsage<'_>,
-    holding: &Holding<'_>,
+    holding: &Holding<'_, '_>,
     released: impl Fn(u64) -> u64 + Copy,
 ) {
     let name = || qos.text(|qos| qos.name);
     holding.release(usage.run_seconds(), released, || format!("QOS {}", name()));
-    if holding.consumed.is_empty() {
+    if holding.held.amounts().is_empty() {
         return;
     }
     let Some(association) = holding.job.association() else { return };
@@ -207,7 +216,8 @@ pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran:
     let qos = job.qos();
     let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
     let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-    let holding = Holding::of(job);
+    let mut held = Products::default();
+    let holding = Holding::of(job, &mut held);
     for qos in [qos, partition_qos(job)].into_iter().flatten() {
         if let Some(usage) = qos.usage() {
             release_in_qos(qos, usage, &holding, released);
@@ -235,24 +245,25 @@ fn ancestry(job: Job<'_>) -> impl Iterator<Item = Association<'_>> {
 }
 
 /// What a job holds, for what is counted by TRES.
-struct Holding<'a> {
+struct Holding<'a, 'h> {
     job: Job<'a>,
     /// What it consumes, where limits are enforced; only then are TRES counted.
-    consumed: Vec<Amount>,
+    held: &'h mut Products,
 }
 
-impl<'a> Holding<'a> {
-    fn of(job: Job<'a>) -> Self {
+impl<'a, 'h> Holding<'a, 'h> {
+    fn of(job: Job<'a>, held: &'h mut Products) -> Self {
         let counts = job.tres_allocated().filter(|_| job.host().enforces_limits()).unwrap_or(&[]);
         let amounts = counts.iter().enumerate().map(|(tres, count)| Amount { tres, count: *count });
-        let consumed =
-            amounts.filter(|Amount { tres, count }| *tres != ENERGY && *count != 0 && *count != NO_CONSUME);
-        Self { job, consumed: consumed.collect() }
+        held.replace(
+            amounts.filter(|amount| amount.tres != ENERGY && amount.count != 0 && amount.count != NO_CONSUME),
+        );
+        Self { job, held }
     }
 
     /// Takes `released(count)` TRES seconds from run seconds, which must not fall below zero.
     fn release(&self, run_seconds: &mut [u64], released: impl Fn(u64) -> u64, owner: impl Fn() -> String) {
-        for Amount { tres, count } in self.consumed.iter().copied() {
+        for Amount { tres, count } in self.held.amounts().iter().copied() {
             let Some(left) = run_seconds.get_mut(tres) else { continue };
             let amount = released(count);
             *left = left.checked_sub(amount).unwrap_or_else(|| {

@@ -1,12 +1,15 @@
 //! Decisions, not crashes: what the plugin does in a Slurm that it does not know, or that is not as it should
 //! be. In each case one line says what was found and what to do, and nothing is written.
-//! The plugin of these tests is built with the feature `test-pretence`, which makes it see such a Slurm.
+//! Most use the plugin with the feature `test-pretence`, which makes it see such a Slurm; some the plugin as it ships, in a
+//! Slurm whose number was exchanged.
 
 mod shared;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shared::{check_example, check_log, example, submit_example};
+use slurm_releases::renumbered::number;
 use slurm_releases::{cluster, pretending_plugin, Suite, BOOKWORM, FORKY, SUITES, TRIXIE};
 use slurm_testcluster::{Cluster, Job, Release};
 
@@ -101,6 +104,54 @@ fn releases() -> impl Iterator<Item = Release> {
     SUITES.iter().filter_map(|suite| suite.release().unwrap()).chain(slurm_releases::in_prefixes().unwrap())
 }
 
+/// Where the changed files of a Slurm with another number are.
+fn place(suite: Suite, test: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", suite.name))
+}
+
+#[test]
+fn a_newer_micro_release_of_a_known_series_works_and_one_line_says_so() {
+    for suite in SUITES {
+        let (major, minor) = suite.slurm;
+        let newer = suite.renumbered(number(major, minor, 77), &place(suite, "newer")).unwrap();
+        let Some(release) = newer else { continue };
+        println!("Slurm {}", release.version);
+        let cluster = example(cluster(release).unwrap()).start().unwrap();
+        submit_example(&cluster);
+        cluster.wait_cycle().unwrap();
+        check_example(&cluster);
+        check_log(&cluster);
+        let log = cluster.log();
+        let said: Vec<&str> =
+            log.lines().filter(|line| line.contains("newer than this build knows")).collect();
+        assert_eq!(said.len(), 1, "{log}");
+        assert!(said[0].contains(&format!("in Slurm {major:02}.{minor:02}.77")), "{}", said[0]);
+        cluster.reconfigure().unwrap();
+        cluster.wait_cycle().unwrap();
+        check_example(&cluster);
+        check_log(&cluster);
+    }
+}
+
+#[test]
+fn the_plugin_as_it_ships_refuses_an_unknown_major_release() {
+    for suite in SUITES {
+        let newer = suite.renumbered(number(26, 11, 0), &place(suite, "major")).unwrap();
+        let Some(release) = newer else { continue };
+        println!("Slurm {}", release.version);
+        let mut cluster = example(cluster(release).unwrap()).controller(false).start().unwrap();
+        cluster.start_controller().unwrap_err();
+        let log = cluster.log();
+        let said = log.lines().filter(|line| line.contains("error: priority/multifactor2")).count();
+        assert_eq!(said, 1, "{log}");
+        for text in
+            ["Slurm 26.11.0 is not supported", "20.11 to 26.05", "failed to initialize priority plugin"]
+        {
+            assert!(log.contains(text), "no '{text}' in:\n{log}");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_major_release_is_refused() {
     for release in releases() {
@@ -177,4 +228,14 @@ fn copies_of_the_plugin_do_not_mislead_it() {
         assert!(cluster.log().contains("layout"), "{}", cluster.log());
         check_log(&cluster);
     }
+}
+
+#[test]
+fn the_plugin_that_ships_cannot_pretend() {
+    let reads_variables = |file: PathBuf| {
+        let bytes = std::fs::read(file).unwrap();
+        bytes.windows(18).any(|window| window == b"MULTIFACTOR2_TEST_")
+    };
+    assert!(reads_variables(pretending_plugin().unwrap()), "this test looks for the wrong thing");
+    assert!(!reads_variables(slurm_releases::plugin().unwrap()));
 }

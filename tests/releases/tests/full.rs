@@ -285,6 +285,28 @@ fn a_new_user_gets_its_factor_at_once() {
     });
 }
 
+/// On a machine where somebody runs sshare and nobody has installed the plugin.
+#[test]
+fn sshare_without_the_plugin_file_says_so() {
+    in_every_release(|release| {
+        let cluster = start(example(cluster(release.clone()).unwrap()).set("PriorityFlags", "NO_FAIR_TREE"));
+        submit_example(&cluster);
+        cluster.wait_cycle().unwrap();
+        let own = format!("{}/plugins:", cluster.directory().display());
+        let conf = fs::read_to_string(cluster.directory().join("slurm.conf")).unwrap().replace(&own, "");
+        let elsewhere = cluster.directory().join("elsewhere.conf");
+        fs::write(&elsewhere, conf).unwrap();
+        let sshare = cluster.command("sshare").args(["-alP"]).env("SLURM_CONF", elsewhere.to_str().unwrap());
+        let output = sshare.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("cannot") && said.contains("priority/multifactor2"), "{output:?}");
+        // From 23.02.2 on sshare loads the priority plugin at its start; before, when it prints FairShare.
+        let loads_always = (release.version.year, release.version.month) >= (23, 11);
+        assert_eq!(output.status.success(), !loads_always, "{output:?}");
+        check_log(&cluster);
+    });
+}
+
 #[test]
 fn restarts_leave_the_numbers() {
     in_every_release(|release| {

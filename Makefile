@@ -115,6 +115,7 @@ package-test: ## install, update and remove the packages of dist/ in root direct
 	$(CARGO) build --release --locked -q -p slurm-testcluster --bin demo
 	DEMO=$(DEMO) tests/packaging/rpm
 	DEMO=$(DEMO) tests/packaging/deb
+	tests/packaging/releases
 
 release-check: ## everything that a release needs
 	$(MAKE) lint

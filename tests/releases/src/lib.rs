@@ -8,7 +8,7 @@ pub mod renumbered;
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -98,7 +98,8 @@ impl Suite {
 
     fn skip<T>(self, test: &str, why: &str) -> Result<Option<T>> {
         let line = format!("{test}: {}: {why}\n", self.name);
-        eprint!("SKIPPED {line}");
+        // Past the capture of a test's output: a skip must be seen.
+        io::stderr().write_all(format!("SKIPPED {line}").as_bytes())?;
         let target = here().join("../../target");
         fs::create_dir_all(&target)?;
         OpenOptions::new()

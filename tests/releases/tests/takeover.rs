@@ -61,22 +61,22 @@ fn a_backup_takes_over_gives_back_and_takes_over_again(release: &Release) {
     let mut cluster = builder.start().unwrap();
     submit_example(&cluster);
     lives_on(&cluster);
-    let backup = Backup::start(&cluster);
-    backup.said(&cluster, "slurmctld running in background mode", 1);
+    let _backup = Backup::start(&cluster);
+    Backup::said(&cluster, "slurmctld running in background mode", 1);
     for turn in 1..=2 {
         // Older releases report a failure although the backup takes over.
         let _ = cluster.scontrol(&["takeover"]);
-        backup.said(&cluster, "Running as primary controller", turn);
+        Backup::said(&cluster, "Running as primary controller", turn);
         cluster
             .wait_for("the primary to end", TIMEOUT, |cluster| Ok(cluster.controller_ended()?.map(drop)))
             .unwrap();
         lives_on(&cluster);
         cluster.start_controller().unwrap();
-        backup.said(&cluster, "slurmctld running in background mode", turn + 1);
+        Backup::said(&cluster, "slurmctld running in background mode", turn + 1);
         lives_on(&cluster);
     }
     shared::check_log(&cluster);
-    let log = backup.log(&cluster);
+    let log = backup_log(&cluster);
     assert_eq!(log.matches(" in Slurm ").count(), 2, "{log}");
     assert!(!log.contains("error: priority/multifactor2") && !log.contains("panicked"), "{log}");
 }
@@ -119,16 +119,20 @@ impl Backup {
         Self(command.spawn().unwrap())
     }
 
-    fn log(&self, cluster: &Cluster) -> String {
-        fs::read_to_string(cluster.directory().join("log/backup")).unwrap()
-    }
-
     /// Waits until its log has this so many times.
-    fn said(&self, cluster: &Cluster, what: &str, times: usize) {
-        let found = |_: &Cluster| Ok((self.log(cluster).matches(what).count() >= times).then_some(()));
+    fn said(cluster: &Cluster, what: &str, times: usize) {
+        let found = |_: &Cluster| Ok((backup_log(cluster).matches(what).count() >= times).then_some(()));
         let waited = cluster.wait_for(what, TIMEOUT, found);
-        assert!(waited.is_ok(), "'{what}' is not {times} times in the backup's log:\n{}", self.log(cluster));
+        assert!(
+            waited.is_ok(),
+            "'{what}' is not {times} times in the backup's log:\n{}",
+            backup_log(cluster)
+        );
     }
+}
+
+fn backup_log(cluster: &Cluster) -> String {
+    fs::read_to_string(cluster.directory().join("log/backup")).unwrap()
 }
 
 impl Drop for Backup {

@@ -77,7 +77,7 @@ test-parity: ## the long comparisons with stock priority/multifactor in real clu
 
 test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 and 26.05 (root; MULTIFACTOR2_SLURM_PREFIXES adds others)
 	tests/install-deps.sh test
-	$(CARGO) test --locked -p slurm-releases --features full
+	$(CARGO) test --locked --no-fail-fast -p slurm-releases --features full
 
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
@@ -115,6 +115,7 @@ package-test: ## install, update and remove the packages of dist/ in root direct
 	$(CARGO) build --release --locked -q -p slurm-testcluster --bin demo
 	DEMO=$(DEMO) tests/packaging/rpm
 	DEMO=$(DEMO) tests/packaging/deb
+	tests/packaging/releases
 
 release-check: ## everything that a release needs
 	$(MAKE) lint

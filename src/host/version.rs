@@ -316,6 +316,18 @@ mod tests {
     }
 
     #[test]
+    fn the_table_and_the_majors_name_the_same_series() {
+        for layout in LAYOUTS {
+            let first = Release(layout.group.first);
+            assert!(MAJORS.iter().any(|major| major.major() == first.major()), "MAJORS lacks {first}");
+        }
+        for major in MAJORS {
+            let known = LAYOUTS.iter().any(|layout| Release(layout.group.first).major() == major.major());
+            assert!(known, "the table lacks {major}");
+        }
+    }
+
+    #[test]
     fn every_surveyed_release_gets_its_group() {
         for (release, api, group) in [
             ("20.11.0", 36, "20.11.0"),

@@ -118,3 +118,13 @@ fn the_object_stays_mapped_after_it_is_closed() {
     let (_, flags) = flags.expect("flags");
     assert_ne!(flags & NODELETE, 0, "{flags:#x}");
 }
+
+/// Variables that only builds for tests read (features `faults` and `test-pretence`).
+#[test]
+fn nothing_for_tests_is_in_it() {
+    let bytes = bytes();
+    for variable in [&b"MULTIFACTOR2_TEST_"[..], b"MULTIFACTOR2_FAULTS"] {
+        let found = bytes.windows(variable.len()).any(|window| window == variable);
+        assert!(!found, "{}", String::from_utf8_lossy(variable));
+    }
+}

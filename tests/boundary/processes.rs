@@ -46,6 +46,8 @@ pub struct Process {
     pub api: Option<u32>,
     /// Further functions of the library.
     pub functions: Vec<&'static str>,
+    /// All that the library has is in the program itself, as with `configure --without-shared-libslurm`.
+    pub one_piece: bool,
     /// Plugins that the host has loaded: type and `plugin_version`.
     pub loaded: Vec<(&'static str, u32)>,
     /// Plugins that lie beside the library.
@@ -80,7 +82,11 @@ impl Process {
     pub fn run(&self) -> Observed {
         let directory = tempfile::tempdir().expect("a directory");
         let mut arguments = vec![crate::plugin().display().to_string(), self.repeat.max(1).to_string()];
-        if let Some(api) = self.api {
+        let mut program = loader();
+        if let Some(api) = self.api.filter(|_| self.one_piece) {
+            let text = format!("{}{LOADER}", self.library(api));
+            program = compile(&directory, "one-piece", &text, &["-rdynamic", "-ldl"]);
+        } else if let Some(api) = self.api {
             let library = shared_object(&directory, "libslurmfull", &self.library(api));
             arguments.push(format!("+{}", library.display()));
         }
@@ -90,7 +96,7 @@ impl Process {
         for (kind, version) in &self.beside {
             host_plugin(&directory, kind, *version, "");
         }
-        let output = Command::new(loader()).args(&arguments).env("LD_BIND_NOW", "1").output();
+        let output = Command::new(program).args(&arguments).env("LD_BIND_NOW", "1").output();
         let output = output.expect("the program runs");
         assert!(output.status.success() && output.stderr.is_empty(), "{self:?}: {output:?}");
         Observed { lines: String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect() }

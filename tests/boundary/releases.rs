@@ -131,6 +131,17 @@ fn before_any_plugin_is_loaded_one_beside_the_library_tells_the_release() {
 }
 
 #[test]
+fn a_slurmctld_that_holds_libslurm_itself_is_served() {
+    let version = release(25, 11, 7);
+    let process = Process { one_piece: true, ..slurmctld(44, version) };
+    assert_serves(&process, version);
+    let other = Process { one_piece: true, ..slurmctld(46, release(26, 11, 0)) };
+    assert_refused(&other, &["Slurm 26.11.0 is not supported"]);
+    let mixed = Process { one_piece: true, ..slurmctld(43, version) };
+    assert_refused(&mixed, &["the process says Slurm 25.11.7, but its library has API 43"]);
+}
+
+#[test]
 fn plugins_that_need_not_match_exactly_do_not_count() {
     let version = release(22, 5, 8);
     let mut process = slurmctld(38, version);

@@ -16,6 +16,7 @@ use crate::{database, Accounts, Release};
 /// What intercepts a few functions in Slurm's processes; see `preload.c`.
 const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
 const PRELOAD_FILE: &str = "preload.so";
+const HOSTS_FILE: &str = "hosts";
 
 /// The first of the uids and the only gid of the cluster's users.
 const FIRST_UID: u32 = 10_000;
@@ -115,6 +116,11 @@ impl Builder {
     pub fn file(mut self, name: &str, text: &str) -> Self {
         self.files.push((name.to_owned(), text.to_owned()));
         self
+    }
+
+    /// What the names of hosts mean to the cluster's processes, as in `/etc/hosts`. It needs [`Release::nss_wrapper`].
+    pub fn hosts(self, lines: &str) -> Self {
+        self.file(HOSTS_FILE, lines)
     }
 
     /// How many nodes `n1`, `n2`, … there are (default 4; 0 leaves nodes and partitions to [`Builder::line`]).
@@ -259,6 +265,9 @@ impl Builder {
             preloads.push(text(wrapper));
             variables.insert("NSS_WRAPPER_PASSWD".to_owned(), text(&directory.join("passwd")));
             variables.insert("NSS_WRAPPER_GROUP".to_owned(), text(&directory.join("group")));
+            if self.files.iter().any(|(name, _)| name == HOSTS_FILE) {
+                variables.insert("NSS_WRAPPER_HOSTS".to_owned(), text(&directory.join(HOSTS_FILE)));
+            }
         }
         variables.insert("SLURM_CONF".to_owned(), text(&directory.join("slurm.conf")));
         variables.insert("LD_PRELOAD".to_owned(), preloads.join(":"));

@@ -4,9 +4,11 @@
 //! `make-root`), and test clusters run in it, beside each other and beside the machine's own Slurm,
 //! with files and ports as everywhere (`enter`).
 
+pub mod renumbered;
+
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -96,7 +98,8 @@ impl Suite {
 
     fn skip<T>(self, test: &str, why: &str) -> Result<Option<T>> {
         let line = format!("{test}: {}: {why}\n", self.name);
-        eprint!("SKIPPED {line}");
+        // Past the capture of a test's output: a skip must be seen.
+        io::stderr().write_all(format!("SKIPPED {line}").as_bytes())?;
         let target = here().join("../../target");
         fs::create_dir_all(&target)?;
         OpenOptions::new()

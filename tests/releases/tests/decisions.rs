@@ -1,12 +1,15 @@
 //! Decisions, not crashes: what the plugin does in a Slurm that it does not know, or that is not as it should
 //! be. In each case one line says what was found and what to do, and nothing is written.
-//! The plugin of these tests is built with the feature `test-pretence`, which makes it see such a Slurm.
+//! Most use the plugin with the feature `test-pretence`, which makes it see such a Slurm; some the plugin as it ships, in a
+//! Slurm whose number was exchanged.
 
 mod shared;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use shared::{check_example, check_log, example, submit_example};
+use slurm_releases::renumbered::number;
 use slurm_releases::{cluster, pretending_plugin, Suite, BOOKWORM, FORKY, SUITES, TRIXIE};
 use slurm_testcluster::{Cluster, Job, Release};
 
@@ -24,10 +27,8 @@ fn pretending(release: &Release, variable: &str, value: &str) -> slurm_testclust
 }
 
 /// A wrong table must be noticed at the first job, and then nothing is written and jobs go on being scheduled.
-fn goes_passive(suite: Suite, layout: &str, found: &str) {
-    let Some(release) = suite.release().unwrap() else { return };
-    let cluster =
-        pretending(&release, "MULTIFACTOR2_TEST_LAYOUT", layout).slurmds(true).nodes(1).start().unwrap();
+fn goes_passive(builder: slurm_testcluster::Builder, found: &str) {
+    let cluster = builder.slurmds(true).nodes(1).start().unwrap();
     let usage = || -> Vec<String> {
         cluster.sshare_rows().unwrap().iter().map(|row| format!("{:?}", row.cells())).collect()
     };
@@ -59,29 +60,43 @@ fn goes_passive(suite: Suite, layout: &str, found: &str) {
     assert!(cluster.is_up());
 }
 
+/// With the layout of another release, or only one record of it.
+fn with_layout_goes_passive(suite: Suite, layout: &str, found: &str) {
+    let Some(release) = suite.release().unwrap() else { return };
+    goes_passive(pretending(&release, "MULTIFACTOR2_TEST_LAYOUT", layout), found);
+}
+
+/// The plugin as it ships, in a Slurm whose records are not those of the release that it says it is.
+fn with_number_goes_passive(suite: Suite, micro: u8, found: &str) {
+    let (major, minor) = suite.slurm;
+    let directory = place(suite, &format!("micro-{micro}"));
+    let Some(release) = suite.renumbered(number(major, minor, micro), &directory).unwrap() else { return };
+    goes_passive(example(cluster(release).unwrap()), found);
+}
+
 #[test]
 fn the_shift_of_part_record_in_23_02_3_is_noticed() {
-    goes_passive(BOOKWORM, "23.02.3:part", "a partition has 328 bytes, 352 expected");
+    with_layout_goes_passive(BOOKWORM, "23.02.3:part", "a partition has 328 bytes, 352 expected");
 }
 
 #[test]
 fn the_shift_of_job_record_in_24_11_1_is_noticed() {
-    goes_passive(TRIXIE, "24.11.0", "a job record has 1160 bytes, 1144 expected");
+    with_number_goes_passive(TRIXIE, 0, "a job record has 1160 bytes, 1144 expected");
 }
 
 #[test]
 fn the_shift_of_job_record_in_24_11_4_is_noticed() {
-    goes_passive(TRIXIE, "24.11.1", "a job record has 1160 bytes, 1152 expected");
+    with_number_goes_passive(TRIXIE, 3, "a job record has 1160 bytes, 1152 expected");
 }
 
 #[test]
 fn the_move_of_the_magic_number_in_25_11_is_noticed() {
-    goes_passive(FORKY, "25.05.0:job", "a job record has 1296 bytes, 1160 expected");
+    with_layout_goes_passive(FORKY, "25.05.0:job", "a job record has 1296 bytes, 1160 expected");
 }
 
 #[test]
 fn the_shift_of_job_record_in_26_05_5_is_noticed() {
-    goes_passive(FORKY, "26.05.0", "a job record has 1296 bytes, 1288 expected");
+    with_number_goes_passive(FORKY, 3, "a job record has 1296 bytes, 1288 expected");
 }
 
 /// slurmctld must refuse to start, and its log say why.
@@ -99,6 +114,54 @@ fn refuses(release: &Release, variable: &str, value: &str, expected: &[&str]) {
 
 fn releases() -> impl Iterator<Item = Release> {
     SUITES.iter().filter_map(|suite| suite.release().unwrap()).chain(slurm_releases::in_prefixes().unwrap())
+}
+
+/// Where the changed files of a Slurm with another number are.
+fn place(suite: Suite, test: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", suite.name))
+}
+
+#[test]
+fn a_newer_micro_release_of_a_known_series_works_and_one_line_says_so() {
+    for suite in SUITES {
+        let (major, minor) = suite.slurm;
+        let newer = suite.renumbered(number(major, minor, 77), &place(suite, "newer")).unwrap();
+        let Some(release) = newer else { continue };
+        println!("Slurm {}", release.version);
+        let cluster = example(cluster(release).unwrap()).start().unwrap();
+        submit_example(&cluster);
+        cluster.wait_cycle().unwrap();
+        check_example(&cluster);
+        check_log(&cluster);
+        let log = cluster.log();
+        let said: Vec<&str> =
+            log.lines().filter(|line| line.contains("newer than this build knows")).collect();
+        assert_eq!(said.len(), 1, "{log}");
+        assert!(said[0].contains(&format!("in Slurm {major:02}.{minor:02}.77")), "{}", said[0]);
+        cluster.reconfigure().unwrap();
+        cluster.wait_cycle().unwrap();
+        check_example(&cluster);
+        check_log(&cluster);
+    }
+}
+
+#[test]
+fn the_plugin_as_it_ships_refuses_an_unknown_major_release() {
+    for suite in SUITES {
+        let newer = suite.renumbered(number(26, 11, 0), &place(suite, "major")).unwrap();
+        let Some(release) = newer else { continue };
+        println!("Slurm {}", release.version);
+        let mut cluster = example(cluster(release).unwrap()).controller(false).start().unwrap();
+        cluster.start_controller().unwrap_err();
+        let log = cluster.log();
+        let said = log.lines().filter(|line| line.contains("error: priority/multifactor2")).count();
+        assert_eq!(said, 1, "{log}");
+        for text in
+            ["Slurm 26.11.0 is not supported", "20.11 to 26.05", "failed to initialize priority plugin"]
+        {
+            assert!(log.contains(text), "no '{text}' in:\n{log}");
+        }
+    }
 }
 
 #[test]
@@ -177,4 +240,14 @@ fn copies_of_the_plugin_do_not_mislead_it() {
         assert!(cluster.log().contains("layout"), "{}", cluster.log());
         check_log(&cluster);
     }
+}
+
+#[test]
+fn the_plugin_that_ships_cannot_pretend() {
+    let reads_variables = |file: PathBuf| {
+        let bytes = std::fs::read(file).unwrap();
+        bytes.windows(18).any(|window| window == b"MULTIFACTOR2_TEST_")
+    };
+    assert!(reads_variables(pretending_plugin().unwrap()), "this test looks for the wrong thing");
+    assert!(!reads_variables(slurm_releases::plugin().unwrap()));
 }

@@ -44,7 +44,7 @@ fn installed_in_prefixes() {
 
 fn basics(release: &Release) {
     let cluster = example(cluster(release.clone()).unwrap()).slurmds(true).nodes(1).start().unwrap();
-    logs_its_layout(&cluster);
+    says_what_is_in_use(&cluster);
     submit_example(&cluster);
     cluster.wait_cycle().unwrap();
     check_example(&cluster);
@@ -57,10 +57,18 @@ fn basics(release: &Release) {
     shared::check_log(&cluster);
 }
 
-fn logs_its_layout(cluster: &Cluster) {
+/// Where an administrator sees it: our line has release and layout, Slurm itself names release and plugin.
+fn says_what_is_in_use(cluster: &Cluster) {
     let version = cluster.release().version;
     let line = format!("in Slurm {version}, layout ");
     assert!(cluster.log().contains(&line), "no '{line}' in the log:\n{}", cluster.log());
+    let config = cluster.scontrol(&["show", "config"]).unwrap();
+    let setting = |name: &str| {
+        let line = config.lines().find(|line| line.split('=').next().unwrap_or_default().trim() == name);
+        line.and_then(|line| line.split_once('=')).map(|(_, value)| value.trim())
+    };
+    assert_eq!(setting("PriorityType"), Some("priority/multifactor2"), "{config}");
+    assert_eq!(setting("SLURM_VERSION"), Some(&*version.to_string()), "{config}");
 }
 
 fn a_job_runs_and_is_charged(cluster: &Cluster) {

@@ -6,11 +6,13 @@
 mod model;
 
 mod commands;
+mod comparison;
 mod differential;
 mod example;
 mod factors;
 mod lifetime;
 mod loading;
+mod private;
 mod reconfigure;
 mod support;
 mod trees;

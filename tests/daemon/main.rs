@@ -14,6 +14,7 @@ mod lifetime;
 mod loading;
 mod private;
 mod reconfigure;
+mod site_factor;
 mod support;
 mod trees;
 mod usage;

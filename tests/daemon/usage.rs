@@ -1,4 +1,4 @@
-//! Usage of real jobs on real slurmds. slurmdbd's records say when each job started and ended, and so what has to
+//! Usage of real jobs on real slurmds: of several sizes, prices and fates. slurmdbd's records say when each job started and ended, and so what has to
 //! be charged: without decay raw usage is known to the second.
 
 use std::collections::BTreeMap;
@@ -51,7 +51,8 @@ fn start(plugin: &str, half_life: &str) -> Cluster {
     let allow = ["-i", "modify", "cluster", "test", "set", "qos+=double,undecayed,brief"];
     cluster.command("sacctmgr").args(allow).text().unwrap();
     let known = |cluster: &Cluster| {
-        let create = ["create", "partitionname=second", "nodes=ALL", "qos=ofpartition"];
+        let create =
+            ["create", "partitionname=second", "nodes=ALL", "qos=ofpartition", "tresbillingweights=CPU=2.0"];
         let known = cluster.scontrol(&["show", "assoc_mgr", "flags=qos"])?.contains("QOS=brief");
         Ok((known && cluster.scontrol(&create).is_ok()).then_some(()))
     };
@@ -91,6 +92,7 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     let requeued = submit(Job::new("lise").seconds(60).arg("--ntasks=2").arg("--requeue"));
     let suspended = submit(Job::new("barbara").seconds(6));
     let cancelled = submit(Job::new("barbara").seconds(60).arg("--ntasks=3"));
+    let resized = submit(Job::new("emmy").seconds(8).arg("--nodes=2").arg("--ntasks=2"));
     submit(Job::new("ada").seconds(5).arg("--ntasks=4"));
     submit(Job::new("ada").seconds(3).partition("second"));
     submit(Job::new("emmy").seconds(4).arg("--qos=double").arg("--ntasks=2"));
@@ -104,13 +106,14 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     let third = submit(Job::new("rosalind").seconds(4).arg(brief[0]).arg(brief[1]));
     let fourth = submit(Job::new("rosalind").seconds(1).arg(brief[0]).arg(brief[1]));
 
-    for job in [requeued, suspended, cancelled, first, third] {
+    for job in [requeued, suspended, cancelled, resized, first, third] {
         wait_state(cluster, job, "RUNNING");
     }
     let reasons = vec![reason(cluster, second), reason(cluster, fourth)];
     control(&["suspend", &suspended.to_string()]);
     cluster.wait_cycle().unwrap();
     cluster.wait_cycle().unwrap();
+    control(&["update", &format!("jobid={resized}"), "numnodes=1"]);
     control(&["requeue", &requeued.to_string()]);
     cluster.command("scancel").arg(cancelled).text().unwrap();
     control(&["resume", &suspended.to_string()]);
@@ -132,9 +135,9 @@ fn shown(cluster: &Cluster) -> Usage {
         .collect()
 }
 
-/// Seconds by CPUs by usage factor of every run of a job that slurmdbd has on record.
+/// Seconds by billing by usage factor of every run of a job that slurmdbd has on record.
 fn due(cluster: &Cluster) -> (Usage, usize) {
-    let fields = "JobIDRaw,Account,User,QOS,Start,End,AllocCPUS,State";
+    let fields = "JobIDRaw,Account,User,QOS,Start,End,AllocTRES,State";
     let arguments = ["-a", "-D", "-X", "-P", "-S", "now-1hour", "-o", fields];
     // The last records may be on their way.
     let rows = cluster
@@ -145,14 +148,24 @@ fn due(cluster: &Cluster) -> (Usage, usize) {
             Ok(Some(rows).filter(|_| !open))
         })
         .unwrap();
+    // A job that changed its size has one record per size, all of them with the start of the first.
+    let resized: BTreeMap<String, f64> = rows
+        .iter()
+        .filter(|row| row.text("State") == "RESIZING")
+        .map(|row| (row.text("JobIDRaw").to_owned(), number(row, "End")))
+        .collect();
     let mut due = Usage::new();
     let mut runs = 0;
     for row in rows {
         // A job that was cancelled before it started has no start.
         let (Ok(start), Ok(end)) = (row.number("Start"), row.number("End")) else { continue };
+        let changed = resized.get(row.text("JobIDRaw")).filter(|changed| **changed < end);
+        let start = changed.copied().unwrap_or(start);
         let factor = if row.text("QOS") == "double" { 2.0 } else { 1.0 };
         let key = (row.text("Account").to_owned(), row.text("User").to_owned());
-        *due.entry(key).or_default() += (end - start) * number(&row, "AllocCPUS") * factor;
+        let billing = row.text("AllocTRES").split(',').find_map(|tres| tres.strip_prefix("billing="));
+        let billing: f64 = billing.unwrap_or_else(|| panic!("no billing in {row:?}")).parse().unwrap();
+        *due.entry(key).or_default() += (end - start) * billing * factor;
         runs += 1;
     }
     (due, runs)

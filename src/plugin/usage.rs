@@ -208,7 +208,8 @@ pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran:
     let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
     let released = |count| released_before_restart(count, usage_factor, start, last_ran);
     let holding = Holding::of(job);
-    for qos in [qos, partition_qos(job)].into_iter().flatten() {
+    let of_partition = partition_qos(job).filter(|_| job.host().corrects_partition_qos());
+    for qos in [qos, of_partition].into_iter().flatten() {
         if let Some(usage) = qos.usage() {
             release_in_qos(qos, usage, &holding, released);
         }

@@ -20,7 +20,7 @@ struct Outcome {
     due: Usage,
     /// Number of charged runs of jobs.
     runs: usize,
-    /// Reasons for which jobs had to wait for run-minutes, in order.
+    /// Reasons for which jobs had to wait for run-minutes or had none left, in order.
     reasons: Vec<String>,
 }
 
@@ -28,7 +28,8 @@ fn start(plugin: &str, half_life: &str) -> Cluster {
     let tree = Accounts::new()
         .account(Account::new("physics", 40).user("ada", 2).user("emmy", 1).user("lise", 1))
         .account(Account::new("biology", 60).user("rosalind", 1).user("barbara", 4))
-        .account(Account::new("limited", 10).option("GrpTRESRunMins=cpu=60").user("grace", 1));
+        .account(Account::new("limited", 10).option("GrpTRESRunMins=cpu=60").user("grace", 1))
+        .account(Account::new("spent", 10).option("GrpTRESMins=cpu=1").user("hedy", 1));
     let cluster = cluster()
         .priority_type(plugin)
         .accounts(&tree)
@@ -93,6 +94,8 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     let suspended = submit(Job::new("barbara").seconds(6));
     let cancelled = submit(Job::new("barbara").seconds(60).arg("--ntasks=3"));
     let resized = submit(Job::new("emmy").seconds(8).arg("--nodes=2").arg("--ntasks=2"));
+    // Eight CPUs for nine seconds are more than the minute that the account has.
+    let spending = submit(Job::new("hedy").seconds(9).arg("--ntasks=8"));
     submit(Job::new("ada").seconds(5).arg("--ntasks=4"));
     submit(Job::new("ada").seconds(3).partition("second"));
     submit(Job::new("emmy").seconds(4).arg("--qos=double").arg("--ntasks=2"));
@@ -109,7 +112,7 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     for job in [requeued, suspended, cancelled, resized, first, third] {
         wait_state(cluster, job, "RUNNING");
     }
-    let reasons = vec![reason(cluster, second), reason(cluster, fourth)];
+    let mut reasons = vec![reason(cluster, second), reason(cluster, fourth)];
     control(&["suspend", &suspended.to_string()]);
     cluster.wait_cycle().unwrap();
     cluster.wait_cycle().unwrap();
@@ -119,6 +122,15 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     control(&["resume", &suspended.to_string()]);
     wait_state(cluster, requeued, "PENDING");
     cluster.command("scancel").arg(requeued).text().unwrap();
+    let ended = |cluster: &Cluster| {
+        let state = state(cluster, spending, "%T");
+        Ok(["COMPLETED", "TIMEOUT"].contains(&&*state).then_some(()))
+    };
+    cluster.wait_for("the account to have spent what it has", WAIT, ended).unwrap();
+    cluster.wait_cycle().unwrap();
+    let late = submit(Job::new("hedy"));
+    reasons.push(reason(cluster, late));
+    cluster.command("scancel").arg(late).text().unwrap();
     let over =
         |cluster: &Cluster| Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()));
     cluster.wait_for("all jobs to end", WAIT, over).unwrap();
@@ -217,7 +229,8 @@ fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
     });
     assert_eq!(stock.runs, ours.runs);
     assert_eq!(ours.reasons, stock.reasons);
-    assert_eq!(ours.reasons, ["AssocGrpCPURunMinutesLimit", "QOSGrpCPURunMinutesLimit"]);
+    let limits_met = ["AssocGrpCPURunMinutesLimit", "QOSGrpCPURunMinutesLimit", "AssocGrpCPUMinutesLimit"];
+    assert_eq!(ours.reasons, limits_met);
     assert_eq!(ours.shown, ours.due, "usage that sshare shows, and what the jobs' records give");
     for (key, due) in &stock.due {
         // Stock may charge the last second of each job twice.

@@ -94,8 +94,8 @@ fn run_jobs(cluster: &Cluster) -> Outcome {
     let suspended = submit(Job::new("barbara").seconds(6));
     let cancelled = submit(Job::new("barbara").seconds(60).arg("--ntasks=3"));
     let resized = submit(Job::new("emmy").seconds(8).arg("--nodes=2").arg("--ntasks=2"));
-    // Eight CPUs for nine seconds are more than the minute that the account has.
-    let spending = submit(Job::new("hedy").seconds(9).arg("--ntasks=8"));
+    // More than the minute that the account has, even where it decays.
+    let spending = submit(Job::new("hedy").seconds(24).arg("--ntasks=4"));
     submit(Job::new("ada").seconds(5).arg("--ntasks=4"));
     submit(Job::new("ada").seconds(3).partition("second"));
     submit(Job::new("emmy").seconds(4).arg("--qos=double").arg("--ntasks=2"));

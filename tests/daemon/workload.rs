@@ -144,7 +144,7 @@ impl Saved {
             .unwrap();
         let queue = cluster
             .command("squeue")
-            .args(["-a", "-h", "-r", "-S", "i", "-o", "%i|%P|%T|%Q"])
+            .args(["-a", "-h", "-r", "-P", "-S", "i,P", "-o", "%i|%P|%T|%Q"])
             .text()
             .unwrap();
         let sample = Sample {

@@ -8,6 +8,7 @@
 
 #[path = "../../daemon/comparison.rs"]
 mod comparison;
+mod shared;
 #[allow(dead_code)] // the tests of the installed Slurm use more
 #[path = "../../daemon/support.rs"]
 mod support;
@@ -107,15 +108,15 @@ fn run_minutes_of_users_and_accounts_in_a_qos_pass_where_the_release_counts_them
                 let cluster = running_cluster(&release, plugin).start().unwrap();
                 add_qos(&cluster, "brief", limit);
                 let job = Job::new("ada").arg("--export=ALL").arg("--qos=brief");
-                // 8 CPUs for 5 minutes are all 40; after 8 seconds there is room for one more.
+                // 8 CPUs for 5 minutes are all 40, of which begun ones do not count; after 8 seconds there is room for two.
                 let first = job.clone().arg("--ntasks=8").arg("--time=5").seconds(200);
                 let first = cluster.submit(&first).unwrap();
                 wait_running(&cluster, first);
-                let second = cluster.submit(&job.arg("--time=1")).unwrap();
+                let second = cluster.submit(&job.arg("--time=2")).unwrap();
                 let mut waited = false;
                 let starts = |cluster: &Cluster| {
                     let text = cluster.scontrol(&["show", "job", &second.to_string()])?;
-                    waited |= text.contains("RunMinutes");
+                    waited |= text.contains("RunMin");
                     Ok(text.contains("JobState=RUNNING").then_some(()))
                 };
                 cluster.wait_for("room for a second job", 2 * WAIT, starts).unwrap();
@@ -159,6 +160,68 @@ fn a_restart_corrects_the_run_minutes_of_a_partition_where_the_release_does() {
             assert_eq!(used <= 1600.0 - passed, corrects, "Slurm {version}: {used}");
         }
         assert!((used[0] - used[1]).abs() <= 2.0, "Slurm {version}: {used:?}");
+    }
+}
+
+/// With `MAX_TRES_GRES`, from 25.05 on, a job is billed for the largest of its TRES and all its GRES.
+#[test]
+fn jobs_are_charged_what_they_are_billed_for_their_largest_tres_and_gres() {
+    let Some(release) = FORKY.release().unwrap() else { return };
+    // 3 CPUs, a node for the price of 2 and a kit for that of 4: in all, at most, and at most but for the kit.
+    for (flags, billing) in [("FAIR_TREE", 9.0), ("MAX_TRES", 4.0), ("MAX_TRES_GRES", 7.0)] {
+        under_both(|plugin| {
+            let cluster = running_cluster(&release, plugin)
+                .nodes(1)
+                .set("PriorityFlags", flags)
+                .set("GresTypes", "kit")
+                .set("AccountingStorageTRES", "gres/kit")
+                .set("NodeName", "DEFAULT Gres=kit:2")
+                .file("gres.conf", "Name=kit Count=2\n")
+                .line("PartitionName=billed Nodes=n1 TRESBillingWeights=CPU=1,Node=2,GRES/kit=4")
+                .start()
+                .unwrap();
+            let job = Job::new("ada").partition("billed").arg("--export=ALL").arg("--ntasks=3");
+            let job = cluster.submit(&job.arg("--gres=kit:1").seconds(5)).unwrap();
+            let ended = |cluster: &Cluster| {
+                let fields =
+                    ["-X", "-n", "-P", "-j", &job.to_string(), "-o", "State,ElapsedRaw"].map(str::to_owned);
+                let text = cluster.command("sacct").args(fields).text()?;
+                Ok(text.trim().strip_prefix("COMPLETED|").map(|seconds| seconds.parse::<f64>().unwrap()))
+            };
+            let seconds = cluster.wait_for("the job's record", WAIT, ended).unwrap();
+            cluster.wait_cycle().unwrap();
+            let charged = cluster.share("physics", "ada").unwrap().number("RawUsage").unwrap();
+            assert!(seconds >= 5.0, "{seconds}");
+            // Stock may charge the last second twice.
+            let twice = if plugin == STOCK { billing } else { 0.0 };
+            let due = billing * seconds;
+            assert!(
+                charged >= due - 0.5 && charged <= due + twice + 0.5,
+                "{plugin}, {flags}: {charged}, due {due}"
+            );
+        });
+    }
+}
+
+/// Usage stays what it is while the plugin is changed and changed back.
+#[test]
+fn usage_stays_when_the_plugin_is_changed_and_changed_back() {
+    for release in releases() {
+        let mut cluster = shared::example(cluster(release.clone()).unwrap()).start().unwrap();
+        shared::submit_example(&cluster);
+        let look = |cluster: &Cluster| {
+            cluster.wait_cycle().unwrap();
+            let columns = ["Account", "User", "RawShares", "RawUsage", "GrpTRESMins", "TRESRunMins"];
+            let rows = cluster.sshare_rows().unwrap().into_iter();
+            rows.map(|row| columns.map(|column| row.text(column).to_owned())).collect::<Vec<_>>()
+        };
+        let before = look(&cluster);
+        assert!(before.iter().any(|row| row[3] == "250000"), "{before:?}");
+        for plugin in [STOCK, OURS, STOCK, OURS] {
+            cluster.set("PriorityType", plugin).unwrap();
+            cluster.restart_controller().unwrap();
+            assert_eq!(look(&cluster), before, "{plugin} in Slurm {}", release.version);
+        }
     }
 }
 

@@ -171,7 +171,7 @@ fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
 }
 
 /// The time of the last cycle in the state file, 0 where there is none.
-fn last_ran(state: &Path) -> i64 {
+pub fn last_ran(state: &Path) -> i64 {
     let bytes = fs::read(state.join("priority_last_decay_ran")).unwrap_or_default();
     bytes.get(..8).map_or(0, |time| i64::from_be_bytes(time.try_into().unwrap()))
 }

@@ -15,7 +15,7 @@ mod support;
 #[path = "../../daemon/workload.rs"]
 mod workload;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use comparison::{compare, VARIANTS};
 use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, SUITES, TRIXIE};

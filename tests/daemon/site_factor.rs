@@ -56,6 +56,7 @@ fn a_site_factor_plugin_is_asked_at_submissions_and_in_cycles_as_by_stock() {
         }
         // After a change of the job its plugin is asked anew, even if what was changed is the site factor.
         cluster.scontrol(&["update", &format!("jobid={job}"), "sitefactor=-5000"]).unwrap();
-        assert_eq!(number(&sprio_of(&cluster, job), "SITE") % 1000.0, 111.0, "{plugin}");
+        let site = sprio_of(&cluster, job).text("SITE").to_owned();
+        assert!(site.ends_with("111"), "{plugin}: {site}");
     }
 }

@@ -283,11 +283,11 @@ fn real_jobs_are_charged_for_exactly_the_time_they_ran() {
 #[ignore = "minutes: make test-parity"]
 #[allow(clippy::cast_precision_loss)] // times
 fn usage_that_decays_is_what_is_left_of_each_second_under_both() {
+    // The factor per second, as Slurm makes it of a half-life.
+    const FACTOR: f64 = 1.0 - 0.693 / 120.0;
     if lacks_root("usage_that_decays_is_what_is_left_of_each_second_under_both", "jobs of several users") {
         return;
     }
-    // The factor per second, as Slurm makes it of a half-life.
-    const FACTOR: f64 = 1.0 - 0.693 / 120.0;
     for plugin in [STOCK, OURS, STOCK, OURS] {
         let cluster = start(plugin, "0-0:02:00");
         let outcome = run_jobs(&cluster);

@@ -34,7 +34,7 @@ use once_cell::sync::OnceCell;
 
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
-use symbols::{find, Symbols, V23_02, V23_02_3, V23_11_6, V24_05};
+use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
 
 /// The running Slurm. It is established once per process and stays: init and fini may alternate.
 #[derive(Debug)]
@@ -117,6 +117,11 @@ impl Host {
     /// The site factor plugin must load, and loads first.
     pub fn site_factor_first(&self) -> bool {
         self.release >= V23_02_3
+    }
+
+    /// After a restart the run seconds of a partition's QOS are corrected, too (an omission before).
+    pub fn corrects_partition_qos(&self) -> bool {
+        self.release >= V20_11_6
     }
 
     /// TRES that a QOS counts are left alone for a job without association.

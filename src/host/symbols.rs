@@ -95,6 +95,8 @@ macro_rules! symbols {
     };
 }
 
+/// 20.11.6
+pub const V20_11_6: Release = Release::new(20, 11, 6);
 /// 23.02.0
 pub const V23_02: Release = Release::new(23, 2, 0);
 /// 23.02.3

@@ -218,7 +218,8 @@ pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran:
     let released = |count| released_before_restart(count, usage_factor, start, last_ran);
     let mut held = Products::default();
     let holding = Holding::of(job, &mut held);
-    for qos in [qos, partition_qos(job)].into_iter().flatten() {
+    let of_partition = partition_qos(job).filter(|_| job.host().corrects_partition_qos());
+    for qos in [qos, of_partition].into_iter().flatten() {
         if let Some(usage) = qos.usage() {
             release_in_qos(qos, usage, &holding, released);
         }

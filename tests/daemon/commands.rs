@@ -92,7 +92,22 @@ fn sprio_with_every_option_shows_what_was_asked_for() {
     assert_eq!(ids(&["-S", "-y"])[0], fifth);
     assert!(!quiet(&cluster, "sprio", &["-l"]).contains(&format!(" {held} ")));
 
-    for arguments in [&["-l"][..], &["-n"], &["-nl"], &["-w"], &["-wn"], &["-v"], &["-V"], &["-M", "test"]] {
+    for arguments in [
+        &["-l"][..],
+        &["-n"],
+        &["-nl"],
+        &["-w"],
+        &["-wn"],
+        &["-v"],
+        &["-V"],
+        &["-M", "test"],
+        &["--help"],
+        &["--usage"],
+        &["--long", "--noheader"],
+        &["--norm"],
+        &["--weights"],
+        &["--version"],
+    ] {
         assert!(!quiet(&cluster, "sprio", arguments).trim().is_empty(), "{arguments:?}");
     }
     let weights = quiet(&cluster, "sprio", &["-h", "-w", "-o", "%F %P %A"]);

@@ -6,12 +6,15 @@
 mod model;
 
 mod commands;
+mod comparison;
 mod differential;
 mod example;
 mod factors;
 mod lifetime;
 mod loading;
+mod private;
 mod reconfigure;
+mod site_factor;
 mod support;
 mod trees;
 mod usage;

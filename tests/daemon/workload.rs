@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use slurm_testcluster::{parse_rows, Account, Accounts, Cluster, Job, JobId, Row};
+use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, JobId, Row};
 
-use crate::support::{cluster, pick, STOCK};
+use crate::support::{pick, STOCK};
 
 /// Each accrues in full within a day: one unit of priority per second.
 const SETTINGS: [(&str, &str); 11] = [
@@ -38,6 +38,8 @@ const PARTITIONS: [&str; 8] =
 const QOS: [(&str, &str); 4] =
     [("high", "priority=1000"), ("low", "priority=10"), ("none", "priority=0"), ("ofsmall", "priority=77")];
 const CALLED_QOS: [&str; 4] = ["normal", "high", "low", "none"];
+/// Where a job may name several.
+const QOS_LISTS: [&str; 6] = ["normal", "high", "low", "none", "high,low", "none,normal,high"];
 const USERS: [(&str, &str); 7] = [
     ("physics", "ada"),
     ("physics", "emmy"),
@@ -79,11 +81,11 @@ pub struct Sample {
 }
 
 impl Saved {
-    /// Submits `jobs` random jobs under stock and saves the state.
-    pub fn new(random: &mut fastrand::Rng, jobs: usize) -> Self {
+    /// Submits `jobs` random jobs under stock to a cluster of the builder's kind and saves the state.
+    pub fn new(builder: Builder, random: &mut fastrand::Rng, jobs: usize) -> Self {
         let usage: Vec<(&str, &str, f64)> =
             USERS.map(|(account, user)| (account, user, f64::from(random.u32(1000..10_000_000)))).to_vec();
-        let mut builder = cluster()
+        let mut builder = builder
             .priority_type(STOCK)
             .nodes(0)
             .cycle_seconds(None)
@@ -115,6 +117,8 @@ impl Saved {
         cluster.stop_controller().unwrap();
         let state = cluster.directory().join("saved");
         copy(&cluster.directory().join("state"), &state);
+        // A cycle in the second of the last one would not be told from it.
+        std::thread::sleep(Duration::from_secs(1));
         Self { cluster, state, settings }
     }
 
@@ -140,12 +144,12 @@ impl Saved {
             .unwrap();
         let queue = cluster
             .command("squeue")
-            .args(["-a", "-h", "-r", "-S", "i", "-o", "%i|%P|%T|%Q"])
+            .args(["-a", "-h", "-r", "-P", "-S", "i,P", "-o", "%i|%P|%T|%Q"])
             .text()
             .unwrap();
         let sample = Sample {
             cycle,
-            sprio: cluster.sprio_rows().unwrap(),
+            sprio: in_order(cluster.sprio_rows().unwrap()),
             squeue: parse_rows(&format!("JOBID|PARTITION|STATE|PRIORITY\n{queue}")),
             sshare: cluster.sshare_rows().unwrap(),
             assoc_mgr: cluster.scontrol(&["show", "assoc_mgr"]).unwrap(),
@@ -159,8 +163,15 @@ impl Saved {
     }
 }
 
+/// Jobs by number, partition and QOS: those of a job in several QOS come in an order that restarts change.
+fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
+    let key = |row: &Row| ["JOBID", "PARTITION", "QOS"].map(|column| row.text(column).to_owned());
+    rows.sort_by_key(key);
+    rows
+}
+
 /// The time of the last cycle in the state file, 0 where there is none.
-fn last_ran(state: &Path) -> i64 {
+pub fn last_ran(state: &Path) -> i64 {
     let bytes = fs::read(state.join("priority_last_decay_ran")).unwrap_or_default();
     bytes.get(..8).map_or(0, |time| i64::from_be_bytes(time.try_into().unwrap()))
 }
@@ -179,11 +190,14 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn submit(cluster: &Cluster, random: &mut fastrand::Rng, jobs: usize) {
+    let version = cluster.release().version;
+    let several_qos = (version.year, version.month) >= (24, 11);
     let mut submitted: Vec<(JobId, bool)> = Vec::new();
     for _ in 0..jobs {
         let (account, user) = USERS[random.usize(..USERS.len())];
         let mut job = Job::new(user).account(account).partition(pick(random, &PARTITIONS));
-        job = job.arg(format!("--qos={}", pick(random, &CALLED_QOS)));
+        let qos: &[&str] = if several_qos { &QOS_LISTS } else { &CALLED_QOS };
+        job = job.arg(format!("--qos={}", pick(random, qos)));
         job = match random.u8(..3) {
             0 => job.arg(format!("--ntasks={}", random.u8(1..=60))),
             1 => job.arg(format!("--nodes={}", random.u8(1..=4))),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use slurm_inproc::{state, AssociationUsage, Conf, Extended, Host, HostResult, Job, QosRecord, QosUsage};
 
-use crate::setup::{fill, in_both, waiting, Both, NOW};
+use crate::setup::{fill, in_both, waiting, Both, FAIR_TREE, NOW};
 
 pub const HALF_LIFE: u32 = 604_800;
 /// `AccountingStorageEnforce=associations`, and with `limits`.
@@ -404,4 +404,29 @@ fn a_clock_that_is_set_back_and_a_half_life_that_is_changed() -> HostResult<()> 
         run.end(1, NOW + 100_000)
     })
     .map(drop)
+}
+
+/// What a job is billed in a partition with `TRESBillingWeights` is charged: the sum, or with `MAX_TRES` the largest.
+#[test]
+fn billing_is_the_sum_of_tres_or_the_largest() -> HostResult<()> {
+    const MAX_TRES: u16 = 0x2;
+    for (flags, billing) in [(FAIR_TREE, 4.0 * 1.5 + 8192.0 / 1024.0 * 0.25), (FAIR_TREE | MAX_TRES, 6.0)] {
+        let both = in_both(|host| {
+            prepare(host, LIMITS)?;
+            host.configure(&Conf::new().flags(flags).decay_half_life(0_u32))?;
+            host.usage(&[AssociationUsage::new(5_u32).raw(0_u64).mode("only")])?;
+            host.jobs(&[running(1).association(5_u32).partitions(["billed".to_owned()])])?;
+            host.init()?;
+            let mut steps = vec![Charged::read(host)?];
+            host.advance(300)?;
+            host.cycle()?;
+            steps.push(Charged::read(host)?);
+            Ok(steps)
+        })?;
+        assert_same("billing", &both);
+        let [before, after] = &both.ours[..] else { panic!("two steps") };
+        let charged = after.raw(5).to_f64() - before.raw(5).to_f64();
+        assert!((charged - 300.0 * billing).abs() < 1e-6, "{charged} s, flags {flags:#x}");
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@ mod between_cycles;
 mod charging;
 mod differences;
 mod example;
+mod explanations;
 mod factors;
 mod life;
 mod passive;

@@ -1,0 +1,318 @@
+//! `make test-releases`: in every release, its own stock `priority/multifactor` and ours, side by side.
+//!
+//! One saved state with random jobs as in the tests of the installed Slurm (`tests/daemon`), in several QOS, too, where the release
+//! knows that; ages are compared by the times of the two cycles, which the state files tell. And what one release does unlike
+//! another: run-minutes of users, accounts and partitions, a site factor plugin that is missing, the start without slurmdbd, nodes
+//! that were removed.
+#![cfg(feature = "full")]
+
+#[path = "../../daemon/comparison.rs"]
+mod comparison;
+mod shared;
+#[allow(dead_code)] // the tests of the installed Slurm use more
+#[path = "../../daemon/support.rs"]
+mod support;
+#[path = "../../daemon/workload.rs"]
+mod workload;
+
+use std::time::Duration;
+
+use comparison::{compare, VARIANTS};
+use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, SUITES, TRIXIE};
+use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, JobId, Release};
+use support::{random, OURS, STOCK};
+use workload::Saved;
+
+const WAIT: Duration = Duration::from_secs(60);
+
+fn releases() -> impl Iterator<Item = Release> {
+    SUITES.iter().filter_map(|suite| suite.release().unwrap())
+}
+
+/// Does the same under both plugins, at the same time.
+fn under_both<T: Send>(run: impl Fn(&'static str) -> T + Sync) -> [T; 2] {
+    std::thread::scope(|scope| {
+        let stock = scope.spawn(|| run(STOCK));
+        [run(OURS), stock.join().unwrap()]
+    })
+}
+
+/// A few dozen random jobs with each of the settings.
+fn compare_in(suite: Suite) {
+    let Some(release) = suite.release().unwrap() else { return };
+    let mut random = random(suite.name);
+    compare(&mut Saved::new(cluster(release).unwrap(), &mut random, 60), &VARIANTS, false);
+}
+
+#[test]
+fn every_column_but_fair_share_is_equal_in_bullseye() {
+    compare_in(BULLSEYE);
+}
+
+#[test]
+fn every_column_but_fair_share_is_equal_in_bookworm() {
+    compare_in(BOOKWORM);
+}
+
+#[test]
+fn every_column_but_fair_share_is_equal_in_trixie() {
+    compare_in(TRIXIE);
+}
+
+#[test]
+fn every_column_but_fair_share_is_equal_in_forky() {
+    compare_in(FORKY);
+}
+
+/// A cluster of one user whose jobs run.
+fn running_cluster(release: &Release, plugin: &str) -> Builder {
+    let tree = Accounts::new().account(Account::new("physics", 1).user("ada", 1));
+    cluster(release.clone())
+        .unwrap()
+        .priority_type(plugin)
+        .accounts(&tree)
+        .nodes(2)
+        .slurmds(true)
+        .set("SelectTypeParameters", "CR_CPU")
+}
+
+fn add_qos(cluster: &Cluster, name: &str, limit: &str) {
+    let sacctmgr = |arguments: &[&str]| cluster.command("sacctmgr").arg("-i").args(arguments).text().unwrap();
+    sacctmgr(&["add", "qos", name, limit]);
+    sacctmgr(&["modify", "cluster", "test", "set", &format!("qos+={name}")]);
+    let known = |cluster: &Cluster| {
+        let text = cluster.scontrol(&["show", "assoc_mgr", "flags=qos"])?;
+        Ok(text.contains(&format!("QOS={name}")).then_some(()))
+    };
+    cluster.wait_for("the QOS in slurmctld", WAIT, known).unwrap();
+}
+
+fn state(cluster: &Cluster, job: JobId) -> String {
+    let text = cluster.scontrol(&["show", "job", &job.to_string()]).unwrap();
+    text.split_whitespace().find_map(|word| word.strip_prefix("JobState=")).unwrap().to_owned()
+}
+
+fn wait_running(cluster: &Cluster, job: JobId) {
+    let running = |cluster: &Cluster| Ok((state(cluster, job) == "RUNNING").then_some(()));
+    cluster.wait_for("the job to run", WAIT, running).unwrap();
+}
+
+/// From 24.05 on the run-minutes that users and accounts have in use within a QOS are counted, and become fewer while a job runs: a
+/// second job waits and starts when enough have passed. Before, it does not wait.
+#[test]
+fn run_minutes_of_users_and_accounts_in_a_qos_pass_where_the_release_counts_them() {
+    for release in releases() {
+        let counts = (release.version.year, release.version.month) >= (24, 5);
+        for limit in ["MaxTRESRunMinsPU=cpu=40", "MaxTRESRunMinsPA=cpu=40"] {
+            let waited = under_both(|plugin| {
+                let cluster = running_cluster(&release, plugin).start().unwrap();
+                add_qos(&cluster, "brief", limit);
+                let job = Job::new("ada").arg("--export=ALL").arg("--qos=brief");
+                // 8 CPUs for 5 minutes are all 40, of which begun ones do not count; after 8 seconds there is room for two.
+                let first = job.clone().arg("--ntasks=8").arg("--time=5").seconds(200);
+                let first = cluster.submit(&first).unwrap();
+                wait_running(&cluster, first);
+                let second = cluster.submit(&job.arg("--time=2")).unwrap();
+                let mut waited = false;
+                let starts = |cluster: &Cluster| {
+                    let text = cluster.scontrol(&["show", "job", &second.to_string()])?;
+                    waited |= text.contains("RunMin");
+                    Ok(text.contains("JobState=RUNNING").then_some(()))
+                };
+                cluster.wait_for("room for a second job", 2 * WAIT, starts).unwrap();
+                assert_eq!(state(&cluster, first), "RUNNING", "{plugin} in Slurm {}", release.version);
+                waited
+            });
+            eprintln!("Slurm {}, {limit}: waits under ours and stock {waited:?}", release.version);
+            assert_eq!(waited, [counts; 2], "Slurm {}, {limit}", release.version);
+        }
+    }
+}
+
+/// After a restart the time that a job has run is taken out of the run-minutes in use, from 20.11.6 on out of those of its partition's
+/// QOS, too.
+#[test]
+fn a_restart_corrects_the_run_minutes_of_a_partition_where_the_release_does() {
+    const RUN: Duration = Duration::from_secs(45);
+    for release in [BULLSEYE, BOOKWORM].iter().filter_map(|suite| suite.release().unwrap()) {
+        let version = release.version;
+        let corrects = (version.year, version.month, version.micro) >= (20, 11, 6);
+        let used = under_both(|plugin| {
+            let mut cluster = running_cluster(&release, plugin).start().unwrap();
+            add_qos(&cluster, "ofpartition", "grptresrunmins=cpu=100000");
+            cluster.scontrol(&["create", "partitionname=limited", "nodes=ALL", "qos=ofpartition"]).unwrap();
+            cluster.set("PartitionName", "limited Nodes=ALL QOS=ofpartition").unwrap();
+            let job = Job::new("ada").partition("limited").arg("--export=ALL").arg("--ntasks=16");
+            let job = cluster.submit(&job.arg("--time=100")).unwrap();
+            wait_running(&cluster, job);
+            std::thread::sleep(RUN);
+            cluster.restart_controller().unwrap();
+            cluster.wait_cycle().unwrap();
+            let text = cluster.scontrol(&["show", "assoc_mgr", "flags=qos"]).unwrap();
+            let of_qos = text.split("QOS=ofpartition").nth(1).expect("the QOS");
+            let used = of_qos.split("GrpTRESRunMins=cpu=100000(").nth(1).expect("a limit");
+            used.split(')').next().unwrap().parse::<f64>().unwrap()
+        });
+        eprintln!("Slurm {version}: run-minutes in use under ours and stock {used:?}");
+        // 16 CPUs for 100 minutes, less 16 for each minute since the start, or since the restart.
+        let passed = 16.0 * RUN.as_secs_f64() / 60.0;
+        for used in used {
+            assert_eq!(used <= 1600.0 - passed, corrects, "Slurm {version}: {used}");
+        }
+        assert!((used[0] - used[1]).abs() <= 2.0, "Slurm {version}: {used:?}");
+    }
+}
+
+/// With `MAX_TRES_GRES`, from 25.05 on, a job is billed for the largest of its TRES and all its GRES.
+#[test]
+fn jobs_are_charged_what_they_are_billed_for_their_largest_tres_and_gres() {
+    let Some(release) = FORKY.release().unwrap() else { return };
+    // 3 CPUs, a node for the price of 2 and a kit for that of 4: in all, at most, and at most but for the kit.
+    for (flags, billing) in [("FAIR_TREE", 9.0), ("MAX_TRES", 4.0), ("MAX_TRES_GRES", 7.0)] {
+        under_both(|plugin| {
+            let cluster = running_cluster(&release, plugin)
+                .nodes(1)
+                .set("PriorityFlags", flags)
+                .set("GresTypes", "kit")
+                .set("AccountingStorageTRES", "gres/kit")
+                .set("NodeName", "DEFAULT Gres=kit:2")
+                .file("gres.conf", "Name=kit Count=2\n")
+                .line("PartitionName=billed Nodes=n1 TRESBillingWeights=CPU=1,Node=2,GRES/kit=4")
+                .start()
+                .unwrap();
+            let job = Job::new("ada").partition("billed").arg("--export=ALL").arg("--ntasks=3");
+            let job = cluster.submit(&job.arg("--gres=kit:1").seconds(5)).unwrap();
+            let ended = |cluster: &Cluster| {
+                let fields =
+                    ["-X", "-n", "-P", "-j", &job.to_string(), "-o", "State,ElapsedRaw"].map(str::to_owned);
+                let text = cluster.command("sacct").args(fields).text()?;
+                Ok(text.trim().strip_prefix("COMPLETED|").map(|seconds| seconds.parse::<f64>().unwrap()))
+            };
+            let seconds = cluster.wait_for("the job's record", WAIT, ended).unwrap();
+            cluster.wait_cycle().unwrap();
+            let charged = cluster.share("physics", "ada").unwrap().number("RawUsage").unwrap();
+            assert!(seconds >= 5.0, "{seconds}");
+            // Stock may charge the last second twice.
+            let twice = if plugin == STOCK { billing } else { 0.0 };
+            let due = billing * seconds;
+            assert!(
+                charged >= due - 0.5 && charged <= due + twice + 0.5,
+                "{plugin}, {flags}: {charged}, due {due}"
+            );
+        });
+    }
+}
+
+/// Usage stays what it is while the plugin is changed and changed back.
+#[test]
+fn usage_stays_when_the_plugin_is_changed_and_changed_back() {
+    for release in releases() {
+        let mut cluster = shared::example(cluster(release.clone()).unwrap()).start().unwrap();
+        shared::submit_example(&cluster);
+        let look = |cluster: &Cluster| {
+            cluster.wait_cycle().unwrap();
+            let columns = ["Account", "User", "RawShares", "RawUsage", "GrpTRESMins", "TRESRunMins"];
+            let rows = cluster.sshare_rows().unwrap().into_iter();
+            rows.map(|row| columns.map(|column| row.text(column).to_owned())).collect::<Vec<_>>()
+        };
+        let before = look(&cluster);
+        assert!(before.iter().any(|row| row[3] == "250000"), "{before:?}");
+        for plugin in [STOCK, OURS, STOCK, OURS] {
+            cluster.set("PriorityType", plugin).unwrap();
+            cluster.restart_controller().unwrap();
+            assert_eq!(look(&cluster), before, "{plugin} in Slurm {}", release.version);
+        }
+    }
+}
+
+/// From 23.02.3 on a slurmctld without its site factor plugin does not start.
+#[test]
+fn a_site_factor_plugin_that_is_missing_is_as_bad_as_under_stock() {
+    for release in releases() {
+        let refuses = (release.version.year, release.version.month) >= (23, 11);
+        let up = under_both(|plugin| {
+            let cluster = running_cluster(&release, plugin).slurmds(false).controller(false);
+            let mut cluster = cluster.set("PrioritySiteFactorPlugin", "site_factor/nosuch").start().unwrap();
+            cluster.start_controller().is_ok()
+        });
+        assert_eq!(up, [!refuses; 2], "Slurm {}", release.version);
+    }
+}
+
+/// Factors of jobs in a cluster without slurmdbd, right after a start.
+#[test]
+fn without_slurmdbd_priorities_at_the_start_are_those_of_stock() {
+    for release in releases() {
+        let [ours, stock] = under_both(|plugin| {
+            let mut cluster = running_cluster(&release, plugin)
+                .slurmds(false)
+                .controller(false)
+                .cycle_seconds(None)
+                .set("PriorityCalcPeriod", "60")
+                .set("PriorityWeightAge", "1000")
+                .set("PriorityWeightJobSize", "5000")
+                .set("PriorityWeightPartition", "7000")
+                .line("PartitionName=low Nodes=n1 State=DOWN PriorityJobFactor=10")
+                .line("PartitionName=high Nodes=n[1-2] State=DOWN PriorityJobFactor=65")
+                .start()
+                .unwrap();
+            for name in ["AccountingStorageType", "AccountingStorageEnforce"] {
+                cluster.unset(name).unwrap();
+            }
+            cluster.start_controller().unwrap();
+            for (n, partition) in ["low", "high", "main", "high,low", "low,main"].iter().enumerate() {
+                let job = Job::new("ada").partition(partition).arg(format!("--nice={n}"));
+                cluster.submit(&job.arg(format!("--ntasks={}", n + 1))).unwrap();
+            }
+            let look = |cluster: &Cluster| {
+                let queue = ["-h", "-r", "-S", "i", "-o", "%i %T %Q"];
+                let queue = cluster.command("squeue").args(queue).text().unwrap();
+                let rows = cluster.sprio_rows().unwrap().into_iter().map(|row| row.cells().clone());
+                (queue, rows.collect::<Vec<_>>())
+            };
+            let submitted = look(&cluster).0;
+            cluster.restart_controller().unwrap();
+            (submitted, look(&cluster))
+        });
+        assert!(!stock.1 .1.is_empty() && stock.1 .0.lines().count() == 5, "{stock:?}");
+        assert_eq!(ours, stock, "Slurm {}", release.version);
+    }
+}
+
+/// Where nodes can be removed while slurmctld runs, job sizes are by those that are left.
+#[test]
+fn sizes_of_jobs_follow_nodes_that_come_and_go() {
+    for release in [TRIXIE, FORKY].iter().filter_map(|suite| suite.release().unwrap()) {
+        for favor_small in ["NO", "YES"] {
+            let [ours, stock] = under_both(|plugin| {
+                let cluster = running_cluster(&release, plugin)
+                    .slurmds(false)
+                    .set("MaxNodeCount", "64")
+                    .set("PriorityFavorSmall", favor_small)
+                    .set("PriorityWeightJobSize", "100000")
+                    .set("PriorityWeightFairshare", "0")
+                    .start()
+                    .unwrap();
+                for tasks in ["1", "3", "16"] {
+                    for nodes in ["1", "2"] {
+                        let job = Job::new("ada").arg(format!("--ntasks={tasks}"));
+                        cluster.submit(&job.arg(format!("--nodes={nodes}-2"))).unwrap();
+                    }
+                }
+                let sizes = |cluster: &Cluster| {
+                    cluster.wait_cycle().unwrap();
+                    let rows = cluster.sprio_rows().unwrap();
+                    rows.iter().map(|row| row.text("jobsize").to_owned()).collect::<Vec<_>>()
+                };
+                let before = sizes(&cluster);
+                cluster.scontrol(&["create", "nodename=d[1-8]", "cpus=8", "state=cloud"]).unwrap();
+                let more = sizes(&cluster);
+                cluster.scontrol(&["delete", "nodename=d[1-6]"]).unwrap();
+                [before, more, sizes(&cluster)]
+            });
+            eprintln!("Slurm {}, favor small {favor_small}: {ours:?}", release.version);
+            assert_eq!(ours, stock, "Slurm {}", release.version);
+            assert!(ours[0].len() == 6 && ours[0] != ours[1] && ours[1] != ours[2], "{ours:?}");
+        }
+    }
+}

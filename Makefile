@@ -93,8 +93,6 @@ bench: ## measure beside stock priority/multifactor, and the engine alone; BENCH
 
 # Packages and releases
 
-DEMO      := $(abspath target/release/demo)
-
 .PHONY: dist rpm deb package-test release-check
 
 dist: ## make the release tarball of HEAD and that of the crates it is built from, in dist/ (the same bytes every time)
@@ -102,24 +100,25 @@ dist: ## make the release tarball of HEAD and that of the crates it is built fro
 	packaging/dist
 
 rpm: ## make tarballs, source RPM and an RPM for EL 8, 9 and 10, in dist/ (as root installs what it needs)
-	packaging/install-tools packages
+	packaging/install-tools rpm
 	packaging/dist
 	packaging/rpm
 
 deb: ## make a Debian package for Debian 11 and later, in dist/ (as root installs what it needs)
-	packaging/install-tools packages
+	packaging/install-tools deb
 	packaging/dist
 	packaging/deb
 
-package-test: ## install, update and remove the packages of dist/ in root directories of their own (as root)
-	$(CARGO) build --release --locked -q -p slurm-testcluster --bin demo
-	DEMO=$(DEMO) tests/packaging/rpm
-	DEMO=$(DEMO) tests/packaging/deb
+package-test: ## install, run, update and remove the packages of dist/ in root directories of three Debian suites (as root)
+	packaging/install-tools check
+	tests/packaging/build
+	tests/packaging/rpm
+	tests/packaging/deb
 
 release-check: ## everything that a release needs
+	packaging/install-tools check
 	$(MAKE) lint
 	$(MAKE) test
-	packaging/install-tools licences
 	target/packaging-tools/bin/cargo-deny --locked check bans licenses sources
 	$(MAKE) dist && cp dist/*.tar.gz target/ && $(MAKE) dist
 	cd dist && for file in *.tar.gz; do cmp "$$file" "../target/$$file" || exit 1; done

@@ -1,10 +1,13 @@
 # Sourced by the package tests: a fresh root directory of a Debian suite with its own Slurm, which vanishes with the test.
 #
 # enter_root SUITE "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
-# one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root.
+# one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root, and the programs that
+# tests/packaging/build makes.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 roots=$top/target/packaging-roots
+programs=$top/target/packaging-programs
+recipe=2 # to be counted up when what is installed changes
 
 fail() {
 	echo "${0##*/}: $*" >&2
@@ -24,20 +27,23 @@ say() {
 }
 
 make_root() {
-	[ ! -e "$roots/$1/.complete" ] || return 0
+	[ "$(cat "$roots/$1/.complete" 2>/dev/null)" != "$recipe" ] || return 0
 	command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: run packaging/install-tools"
 	say "making a root directory of $1 in $roots"
 	mkdir -p "$roots"
 	rm -rf "${roots:?}/$1"
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
 	[ -n "$mirror" ] || fail "apt on this machine knows no Debian mirror (see sources.list(5))"
+	database=slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core
+	# Debian 11 has the plugin among the basic ones, and the release in the names of the others.
+	[ "$1" != bullseye ] || database=mariadb-server-core-10.5,mariadb-client-core-10.5
 	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-		--include=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-mysql-plugin \
-		--include=mariadb-server-core,mariadb-client-core,libnss-wrapper \
+		--include=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,libnss-wrapper \
+		--include="$database",munge,iproute2 \
 		"$1" "$roots/$1" "deb $mirror $1 main"
-	touch "$roots/$1/.complete"
+	echo "$recipe" >"$roots/$1/.complete"
 }
 
 enter_root() {
@@ -60,7 +66,7 @@ mount_root() {
 	mount --rbind /dev "$root/dev"
 	mount -t tmpfs none "$root/tmp"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-	cp "$DEMO" "$root/demo"
+	cp "$programs/demo" "$programs/migration" "$root/"
 }
 
 # The documented example in a cluster of the root's own Slurm, with the plugin at this path in the root.
@@ -79,5 +85,4 @@ configure() {
 	printf 'ClusterName=c\nPriorityType = priority/multifactor2 # tickets\n' >"$root/etc/slurm/slurm.conf"
 }
 
-DEMO=${DEMO:-$top/target/release/demo}
-[ -x "$DEMO" ] || fail "$DEMO is missing: run make release-check, or set DEMO"
+[ -x "$programs/migration" ] || fail "$programs is missing: run make package-test"

@@ -79,6 +79,24 @@ run_demo() {
 	say "$(sed -n 's/.*\(Slurm [0-9.]* runs\).*/\1/p' "$tmp/demo") with $1: all documented numbers"
 }
 
+# Every step of docs/migration.md, with the plugin at this path in the root and the installed trial: without
+# authentication as in all test clusters, and with munge as on most real ones. (Without the file: on the machine itself,
+# for here it is among Slurm's own.)
+run_migration() {
+	chroot "$root" sh -c 'mkdir -p /run/munge && exec munged --force' >"$tmp/munged" 2>&1 || {
+		cat "$tmp/munged" >&2
+		fail "munged does not start"
+	}
+	for auth in auth/none auth/munge; do
+		MULTIFACTOR2_PLUGIN=$1 MULTIFACTOR2_TRIAL=/usr/libexec/slurm-multifactor2/trial MULTIFACTOR2_AUTH=$auth \
+			chroot "$root" /migration from_ --test-threads 1 >"$tmp/migration" 2>&1 || {
+			cat "$tmp/migration" >&2
+			fail "migration with $auth failed"
+		}
+		say "migration with $auth: $(sed -n 's/^test result: ok. \([0-9]* passed\).*/\1/p' "$tmp/migration")"
+	done
+}
+
 # A slurm.conf that names the plugin, where the packages' scripts look.
 configure() {
 	mkdir -p "$root/etc/slurm"

@@ -1,4 +1,4 @@
-//! What is written in several places agrees: the version, licences, and the messages that the manual page explains.
+//! What is written in several places agrees: the version and the licences.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -84,60 +84,5 @@ fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
     let named: BTreeSet<BTreeSet<String>> = tag("License:").split(" AND ").map(alternatives).collect();
     for licence in linked_licences() {
         assert!(named.contains(&licence), "{licence:?} is not in License: of the spec file");
-    }
-}
-
-/// Texts of the source as one line each: strings that continue on the next line are joined.
-fn source() -> String {
-    let mut text = String::new();
-    let mut open = vec![top().join("src")];
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(directory).unwrap().flatten() {
-            if entry.path().is_dir() {
-                open.push(entry.path());
-            } else {
-                text.push_str(&fs::read_to_string(entry.path()).unwrap());
-            }
-        }
-    }
-    let joined = text.replace("\\\n", "");
-    joined.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn the_manual_page_explains_messages_that_exist() {
-    let page = read("packaging/man/priority_multifactor2.8").replace("\\-", "-").replace("\"\"", "\"");
-    let source = source();
-    // One expected part of "N bytes, 16 expected" is a constant in the source.
-    for message in [
-        "is not supported; ",
-        "cannot tell the running Slurm release (API ",
-        "the process says Slurm ",
-        "its build differs from every known one",
-        "not loaded by a Slurm process",
-        "this slurmctld does not match ",
-        "PriorityWeightFairshare is set, but slurmctld has no associations",
-        "16 expected",
-        "cannot read ",
-        "the site factor plugin does not start",
-        "which is newer than this build knows",
-        "Until then jobs are ordered by submission and nothing is written",
-        "to recover: usage decays from now on",
-        "needs slurmdbd and is ignored",
-        "cannot save ",
-        "the time of the last decay cannot be saved: StateSaveLocation is /dev/null",
-        "cannot start the decay thread",
-        "exceeds 32 bits and is cut to ",
-        " end, but only ",
-        "has no details record",
-        "has a UsageThreshold: ",
-        "users with Fairshare=parent directly below the root",
-        "internal error at ",
-        "the last good settings stay in force",
-        "replaces the value of ",
-    ] {
-        assert!(page.contains(message), "the manual page does not explain '{message}'");
-        let known = message == "16 expected" || source.contains(message);
-        assert!(known, "the plugin does not say '{message}' any more");
     }
 }

@@ -1,5 +1,8 @@
 //! The steps of `docs/migration.md` on a live cluster with running and pending jobs: to the plugin and back, from Fair
 //! Tree and from classic fair-share, with the trial before it. Nothing is lost in either direction.
+//!
+//! Here with the machine's own Slurm; `tests/packaging/deb` runs the same with the installed package in other suites
+//! (`MULTIFACTOR2_TRIAL` is the trial that is installed there), and with munge (`MULTIFACTOR2_AUTH=auth/munge`).
 
 use std::collections::BTreeMap;
 use std::env;
@@ -36,7 +39,20 @@ fn start(flags: &str) -> Cluster {
     if !flags.is_empty() {
         builder = builder.set("PriorityFlags", flags);
     }
+    if let Ok(auth) = env::var("MULTIFACTOR2_AUTH") {
+        builder = builder.set("AuthType", &auth);
+    }
     builder.start().unwrap()
+}
+
+/// A job of this user. Munge does not believe that the client is somebody else, as auth/none does; root may submit for
+/// others.
+fn job(cluster: &Cluster, user: &str) -> Job {
+    if env::var("MULTIFACTOR2_AUTH").is_ok_and(|auth| auth == "auth/munge") {
+        Job::new("root").arg(format!("--uid={}", cluster.ids(user).unwrap().0))
+    } else {
+        Job::new(user)
+    }
 }
 
 /// What must survive: of each job its state, owner, start (of running ones) and direct priority; of each association the
@@ -108,9 +124,10 @@ fn switch(cluster: &mut Cluster, to: &str, weight: &str) {
     assert!(config.lines().any(|line| line.starts_with("PriorityType ") && line.ends_with(to)), "{config}");
 }
 
-/// Runs `packaging/trial` against the cluster and gives its output.
+/// Runs the trial, that of the source if no other is named, against the cluster and gives its output.
 fn trial(cluster: &Cluster) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/trial");
+    let script = env::var_os("MULTIFACTOR2_TRIAL")
+        .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/trial").into());
     let output = Command::new(script).arg("50000").envs(cluster.environment()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
@@ -120,7 +137,7 @@ fn trial(cluster: &Cluster) -> String {
 fn there_and_back(flags: &str) {
     let mut cluster = start(flags);
     for user in ["emmy", "rosa"] {
-        cluster.submit(&Job::new(user)).unwrap();
+        cluster.submit(&job(&cluster, user)).unwrap();
     }
     cluster
         .wait_for("two running jobs", Duration::from_secs(30), |cluster| {
@@ -129,10 +146,10 @@ fn there_and_back(flags: &str) {
         })
         .unwrap();
     for user in ["ada", "emmy", "rosa", "carl"] {
-        cluster.submit(&Job::new(user)).unwrap();
+        cluster.submit(&job(&cluster, user)).unwrap();
     }
-    cluster.submit(&Job::new("carl").arg("--hold")).unwrap();
-    let direct = cluster.submit(&Job::new("ada")).unwrap();
+    cluster.submit(&job(&cluster, "carl").arg("--hold")).unwrap();
+    let direct = cluster.submit(&job(&cluster, "ada")).unwrap();
     cluster.scontrol(&["update", &format!("jobid={direct}"), "priority=4242"]).unwrap();
     // slurmctld saves the associations, which the trial reads, when it stops and every five minutes.
     cluster.restart_controller().unwrap();

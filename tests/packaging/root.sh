@@ -51,10 +51,11 @@ enter_root() {
 	shift
 	[ "$(id -u)" = 0 ] || fail "needs root, for packages are installed into a root directory of their own"
 	make_root "$suite"
-	INSIDE=$suite exec unshare --mount --pid --fork --kill-child "$@"
+	INSIDE=$suite RUST_BACKTRACE=0 exec unshare --mount --net --pid --fork --kill-child "$@"
 }
 
-# In the namespace: mounts everything and sets $root and $tmp.
+# In the namespaces: mounts everything and sets $root and $tmp. The network is one of its own, so that ports are free; with
+# nothing but a loopback the C library would find no address at all, and the second one leads nowhere.
 mount_root() {
 	tmp=$(mktemp -d)
 	trap 'umount -l "$tmp"; rmdir "$tmp"' EXIT
@@ -64,8 +65,13 @@ mount_root() {
 	root=$tmp/root
 	mount -t proc none "$root/proc"
 	mount --rbind /dev "$root/dev"
+	mount --rbind /sys "$root/sys"
 	mount -t tmpfs none "$root/tmp"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+	chroot "$root" ip link set lo up
+	chroot "$root" ip link add test0 type bridge
+	chroot "$root" ip address add 192.0.2.1/32 dev test0
+	chroot "$root" ip link set test0 up
 	cp "$programs/demo" "$programs/migration" "$root/"
 }
 
@@ -90,6 +96,7 @@ run_migration() {
 	for auth in auth/none auth/munge; do
 		MULTIFACTOR2_PLUGIN=$1 MULTIFACTOR2_TRIAL=/usr/libexec/slurm-multifactor2/trial MULTIFACTOR2_AUTH=$auth \
 			chroot "$root" /migration from_ --test-threads 1 >"$tmp/migration" 2>&1 || {
+			tail -n 20 "$root"/tmp/slurm-test-*/log/* >&2
 			cat "$tmp/migration" >&2
 			fail "migration with $auth failed"
 		}

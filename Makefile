@@ -4,8 +4,9 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
-# Where multifactor2-doctor goes, the tool to run before Slurm is updated.
+# Where multifactor2-doctor and multifactor2-trial go, and the manual pages.
 SBINDIR   ?= /usr/local/sbin
+MANDIR    ?= /usr/local/share/man
 # A Slurm source tree whose layout is to be compiled in besides the known releases.
 SLURM_SRC ?=
 export SLURM_SRC
@@ -22,18 +23,20 @@ all: build
 build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
 	$(CARGO) build --release --locked $(FEATURES)
 
-install: build ## install the plugin into DESTDIR/PLUGINDIR
+install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
 	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
-	install -d "$(DESTDIR)$(SBINDIR)"
-	install -m 755 target/release/multifactor2-doctor "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
+	install -D -m 755 -t "$(DESTDIR)$(SBINDIR)" target/release/multifactor2-doctor
+	install -D -m 755 packaging/trial "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
+	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man8" packaging/man/*.8
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
-uninstall: ## remove the plugin from DESTDIR/PLUGINDIR
+uninstall: ## remove what install has installed
 	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
 		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
-	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
+	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
+	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
 
 demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running)
 	tests/install-deps.sh demo
@@ -113,6 +116,7 @@ package-test: ## install, run, update and remove the packages of dist/ in root d
 	packaging/install-tools check
 	tests/packaging/build
 	tests/packaging/rpm
+	tests/packaging/rebuild
 	tests/packaging/deb
 
 release-check: ## everything that a release needs

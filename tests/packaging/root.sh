@@ -1,8 +1,8 @@
 # Sourced by the package tests: a fresh root directory of a Debian suite with its own Slurm, which vanishes with the test.
 #
-# enter_root SUITE "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
+# enter_root NAME "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
 # one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root, and the programs that
-# tests/packaging/build makes.
+# tests/packaging/build makes. NAME is a suite, or a suite and "-build": with Rust and rpmbuild as well.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 roots=$top/target/packaging-roots
@@ -30,28 +30,31 @@ make_root() {
 	[ "$(cat "$roots/$1/.complete" 2>/dev/null)" != "$recipe" ] || return 0
 	command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: run packaging/install-tools"
 	say "making a root directory of $1 in $roots"
+	suite=${1%-build}
 	mkdir -p "$roots"
 	rm -rf "${roots:?}/$1"
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
 	[ -n "$mirror" ] || fail "apt on this machine knows no Debian mirror (see sources.list(5))"
-	database=slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core
-	# Debian 11 has the plugin among the basic ones, and the release in the names of the others.
-	[ "$1" != bullseye ] || database=mariadb-server-core-10.5,mariadb-client-core-10.5
+	packages=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,libnss-wrapper,munge,iproute2
+	# Debian 11 has the plugin for databases among the basic ones, and the release in the names of the others.
+	case $1 in
+	bullseye) packages=$packages,mariadb-server-core-10.5,mariadb-client-core-10.5 ;;
+	*) packages=$packages,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core ;;
+	esac
+	[ "$1" = "$suite" ] || packages=$packages,cargo,rustc,gcc,libc6-dev,rpm,debugedit,elfutils,cpio
 	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-		--include=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,libnss-wrapper \
-		--include="$database",munge,iproute2 \
-		"$1" "$roots/$1" "deb $mirror $1 main"
+		--include="$packages" "$suite" "$roots/$1" "deb $mirror $suite main"
 	echo "$recipe" >"$roots/$1/.complete"
 }
 
 enter_root() {
-	suite=$1
+	name=$1
 	shift
 	[ "$(id -u)" = 0 ] || fail "needs root, for packages are installed into a root directory of their own"
-	make_root "$suite"
-	INSIDE=$suite RUST_BACKTRACE=0 exec unshare --mount --net --pid --fork --kill-child "$@"
+	make_root "$name"
+	INSIDE=$name RUST_BACKTRACE=0 exec unshare --mount --net --pid --fork --kill-child "$@"
 }
 
 # In the namespaces: mounts everything and sets $root and $tmp. The network is one of its own, so that ports are free; with
@@ -94,7 +97,7 @@ run_migration() {
 		fail "munged does not start"
 	}
 	for auth in auth/none auth/munge; do
-		MULTIFACTOR2_PLUGIN=$1 MULTIFACTOR2_TRIAL=/usr/libexec/slurm-multifactor2/trial MULTIFACTOR2_AUTH=$auth \
+		MULTIFACTOR2_PLUGIN=$1 MULTIFACTOR2_TRIAL=/usr/sbin/multifactor2-trial MULTIFACTOR2_AUTH=$auth \
 			chroot "$root" /migration from_ --test-threads 1 >"$tmp/migration" 2>&1 || {
 			tail -n 20 "$root"/tmp/slurm-test-*/log/* >&2
 			cat "$tmp/migration" >&2

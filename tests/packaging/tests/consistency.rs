@@ -86,3 +86,46 @@ fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
         assert!(named.contains(&licence), "{licence:?} is not in License: of the spec file");
     }
 }
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let spec = read("packaging/slurm-multifactor2.spec");
+    let commands: Vec<&str> = spec.lines().filter_map(|line| line.strip_prefix("%{_sbindir}/")).collect();
+    assert!(commands.len() > 1, "{commands:?}");
+    let rules = read("packaging/debian/rules");
+    let makefile = read("Makefile");
+    for command in commands {
+        let page = read(&format!("packaging/man/{command}.8"));
+        assert!(page.starts_with(&format!(".TH {} 8", command.to_uppercase())), "{command}");
+        assert!(rules.contains(command), "the Debian package lacks {command}");
+        assert!(makefile.contains(command), "make install lacks {command}");
+    }
+}
+
+#[test]
+fn the_readme_names_the_version() {
+    assert!(read("README.md").contains(concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz")));
+}
+
+/// The commands of the recipes that set `PriorityType` leave one such line, whatever was there.
+#[test]
+fn the_recipes_set_the_type_in_any_slurm_conf() {
+    let text = read("README.md");
+    let commands: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.starts_with("sed -i ")).collect();
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    let directory = std::env::temp_dir().join(format!("multifactor2-readme-{}", std::process::id()));
+    fs::create_dir(&directory).unwrap();
+    let file = directory.join("slurm.conf");
+    for command in commands {
+        let wanted = command.split_once("1i ").unwrap().1.split_once('\'').unwrap().0;
+        for before in ["", "PriorityType=priority/basic\n", "  prioritytype = priority/multifactor # old\n"] {
+            fs::write(&file, format!("ClusterName=c\nPriorityTypes=kept\n{before}")).unwrap();
+            let here = command.replace("/etc/slurm/slurm.conf", file.to_str().unwrap());
+            assert!(Command::new("sh").args(["-c", &here]).status().unwrap().success(), "{here}");
+            let after = fs::read_to_string(&file).unwrap();
+            assert_eq!(after, format!("{wanted}\nClusterName=c\nPriorityTypes=kept\n"), "{command}");
+        }
+    }
+    fs::remove_dir_all(&directory).unwrap();
+}

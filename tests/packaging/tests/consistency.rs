@@ -87,6 +87,23 @@ fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
     }
 }
 
+/// The example file has every setting; tests/conf.rs checks that, and the manual page.
+#[test]
+fn the_readme_has_every_setting() {
+    let readme = read("README.md");
+    let example = read("packaging/multifactor2.conf.example");
+    let settings: Vec<&str> = example
+        .lines()
+        .filter_map(|line| line.strip_prefix('#')?.split_once('='))
+        .map(|(name, _)| name)
+        .filter(|name| name.chars().all(|letter| letter.is_ascii_alphanumeric()))
+        .collect();
+    assert!(!settings.is_empty());
+    for setting in settings {
+        assert!(readme.contains(&format!("\n| `{setting}` |")), "README.md does not describe {setting}");
+    }
+}
+
 #[test]
 fn every_command_has_a_manual_page() {
     let spec = read("packaging/slurm-multifactor2.spec");

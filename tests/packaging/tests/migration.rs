@@ -33,6 +33,9 @@ fn start(flags: &str) -> Cluster {
         ])
         .set("PriorityWeightAge", "0")
         .set("SelectTypeParameters", "CR_CPU")
+        .set("ResvEpilog", "/bin/true")
+        .set("EpilogSlurmctld", "/bin/true")
+        .set("HealthCheckProgram", "/bin/true")
         .nodes(1)
         .cpus(2)
         .slurmds(true);
@@ -124,13 +127,23 @@ fn switch(cluster: &mut Cluster, to: &str, weight: &str) {
     assert!(config.lines().any(|line| line.starts_with("PriorityType ") && line.ends_with(to)), "{config}");
 }
 
-/// Runs the trial, that of the source if no other is named, against the cluster and gives its output.
+/// Runs the trial, that of the source if no other is named, against the cluster and gives its output. Its copy of the
+/// configuration has nothing in it that would act outside.
 fn trial(cluster: &Cluster) -> String {
     let script = env::var_os("MULTIFACTOR2_TRIAL")
         .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/trial").into());
-    let output = Command::new(script).arg("50000").envs(cluster.environment()).output().unwrap();
+    let mut command = Command::new(script);
+    command.arg("50000").envs(cluster.environment()).env("TRIAL_KEEP", "1");
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let copy = text.lines().find_map(|line| line.strip_prefix("Kept in ")).expect("the copy is kept");
+    let config = std::fs::read_to_string(format!("{copy}/slurm.conf")).unwrap();
+    for name in ["ResvEpilog", "EpilogSlurmctld", "HealthCheckProgram", "SlurmctldPort"] {
+        let is_there = config.lines().any(|line| line.starts_with(name));
+        assert_eq!(is_there, name == "SlurmctldPort", "{name} in\n{config}");
+    }
+    std::fs::remove_dir_all(copy).unwrap();
     text
 }
 

@@ -7,7 +7,7 @@
 top=$(cd "$(dirname "$0")/../.." && pwd)
 roots=$top/target/packaging-roots
 programs=$top/target/packaging-programs
-recipe=2 # to be counted up when what is installed changes
+recipe=3 # to be counted up when what is installed changes
 
 fail() {
 	echo "${0##*/}: $*" >&2
@@ -41,7 +41,7 @@ make_root() {
 	bullseye) packages=$packages,mariadb-server-core-10.5,mariadb-client-core-10.5 ;;
 	*) packages=$packages,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core ;;
 	esac
-	[ "$1" = "$suite" ] || packages=$packages,cargo,rustc,gcc,libc6-dev,rpm,debugedit,elfutils,cpio
+	[ "$1" = "$suite" ] || packages=$packages,cargo,rustc,gcc,libc6-dev,rpm,debugedit,elfutils,file,cpio
 	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \

@@ -4,8 +4,9 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
-# Where multifactor2-doctor goes, the tool to run before Slurm is updated.
+# Where multifactor2-doctor and multifactor2-trial go, and the manual pages.
 SBINDIR   ?= /usr/local/sbin
+MANDIR    ?= /usr/local/share/man
 # A Slurm source tree whose layout is to be compiled in besides the known releases.
 SLURM_SRC ?=
 export SLURM_SRC
@@ -22,18 +23,20 @@ all: build
 build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
 	$(CARGO) build --release --locked $(FEATURES)
 
-install: build ## install the plugin into DESTDIR/PLUGINDIR
+install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
 	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
-	install -d "$(DESTDIR)$(SBINDIR)"
-	install -m 755 target/release/multifactor2-doctor "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
+	install -D -m 755 -t "$(DESTDIR)$(SBINDIR)" target/release/multifactor2-doctor
+	install -D -m 755 packaging/trial "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
+	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man8" packaging/man/*.8
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
-uninstall: ## remove the plugin from DESTDIR/PLUGINDIR
+uninstall: ## remove what install has installed
 	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
 		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
-	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
+	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
+	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
 
 demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running)
 	tests/install-deps.sh demo
@@ -93,8 +96,6 @@ bench: ## measure beside stock priority/multifactor, and the engine alone; BENCH
 
 # Packages and releases
 
-DEMO      := $(abspath target/release/demo)
-
 .PHONY: dist rpm deb package-test release-check
 
 dist: ## make the release tarball of HEAD and that of the crates it is built from, in dist/ (the same bytes every time)
@@ -102,25 +103,28 @@ dist: ## make the release tarball of HEAD and that of the crates it is built fro
 	packaging/dist
 
 rpm: ## make tarballs, source RPM and an RPM for EL 8, 9 and 10, in dist/ (as root installs what it needs)
-	packaging/install-tools packages
+	packaging/install-tools rpm
 	packaging/dist
 	packaging/rpm
 
 deb: ## make a Debian package for Debian 11 and later, in dist/ (as root installs what it needs)
-	packaging/install-tools packages
+	packaging/install-tools deb
 	packaging/dist
 	packaging/deb
 
-package-test: ## install, update and remove the packages of dist/ in root directories of their own (as root)
-	$(CARGO) build --release --locked -q -p slurm-testcluster --bin demo
-	DEMO=$(DEMO) tests/packaging/rpm
-	DEMO=$(DEMO) tests/packaging/deb
+package-test: ## install, run, update and remove the packages of dist/ in root directories of their own (as root)
+	packaging/install-tools check
+	tests/packaging/build
+	tests/packaging/rpm
+	tests/packaging/rebuild
+	tests/packaging/deb
 	tests/packaging/releases
 
 release-check: ## everything that a release needs
+	packaging/install-tools check
 	$(MAKE) lint
 	$(MAKE) test
-	packaging/install-tools licences
+	$(MAKE) test-releases
 	target/packaging-tools/bin/cargo-deny --locked check bans licenses sources
 	$(MAKE) dist && cp dist/*.tar.gz target/ && $(MAKE) dist
 	cd dist && for file in *.tar.gz; do cmp "$$file" "../target/$$file" || exit 1; done

@@ -1,10 +1,13 @@
 # Sourced by the package tests: a fresh root directory of a Debian suite with its own Slurm, which vanishes with the test.
 #
-# enter_root SUITE "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
-# one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root.
+# enter_root NAME "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
+# one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root, and the programs that
+# tests/packaging/build makes. NAME is a suite, or a suite and "-build": with Rust and rpmbuild as well.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 roots=$top/target/packaging-roots
+programs=$top/target/packaging-programs
+recipe=3 # to be counted up when what is installed changes
 
 fail() {
 	echo "${0##*/}: $*" >&2
@@ -24,31 +27,38 @@ say() {
 }
 
 make_root() {
-	[ ! -e "$roots/$1/.complete" ] || return 0
+	[ "$(cat "$roots/$1/.complete" 2>/dev/null)" != "$recipe" ] || return 0
 	command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: run packaging/install-tools"
 	say "making a root directory of $1 in $roots"
+	suite=${1%-build}
 	mkdir -p "$roots"
 	rm -rf "${roots:?}/$1"
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
 	[ -n "$mirror" ] || fail "apt on this machine knows no Debian mirror (see sources.list(5))"
+	packages=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,libnss-wrapper,munge,iproute2
+	# Debian 11 has the plugin for databases among the basic ones, and the release in the names of the others.
+	case $1 in
+	bullseye) packages=$packages,mariadb-server-core-10.5,mariadb-client-core-10.5 ;;
+	*) packages=$packages,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core ;;
+	esac
+	[ "$1" = "$suite" ] || packages=$packages,cargo,rustc,gcc,libc6-dev,rpm,debugedit,elfutils,file,cpio
 	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-		--include=slurmctld,slurmd,slurmdbd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-mysql-plugin \
-		--include=mariadb-server-core,mariadb-client-core,libnss-wrapper \
-		"$1" "$roots/$1" "deb $mirror $1 main"
-	touch "$roots/$1/.complete"
+		--include="$packages" "$suite" "$roots/$1" "deb $mirror $suite main"
+	echo "$recipe" >"$roots/$1/.complete"
 }
 
 enter_root() {
-	suite=$1
+	name=$1
 	shift
 	[ "$(id -u)" = 0 ] || fail "needs root, for packages are installed into a root directory of their own"
-	make_root "$suite"
-	INSIDE=$suite exec unshare --mount --pid --fork --kill-child "$@"
+	make_root "$name"
+	INSIDE=$name RUST_BACKTRACE=0 exec unshare --mount --net --pid --fork --kill-child "$@"
 }
 
-# In the namespace: mounts everything and sets $root and $tmp.
+# In the namespaces: mounts everything and sets $root and $tmp. The network is one of its own, so that ports are free; with
+# nothing but a loopback the C library would find no address at all, and the second one leads nowhere.
 mount_root() {
 	tmp=$(mktemp -d)
 	trap 'umount -l "$tmp"; rmdir "$tmp"' EXIT
@@ -58,9 +68,14 @@ mount_root() {
 	root=$tmp/root
 	mount -t proc none "$root/proc"
 	mount --rbind /dev "$root/dev"
+	mount --rbind /sys "$root/sys"
 	mount -t tmpfs none "$root/tmp"
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-	cp "$DEMO" "$root/demo"
+	chroot "$root" ip link set lo up
+	chroot "$root" ip link add test0 type bridge
+	chroot "$root" ip address add 192.0.2.1/32 dev test0
+	chroot "$root" ip link set test0 up
+	cp "$programs/demo" "$programs/migration" "$root/"
 }
 
 # The documented example in a cluster of the root's own Slurm, with the plugin at this path in the root.
@@ -73,11 +88,29 @@ run_demo() {
 	say "$(sed -n 's/.*\(Slurm [0-9.]* runs\).*/\1/p' "$tmp/demo") with $1: all documented numbers"
 }
 
+# Every step of docs/migration.md, with the plugin at this path in the root and the installed trial: without
+# authentication as in all test clusters, and with munge as on most real ones. (Without the file: on the machine itself,
+# for here it is among Slurm's own.)
+run_migration() {
+	chroot "$root" sh -c 'mkdir -p /run/munge && exec munged --force' >"$tmp/munged" 2>&1 || {
+		cat "$tmp/munged" >&2
+		fail "munged does not start"
+	}
+	for auth in auth/none auth/munge; do
+		MULTIFACTOR2_PLUGIN=$1 MULTIFACTOR2_TRIAL=/usr/sbin/multifactor2-trial MULTIFACTOR2_AUTH=$auth \
+			chroot "$root" /migration from_ --test-threads 1 >"$tmp/migration" 2>&1 || {
+			tail -n 20 "$root"/tmp/slurm-test-*/log/* >&2
+			cat "$tmp/migration" >&2
+			fail "migration with $auth failed"
+		}
+		say "migration with $auth: $(sed -n 's/^test result: ok. \([0-9]* passed\).*/\1/p' "$tmp/migration")"
+	done
+}
+
 # A slurm.conf that names the plugin, where the packages' scripts look.
 configure() {
 	mkdir -p "$root/etc/slurm"
 	printf 'ClusterName=c\nPriorityType = priority/multifactor2 # tickets\n' >"$root/etc/slurm/slurm.conf"
 }
 
-DEMO=${DEMO:-$top/target/release/demo}
-[ -x "$DEMO" ] || fail "$DEMO is missing: run make release-check, or set DEMO"
+[ -x "$programs/migration" ] || fail "$programs is missing: run make package-test"

@@ -396,7 +396,7 @@ impl Builder {
         let mut config = Config::default();
         let directory = cluster.directory().display();
         for (name, value) in [
-            ("AuthType", "auth/none"),
+            ("AuthType", self.config.get("AuthType").unwrap_or("auth/none")),
             ("DbdHost", "localhost"),
             ("DbdAddr", "127.0.0.1"),
             ("DbdPort", &cluster.port(DATABASE_PORT).to_string()),

@@ -19,6 +19,12 @@ impl Config {
         }
     }
 
+    /// The value of a setting, where it was set.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.settings.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
     /// Takes a setting out, so that Slurm's default counts.
     pub(crate) fn unset(&mut self, name: &str) {
         self.settings.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -61,6 +67,7 @@ mod tests {
         config.line("NodeName=n1");
         config.set("prioritytype", "priority/multifactor");
         assert_eq!(config.text(), "PriorityType=priority/multifactor\nSlurmUser=root\nNodeName=n1\n");
+        assert_eq!(config.get("PRIORITYTYPE"), Some("priority/multifactor"));
         config.unset("slurmuser");
         assert_eq!(config.text(), "PriorityType=priority/multifactor\nNodeName=n1\n");
     }

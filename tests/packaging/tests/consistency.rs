@@ -1,4 +1,4 @@
-//! What is written in several places agrees: the version, licences, and the messages that the manual page explains.
+//! What is written in several places agrees: the version and the licences.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -87,57 +87,62 @@ fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
     }
 }
 
-/// Texts of the source as one line each: strings that continue on the next line are joined.
-fn source() -> String {
-    let mut text = String::new();
-    let mut open = vec![top().join("src")];
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(directory).unwrap().flatten() {
-            if entry.path().is_dir() {
-                open.push(entry.path());
-            } else {
-                text.push_str(&fs::read_to_string(entry.path()).unwrap());
-            }
-        }
+/// The example file has every setting; tests/conf.rs checks that, and the manual page.
+#[test]
+fn the_readme_has_every_setting() {
+    let readme = read("README.md");
+    let example = read("packaging/multifactor2.conf.example");
+    let settings: Vec<&str> = example
+        .lines()
+        .filter_map(|line| line.strip_prefix('#')?.split_once('='))
+        .map(|(name, _)| name)
+        .filter(|name| name.chars().all(|letter| letter.is_ascii_alphanumeric()))
+        .collect();
+    assert!(!settings.is_empty());
+    for setting in settings {
+        assert!(readme.contains(&format!("\n| `{setting}` |")), "README.md does not describe {setting}");
     }
-    let joined = text.replace("\\\n", "");
-    joined.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn the_manual_page_explains_messages_that_exist() {
-    let page = read("packaging/man/priority_multifactor2.8").replace("\\-", "-").replace("\"\"", "\"");
-    let source = source();
-    // One expected part of "N bytes, 16 expected" is a constant in the source.
-    for message in [
-        "is not supported; ",
-        "cannot tell the running Slurm release (API ",
-        "the process says Slurm ",
-        "its build differs from every known one",
-        "not loaded by a Slurm process",
-        "this slurmctld does not match ",
-        "PriorityWeightFairshare is set, but slurmctld has no associations",
-        "16 expected",
-        "cannot read ",
-        "the site factor plugin does not start",
-        "which is newer than this build knows",
-        "Until then jobs are ordered by submission and nothing is written",
-        "to recover: usage decays from now on",
-        "needs slurmdbd and is ignored",
-        "cannot save ",
-        "the time of the last decay cannot be saved: StateSaveLocation is /dev/null",
-        "cannot start the decay thread",
-        "exceeds 32 bits and is cut to ",
-        " end, but only ",
-        "has no details record",
-        "has a UsageThreshold: ",
-        "users with Fairshare=parent directly below the root",
-        "internal error at ",
-        "the last good settings stay in force",
-        "replaces the value of ",
-    ] {
-        assert!(page.contains(message), "the manual page does not explain '{message}'");
-        let known = message == "16 expected" || source.contains(message);
-        assert!(known, "the plugin does not say '{message}' any more");
+fn every_command_has_a_manual_page() {
+    let spec = read("packaging/slurm-multifactor2.spec");
+    let commands: Vec<&str> = spec.lines().filter_map(|line| line.strip_prefix("%{_sbindir}/")).collect();
+    assert!(commands.len() > 1, "{commands:?}");
+    let rules = read("packaging/debian/rules");
+    let makefile = read("Makefile");
+    for command in commands {
+        let page = read(&format!("packaging/man/{command}.8"));
+        assert!(page.starts_with(&format!(".TH {} 8", command.to_uppercase())), "{command}");
+        assert!(rules.contains(command), "the Debian package lacks {command}");
+        assert!(makefile.contains(command), "make install lacks {command}");
     }
+}
+
+#[test]
+fn the_readme_names_the_version() {
+    assert!(read("README.md").contains(concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz")));
+}
+
+/// The commands of the recipes that set `PriorityType` leave one such line, whatever was there.
+#[test]
+fn the_recipes_set_the_type_in_any_slurm_conf() {
+    let text = read("README.md");
+    let commands: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| line.starts_with("sed -i ")).collect();
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    let directory = std::env::temp_dir().join(format!("multifactor2-readme-{}", std::process::id()));
+    fs::create_dir(&directory).unwrap();
+    let file = directory.join("slurm.conf");
+    for command in commands {
+        let wanted = command.split_once("1i ").unwrap().1.split_once('\'').unwrap().0;
+        for before in ["", "PriorityType=priority/basic\n", "  prioritytype = priority/multifactor # old\n"] {
+            fs::write(&file, format!("ClusterName=c\nPriorityTypes=kept\n{before}")).unwrap();
+            let here = command.replace("/etc/slurm/slurm.conf", file.to_str().unwrap());
+            assert!(Command::new("sh").args(["-c", &here]).status().unwrap().success(), "{here}");
+            let after = fs::read_to_string(&file).unwrap();
+            assert_eq!(after, format!("{wanted}\nClusterName=c\nPriorityTypes=kept\n"), "{command}");
+        }
+    }
+    fs::remove_dir_all(&directory).unwrap();
 }

@@ -1,5 +1,8 @@
 //! The steps of `docs/migration.md` on a live cluster with running and pending jobs: to the plugin and back, from Fair
 //! Tree and from classic fair-share, with the trial before it. Nothing is lost in either direction.
+//!
+//! Here with the machine's own Slurm; `tests/packaging/deb` runs the same with the installed package in other suites
+//! (`MULTIFACTOR2_TRIAL` is the trial that is installed there), and with munge (`MULTIFACTOR2_AUTH=auth/munge`).
 
 use std::collections::BTreeMap;
 use std::env;
@@ -30,13 +33,29 @@ fn start(flags: &str) -> Cluster {
         ])
         .set("PriorityWeightAge", "0")
         .set("SelectTypeParameters", "CR_CPU")
+        .set("ResvEpilog", "/bin/true")
+        .set("EpilogSlurmctld", "/bin/true")
+        .set("HealthCheckProgram", "/bin/true")
         .nodes(1)
         .cpus(2)
         .slurmds(true);
     if !flags.is_empty() {
         builder = builder.set("PriorityFlags", flags);
     }
+    if let Ok(auth) = env::var("MULTIFACTOR2_AUTH") {
+        builder = builder.set("AuthType", &auth);
+    }
     builder.start().unwrap()
+}
+
+/// A job of this user. Munge does not believe that the client is somebody else, as auth/none does; root may submit for
+/// others.
+fn job(cluster: &Cluster, user: &str) -> Job {
+    if env::var("MULTIFACTOR2_AUTH").is_ok_and(|auth| auth == "auth/munge") {
+        Job::new("root").arg(format!("--uid={}", cluster.ids(user).unwrap().0))
+    } else {
+        Job::new(user)
+    }
 }
 
 /// What must survive: of each job its state, owner, start (of running ones) and direct priority; of each association the
@@ -108,19 +127,30 @@ fn switch(cluster: &mut Cluster, to: &str, weight: &str) {
     assert!(config.lines().any(|line| line.starts_with("PriorityType ") && line.ends_with(to)), "{config}");
 }
 
-/// Runs `packaging/trial` against the cluster and gives its output.
+/// Runs the trial, that of the source if no other is named, against the cluster and gives its output. Its copy of the
+/// configuration has nothing in it that would act outside.
 fn trial(cluster: &Cluster) -> String {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/trial");
-    let output = Command::new(script).arg("50000").envs(cluster.environment()).output().unwrap();
+    let script = env::var_os("MULTIFACTOR2_TRIAL")
+        .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/trial").into());
+    let mut command = Command::new(script);
+    command.arg("50000").envs(cluster.environment()).env("TRIAL_KEEP", "1");
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let copy = text.lines().find_map(|line| line.strip_prefix("Kept in ")).expect("the copy is kept");
+    let config = std::fs::read_to_string(format!("{copy}/slurm.conf")).unwrap();
+    for name in ["ResvEpilog", "EpilogSlurmctld", "HealthCheckProgram", "SlurmctldPort"] {
+        let is_there = config.lines().any(|line| line.starts_with(name));
+        assert_eq!(is_there, name == "SlurmctldPort", "{name} in\n{config}");
+    }
+    std::fs::remove_dir_all(copy).unwrap();
     text
 }
 
 fn there_and_back(flags: &str) {
     let mut cluster = start(flags);
     for user in ["emmy", "rosa"] {
-        cluster.submit(&Job::new(user)).unwrap();
+        cluster.submit(&job(&cluster, user)).unwrap();
     }
     cluster
         .wait_for("two running jobs", Duration::from_secs(30), |cluster| {
@@ -129,10 +159,10 @@ fn there_and_back(flags: &str) {
         })
         .unwrap();
     for user in ["ada", "emmy", "rosa", "carl"] {
-        cluster.submit(&Job::new(user)).unwrap();
+        cluster.submit(&job(&cluster, user)).unwrap();
     }
-    cluster.submit(&Job::new("carl").arg("--hold")).unwrap();
-    let direct = cluster.submit(&Job::new("ada")).unwrap();
+    cluster.submit(&job(&cluster, "carl").arg("--hold")).unwrap();
+    let direct = cluster.submit(&job(&cluster, "ada")).unwrap();
     cluster.scontrol(&["update", &format!("jobid={direct}"), "priority=4242"]).unwrap();
     // slurmctld saves the associations, which the trial reads, when it stops and every five minutes.
     cluster.restart_controller().unwrap();

@@ -86,6 +86,8 @@ fn run(options: &Options) -> Result<usize> {
     let mut builder = Cluster::builder()
         .priority_type(&options.priority_type)
         .set("PriorityWeightFairshare", &WEIGHT.to_string())
+        // What later releases do by default must be said in 20.11.
+        .set("SelectTypeParameters", "CR_Core_Memory")
         .accounts(&example::tree())
         .usage(&example::USAGE);
     if options.priority_type == "priority/multifactor2" {

@@ -329,6 +329,42 @@ fn run_seconds_stop_at_zero_and_the_log_says_so() -> HostResult<()> {
     Ok(())
 }
 
+/// Up to 23.02 a reconfigure counts the whole time of running jobs anew and tells the plugin a moment later.
+#[test]
+fn a_cycle_between_the_count_of_a_reconfigure_and_its_call_releases_no_time_twice() -> HostResult<()> {
+    const COUNTED: u64 = 600 * 60 * 4;
+    let left = |host: &mut Host| Ok::<_, slurm_inproc::Error>(host.dump_association(4)?.run_secs[0]);
+    let both = in_both(|host| {
+        prepare(host, LIMITS)?;
+        host.jobs(&[running(1)])?;
+        host.init()?;
+        for cycles in 0..3 {
+            host.advance(300)?;
+            host.cycle()?;
+            host.renew_partitions()?;
+            for association in [1_u32, 2, 4] {
+                host.usage(&[AssociationUsage::new(association).run_secs([(1, COUNTED)]).mode("only")])?;
+            }
+            for _ in 0..cycles {
+                host.advance(300)?;
+                host.cycle()?;
+            }
+            host.reconfigure(true)?;
+        }
+        let before = left(host)?;
+        host.advance(10)?;
+        host.jobs(&[ended(1, NOW + 1810)])?;
+        host.job_end(1)?;
+        Ok((before, left(host)?))
+    })?;
+    assert_eq!(both.ours, (COUNTED - 1800 * 4, 0));
+    assert!(!both.our_log.contains("were counted"), "{}", both.our_log);
+    // Stock takes what the two cycles have taken once more, and says so when the job ends.
+    assert_eq!(both.stock, (COUNTED - (1800 + 600) * 4, 0));
+    assert!(both.stock_log.contains("underflow"), "{}", both.stock_log);
+    Ok(())
+}
+
 #[test]
 fn a_restart_takes_the_time_before_it_out_of_the_run_seconds() -> HostResult<()> {
     let jobs = [

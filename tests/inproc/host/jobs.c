@@ -129,6 +129,21 @@ void jobs_destroy(void)
 	FREE_NULL_LIST(part_list);
 }
 
+/* repart: a new list of the same partitions, made while the old one is there, as at a reconfigure of old releases. */
+int command_repart(request_t *request)
+{
+	List old;
+
+	(void) request;
+	lock_slurmctld(write_locks);
+	old = part_list;
+	part_list = list_create(part_free);
+	list_transfer(part_list, old);
+	list_destroy(old);
+	unlock_slurmctld(write_locks);
+	return 0;
+}
+
 static part_record_t *part_named(const char *name)
 {
 	ListIterator parts = list_iterator_create(part_list);

@@ -257,6 +257,11 @@ impl Host {
         self.request(&partition.line()).map(drop)
     }
 
+    /// Move the partitions to a new list, as a reconfigure of releases before 23.11 does.
+    pub fn renew_partitions(&mut self) -> HostResult<()> {
+        self.request("repart").map(drop)
+    }
+
     /// Add or change jobs.
     pub fn jobs(&mut self, jobs: &[Job]) -> HostResult<()> {
         self.all(&jobs.iter().map(Job::line).collect::<Vec<_>>())

@@ -184,7 +184,14 @@ int command_part(request_t *request)
 	if (!name)
 		return fail("part needs a name");
 	lock_slurmctld(write_locks);
-	if (!(part = part_named(name))) {
+	part = part_named(name);
+	if (part && number(request, "delete", 0)) {
+		/* No job may point to it any more. */
+		list_delete_ptr(part_list, part);
+		unlock_slurmctld(write_locks);
+		return 0;
+	}
+	if (!part) {
 		part = xmalloc(padded(PAD_PART, sizeof(*part)));
 		part->magic = PART_MAGIC;
 		part->name = xstrdup(name);

@@ -244,6 +244,7 @@ int run_command(request_t *request)
 		{ "reconfig", command_reconfig },    { "repart", command_repart },
 		{ "set", command_set },
 		{ "setusage", command_set_usage },   { "state", command_state },
+		{ "stop", command_stop },
 		{ "tres", command_tres },            { "usage", command_usage },
 		{ "user", command_user },
 	};

@@ -328,6 +328,20 @@ impl Host {
         Self::cycle_of(&self.request("cycle wait=0")?)
     }
 
+    /// Start one decay cycle that stops before the n-th lock, from 1, that its thread takes while it holds none. The answer is
+    /// for `finish_cycle`, and says whether there was such a lock; if so, what follows comes in between, until `go_on`.
+    pub fn start_cycle_until(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
+        self.request(&format!("stop at={lock}"))?;
+        let before = self.start_cycle()?;
+        let reached: u32 = self.one(&format!("stop seen={}", before.completed))?.get("reached")?;
+        Ok((before, reached == 1))
+    }
+
+    /// Let a stopped cycle go on.
+    pub fn go_on(&mut self) -> HostResult<()> {
+        self.request("stop").map(drop)
+    }
+
     /// Wait for the end of the cycle that `start_cycle` has started.
     pub fn finish_cycle(&mut self, before: Cycle) -> HostResult<Cycle> {
         Self::cycle_of(&self.request(&format!("await seen={}", before.completed))?)

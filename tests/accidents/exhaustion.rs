@@ -62,7 +62,12 @@ fn refusing(options: &mut Options, define: &str) -> HostResult<TempDir> {
 
 fn refuse(place: &Path, yes: bool) -> HostResult<()> {
     let flag = place.join("no");
-    Ok(if yes { fs::write(flag, "")? } else { fs::remove_file(flag)? })
+    if yes {
+        fs::write(flag, "")?;
+    } else {
+        fs::remove_file(flag)?;
+    }
+    Ok(())
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn one(cluster: &Cluster, random: &mut Random, done: &mut Done) {
         7 => done.accounts += manage(&["remove", "account", "c"]),
         8 => done.qos += remove_qos_with_jobs(cluster, done),
         9 => {
-            for _ in 0..1 + random.below(5) {
+            for _ in 0..=random.below(5) {
                 done.reconfigures += u32::from(cluster.reconfigure().is_ok());
             }
             done.reconfigures += u32::from(cluster.hang_up_controller().is_ok());

@@ -50,5 +50,6 @@ pub fn check(summary: &Summary) -> Result<()> {
     ensure!(summary.complaints.is_empty(), "{summary}\n{}", summary.complaints.join("\n"));
     ensure!(summary.differences.is_empty(), "{summary}\n{}", summary.differences.join("\n"));
     ensure!(summary.memory.is_flat(), "memory grows: {summary}");
+    ensure!(summary.memory.is_given_back(summary.requests.0), "memory is not given back: {summary}");
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{ensure, Result};
+use anyhow::{ensure, Context, Result};
 use slurm_testcluster::{Account, Accounts, Cluster, Job};
 
 use crate::random::Random;
@@ -80,9 +80,15 @@ pub fn run(plugin: &Plugin, times: u32, seed: u64) -> Result<Summary> {
     let said = |cluster: &Cluster, what: &str, times: u32| {
         let log = cluster.directory().join("log/backup");
         let count = || fs::read(&log).map_or(0, |text| String::from_utf8_lossy(&text).matches(what).count());
-        cluster.wait_for(&format!("'{what}' in the backup's log"), WAIT, |_| {
-            Ok((u32::try_from(count())? >= times).then_some(()))
-        })
+        let found = |_: &Cluster| Ok((u32::try_from(count())? >= times).then_some(()));
+        cluster.wait_for(&format!("'{what}', time {times}, in the backup's log"), WAIT, found).with_context(
+            || {
+                let text = fs::read(&log).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                let lines: Vec<&str> = text.lines().collect();
+                lines[lines.len().saturating_sub(20)..].join("\n")
+            },
+        )
     };
     said(&cluster, "slurmctld running in background mode", 1)?;
     let mut summary = Summary::default();

@@ -236,6 +236,13 @@ impl Host {
         unsafe { *self.sym.ignore_state_errors }
     }
 
+    /// Where the list of partitions is, to be compared only; 0 where the release does not tell. The job lock is held by the
+    /// caller.
+    pub fn partitions_address(&self) -> usize {
+        // SAFETY: a pointer of the host that changes under the job write lock.
+        self.sym.part_list.map_or(0, |list| unsafe { *list } as usize)
+    }
+
     /// When a partition last changed.
     pub fn last_partition_update(&self) -> i64 {
         // SAFETY: a `time_t` of the host; read under the partition lock.

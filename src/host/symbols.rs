@@ -197,6 +197,8 @@ symbols! {
 
     /// Billable TRES of a job: job, start of the period, association lock held. Writes the job's cached value.
     calc_job_billable_tres: "calc_job_billable_tres", needed, unsafe extern "C" fn(*mut c_void, i64, bool) -> f64;
+    /// The partitions; a reconfigure makes a new list.
+    part_list: "part_list", optional, *mut RawList;
     /// Partition by name; used for sprio's filters, which end with 23.11.
     find_part_record: "find_part_record", until(V24_05), unsafe extern "C" fn(*const c_char) -> *mut c_void;
     /// Sorts partitions by tier; from 24.11 on the host keeps the list sorted.

@@ -177,6 +177,7 @@ impl Plugin {
         let mut rest = running;
         loop {
             let jobs = unlocked.jobs_write();
+            self.recount.lock().note_cycle(jobs.host().partitions_address(), times.last_ran);
             let (chunk, later) = rest.split_at(rest.len().min(CHUNK));
             rest = later;
             if !chunk.is_empty() {

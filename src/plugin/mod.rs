@@ -13,6 +13,7 @@ mod draft;
 mod explain;
 mod id_set;
 mod job;
+mod recount;
 mod reset;
 mod sprio;
 mod standing;
@@ -43,6 +44,7 @@ pub use sprio::ListAccess;
 use config::Config;
 use id_set::IdSet;
 use job::Pass;
+use recount::Recount;
 use standing::Standing;
 use state_file::Times;
 use thread::DecayThread;
@@ -65,6 +67,8 @@ pub struct Plugin {
     fresh: Mutex<IdSet>,
     /// Jobs that the cycle which is running has charged already.
     charged: Mutex<Charged>,
+    /// What a reconfigure has counted anew.
+    recount: Mutex<Recount>,
     thread: DecayThread,
     /// A job record was looked at and is as the layout says.
     checked: AtomicBool,
@@ -83,6 +87,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     history: Mutex::new(History::default()),
     fresh: Mutex::default(),
     charged: Mutex::default(),
+    recount: Mutex::new(Recount::new()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
@@ -197,7 +202,7 @@ impl Plugin {
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
         if recount {
-            thread::forget_time_before_restart(self, &mut unlocked);
+            thread::forget_time_before_restart(self, &mut unlocked, true);
         }
         host.reconfigure_site_factor();
         debug!("reconfigured");

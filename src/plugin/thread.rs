@@ -93,7 +93,7 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
     let thread = &plugin.thread;
     let mut deadline = Instant::now();
     let mut schedule = Schedule::read(host);
-    guard(|| forget_time_before_restart(plugin, &mut unlocked), || ());
+    guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
     loop {
         if thread.take_reconfigure() {
             schedule = Schedule::read(host);
@@ -109,8 +109,9 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
     }
 }
 
-/// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or reconfigured.
-pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked) {
+/// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or, with
+/// `recounted`, reconfigured.
+pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked, recounted: bool) {
     if !unlocked.host().enforces_limits() || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
         return;
     }
@@ -119,8 +120,18 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     let Some(list) = jobs.jobs().map(List::collect) else { return };
     let lock = jobs.associations(AssocLevels::WRITE_USAGE);
     let last_ran = plugin.times().last_ran;
+    let (mut recount, partitions) = (plugin.recount.lock(), jobs.host().partitions_address());
+    let used_until = if recounted {
+        recount.settle(partitions, last_ran)
+    } else {
+        recount.begin(partitions);
+        last_ran
+    };
+    if used_until != last_ran {
+        debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
+    }
     for job in list {
-        usage::forget_time_before_restart(&lock, job, last_ran);
+        usage::forget_time_before_restart(&lock, job, used_until);
     }
 }
 

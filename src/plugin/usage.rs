@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use tracing::error;
+use tracing::warn;
 
 use super::explain;
 use crate::engine::charge::{
@@ -271,7 +271,7 @@ impl<'a, 'h> Holding<'a, 'h> {
                 if !UNDERFLOW.first() {
                     return 0;
                 }
-                error!(
+                warn!(
                     "job {}, and perhaps others: {amount} seconds of TRES {} end, but only {left} were counted for {}; the \
                      count is set to 0. Run limits may have admitted too much until now",
                     self.job.get(|job| job.job_id),

@@ -4,6 +4,8 @@
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact
 
 mod clocks;
+mod exhaustion;
 mod kills;
+mod phases;
 mod setup;
 mod state_files;

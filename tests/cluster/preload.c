@@ -1,6 +1,6 @@
 /*
- * Preloaded into the daemons and client commands of a test cluster. It changes four things that
- * Slurm's own configuration cannot:
+ * Preloaded into the daemons and client commands of a test cluster, for what Slurm's own configuration
+ * cannot do:
  *
  *  - TCP_NODELAY on every stream socket. slurmdbd and its clients write a message in two pieces;
  *    with Nagle's algorithm and delayed acknowledgements each exchange costs 80 ms on loopback,
@@ -10,6 +10,9 @@
  *  - The user a client command pretends to be. auth/none believes what the client says, so a test
  *    without root can submit jobs of many users.
  *
+ *  - With TESTCLUSTER_HEAP, a thread writes every second how many bytes of the heap are in use: what is
+ *    resident also depends on how the C library keeps what was freed.
+ *
  *  - fsync and fdatasync do nothing. slurmdbd creates dozens of tables, and slurmctld writes a dozen
  *    state files when it stops; on a busy disk each wait is felt, and nothing here has to survive
  *    a power failure.
@@ -18,12 +21,18 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define TYPE_MASK 0xf /* below SOCK_CLOEXEC and SOCK_NONBLOCK */
 
@@ -113,4 +122,41 @@ gid_t getgid(void)
 gid_t getegid(void)
 {
 	return pretended("TESTCLUSTER_GID", "getegid");
+}
+
+/* Bytes in use, at the beginning of the file that TESTCLUSTER_HEAP and the process id name. */
+static void *watch_heap(void *prefix)
+{
+	struct mallinfo2 (*statistics)(void);
+	char path[4096], text[32];
+
+	*(void **)&statistics = dlsym(RTLD_DEFAULT, "mallinfo2");
+	snprintf(path, sizeof(path), "%s.%d", (const char *)prefix, (int)getpid());
+	for (; statistics; sleep(1)) {
+		struct mallinfo2 heap = statistics();
+		int length = snprintf(text, sizeof(text), "%20zu\n", heap.uordblks + heap.hblkhd);
+		/* Opened each time: a daemon that starts closes all files that it does not know. */
+		int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+		if (file < 0 || pwrite(file, text, length, 0) != length)
+			break;
+		close(file);
+	}
+	return NULL;
+}
+
+static void __attribute__((constructor)) start(void)
+{
+	char *prefix = getenv("TESTCLUSTER_HEAP");
+	sigset_t all, before;
+	pthread_t thread;
+
+	if (!prefix)
+		return;
+	/* Signals are for the daemon's own threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!pthread_create(&thread, NULL, watch_heap, prefix))
+		pthread_detach(thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

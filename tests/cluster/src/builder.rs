@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{ensure, Context, Result};
 
@@ -15,7 +14,7 @@ use crate::{database, Accounts, Release};
 
 /// What intercepts a few functions in Slurm's processes; see `preload.c`.
 const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
-const PRELOAD_FILE: &str = "preload.so";
+pub(crate) const PRELOAD_FILE: &str = "preload.so";
 const HOSTS_FILE: &str = "hosts";
 
 /// The first of the uids and the only gid of the cluster's users.
@@ -26,11 +25,9 @@ const CLUSTER_NAME: &str = "test";
 
 /// slurmctld and slurmdbd have the first ports of the block; the slurmds and spare ones follow.
 pub(crate) const CONTROLLER_PORT: u16 = 0;
-const DATABASE_PORT: u16 = 1;
+pub(crate) const DATABASE_PORT: u16 = 1;
 const FIRST_NODE_PORT: u16 = 4;
 const MOST_SLURMDS: u16 = crate::keeper::PORTS_PER_CLUSTER - FIRST_NODE_PORT;
-
-const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Describes a cluster; [`Builder::start`] starts it. What is not said has the default that most tests want:
 /// the host's Slurm, stock `priority/multifactor`, cycles of one second, usage that
@@ -52,6 +49,7 @@ pub struct Builder {
     files: Vec<(String, String)>,
     controller_env: Vec<(String, String)>,
     controller: bool,
+    watch_heap: bool,
 }
 
 impl Default for Builder {
@@ -71,6 +69,7 @@ impl Default for Builder {
             files: Vec::new(),
             controller_env: Vec::new(),
             controller: true,
+            watch_heap: false,
         }
     }
 }
@@ -175,6 +174,12 @@ impl Builder {
         self
     }
 
+    /// Counts what is in use of slurmctld's heap; see [`Cluster::heap_in_use`].
+    pub fn watch_heap(mut self) -> Self {
+        self.watch_heap = true;
+        self
+    }
+
     /// Whether slurmctld is started (default), or left to [`Cluster::start_controller`].
     pub fn controller(mut self, start: bool) -> Self {
         self.controller = start;
@@ -221,18 +226,8 @@ impl Builder {
         cluster.write_config()?;
         self.write_slurmdbd_conf(cluster)?;
 
-        let mut database = database::prepare(&directory)?;
-        database.env("LD_PRELOAD", directory.join(PRELOAD_FILE));
-        let daemon = cluster.start_daemon("mariadbd", &database)?;
-        let log = daemon.log.clone();
-        let serves = || fs::read_to_string(&log).is_ok_and(|log| log.contains("ready for connections"));
-        cluster.processes.wait_ready(&daemon, START_TIMEOUT, serves)?;
-
-        let mut slurmdbd = cluster.daemon_command("slurmdbd");
-        slurmdbd.arg("-D");
-        let daemon = cluster.start_daemon("slurmdbd", &slurmdbd)?;
-        let port = cluster.port(DATABASE_PORT);
-        cluster.processes.wait_ready(&daemon, START_TIMEOUT, || daemon.listens(port))?;
+        cluster.start_database()?;
+        cluster.start_slurmdbd()?;
 
         let dump = directory.join("accounts");
         fs::write(&dump, self.accounts.dump(CLUSTER_NAME))?;
@@ -277,6 +272,9 @@ impl Builder {
             let offset = release.calc_period_offset()?;
             controller.push(("TESTCLUSTER_CYCLE_SECONDS".to_owned(), seconds.to_string()));
             controller.push(("TESTCLUSTER_CYCLE_OFFSET".to_owned(), offset.to_string()));
+        }
+        if self.watch_heap {
+            controller.push(("TESTCLUSTER_HEAP".to_owned(), text(&directory.join("heap"))));
         }
         let slurmdbd = vec![("MYSQL_UNIX_PORT".to_owned(), text(&database::socket(directory)))];
         Ok(Environment { variables, controller, slurmdbd, gid: FIRST_UID })

@@ -15,7 +15,7 @@ use crate::processes::{Daemon, Processes};
 use crate::usage::{assoc_usage, LeafUsage};
 use crate::{parse_rows, Builder, Call, Job, Release, Row};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A job's number.
 pub type JobId = u32;
@@ -37,13 +37,15 @@ pub(crate) struct Environment {
 /// panicking test the configuration, logs and state stay, and their place is printed.
 #[derive(Debug)]
 pub struct Cluster {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     release: Release,
     pub(crate) processes: Processes,
-    environment: Environment,
+    pub(crate) environment: Environment,
     uids: BTreeMap<String, u32>,
     pub(crate) config: Config,
     controller: Option<Daemon>,
+    pub(crate) slurmdbd: Option<Daemon>,
+    pub(crate) database: Option<Daemon>,
     nodes: Vec<Daemon>,
     over: bool,
 }
@@ -69,6 +71,8 @@ impl Cluster {
             uids,
             config: Config::default(),
             controller: None,
+            slurmdbd: None,
+            database: None,
             nodes: Vec::new(),
             over: false,
         }

@@ -39,7 +39,12 @@ pub(crate) fn prepare(directory: &Path) -> Result<Command> {
         .find(|line| line.starts_with("CREATE TABLE IF NOT EXISTS proc "))
         .context("MariaDB's description of its system tables has no table 'proc'")?;
     let init = directory.join("database.sql");
-    let statements = ["CREATE DATABASE mysql;", "USE mysql;", procedures, "CREATE DATABASE slurm;"];
+    let statements = [
+        "CREATE DATABASE IF NOT EXISTS mysql;",
+        "USE mysql;",
+        procedures,
+        "CREATE DATABASE IF NOT EXISTS slurm;",
+    ];
     fs::write(&init, statements.join("\n") + "\n")?;
 
     let mut command = Command::new(host_program("mariadbd")?);

@@ -36,6 +36,7 @@ mod keeper;
 mod processes;
 mod release;
 mod rows;
+mod surroundings;
 mod usage;
 
 pub use accounts::{Account, Accounts, Shares, User};

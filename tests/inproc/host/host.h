@@ -118,6 +118,8 @@ void job_free(void *record);
 job_record_t *job_new(uint32_t id);
 job_record_t *find_job(uint32_t id);
 int command_part(request_t *request);
+int command_repart(request_t *request);
+int command_stop(request_t *request);
 int command_job(request_t *request);
 int command_job_delete(request_t *request);
 void jobs_forget_assoc(const slurmdb_assoc_rec_t *assoc);

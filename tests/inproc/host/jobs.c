@@ -129,6 +129,21 @@ void jobs_destroy(void)
 	FREE_NULL_LIST(part_list);
 }
 
+/* repart: a new list of the same partitions, made while the old one is there, as at a reconfigure of old releases. */
+int command_repart(request_t *request)
+{
+	List old;
+
+	(void) request;
+	lock_slurmctld(write_locks);
+	old = part_list;
+	part_list = list_create(part_free);
+	list_transfer(part_list, old);
+	list_destroy(old);
+	unlock_slurmctld(write_locks);
+	return 0;
+}
+
 static part_record_t *part_named(const char *name)
 {
 	ListIterator parts = list_iterator_create(part_list);
@@ -169,7 +184,14 @@ int command_part(request_t *request)
 	if (!name)
 		return fail("part needs a name");
 	lock_slurmctld(write_locks);
-	if (!(part = part_named(name))) {
+	part = part_named(name);
+	if (part && number(request, "delete", 0)) {
+		/* No job may point to it any more. */
+		list_delete_ptr(part_list, part);
+		unlock_slurmctld(write_locks);
+		return 0;
+	}
+	if (!part) {
 		part = xmalloc(padded(PAD_PART, sizeof(*part)));
 		part->magic = PART_MAGIC;
 		part->name = xstrdup(name);

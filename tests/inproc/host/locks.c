@@ -126,6 +126,50 @@ static void to_array(const slurmctld_lock_t *levels, lock_level_t *array)
 	memcpy(array, levels, sizeof(lock_level_t) * CTLD);
 }
 
+/* Where a cycle is to stop for what a test does meanwhile: before the decay thread takes a lock while it holds none. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned countdown;
+	bool stopped;
+} stop = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void stop_here(void)
+{
+	if (!in_decay_thread() || any(mine.ctld, CTLD) || any(mine.assoc, ASSOC) || mine.state_files)
+		return;
+	pthread_mutex_lock(&stop.lock);
+	if (stop.countdown && !--stop.countdown)
+		stop.stopped = true;
+	while (stop.stopped)
+		pthread_cond_wait(&stop.changed, &stop.lock);
+	pthread_mutex_unlock(&stop.lock);
+}
+
+/* stop at=3: the next cycle stops before its third lock. stop seen=…: waits until it does, or ends. stop: it goes on. */
+int command_stop(request_t *request)
+{
+	unsigned seen = number(request, "seen", 0);
+	bool stopped = false;
+
+	if (argument(request, "seen")) {
+		while (!stopped && cycle_state().completed == seen) {
+			usleep(500);
+			pthread_mutex_lock(&stop.lock);
+			stopped = stop.stopped;
+			pthread_mutex_unlock(&stop.lock);
+		}
+		say("stop reached=%d", stopped);
+		return 0;
+	}
+	pthread_mutex_lock(&stop.lock);
+	stop.countdown = number(request, "at", 0);
+	stop.stopped = false;
+	pthread_cond_broadcast(&stop.changed);
+	pthread_mutex_unlock(&stop.lock);
+	return 0;
+}
+
 void lock_slurmctld(slurmctld_lock_t levels)
 {
 	lock_level_t wanted[CTLD];
@@ -137,6 +181,7 @@ void lock_slurmctld(slurmctld_lock_t levels)
 		violation("lock_slurmctld after lock_state_files");
 	if (any(mine.ctld, CTLD))
 		violation("lock_slurmctld twice");
+	stop_here();
 	for (int i = 0; i < CTLD; i++) {
 		if (wanted[i] < NO_LOCK || wanted[i] > WRITE_LOCK)
 			violation("lock_slurmctld with level %d for %s", wanted[i], ctld_names[i]);
@@ -192,6 +237,7 @@ void assoc_mgr_lock(assoc_mgr_lock_t *levels)
 		violation("assoc_mgr_lock twice");
 	if (mine.state_files)
 		violation("assoc_mgr_lock after lock_state_files");
+	stop_here();
 	next_lock(levels);
 	memcpy(mine.assoc, levels, sizeof(mine.assoc));
 	if (highest(mine.assoc, ASSOC) == WRITE_LOCK)

@@ -241,8 +241,10 @@ int run_command(request_t *request)
 		{ "part", command_part },
 		{ "qos", command_qos },              { "qoses", command_dump_qos },
 		{ "qosusage", command_qos_usage },   { "quit", command_quit },
-		{ "reconfig", command_reconfig },    { "set", command_set },
+		{ "reconfig", command_reconfig },    { "repart", command_repart },
+		{ "set", command_set },
 		{ "setusage", command_set_usage },   { "state", command_state },
+		{ "stop", command_stop },
 		{ "tres", command_tres },            { "usage", command_usage },
 		{ "user", command_user },
 	};

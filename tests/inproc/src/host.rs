@@ -257,6 +257,11 @@ impl Host {
         self.request(&partition.line()).map(drop)
     }
 
+    /// Move the partitions to a new list, as a reconfigure of releases before 23.11 does.
+    pub fn renew_partitions(&mut self) -> HostResult<()> {
+        self.request("repart").map(drop)
+    }
+
     /// Add or change jobs.
     pub fn jobs(&mut self, jobs: &[Job]) -> HostResult<()> {
         self.all(&jobs.iter().map(Job::line).collect::<Vec<_>>())
@@ -321,6 +326,20 @@ impl Host {
     /// Start one decay cycle and do not wait: what follows happens beside it. Give the answer to `finish_cycle`.
     pub fn start_cycle(&mut self) -> HostResult<Cycle> {
         Self::cycle_of(&self.request("cycle wait=0")?)
+    }
+
+    /// Start one decay cycle that stops before the n-th lock, from 1, that its thread takes while it holds none. The answer is
+    /// for `finish_cycle`, and says whether there was such a lock; if so, what follows comes in between, until `go_on`.
+    pub fn start_cycle_until(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
+        self.request(&format!("stop at={lock}"))?;
+        let before = self.start_cycle()?;
+        let reached: u32 = self.one(&format!("stop seen={}", before.completed))?.get("reached")?;
+        Ok((before, reached == 1))
+    }
+
+    /// Let a stopped cycle go on.
+    pub fn go_on(&mut self) -> HostResult<()> {
+        self.request("stop").map(drop)
     }
 
     /// Wait for the end of the cycle that `start_cycle` has started.

@@ -298,6 +298,8 @@ request! {
     qos: u32 = "qos",
     /// `TRESBillingWeights`, as in slurm.conf.
     billing_weights: String = "billing_weights",
+    /// Remove it; no job may be in it.
+    delete: bool = "delete",
 }
 
 request! {

@@ -5,8 +5,13 @@
 //! depend on, while memory and log are watched.
 
 pub mod kills;
+pub mod leaks;
 pub mod load;
+pub mod memory;
+pub mod outages;
 mod random;
+mod records;
+pub mod takeovers;
 
 use std::path::{Path, PathBuf};
 

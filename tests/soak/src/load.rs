@@ -1,74 +1,37 @@
 //! Everything at once: many clients, and changes of everything that priorities depend on.
 //!
-//! Ten clients submit, cancel, hold, list and ask while an administrator moves shares, adds and removes users, accounts,
-//! QOSes and partitions, and reconfigures. Cycles run every second. In the end nothing may have crashed, hung or been
-//! complained of, memory may not have grown in the second half, and the priorities must be those that a
-//! restarted slurmctld computes from the same state.
+//! Ten clients submit, cancel, hold, split arrays, list and ask while an administrator moves accounts and shares, removes
+//! users, QOSes and partitions that have jobs, and reconfigures in storms. Cycles run every second. In the end nothing may have
+//! crashed, hung or been complained of, memory may not have grown in the second half, and the priorities must be those that
+//! a restarted slurmctld computes from the same state.
 
-use std::fmt;
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::{scope, sleep};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{Context, Result};
 use slurm_testcluster::{Account, Accounts, Cluster, Job};
 
+use crate::memory::settled;
 use crate::random::Random;
 use crate::{complaints, Plugin};
+
+mod changes;
+mod summary;
+
+pub use summary::{check, Summary};
 
 /// Users, in two accounts.
 const USERS: u64 = 8;
 
-/// What came of it.
-#[derive(Debug, Clone, Default)]
-pub struct Summary {
-    /// Requests of the clients that worked, and that were refused (a job that is gone, a user that was removed).
-    pub requests: (u64, u64),
-    /// Changes by the administrator.
-    pub changes: u64,
-    /// Resident memory of slurmctld in KiB: after a quarter, at half time, and at the end.
-    pub memory: [u64; 3],
-    /// Error lines of the plugin.
-    pub complaints: Vec<String>,
-    /// Users whose numbers a restart changed.
-    pub differences: Vec<String>,
-}
-
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} requests worked, {} were refused; {} changes; memory {} KiB, {} KiB, {} KiB; {} complaints; {} differences \
-             after a restart",
-            self.requests.0,
-            self.requests.1,
-            self.changes,
-            self.memory[0],
-            self.memory[1],
-            self.memory[2],
-            self.complaints.len(),
-            self.differences.len()
-        )
-    }
-}
-
-/// What must hold.
-///
-/// # Errors
-/// What does not.
-pub fn check(summary: &Summary) -> Result<()> {
-    ensure!(summary.complaints.is_empty(), "{summary}\n{}", summary.complaints.join("\n"));
-    ensure!(summary.differences.is_empty(), "{summary}\n{}", summary.differences.join("\n"));
-    let [_, half, end] = summary.memory;
-    ensure!(end <= half + half / 10, "memory grows: {summary}");
-    Ok(())
-}
-
+/// What the threads share.
+#[derive(Default)]
 struct Counts {
     worked: AtomicU64,
     refused: AtomicU64,
-    changes: AtomicU64,
+    /// The newest job.
+    last_job: AtomicU32,
     over: AtomicBool,
 }
 
@@ -95,40 +58,41 @@ pub fn run(plugin: &Plugin, time: Duration, seed: u64) -> Result<Summary> {
         .set("MinJobAge", "5")
         .set("MessageTimeout", "60")
         .line("PartitionName=other Nodes=ALL PriorityJobFactor=20")
+        .watch_heap()
         .start()?;
-    let counts = Counts {
-        worked: AtomicU64::new(0),
-        refused: AtomicU64::new(0),
-        changes: AtomicU64::new(0),
-        over: AtomicBool::new(false),
-    };
+    let counts = Counts::default();
     let mut summary = Summary::default();
+    summary.memory.idle.0 = settled(&cluster)?;
     let watched = scope(|scope| {
         for client in 0..10 {
             let (cluster, counts) = (&cluster, &counts);
             scope.spawn(move || {
                 let mut random = Random::new(seed + client);
                 while !counts.over.load(Ordering::Relaxed) {
-                    let counter = if ask(cluster, &mut random) { &counts.worked } else { &counts.refused };
+                    let counter =
+                        if ask(cluster, counts, &mut random) { &counts.worked } else { &counts.refused };
                     counter.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
-        scope.spawn(|| {
+        let administrator = scope.spawn(|| {
             let mut random = Random::new(seed + 100);
+            let mut done = changes::Done::default();
             while !counts.over.load(Ordering::Relaxed) {
-                change(&cluster, &mut random);
-                counts.changes.fetch_add(1, Ordering::Relaxed);
+                changes::one(&cluster, &mut random, &mut done);
             }
+            done
         });
-        let watched = watch(&cluster, time, &mut summary.memory);
+        let watched = watch(&cluster, time, &mut summary);
         counts.over.store(true, Ordering::Relaxed);
+        summary.changes = administrator.join().unwrap_or_default();
         watched
     });
     watched?;
     summary.requests = (counts.worked.into_inner(), counts.refused.into_inner());
-    summary.changes = counts.changes.into_inner();
     summary.complaints = complaints(&cluster.log()).into_iter().map(str::to_owned).collect();
+    drain(&cluster)?;
+    summary.memory.idle.1 = settled(&cluster)?;
     summary.differences = compare_with_restart(&mut cluster)?;
     Ok(summary)
 }
@@ -137,84 +101,56 @@ fn name(user: u64) -> String {
     format!("user{user}")
 }
 
-fn watch(cluster: &Cluster, time: Duration, memory: &mut [u64; 3]) -> Result<()> {
+fn watch(cluster: &Cluster, time: Duration, summary: &mut Summary) -> Result<()> {
+    let state = cluster.directory().join("state/priority_last_decay_ran");
     let start = Instant::now();
-    let mut taken = 0;
     while start.elapsed() < time {
         sleep(Duration::from_secs(1));
         if let Some(how) = cluster.controller_ended()? {
             anyhow::bail!("slurmctld ended: {how}");
         }
-        if taken < 2 && start.elapsed() >= time * [1, 2][taken] / 4 {
-            memory[taken] = resident(cluster)?;
-            taken += 1;
-        }
+        summary.memory.sample(cluster)?;
+        let written = fs::metadata(&state).and_then(|file| file.modified())?;
+        let age = SystemTime::now().duration_since(written).unwrap_or_default();
+        summary.longest_cycle = summary.longest_cycle.max(age);
     }
-    memory[2] = resident(cluster)?;
     cluster.wait_cycle().context("the decay thread has stopped")
 }
 
-/// Resident memory of slurmctld in KiB.
-fn resident(cluster: &Cluster) -> Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{}/status", cluster.controller_pid()?))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    Ok(line.trim().trim_end_matches("kB").trim().parse()?)
-}
-
 /// One request of a client; false where it is refused.
-fn ask(cluster: &Cluster, random: &mut Random) -> bool {
+fn ask(cluster: &Cluster, counts: &Counts, random: &mut Random) -> bool {
     let user = name(random.below(USERS));
-    let job = (1 + random.below(300)).to_string();
-    match random.below(9) {
-        0 => cluster.submit(&Job::new(user).seconds(u32::try_from(random.below(3)).unwrap_or(1))).is_ok(),
-        1 => cluster.submit(&Job::new(user).arg("--array=1-5").arg("--hold")).is_ok(),
-        2 => cluster.submit(&Job::new(user).partition("main,other").arg("--nice=10")).is_ok(),
-        3 => cluster.command("scancel").args(["-u", &user]).succeeds(),
-        4 => cluster
-            .scontrol(&[
-                ["hold", "release", "requeue", "top"][usize::try_from(random.below(4)).unwrap_or(0)],
-                &job,
-            ])
-            .is_ok(),
-        5 => cluster.scontrol(&["update", &format!("jobid={job}_2"), "nice=5"]).is_ok(),
-        6 => cluster.command("squeue").arg("-O").arg("jobid,prioritylong").succeeds(),
-        7 => cluster.sprio(&["-l"]).is_ok(),
+    let newest = u64::from(counts.last_job.load(Ordering::Relaxed));
+    let job = newest.saturating_sub(random.below(60)).max(1).to_string();
+    let submit = |job: &Job| {
+        let Ok(id) = cluster.submit(job) else { return false };
+        counts.last_job.fetch_max(id, Ordering::Relaxed);
+        true
+    };
+    match random.below(12) {
+        0 => submit(&Job::new(user).seconds(u32::try_from(random.below(3)).unwrap_or(1))),
+        1 => submit(&Job::new(user).arg("--array=1-5").arg("--hold")),
+        2 => submit(&Job::new(user).arg("--array=1-20%3").seconds(1)),
+        3 => submit(&Job::new(user).partition("main,other").arg("--nice=10")),
+        4 => cluster.command("scancel").args(["-u", &user]).succeeds(),
+        5 => {
+            let verb = ["hold", "release", "requeue", "top"][usize::try_from(random.below(4)).unwrap_or(0)];
+            cluster.scontrol(&[verb, &job]).is_ok()
+        }
+        // A task of an array becomes a record of its own.
+        6 => cluster.scontrol(&["update", &format!("jobid={job}_2"), "nice=5"]).is_ok(),
+        7 => cluster.command("scancel").arg(format!("{job}_[3-4]")).succeeds(),
+        8 => cluster.command("squeue").arg("-O").arg("jobid,prioritylong").succeeds(),
+        9 => cluster.sprio(&["-l"]).is_ok(),
+        10 => {
+            cluster.command("sacctmgr").args(["-nP", "show", "assoc", "format=account,user,share"]).succeeds()
+        }
         _ => cluster.sshare(&["-al"]).is_ok(),
     }
 }
 
-/// One change by the administrator; some fail because the thing is not there, or in use.
-fn change(cluster: &Cluster, random: &mut Random) {
-    let shares = format!("fairshare={}", 1 + random.below(100));
-    let who = format!("user{}", random.below(USERS));
-    let words: &[&str] = match random.below(11) {
-        0 => &["modify", "account", "a", "set", &shares],
-        1 => &["modify", "user", &who, "set", &shares],
-        2 => &["add", "account", "c", "parent=b", "fairshare=7"],
-        3 => &["modify", "account", "c", "set", "parent=a"],
-        4 => &["add", "user", "user0", "account=c", "fairshare=3"],
-        5 => &["remove", "user", "user0", "account=c"],
-        6 => &["remove", "account", "c"],
-        7 => &["add", "qos", "extra", "priority=5"],
-        8 => &["remove", "qos", "extra"],
-        9 => {
-            cluster.reconfigure().ok();
-            return;
-        }
-        _ => {
-            let create = cluster.scontrol(&["create", "partitionname=brief", "nodes=n1"]);
-            if create.is_ok() {
-                cluster.submit(&Job::new("user1").partition("brief").arg("--hold")).ok();
-                cluster.scontrol(&["delete", "partitionname=brief"]).ok();
-            }
-            return;
-        }
-    };
-    cluster.command("sacctmgr").arg("-i").args(words).succeeds();
-}
-
-/// What `sshare` shows of each association, before and after a restart of an idle cluster.
-fn compare_with_restart(cluster: &mut Cluster) -> Result<Vec<String>> {
+/// Ends all jobs, and lets no new ones start.
+fn drain(cluster: &Cluster) -> Result<()> {
     for user in 0..USERS {
         cluster.command("scancel").args(["-u", &name(user)]).succeeds();
     }
@@ -222,7 +158,11 @@ fn compare_with_restart(cluster: &mut Cluster) -> Result<Vec<String>> {
     cluster.scontrol(&["update", "partitionname=other", "state=down"])?;
     cluster.wait_for("the queue to empty", Duration::from_secs(60), |cluster| {
         Ok(cluster.command("squeue").arg("-h").text()?.trim().is_empty().then_some(()))
-    })?;
+    })
+}
+
+/// What `sshare` shows of each association, before and after a restart of an idle cluster.
+fn compare_with_restart(cluster: &mut Cluster) -> Result<Vec<String>> {
     for user in [0, 1, 2, 5] {
         cluster.submit(&Job::new(name(user)).partition("main"))?;
     }

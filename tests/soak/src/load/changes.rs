@@ -1,0 +1,99 @@
+//! What the administrator does meanwhile.
+
+use std::fmt;
+
+use slurm_testcluster::{Cluster, Job};
+
+use super::USERS;
+use crate::random::Random;
+
+/// Changes that were made; what Slurm refused is not counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Done {
+    shares: u32,
+    moves: u32,
+    additions: u32,
+    /// Users, QOSes and partitions that had a running and a pending job when they went, and accounts.
+    users: u32,
+    accounts: u32,
+    qos: u32,
+    partitions: u32,
+    reconfigures: u32,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} changes of shares, {} accounts moved, {} things added, removed with jobs: {} users, {} QOS, {} partitions; {} \
+             accounts removed, {} reconfigures",
+            self.shares,
+            self.moves,
+            self.additions,
+            self.users,
+            self.qos,
+            self.partitions,
+            self.accounts,
+            self.reconfigures
+        )
+    }
+}
+
+/// One change; some fail because the thing is not there, or in use.
+pub fn one(cluster: &Cluster, random: &mut Random, done: &mut Done) {
+    let manage = |words: &[&str]| u32::from(cluster.command("sacctmgr").arg("-i").args(words).succeeds());
+    let shares = format!("fairshare={}", 1 + random.below(100));
+    let who = format!("user{}", random.below(USERS));
+    let parent = ["parent=a", "parent=b"][usize::from(random.below(2) == 0)];
+    match random.below(11) {
+        0 => done.shares += manage(&["modify", "account", "a", "set", &shares]),
+        1 => done.shares += manage(&["modify", "user", &who, "set", &shares]),
+        2 => done.additions += manage(&["add", "account", "c", parent, "fairshare=7"]),
+        3 | 4 => done.moves += manage(&["modify", "account", "c", "set", parent]),
+        5 => done.additions += manage(&["add", "user", "user0", "account=c", "fairshare=3"]),
+        6 => done.users += remove_user_with_jobs(cluster),
+        7 => done.accounts += manage(&["remove", "account", "c"]),
+        8 => done.qos += remove_qos_with_jobs(cluster, done),
+        9 => {
+            for _ in 0..=random.below(5) {
+                done.reconfigures += u32::from(cluster.reconfigure().is_ok());
+            }
+            done.reconfigures += u32::from(cluster.hang_up_controller().is_ok());
+        }
+        _ => done.partitions += remove_partition_with_jobs(cluster),
+    }
+}
+
+/// A job that may run, and one that waits.
+fn submit_two(cluster: &Cluster, job: &Job) -> bool {
+    let waiting = job.clone().arg("--hold");
+    cluster.submit(&job.clone().seconds(30)).is_ok() & cluster.submit(&waiting).is_ok()
+}
+
+/// sacctmgr refuses to remove a user whose jobs the database knows to be active: they are ended there first, as if
+/// their records had not arrived yet. slurmctld still has them.
+fn remove_user_with_jobs(cluster: &Cluster) -> u32 {
+    let submitted = submit_two(cluster, &Job::new("user0").account("c"));
+    let ended =
+        cluster.sql("update test_job_table set time_end=unix_timestamp() where time_end=0 and account='c'");
+    let remove = ["-i", "remove", "user", "user0", "account=c"];
+    u32::from(cluster.command("sacctmgr").args(remove).succeeds() && submitted && ended.is_ok())
+}
+
+fn remove_qos_with_jobs(cluster: &Cluster, done: &mut Done) -> u32 {
+    let manage = |words: &[&str]| cluster.command("sacctmgr").arg("-i").args(words).succeeds();
+    done.additions += u32::from(manage(&["add", "qos", "extra", "priority=5", "usagefactor=0.5"]));
+    manage(&["modify", "user", "user2", "set", "qos+=extra"]);
+    let submitted = submit_two(cluster, &Job::new("user2").arg("--qos=extra"));
+    u32::from(manage(&["remove", "qos", "extra"]) && submitted)
+}
+
+/// Slurm ends the jobs of a partition that goes.
+fn remove_partition_with_jobs(cluster: &Cluster) -> u32 {
+    if cluster.scontrol(&["create", "partitionname=brief", "nodes=n1"]).is_err() {
+        return 0;
+    }
+    let submitted = submit_two(cluster, &Job::new("user1").partition("brief"));
+    cluster.submit(&Job::new("user3").partition("main,brief").arg("--hold")).ok();
+    u32::from(cluster.scontrol(&["delete", "partitionname=brief"]).is_ok() && submitted)
+}

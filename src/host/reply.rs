@@ -4,6 +4,7 @@
 //! to them, its texts are borrowed from records that the caller's locks protect, and the list brings its
 //! own destructor.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::{c_char, c_void, CString};
 use std::ops::ControlFlow;
@@ -119,9 +120,17 @@ impl Viewer {
         Self { uid, sees_all }
     }
 
+    /// Those of some jobs that the user may see, see [`Viewer::sees`].
+    pub fn visible<'a, 'j>(self, jobs: &'j [Job<'a>]) -> Cow<'j, [Job<'a>]> {
+        if self.sees_all {
+            return Cow::Borrowed(jobs);
+        }
+        Cow::Owned(jobs.iter().copied().filter(|job| self.sees(*job)).collect())
+    }
+
     /// Whether that user may see a job: its own, one of an account that it coordinates, or one whose MCS label it shares.
     /// The association lock is not held (the host takes it).
-    pub fn sees(self, job: Job<'_>) -> bool {
+    fn sees(self, job: Job<'_>) -> bool {
         if self.sees_all || job.get(|job| job.user_id) == self.uid {
             return true;
         }

@@ -20,7 +20,7 @@ use crate::host::symbols::RawList;
 use crate::host::{clock, Host};
 
 /// Jobs for which the association lock is held once.
-const CHUNK: usize = 256;
+const CHUNK: usize = 1024;
 
 /// Who locks the jobs.
 #[derive(Debug)]
@@ -67,15 +67,17 @@ impl Plugin {
         // has set the priority since, the same computation again, as of that cycle.
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
-        let shown = |job: &Job<'_>| is_shown(&pass, *job, now) && request.wants(*job) && viewer.sees(*job);
         for chunk in jobs.collect().chunks(CHUNK) {
             // Before the association lock, which the host takes to answer who sees what.
-            let chunk: Vec<Job<'_>> = chunk.iter().copied().filter(shown).collect();
+            let visible = viewer.visible(chunk);
             let lock = associations(AssocLevels::READ);
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
-            let hand_out = |visit: &mut dyn FnMut(_, ())| chunk.iter().for_each(|job| visit(*job, ()));
+            let hand_out = |visit: &mut dyn FnMut(_, ())| visible.iter().for_each(|job| visit(*job, ()));
             config.touched.walk(hand_out, |job, ()| {
+                if !is_shown(&pass, job, now) || !request.wants(job) {
+                    return;
+                }
                 // A fault leaves one job out.
                 attempt(|| {
                     faults::point("sprio");

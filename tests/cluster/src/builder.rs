@@ -51,6 +51,7 @@ pub struct Builder {
     plugin_directories: Vec<PathBuf>,
     files: Vec<(String, String)>,
     controller_env: Vec<(String, String)>,
+    controller_wrapper: Vec<String>,
     controller: bool,
 }
 
@@ -70,6 +71,7 @@ impl Default for Builder {
             plugin_directories: Vec::new(),
             files: Vec::new(),
             controller_env: Vec::new(),
+            controller_wrapper: Vec::new(),
             controller: true,
         }
     }
@@ -172,6 +174,13 @@ impl Builder {
     /// A variable in slurmctld's environment, for example `LD_BIND_NOW`.
     pub fn controller_env(mut self, name: &str, value: &str) -> Self {
         self.controller_env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs slurmctld under a command, for example `valgrind` and its options, which becomes it or ends with it. It gets
+    /// five times as long to start and to stop.
+    pub fn controller_wrapper(mut self, command: &[&str]) -> Self {
+        self.controller_wrapper = command.iter().map(|&word| word.to_owned()).collect();
         self
     }
 
@@ -279,7 +288,8 @@ impl Builder {
             controller.push(("TESTCLUSTER_CYCLE_OFFSET".to_owned(), offset.to_string()));
         }
         let slurmdbd = vec![("MYSQL_UNIX_PORT".to_owned(), text(&database::socket(directory)))];
-        Ok(Environment { variables, controller, slurmdbd, gid: FIRST_UID })
+        let controller_wrapper = self.controller_wrapper.clone();
+        Ok(Environment { variables, controller, controller_wrapper, slurmdbd, gid: FIRST_UID })
     }
 
     /// Writes the private passwd and group files; gives the uids.

@@ -86,6 +86,7 @@ mod checked {
     #[derive(Debug)]
     pub struct Own;
 
+    /// Notes nothing.
     pub fn take_own(_rank: u8) -> Own {
         Own
     }

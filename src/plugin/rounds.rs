@@ -9,6 +9,7 @@ use tracing::error;
 
 use super::cycle::Schedule;
 use super::{usage, Plugin};
+use crate::faults;
 use crate::host::lists::List;
 use crate::host::locks::{spawn, AssocLevels, Unlocked};
 use crate::host::panics::guard;
@@ -37,6 +38,7 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
 
 /// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or reconfigured.
 pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked) {
+    faults::point("restart");
     if !unlocked.host().enforces_limits() || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
         return;
     }

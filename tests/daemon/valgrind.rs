@@ -47,9 +47,6 @@ fn valgrind_reports_nothing_of_ours_in_a_real_slurmctld() {
 
     let report = Report::read(&report);
     let ours = report.of_the_plugin();
-    assert!(ours.is_empty(), "{} of {} reports are ours:\n{}", ours.len(), report.len(), ours.join("\n"));
-    eprintln!(
-        "valgrind: {} reports, none of them with a frame of the plugin but of blocks still held",
-        report.len()
-    );
+    assert!(ours.is_empty(), "{} reports are ours:\n{}", ours.len(), ours.join("\n"));
+    eprintln!("valgrind: {} reports but leaks are Slurm's own", report.accesses().len());
 }

@@ -1,5 +1,10 @@
-//! One life of the plugin under valgrind: `make memcheck` runs it. valgrind computes `long double` in 64 bits, so no
-//! numbers are compared here.
+//! Under valgrind, by `make memcheck`: one life of the plugin without an error or a leak, and how its effort grows. valgrind
+//! computes `long double` in 64 bits, so no numbers are compared here.
+
+mod effort;
+
+#[path = "../support/valgrind.rs"]
+mod report;
 
 use slurm_inproc::{
     state, Association, AssociationUsage, Conf, FactorsFilter, HostResult, Job, Options, Partition, Plugin,
@@ -9,11 +14,11 @@ use slurm_inproc::{
 #[test]
 #[ignore = "takes a minute and needs valgrind: make memcheck"]
 fn valgrind_reports_nothing() -> HostResult<()> {
+    let directory = tempfile::tempdir()?;
+    let report = directory.path().join("report");
     let mut options = Options::new(Plugin::multifactor2()?);
-    options.wrapper =
-        ["valgrind", "-q", "--error-exitcode=99", "--exit-on-first-error=yes", "--track-origins=yes"]
-            .map(str::to_owned)
-            .to_vec();
+    options.wrapper = report::options(&report);
+    options.wrapper.push("--track-origins=yes".to_owned());
     let mut host = slurm_inproc::Host::start(&options)?;
     let conf = Conf::new().cluster_cpus(100_u32).nodes(10_u32).max_age(86_400_u32).enforce(3_u16);
     let conf =
@@ -76,5 +81,10 @@ fn valgrind_reports_nothing() -> HostResult<()> {
         host.fini()?;
     }
     host.init()?;
-    host.quit().map(drop)
+    host.quit()?;
+    let report = report::Report::read(&report);
+    let (accesses, ours) = (report.accesses(), report.of_the_plugin());
+    assert!(accesses.is_empty(), "{}", accesses.join("\n"));
+    assert!(ours.is_empty(), "leaks through the plugin:\n{}", ours.join("\n"));
+    Ok(())
 }

@@ -57,6 +57,9 @@ mod checked {
     pub struct Own(u32, PhantomData<*mut ()>);
 
     /// Notes that a lock of our own is about to be taken.
+    ///
+    /// # Panics
+    /// If this thread holds one of the same rank or a later one.
     pub fn take_own(rank: u8) -> Own {
         let held = HELD.get();
         assert!(held.own >> rank == 0, "lock of rank {rank} taken after ranks {:#b}", held.own);

@@ -28,7 +28,8 @@ fn valgrind_reports_nothing_of_ours_in_a_real_slurmctld() {
         .unwrap();
     let jobs = ["user2", "user5"].map(|user| cluster.submit(&Job::new(user)).unwrap());
     cluster.submit(&Job::new("user5").arg("--partition=main,other")).unwrap();
-    cluster.submit(&Job::new("user2").arg("--array=1-20")).unwrap();
+    let format = ["--array=1-20", "--job-name=%n%s%n", "--comment=%s%n%hhn", "--wckey=%n"];
+    cluster.submit(&format.into_iter().fold(Job::new("user2"), Job::arg)).unwrap();
     cluster.wait_cycle().unwrap();
     assert_tree(&cluster);
     // The scheduler, slow under valgrind, first decides that a job is eligible; the third is shown in both partitions.
@@ -42,6 +43,7 @@ fn valgrind_reports_nothing_of_ours_in_a_real_slurmctld() {
     cluster.command("scancel").arg(jobs[1].to_string()).text().unwrap();
     cluster.wait_cycle().unwrap();
     cluster.sshare_rows().unwrap();
+    assert!(cluster.log().contains("PRIO: "), "{}", cluster.log());
     cluster.stop_controller().unwrap();
     drop(cluster);
 

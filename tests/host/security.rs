@@ -173,6 +173,7 @@ fn names_are_never_a_format() -> HostResult<()> {
 /// `PrivateData` hides users, accounts and jobs from users; without `DebugFlags=Priority` not even the log has them.
 #[test]
 fn the_log_names_nobody_unless_it_is_asked_to() -> HostResult<()> {
+    const NAMES: [&str; 5] = ["alice", "bob", "carol", "physics", "chemistry"];
     let run = |flags: u64| -> HostResult<String> {
         let mut options = Options::new(Plugin::multifactor2()?);
         options.log_level = "debug5".to_owned();
@@ -192,7 +193,6 @@ fn the_log_names_nobody_unless_it_is_asked_to() -> HostResult<()> {
         host.fini()?;
         host.quit()
     };
-    const NAMES: [&str; 5] = ["alice", "bob", "carol", "physics", "chemistry"];
     let of_ours = |log: &str| -> Vec<String> {
         log.lines()
             .filter(|line| line.contains("multifactor2") || line.contains("PRIO: "))

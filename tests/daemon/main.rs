@@ -12,6 +12,7 @@ mod example;
 mod factors;
 mod lifetime;
 mod loading;
+mod privacy;
 mod private;
 mod reconfigure;
 mod site_factor;

@@ -75,6 +75,11 @@ fn valgrind_reports_nothing() -> HostResult<()> {
         host.jobs(&[Job::new(3_u32).end_time(options.clock + 900).state(state::COMPLETE)])?;
         host.job_end(3)?;
         host.delete_job(2)?;
+        // A job whose priority is set directly loses its factors, and gets them again.
+        for direct in [true, false] {
+            host.jobs(&[Job::new(1_u32).direct_set_priority(direct)])?;
+            host.set_priority(1)?;
+        }
         host.advance(300)?;
         host.cycle()?;
         host.jobs(&[waiting(2, &["batch", "fast"])])?;

@@ -68,8 +68,8 @@ impl Elapsed {
     ///
     /// `decay_factor` is [`decay_factor`](super::decay::decay_factor)'s; `billable` the billing weight of
     /// what the job holds (`calc_job_billable_tres`); `usage_factor` that of the job's QOS, where a
-    /// negative one or one that is not finite counts as none. An amount that is not finite is 0: `TRESBillingWeights` may
-    /// say `inf` or `nan`, which would stay in the usage for ever.
+    /// negative one or one that is not finite counts as none. An amount that is not finite is 0, with and
+    /// without decay: `TRESBillingWeights` may say `inf` or `nan`, which would stay in the usage for ever.
     pub fn amounts(&self, decay_factor: f64, billable: f64, usage_factor: Option<f64>) -> Amounts {
         let wall_decayed = run_decay(self.run, decay_factor);
         let mut amounts = Amounts {
@@ -87,9 +87,9 @@ impl Elapsed {
             amounts.released = scaled(amounts.released, factor);
         }
         let Amounts { wall_decayed, wall, usage_decayed, usage, .. } = &mut amounts;
-        for amount in [wall_decayed, wall, usage_decayed, usage] {
-            if !amount.is_finite() {
-                *amount = 0.0;
+        for (decayed, plain) in [(wall_decayed, wall), (usage_decayed, usage)] {
+            if !(decayed.is_finite() && plain.is_finite()) {
+                (*decayed, *plain) = (0.0, 0.0);
             }
         }
         amounts
@@ -262,6 +262,16 @@ mod tests {
             assert_eq!(elapsed.amounts(0.9, 2.0, Some(wrong)), elapsed.amounts(0.9, 2.0, None), "{wrong}");
             assert_eq!(released_before_restart(2, Some(wrong), 0, 300), 600, "{wrong}");
         }
+    }
+
+    /// Found by fuzzing: only the amount without decay was too large for a number.
+    #[test]
+    fn amounts_beyond_all_numbers_are_charged_neither_with_nor_without_decay() {
+        let amounts = Elapsed { start: 0, run: 1e10, released: 0 }.amounts(1.0 - 1e-9, 1.0, Some(1e300));
+        assert_eq!(
+            (amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed),
+            (0.0, 0.0, 0.0, 0.0)
+        );
     }
 
     #[test]

@@ -12,7 +12,6 @@ mod example;
 mod factors;
 mod lifetime;
 mod loading;
-mod privacy;
 mod private;
 mod reconfigure;
 mod site_factor;

@@ -66,7 +66,7 @@ soak: build ## kill slurmctld KILLS=200 times, then everything at once for MINUT
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
 	cd fuzz && for target in settings state_file tree numbers; do \
-		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=20 || exit 1; done
+		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=120 || exit 1; done
 
 memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null

@@ -10,8 +10,8 @@ mariadb-server-core
 libnss-wrapper
 gcc libc6-dev binutils make
 "
-# Slurm's own headers and sources, which the tests compare with, and other releases of Debian.
-[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap"
+# Slurm's own headers and sources, which the tests compare with, other releases of Debian, and what slurmctld runs under.
+[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap valgrind"
 
 say() {
     echo "install-deps: $*"

@@ -37,8 +37,11 @@ fuzz_target!(|input: Input| {
         if end >= begin {
             assert!(elapsed.run <= end.saturating_sub(begin) as f64, "more than the period");
         }
-        let amounts = elapsed.amounts(factor, input.billable.abs().min(1e12), input.usage_factor);
-        assert!(amounts.wall_decayed <= amounts.wall * (1.0 + 1e-12) || amounts.wall.is_nan());
+        let amounts = elapsed.amounts(factor, input.billable, input.usage_factor);
+        let all = [amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed];
+        assert!(all.iter().all(|amount| amount.is_finite()), "{amounts:?}");
+        assert!(amounts.wall >= 0.0 && amounts.wall_decayed <= amounts.wall * (1.0 + 1e-12));
+        assert!(input.billable < 0.0 || (amounts.usage >= 0.0 && amounts.usage_decayed >= 0.0));
         let _ = amounts.released_for(u64::from(input.words[0]));
         let _ = released_before_restart(u64::from(input.words[1]), input.usage_factor, start, begin);
     }

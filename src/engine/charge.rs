@@ -68,7 +68,8 @@ impl Elapsed {
     ///
     /// `decay_factor` is [`decay_factor`](super::decay::decay_factor)'s; `billable` the billing weight of
     /// what the job holds (`calc_job_billable_tres`); `usage_factor` that of the job's QOS, where a
-    /// negative one counts as none.
+    /// negative one or one that is not finite counts as none. An amount that is not finite is 0, with and
+    /// without decay: `TRESBillingWeights` may say `inf` or `nan`, which would stay in the usage for ever.
     pub fn amounts(&self, decay_factor: f64, billable: f64, usage_factor: Option<f64>) -> Amounts {
         let wall_decayed = run_decay(self.run, decay_factor);
         let mut amounts = Amounts {
@@ -78,12 +79,18 @@ impl Elapsed {
             usage: self.run * billable,
             released: self.released,
         };
-        if let Some(factor) = usage_factor.filter(|&factor| factor >= 0.0) {
+        if let Some(factor) = usage_factor.filter(|&factor| is_factor(factor)) {
             amounts.wall_decayed *= factor;
             amounts.wall *= factor;
             amounts.usage_decayed *= factor;
             amounts.usage *= factor;
             amounts.released = scaled(amounts.released, factor);
+        }
+        let Amounts { wall_decayed, wall, usage_decayed, usage, .. } = &mut amounts;
+        for (decayed, plain) in [(wall_decayed, wall), (usage_decayed, usage)] {
+            if !(decayed.is_finite() && plain.is_finite()) {
+                (*decayed, *plain) = (0.0, 0.0);
+            }
         }
         amounts
     }
@@ -122,7 +129,7 @@ pub fn released_before_restart(count: u64, usage_factor: Option<f64>, start: i64
     if count == NO_CONSUME || start > last_ran {
         return 0;
     }
-    let factor = usage_factor.filter(|&factor| factor >= 0.0).unwrap_or(1.0);
+    let factor = usage_factor.filter(|&factor| is_factor(factor)).unwrap_or(1.0);
     scaled(count, factor * difference(last_ran, start))
 }
 
@@ -141,6 +148,11 @@ fn released(start: i64, end: i64, run: f64, job: &JobTimes) -> u64 {
     } else {
         truncated(run)
     }
+}
+
+/// A usage factor that can be used.
+fn is_factor(factor: f64) -> bool {
+    factor.is_finite() && factor >= 0.0
 }
 
 /// Seconds between two times, exact over the 285 million years around 1970.
@@ -239,6 +251,27 @@ mod tests {
     fn end_is_not_charged_twice() {
         let job = JobTimes { expected_end: END_CHARGED, over: true, ..RUNNING };
         assert_eq!(Elapsed::within(minutes(10, 15), &job), None);
+    }
+
+    #[test]
+    fn what_is_no_finite_number_is_not_charged() {
+        let elapsed = Elapsed::within(minutes(5, 10), &RUNNING).unwrap();
+        for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let amounts = elapsed.amounts(0.9, wrong, None);
+            assert_eq!((amounts.usage, amounts.usage_decayed, amounts.wall), (0.0, 0.0, 300.0), "{wrong}");
+            assert_eq!(elapsed.amounts(0.9, 2.0, Some(wrong)), elapsed.amounts(0.9, 2.0, None), "{wrong}");
+            assert_eq!(released_before_restart(2, Some(wrong), 0, 300), 600, "{wrong}");
+        }
+    }
+
+    /// Found by fuzzing: only the amount without decay was too large for a number.
+    #[test]
+    fn amounts_beyond_all_numbers_are_charged_neither_with_nor_without_decay() {
+        let amounts = Elapsed { start: 0, run: 1e10, released: 0 }.amounts(1.0 - 1e-9, 1.0, Some(1e300));
+        assert_eq!(
+            (amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed),
+            (0.0, 0.0, 0.0, 0.0)
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
+use super::order;
 use super::records::{Association, Job};
 use super::Host;
 
@@ -247,88 +248,5 @@ impl Drop for AssocLock<'_> {
             unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut self.raw) };
             order::left_assoc();
         }
-    }
-}
-
-/// The run-time half of the lock order, in debug builds only.
-#[cfg(debug_assertions)]
-mod order {
-    use std::cell::Cell;
-
-    thread_local! {
-        static HELD: Cell<(bool, bool)> = const { Cell::new((false, false)) };
-    }
-
-    pub(super) fn before_slurmctld() {
-        let (slurmctld, assoc) = HELD.get();
-        assert!(!slurmctld, "slurmctld lock taken twice by one thread");
-        assert!(!assoc, "slurmctld lock taken after the association lock");
-    }
-
-    pub(super) fn took_slurmctld() {
-        HELD.set((true, HELD.get().1));
-    }
-
-    pub(super) fn left_slurmctld() {
-        HELD.set((false, HELD.get().1));
-    }
-
-    pub(super) fn before_assoc() {
-        assert!(!HELD.get().1, "association lock taken twice by one thread");
-    }
-
-    pub(super) fn took_assoc() {
-        HELD.set((HELD.get().0, true));
-    }
-
-    pub(super) fn left_assoc() {
-        HELD.set((HELD.get().0, false));
-    }
-}
-
-#[cfg(not(debug_assertions))]
-mod order {
-    pub(super) fn before_slurmctld() {}
-    pub(super) fn took_slurmctld() {}
-    pub(super) fn left_slurmctld() {}
-    pub(super) fn before_assoc() {}
-    pub(super) fn took_assoc() {}
-    pub(super) fn left_assoc() {}
-}
-
-#[cfg(all(test, debug_assertions))]
-mod tests {
-    use super::order;
-    use crate::host::panics::attempt;
-
-    /// Each test has a thread of its own, and so locks of its own.
-    #[test]
-    fn the_right_order_is_allowed() {
-        for _ in 0..2 {
-            order::before_slurmctld();
-            order::took_slurmctld();
-            for _ in 0..2 {
-                order::before_assoc();
-                order::took_assoc();
-                order::left_assoc();
-            }
-            order::left_slurmctld();
-        }
-    }
-
-    #[test]
-    fn a_slurmctld_lock_after_one_of_associations_is_noticed() {
-        order::took_assoc();
-        assert!(attempt(order::before_slurmctld).is_none());
-    }
-
-    #[test]
-    fn taking_either_lock_twice_is_noticed() {
-        order::took_slurmctld();
-        assert!(attempt(order::before_slurmctld).is_none());
-        order::took_assoc();
-        assert!(attempt(order::before_assoc).is_none());
-        order::left_assoc();
-        order::before_assoc();
     }
 }

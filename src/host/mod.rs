@@ -16,6 +16,7 @@ pub mod locks;
 pub mod log;
 pub mod long_double;
 mod memory;
+pub mod order;
 pub mod panics;
 pub mod partitions;
 #[cfg(feature = "test-pretence")]

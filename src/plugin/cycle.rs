@@ -270,15 +270,19 @@ impl Plugin {
         let pass = Pass::new(host, config, now);
         let mut standing = self.standing.lock();
         for job in jobs.jobs().map_or_else(Vec::new, List::collect) {
-            if pass.is_computed(job) {
-                assign(job, pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)), config);
-            }
+            attempt(|| {
+                faults::point("initial");
+                if pass.is_computed(job) {
+                    assign(job, pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)), config);
+                }
+            });
         }
         host.note_job_update(clock::now());
     }
 
     /// Checks the first job that there is; on a mismatch nothing is written any more.
     pub(super) fn records_are_sound(&self, unlocked: &mut Unlocked) -> bool {
+        faults::point("check");
         if self.is_checked() {
             return true;
         }

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use parking_lot::Mutex;
 use tracing::info;
 
 use super::job::Pass;
 use super::standing::{Numbers, Standing};
+use super::sync::Ranked;
 use crate::engine::charge::{Amounts, Elapsed};
 use crate::engine::priority::{unshift, Factors};
 use crate::faults;
@@ -71,7 +71,7 @@ fn explain_tres(line: &mut String, job: Job<'_>, weights: &[f64]) {
 }
 
 /// Shares, usage, S, U, F, tickets and the part of the level's tickets, for every association.
-pub fn associations(standing: &Mutex<Standing>, unlocked: &mut Unlocked) {
+pub fn associations(standing: &Ranked<Standing>, unlocked: &mut Unlocked) {
     if !explains() {
         return;
     }

@@ -15,9 +15,11 @@ mod id_set;
 mod job;
 mod recount;
 mod reset;
+mod rounds;
 mod sprio;
 mod standing;
 pub mod state_file;
+mod sync;
 mod thread;
 pub mod times;
 mod usage;
@@ -26,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use once_cell::sync::Lazy;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use tracing::{debug, error, info, warn};
 
@@ -47,6 +49,7 @@ use job::Pass;
 use recount::Recount;
 use standing::Standing;
 use state_file::Times;
+use sync::{Rank, Ranked};
 use thread::DecayThread;
 use times::History;
 
@@ -54,21 +57,21 @@ use times::History;
 #[derive(Debug)]
 pub struct Refused;
 
-/// All state of the plugin. Its locks come after the host's: nobody holds one of them and takes one of the host's.
+/// All state of the plugin. Its locks come after the host's, see [`sync`].
 #[derive(Debug)]
 pub struct Plugin {
     config: RwLock<Option<Arc<Config>>>,
-    settings: Mutex<SettingsKeeper>,
-    standing: Mutex<Standing>,
-    times: Mutex<Times>,
+    settings: Ranked<SettingsKeeper>,
+    standing: Ranked<Standing>,
+    times: Ranked<Times>,
     /// What the state file holds.
-    history: Mutex<History>,
+    history: Ranked<History>,
     /// Jobs whose priority is from their submission or last change, not from a cycle: their records hold the factors.
-    fresh: Mutex<IdSet>,
+    fresh: Ranked<IdSet>,
     /// Jobs that the cycle which is running has charged already.
-    charged: Mutex<Charged>,
+    charged: Ranked<Charged>,
     /// What a reconfigure has counted anew.
-    recount: Mutex<Recount>,
+    recount: Ranked<Recount>,
     thread: DecayThread,
     /// A job record was looked at and is as the layout says.
     checked: AtomicBool,
@@ -81,13 +84,13 @@ pub struct Plugin {
 /// The one plugin of the process.
 pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
-    settings: Mutex::new(SettingsKeeper::new()),
-    standing: Mutex::new(Standing::new()),
-    times: Mutex::new(Times { last_ran: 0, last_reset: 0 }),
-    history: Mutex::new(History::default()),
-    fresh: Mutex::default(),
-    charged: Mutex::default(),
-    recount: Mutex::new(Recount::new()),
+    settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
+    standing: Ranked::new(Rank::Standing, Standing::new()),
+    times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
+    history: Ranked::new(Rank::History, History::default()),
+    fresh: Ranked::new(Rank::Fresh, IdSet::default()),
+    charged: Ranked::new(Rank::Charged, Charged::default()),
+    recount: Ranked::new(Rank::Recount, Recount::new()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
@@ -202,7 +205,7 @@ impl Plugin {
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
         if recount {
-            thread::forget_time_before_restart(self, &mut unlocked, true);
+            rounds::forget_time_before_restart(self, &mut unlocked, true);
         }
         host.reconfigure_site_factor();
         debug!("reconfigured");

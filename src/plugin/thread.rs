@@ -1,21 +1,14 @@
-//! The decay thread: one cycle every `PriorityCalcPeriod`, until it is told to stop.
+//! The life of the decay thread: started, told that the configuration changed, woken up and stopped.
 //!
-//! It is called `decay` as in stock, so that `top -H` and our measurements find it. A panic in a
-//! cycle ends that cycle, not the thread.
+//! What it does in between is in [`super::rounds`]. This file knows neither Slurm nor the cycle, so that `tests/loom` can run
+//! it in every order that two threads allow.
 
 use std::io;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
-use tracing::{debug, error};
+use tracing::debug;
 
-use super::cycle::Schedule;
-use super::{usage, Plugin};
-use crate::host::lists::List;
-use crate::host::locks::{spawn, AssocLevels, Unlocked};
-use crate::host::panics::guard;
-use crate::host::{clock, Host};
+use super::sync::{Condvar, JoinHandle, Mutex};
 
 /// What the thread is told.
 #[derive(Debug, Default)]
@@ -35,25 +28,21 @@ pub struct DecayThread {
 
 impl DecayThread {
     /// Not running yet.
-    pub const fn new() -> Self {
-        Self {
-            orders: Mutex::new(Orders { stop: false, reconfigure: false }),
-            wake: Condvar::new(),
-            handle: Mutex::new(None),
-        }
+    pub fn new() -> Self {
+        Self { orders: Mutex::new(Orders::default()), wake: Condvar::new(), handle: Mutex::new(None) }
     }
 
-    /// Starts it, unless it runs already. It may block on slurmctld's locks at once; this call does not.
+    /// Starts it with `spawn`, unless it runs already. It may block on slurmctld's locks at once; this call does not.
     ///
     /// # Errors
     /// The system has no thread to give.
-    pub fn start(&self, plugin: &'static Plugin, host: &'static Host) -> io::Result<()> {
+    pub fn start(&self, spawn: impl FnOnce() -> io::Result<JoinHandle<()>>) -> io::Result<()> {
         let mut handle = self.handle.lock();
         if handle.is_some() {
             return Ok(());
         }
         *self.orders.lock() = Orders::default();
-        *handle = Some(spawn(host, "decay", move |unlocked| run(plugin, unlocked))?);
+        *handle = Some(spawn()?);
         Ok(())
     }
 
@@ -72,8 +61,8 @@ impl DecayThread {
         let _ = handle.join();
     }
 
-    /// Sleeps until `deadline` or until told to stop; true for stop.
-    fn sleep(&self, deadline: Instant) -> bool {
+    /// On the thread: sleeps until `deadline` or until told to stop; true for stop.
+    pub fn sleep(&self, deadline: Instant) -> bool {
         let mut orders = self.orders.lock();
         while !orders.stop {
             if self.wake.wait_until(&mut orders, deadline).timed_out() {
@@ -83,66 +72,8 @@ impl DecayThread {
         orders.stop
     }
 
-    fn take_reconfigure(&self) -> bool {
+    /// On the thread: whether the configuration changed since the last time.
+    pub fn take_reconfigure(&self) -> bool {
         std::mem::take(&mut self.orders.lock().reconfigure)
-    }
-}
-
-fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
-    let host = unlocked.host();
-    let thread = &plugin.thread;
-    let mut deadline = Instant::now();
-    let mut schedule = Schedule::read(host);
-    guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
-    loop {
-        if thread.take_reconfigure() {
-            schedule = Schedule::read(host);
-        }
-        guard(|| plugin.run_cycle(&mut unlocked, &mut schedule, clock::now()), || ());
-        // The period is read anew each time, as it can be changed while we run.
-        deadline += Duration::from_secs(host.conf().get(|conf| conf.priority_calc_period).into());
-        // After a stall, a suspended machine or a very long cycle, there is nothing to catch up with.
-        deadline = deadline.max(Instant::now());
-        if thread.sleep(deadline) {
-            return;
-        }
-    }
-}
-
-/// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or, with
-/// `recounted`, reconfigured.
-pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked, recounted: bool) {
-    if !unlocked.host().enforces_limits() || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
-        return;
-    }
-    let jobs = unlocked.jobs_read();
-    // Collected first: in older releases squeue takes the list's lock while it holds the association manager's.
-    let Some(list) = jobs.jobs().map(List::collect) else { return };
-    let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-    let last_ran = plugin.times().last_ran;
-    let (mut recount, partitions) = (plugin.recount.lock(), jobs.host().partitions_address());
-    let used_until = if recounted {
-        recount.settle(partitions, last_ran)
-    } else {
-        recount.begin(partitions);
-        last_ran
-    };
-    if used_until != last_ran {
-        debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
-    }
-    for job in list {
-        usage::forget_time_before_restart(&lock, job, used_until);
-    }
-}
-
-impl Plugin {
-    /// Starts the decay thread.
-    pub(super) fn start_thread(&'static self, host: &'static Host) {
-        if let Err(problem) = self.thread.start(self, host) {
-            error!(
-                "cannot start the decay thread: {problem}. Usage is not charged and priorities do not change; \
-                 raise the limit on tasks of slurmctld's service and restart it"
-            );
-        }
     }
 }

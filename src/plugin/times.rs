@@ -169,6 +169,8 @@ impl Plugin {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn history(entries: &[i64]) -> History {
@@ -229,5 +231,36 @@ mod tests {
         assert_eq!(usage_saved(&state_file), Some(258));
         std::fs::write(directory.path().join("assoc_usage"), [38, 0, 0, 0]).unwrap();
         assert_eq!(usage_saved(&state_file), None);
+    }
+    proptest! {
+        /// Whatever the file holds: a restart goes on from a cycle that is in it, and never from before one that may be in
+        /// the usage that slurmctld saved.
+        #[test]
+        fn no_bytes_lead_to_a_time_that_charges_twice(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            small in proptest::collection::vec((0..5000_i64, 0..5000_i64), 0..20),
+            saved in proptest::option::of(prop_oneof![any::<i64>(), 0..5000_i64]),
+            now in prop_oneof![any::<i64>(), 0..5000_i64],
+        ) {
+            let times: Vec<u8> = small
+                .iter()
+                .flat_map(|(ran, reset)| [ran.to_be_bytes(), reset.to_be_bytes()].concat())
+                .collect();
+            for bytes in [bytes, times] {
+                match state_file::parse(Path::new("file"), &bytes) {
+                    Saved::None => prop_assert!(bytes.is_empty()),
+                    Saved::Damaged(times, _) => prop_assert!(times.last_ran >= 0 && times.last_reset >= 0),
+                    Saved::Complete(entries) => {
+                        let newest = entries[0];
+                        let history = History::new(entries);
+                        let found = history.resume(saved, now).expect("there is an entry");
+                        prop_assert!(history.entries().contains(&found) && found.last_ran <= newest.last_ran);
+                        if saved.is_some_and(|saved| newest.last_ran <= saved) {
+                            prop_assert_eq!(found, newest);
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -18,4 +18,8 @@ mod site_factor;
 mod support;
 mod trees;
 mod usage;
+mod valgrind;
 mod workload;
+
+#[path = "../support/valgrind.rs"]
+mod report;

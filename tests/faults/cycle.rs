@@ -9,7 +9,8 @@ const DEBUG_PRIORITY: u64 = 0x800;
 
 /// Every step of a cycle, whether the priorities are written although it fails, and how much of the failing cycle's
 /// charges is lost for the user of job 11, in seconds.
-const STEPS: [(&str, bool, i64); 16] = [
+const STEPS: [(&str, bool, i64); 17] = [
+    ("check", false, 0),
     ("save", true, 0),
     ("decay", true, 0),
     ("site_factors", true, 0),
@@ -81,10 +82,14 @@ fn a_fault_that_stays_costs_nothing_but_its_step() -> HostResult<()> {
     let mut rig = Rig::start(&conf())?;
     rig.host.init()?;
     for step in ["gather", "distribute", "draft", "write", "finish"] {
+        let before = rig.reports().len();
         rig.arm(step)?;
         for _ in 0..6 {
             rig.cycle_after(300)?;
         }
+        // Where each of the jobs fails in each cycle, the first time and the tenth are reported.
+        let per_job = matches!(step, "draft" | "write");
+        assert_eq!(rig.reports().len() - before, 1 + usize::from(per_job), "{step}: {:?}", rig.reports());
     }
     rig.disarm()?;
     rig.cycle_after(300)?;
@@ -181,5 +186,17 @@ fn settings_survive_a_fault_between_them() -> HostResult<()> {
     rig.host.reconfigure(false)?;
     rig.cycle_after(300)?;
     assert_ne!(rig.priorities()?, old);
+    rig.host.quit().map(drop)
+}
+
+/// The thread corrects the run seconds of running jobs before its first cycle.
+#[test]
+fn a_thread_that_fails_before_its_first_cycle_runs_cycles() -> HostResult<()> {
+    let mut rig = Rig::start(&conf())?;
+    rig.arm("restart")?;
+    rig.host.init()?;
+    assert_eq!(rig.reports().len(), 1, "{:?}", rig.reports());
+    rig.cycle_after(300)?;
+    assert_eq!(rig.usage(3)?, 300.0 * f64::from(CPUS));
     rig.host.quit().map(drop)
 }

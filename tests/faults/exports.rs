@@ -119,6 +119,18 @@ fn init_refuses_and_works_the_next_time() -> HostResult<()> {
     Ok(())
 }
 
+/// Without slurmdbd init gives all jobs their priorities; one that fails keeps what it has, and slurmctld starts.
+#[test]
+fn init_without_a_database_goes_on_without_the_job_that_fails() -> HostResult<()> {
+    let mut rig = Rig::start_with(&conf().weight_partition(1000_u32), |options| options.slurmdbd = false)?;
+    rig.arm("initial:2")?;
+    rig.host.init_without_thread()?;
+    let priorities = rig.priorities()?;
+    assert_eq!(priorities, [1000, 1, 1000, 1000, 1000]);
+    assert_eq!(rig.reports().len(), 1, "{:?}", rig.reports());
+    rig.host.quit().map(drop)
+}
+
 #[test]
 fn fini_fails_and_the_plugin_goes_on_after_the_next_init() -> HostResult<()> {
     let mut rig = loaded()?;

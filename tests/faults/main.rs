@@ -7,5 +7,6 @@
 
 mod cycle;
 mod exports;
+mod points;
 mod setup;
 mod shipped;

@@ -30,9 +30,15 @@ pub struct Rig {
 impl Rig {
     /// A filled host; the plugin is not loaded.
     pub fn start(conf: &Conf) -> HostResult<Self> {
+        Self::start_with(conf, |_| ())
+    }
+
+    /// The same in other surroundings.
+    pub fn start_with(conf: &Conf, change: impl FnOnce(&mut Options)) -> HostResult<Self> {
         let orders = tempfile::tempdir()?;
         let mut options = Options::new(Plugin::of("priority/multifactor2", &plugin_with_faults()?));
         options.clock = NOW;
+        change(&mut options);
         let variable = format!("MULTIFACTOR2_FAULTS={}", orders.path().join("order").display());
         options.wrapper = vec!["env".to_owned(), variable];
         let mut host = Host::start(&options)?;

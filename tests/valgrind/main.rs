@@ -1,5 +1,10 @@
-//! One life of the plugin under valgrind: `make memcheck` runs it. valgrind computes `long double` in 64 bits, so no
-//! numbers are compared here.
+//! Under valgrind, by `make memcheck`: one life of the plugin without an error or a leak, and how its effort grows. valgrind
+//! computes `long double` in 64 bits, so no numbers are compared here.
+
+mod effort;
+
+#[path = "../support/valgrind.rs"]
+mod report;
 
 use slurm_inproc::{
     state, Association, AssociationUsage, Conf, FactorsFilter, HostResult, Job, Options, Partition, Plugin,
@@ -9,11 +14,11 @@ use slurm_inproc::{
 #[test]
 #[ignore = "takes a minute and needs valgrind: make memcheck"]
 fn valgrind_reports_nothing() -> HostResult<()> {
+    let directory = tempfile::tempdir()?;
+    let report = directory.path().join("report");
     let mut options = Options::new(Plugin::multifactor2()?);
-    options.wrapper =
-        ["valgrind", "-q", "--error-exitcode=99", "--exit-on-first-error=yes", "--track-origins=yes"]
-            .map(str::to_owned)
-            .to_vec();
+    options.wrapper = report::options(&report);
+    options.wrapper.push("--track-origins=yes".to_owned());
     let mut host = slurm_inproc::Host::start(&options)?;
     let conf = Conf::new().cluster_cpus(100_u32).nodes(10_u32).max_age(86_400_u32).enforce(3_u16);
     let conf =
@@ -70,11 +75,21 @@ fn valgrind_reports_nothing() -> HostResult<()> {
         host.jobs(&[Job::new(3_u32).end_time(options.clock + 900).state(state::COMPLETE)])?;
         host.job_end(3)?;
         host.delete_job(2)?;
+        // A job whose priority is set directly loses its factors, and gets them again.
+        for direct in [true, false] {
+            host.jobs(&[Job::new(1_u32).direct_set_priority(direct)])?;
+            host.set_priority(1)?;
+        }
         host.advance(300)?;
         host.cycle()?;
         host.jobs(&[waiting(2, &["batch", "fast"])])?;
         host.fini()?;
     }
     host.init()?;
-    host.quit().map(drop)
+    host.quit()?;
+    let report = report::Report::read(&report);
+    let (accesses, ours) = (report.accesses(), report.of_the_plugin());
+    assert!(accesses.is_empty(), "{}", accesses.join("\n"));
+    assert!(ours.is_empty(), "leaks through the plugin:\n{}", ours.join("\n"));
+    Ok(())
 }

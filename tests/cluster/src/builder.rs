@@ -48,6 +48,7 @@ pub struct Builder {
     plugin_directories: Vec<PathBuf>,
     files: Vec<(String, String)>,
     controller_env: Vec<(String, String)>,
+    controller_wrapper: Vec<String>,
     controller: bool,
     watch_heap: bool,
 }
@@ -68,6 +69,7 @@ impl Default for Builder {
             plugin_directories: Vec::new(),
             files: Vec::new(),
             controller_env: Vec::new(),
+            controller_wrapper: Vec::new(),
             controller: true,
             watch_heap: false,
         }
@@ -180,6 +182,13 @@ impl Builder {
         self
     }
 
+    /// Runs slurmctld under a command, for example `valgrind` and its options, which becomes it or ends with it. It gets
+    /// five times as long to start and to stop.
+    pub fn controller_wrapper(mut self, command: &[&str]) -> Self {
+        self.controller_wrapper = command.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
     /// Whether slurmctld is started (default), or left to [`Cluster::start_controller`].
     pub fn controller(mut self, start: bool) -> Self {
         self.controller = start;
@@ -277,7 +286,8 @@ impl Builder {
             controller.push(("TESTCLUSTER_HEAP".to_owned(), text(&directory.join("heap"))));
         }
         let slurmdbd = vec![("MYSQL_UNIX_PORT".to_owned(), text(&database::socket(directory)))];
-        Ok(Environment { variables, controller, slurmdbd, gid: FIRST_UID })
+        let controller_wrapper = self.controller_wrapper.clone();
+        Ok(Environment { variables, controller, controller_wrapper, slurmdbd, gid: FIRST_UID })
     }
 
     /// Writes the private passwd and group files; gives the uids.

@@ -27,6 +27,8 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
     /// In addition for slurmctld.
     pub(crate) controller: Vec<(String, String)>,
+    /// What slurmctld runs under, if anything.
+    pub(crate) controller_wrapper: Vec<String>,
     /// In addition for slurmdbd.
     pub(crate) slurmdbd: Vec<(String, String)>,
     /// The group of all the cluster's users.
@@ -304,12 +306,12 @@ impl Cluster {
             let ended = self.processes.ended(daemon)?;
             ensure!(ended.is_some(), "slurmctld is running already");
         }
-        let mut command = self.daemon_command("slurmctld");
+        let mut command = wrapped(&self.environment.controller_wrapper, self.daemon_command("slurmctld"));
         command.arg("-D").envs(self.environment.controller.iter().cloned());
         let daemon = self.start_daemon("slurmctld", &command)?;
         self.controller = Some(daemon.clone());
         let port = self.port(CONTROLLER_PORT);
-        self.processes.wait_ready(&daemon, TIMEOUT, || daemon.listens(port) && self.is_up())
+        self.processes.wait_ready(&daemon, self.controller_timeout(), || daemon.listens(port) && self.is_up())
     }
 
     /// Whether slurmctld answers.
@@ -345,7 +347,12 @@ impl Cluster {
     fn end_controller(&mut self, signal: i32) -> Result<()> {
         let daemon = self.controller.take().context("slurmctld is not running")?;
         self.processes.signal(&daemon, signal)?;
-        self.processes.wait_end(&daemon, TIMEOUT)
+        self.processes.wait_end(&daemon, self.controller_timeout())
+    }
+
+    /// How long slurmctld may take to start or to stop.
+    fn controller_timeout(&self) -> Duration {
+        TIMEOUT * if self.environment.controller_wrapper.is_empty() { 1 } else { 5 }
     }
 
     /// How slurmctld ended, `None` while it runs.
@@ -475,4 +482,13 @@ impl Drop for Cluster {
             }
         }
     }
+}
+
+/// The command, run by another one.
+fn wrapped(wrapper: &[String], command: Command) -> Command {
+    let Some((program, arguments)) = wrapper.split_first() else { return command };
+    let mut outer = Command::new(program);
+    outer.args(arguments).arg(command.get_program()).args(command.get_args());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer
 }

@@ -1,0 +1,77 @@
+//! What the decay thread does: one cycle every `PriorityCalcPeriod`, until it is told to stop.
+//!
+//! It is called `decay` as in stock, so that `top -H` and our measurements find it. A panic in a
+//! cycle ends that cycle, not the thread.
+
+use std::time::{Duration, Instant};
+
+use tracing::{debug, error};
+
+use super::cycle::Schedule;
+use super::{usage, Plugin};
+use crate::faults;
+use crate::host::lists::List;
+use crate::host::locks::{spawn, AssocLevels, Unlocked};
+use crate::host::panics::guard;
+use crate::host::{clock, Host};
+
+fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
+    let host = unlocked.host();
+    let thread = &plugin.thread;
+    let mut deadline = Instant::now();
+    let mut schedule = Schedule::read(host);
+    guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
+    loop {
+        if thread.take_reconfigure() {
+            schedule = Schedule::read(host);
+        }
+        guard(|| plugin.run_cycle(&mut unlocked, &mut schedule, clock::now()), || ());
+        // The period is read anew each time, as it can be changed while we run.
+        deadline += Duration::from_secs(host.conf().get(|conf| conf.priority_calc_period).into());
+        // After a stall, a suspended machine or a very long cycle, there is nothing to catch up with.
+        deadline = deadline.max(Instant::now());
+        if thread.sleep(deadline) {
+            return;
+        }
+    }
+}
+
+/// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or, with
+/// `recounted`, reconfigured.
+pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocked, recounted: bool) {
+    faults::point("restart");
+    if !unlocked.host().enforces_limits() || plugin.is_passive() || !plugin.records_are_sound(unlocked) {
+        return;
+    }
+    let jobs = unlocked.jobs_read();
+    // Collected first: in older releases squeue takes the list's lock while it holds the association manager's.
+    let Some(list) = jobs.jobs().map(List::collect) else { return };
+    let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+    let last_ran = plugin.times().last_ran;
+    let (mut recount, partitions) = (plugin.recount.lock(), jobs.host().partitions_address());
+    let used_until = if recounted {
+        recount.settle(partitions, last_ran)
+    } else {
+        recount.begin(partitions);
+        last_ran
+    };
+    if used_until != last_ran {
+        debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
+    }
+    for job in list {
+        usage::forget_time_before_restart(&lock, job, used_until);
+    }
+}
+
+impl Plugin {
+    /// Starts the decay thread.
+    pub(super) fn start_thread(&'static self, host: &'static Host) {
+        if let Err(problem) = self.thread.start(|| spawn(host, "decay", move |unlocked| run(self, unlocked)))
+        {
+            error!(
+                "cannot start the decay thread: {problem}. Usage is not charged and priorities do not change; \
+                 raise the limit on tasks of slurmctld's service and restart it"
+            );
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The plugin's own locks, and what its thread is made of.
+//!
+//! All of them come after the host's: who holds one takes none of the host's but that of the state files, which is the
+//! innermost. Among each other they are taken in the order of [`Rank`]. Debug builds check both.
+
+use std::ops::{Deref, DerefMut};
+
+pub use parking_lot::{Condvar, Mutex};
+pub use std::thread::JoinHandle;
+
+use crate::host::order;
+
+/// The order in which one thread may hold several of them.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub enum Rank {
+    /// The last good settings.
+    Settings,
+    /// The standing of the associations.
+    Standing,
+    /// Jobs whose records hold their factors.
+    Fresh,
+    /// Jobs that the cycle which is running has charged.
+    Charged,
+    /// What the state file holds.
+    History,
+    /// The times of the last cycle.
+    Times,
+    /// What a reconfigure has counted anew.
+    Recount,
+}
+
+/// One of the plugin's own locks.
+#[derive(Debug)]
+pub struct Ranked<T> {
+    rank: Rank,
+    mutex: Mutex<T>,
+}
+
+/// Such a lock, held.
+#[derive(Debug)]
+pub struct RankedGuard<'a, T> {
+    guard: parking_lot::MutexGuard<'a, T>,
+    _held: order::Own,
+}
+
+impl<T> Ranked<T> {
+    /// A lock and its place in the order.
+    pub fn new(rank: Rank, value: T) -> Self {
+        Self { rank, mutex: Mutex::new(value) }
+    }
+
+    /// Takes it.
+    pub fn lock(&self) -> RankedGuard<'_, T> {
+        let held = order::take_own(self.rank as u8);
+        RankedGuard { guard: self.mutex.lock(), _held: held }
+    }
+}
+
+impl<T> Deref for RankedGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for RankedGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}

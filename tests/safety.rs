@@ -1,0 +1,62 @@
+//! `docs/safety.md` is complete: it names every file that has `unsafe` in it, and no other part of the plugin has any.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn file(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Rust files below `src`, with their paths from there.
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut found, mut open) = (Vec::new(), vec![root.clone()]);
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(&root).unwrap().to_owned(), text));
+            }
+        }
+    }
+    found
+}
+
+/// Lines of code with the word in them, without comments, attributes and the names of lints.
+fn has_unsafe(text: &str) -> bool {
+    let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
+    code.filter(|line| !line.trim_start().starts_with('#')).any(|line| line.contains("unsafe "))
+}
+
+#[test]
+fn every_file_with_unsafe_is_in_the_inventory() {
+    let page = file("docs/safety.md");
+    let kinds =
+        page.split("## By kind").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
+    let with_unsafe: BTreeSet<PathBuf> =
+        sources().into_iter().filter(|(_, text)| has_unsafe(text)).map(|(path, _)| path).collect();
+    assert!(with_unsafe.len() > 10, "{with_unsafe:?}");
+    for path in with_unsafe {
+        let allowed = path == Path::new("exports.rs") || path.starts_with("host");
+        assert!(allowed, "unsafe outside exports.rs and host: {}", path.display());
+        let name = path.strip_prefix("host").unwrap_or(&path).display().to_string();
+        let name = if name == "mod.rs" { "host/mod.rs".to_owned() } else { name };
+        assert!(kinds.contains(&format!("`{name}`")), "docs/safety.md does not list {name} by kind");
+    }
+}
+
+#[test]
+fn everything_but_exports_and_host_forbids_unsafe() {
+    for module in ["conf", "engine", "plugin"] {
+        assert!(file(&format!("src/{module}/mod.rs")).contains("#![forbid(unsafe_code)]"), "{module}");
+    }
+    let lints = file("Cargo.toml");
+    for lint in ["unsafe_op_in_unsafe_fn = \"deny\"", "undocumented_unsafe_blocks = \"deny\""] {
+        assert!(lints.contains(lint), "{lint}");
+    }
+}

@@ -93,16 +93,25 @@ impl Touched {
     }
 
     /// Visits the jobs that `produce` hands to its argument, in order, each some jobs later than it was handed out. The
-    /// caller holds the job lock all the while, and those of what the paths lead through. A job may come with a note of what
-    /// is known of it.
-    pub fn walk<'a, N>(
+    /// caller holds the job lock all the while, and those of what the paths lead through.
+    pub fn walk<'a>(&self, produce: impl FnOnce(&mut dyn FnMut(Job<'a>)), mut visit: impl FnMut(Job<'a>)) {
+        let fetched = |hand_out: &mut dyn FnMut(Job<'a>, ())| {
+            produce(&mut |job| {
+                fetch(job.address(), &self.job);
+                hand_out(job, ());
+            });
+        };
+        self.visit_later(fetched, |job, ()| visit(job));
+    }
+
+    /// As [`Touched::walk`] for jobs whose records are being fetched; each comes with a note of what is known of it.
+    fn visit_later<'a, N>(
         &self,
         produce: impl FnOnce(&mut dyn FnMut(Job<'a>, N)),
         mut visit: impl FnMut(Job<'a>, N),
     ) {
         let mut coming = VecDeque::with_capacity(RECORD + 1);
         produce(&mut |job: Job<'a>, note: N| {
-            fetch(job.address(), &self.job);
             coming.push_back((job, note));
             for (path, offsets) in &self.paths {
                 let at = coming.len().checked_sub(1 + STEP * path.len());
@@ -148,7 +157,7 @@ impl Touched {
                 }
             }
         };
-        self.walk(find, visit);
+        self.visit_later(find, visit);
     }
 }
 

@@ -33,16 +33,19 @@ pub struct Amount {
 #[derive(Clone, Debug, Default)]
 pub struct Products {
     amounts: Vec<Amount>,
+    /// At least as many as amounts.
     values: Vec<Aligned>,
+    /// What the amounts were multiplied with last.
+    factor: Option<f64>,
 }
 
 impl Products {
-    /// Takes new amounts; the products are zero until [`Products::multiply`].
+    /// Takes new amounts; they are to be multiplied next.
     pub fn replace(&mut self, amounts: impl Iterator<Item = Amount>) {
         self.amounts.clear();
         self.amounts.extend(amounts);
-        self.values.clear();
-        self.values.resize(self.amounts.len(), Aligned([0; BYTES]));
+        self.values.resize(self.values.len().max(self.amounts.len()), Aligned([0; BYTES]));
+        self.factor = None;
     }
 
     /// The amounts.
@@ -52,7 +55,12 @@ impl Products {
 
     /// Makes each value `factor` times its amount.
     pub fn multiply(&mut self, factor: f64) {
-        // SAFETY: as many values as amounts, by `replace`.
+        #[allow(clippy::float_cmp)] // the same factor gives the same products
+        if self.factor == Some(factor) {
+            return;
+        }
+        self.factor = Some(factor);
+        // SAFETY: at least as many values as amounts, by `replace`.
         unsafe {
             mf2_ld_products(self.values.as_mut_ptr(), factor, self.amounts.as_ptr(), self.amounts.len());
         }
@@ -156,8 +164,8 @@ impl LongDoubles<'_> {
     /// Adds to each value the product of its TRES.
     pub fn add(self, products: &Products) {
         let (amounts, values) = (&products.amounts, &products.values);
-        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; the shim leaves out what lies beyond. As
-        // many values as amounts.
+        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; the shim leaves out what lies beyond. At
+        // least as many values as amounts.
         unsafe {
             mf2_ld_add_all(self.first, self.count, amounts.as_ptr(), values.as_ptr(), amounts.len());
         }

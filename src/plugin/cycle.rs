@@ -209,8 +209,8 @@ impl Plugin {
         let _lock = lock.associations(AssocLevels::READ);
         let standing = self.standing.lock();
         pass.config.touched.walk(
-            |visit| chunks.next(lock, &mut |job| visit(job, ())),
-            |job, ()| {
+            |visit| chunks.next(lock, visit),
+            |job| {
                 if usage::is_chargeable(job) {
                     into.running.push(Seen::of(job));
                 }

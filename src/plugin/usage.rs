@@ -238,11 +238,14 @@ fn partition_qos(job: Job<'_>) -> Option<Qos<'_>> {
     (Some(of_partition) != job.qos()).then_some(of_partition)
 }
 
-/// A job's association and all above it, to the root.
+/// A job's association and all above it, to the root. Parents that lead in a circle end somewhere, too.
 fn ancestry(job: Job<'_>) -> impl Iterator<Item = Association<'_>> {
+    /// More than any tree is deep.
+    const LEVELS: usize = 65_536;
     std::iter::successors(job.association(), |association| {
         association.usage().and_then(AssociationUsage::parent)
     })
+    .take(LEVELS)
 }
 
 /// What a job holds, for what is counted by TRES.

@@ -6,7 +6,8 @@
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
 //! | charge running jobs | jobs, associations and QOS for writing |
-//! | distribute: read usage, compute, write what sshare shows | associations for writing |
+//! | distribute: read usage, compute | associations for reading |
+//! | write what sshare shows | associations for writing |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
 //!
@@ -134,6 +135,7 @@ impl Plugin {
         self.charge(unlocked, &running, factor, now);
         if config.fair_share {
             self.distribute(unlocked, &waiting);
+            attempt(|| self.publish(unlocked));
             attempt(|| explain::associations(&self.standing, unlocked));
             attempt(|| self.advise(unlocked));
         }
@@ -142,13 +144,18 @@ impl Plugin {
         self.write_priorities(unlocked, &config, &changed, now);
     }
 
-    /// Hands the tickets down and writes what `sshare` shows.
+    /// Hands the tickets down.
     fn distribute(&self, unlocked: &mut Unlocked, waiting: &Waiting) {
-        let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
+        let lock = unlocked.associations(AssocLevels::READ);
         let mut standing = self.standing.lock();
         faults::point("distribute");
-        let associations = standing.distribute(&lock, waiting);
-        attempt(|| standing.publish(&associations));
+        standing.distribute(&lock, waiting);
+    }
+
+    /// Writes what `sshare` shows.
+    fn publish(&self, unlocked: &mut Unlocked) {
+        let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
+        self.standing.lock().publish(&lock);
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who

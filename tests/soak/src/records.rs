@@ -25,6 +25,12 @@ pub fn runs(cluster: &Cluster, user: &str) -> Result<bool> {
     Ok(sacct(cluster, user)?.iter().any(|job| job.running))
 }
 
+/// Whether slurmctld believes that a job of the user runs. The records may have one that was forgotten by a kill and never
+/// ends.
+pub fn is_believed_to_run(cluster: &Cluster, user: &str) -> Result<bool> {
+    Ok(!believed_to_run(cluster, user)?.is_empty())
+}
+
 /// CPU seconds by the records alone; `None` while one of them has no end.
 pub fn recorded(cluster: &Cluster, user: &str) -> Result<Option<f64>> {
     let jobs = sacct(cluster, user)?;

@@ -139,12 +139,14 @@ impl Touched {
         }
     }
 
-    /// As [`Touched::walk`] for jobs seen before, those that are still there, each with its note. They are found by id, so
-    /// the list's nodes are not waited for.
+    /// As [`Touched::walk`] for jobs seen before, those that are still there and that `wants`, each with its note. They are
+    /// found by id, so the list's nodes are not waited for. What the paths lead through is read only of jobs that are
+    /// wanted: others, ended meanwhile, may point to what is gone.
     pub fn walk_seen<'a, 'n, N: AsRef<Seen>>(
         &self,
         lock: &'a JobLock<'_>,
         notes: &'n [N],
+        wants: impl Fn(Job<'a>) -> bool,
         visit: impl FnMut(Job<'a>, &'n N),
     ) {
         let find = |hand_out: &mut dyn FnMut(Job<'a>, &'n N)| {
@@ -152,7 +154,7 @@ impl Touched {
                 if let Some(coming) = notes.get(at + RECORD) {
                     fetch(coming.as_ref().address, &self.job);
                 }
-                if let Some(job) = lock.job(note.as_ref().id) {
+                if let Some(job) = lock.job(note.as_ref().id).filter(|job| wants(*job)) {
                     hand_out(job, note);
                 }
             }

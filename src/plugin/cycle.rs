@@ -191,10 +191,7 @@ impl Plugin {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut charged = self.charged.lock();
                 let mut held = Products::default();
-                touched.walk_seen(&jobs, chunk, |job, _| {
-                    if !usage::is_chargeable(job) {
-                        return;
-                    }
+                touched.walk_seen(&jobs, chunk, usage::is_chargeable, |job, _| {
                     // One that an unfinished cycle has charged goes on from there.
                     let start = charged.note(job, now).unwrap_or(times.last_ran);
                     let period = Period { start, end: now, job_ended: false };
@@ -243,11 +240,9 @@ impl Plugin {
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
             let mut changed = false;
-            touched.walk_seen(&jobs, chunk, |job, draft| {
-                if !pass.is_computed(job)
-                    || job.get(|job| job.direct_set_prio) != 0
-                    || job.get(|job| job.priority) != draft.old
-                {
+            let is_computed = |job: Job<'_>| pass.is_computed(job) && job.get(|job| job.direct_set_prio) == 0;
+            touched.walk_seen(&jobs, chunk, is_computed, |job, draft| {
+                if job.get(|job| job.priority) != draft.old {
                     return;
                 }
                 attempt(|| {

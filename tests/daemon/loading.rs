@@ -113,24 +113,11 @@ fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
     {
         return;
     }
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    let host = host.trim().split('.').next().unwrap();
-    let mut cluster = cluster()
-        .accounts(&example::tree())
-        .usage(&example::USAGE)
-        .set("SlurmctldHost", &format!("{host}(127.0.0.1)"))
-        .line("SlurmctldHost=backup(127.0.0.2)")
-        .set("CommunicationParameters", "NoCtldInAddrAny")
-        .set("SlurmctldTimeout", "2")
-        .start()
-        .unwrap();
+    let builder = cluster().accounts(&example::tree()).usage(&example::USAGE);
+    let mut cluster = builder.backup().unwrap().start().unwrap();
     let jobs = ["user2", "user5"].map(|user| cluster.submit(&Job::new(user)).unwrap());
     cluster.start_backup().unwrap();
-    let said = |cluster: &Cluster, what: &str, times: usize| {
-        let log = cluster.directory().join("log/backup");
-        let found = |_: &Cluster| Ok((text(&log).matches(what).count() >= times).then_some(()));
-        cluster.wait_for(&format!("'{what}' {times} times in the backup's log"), WAIT, found).unwrap();
-    };
+    let said = |cluster: &Cluster, what: &str, times: usize| cluster.wait_backup(what, times, WAIT).unwrap();
     // Factors are not saved: a controller shows those of its own first cycle.
     let shows_the_example = |cluster: &Cluster| {
         let shown = |cluster: &Cluster| {

@@ -120,7 +120,7 @@ impl Builder {
     }
 
     /// What the names of hosts mean to the cluster's processes, as in `/etc/hosts`. It needs [`Release::nss_wrapper`].
-    pub fn hosts(self, lines: &str) -> Self {
+    pub(crate) fn hosts(self, lines: &str) -> Self {
         self.file(HOSTS_FILE, lines)
     }
 

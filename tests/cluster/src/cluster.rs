@@ -485,7 +485,7 @@ impl Drop for Cluster {
 }
 
 /// The command, run by another one.
-fn wrapped(wrapper: &[String], command: Command) -> Command {
+pub(crate) fn wrapped(wrapper: &[String], command: Command) -> Command {
     let Some((program, arguments)) = wrapper.split_first() else { return command };
     let mut outer = Command::new(program);
     outer.args(arguments).arg(command.get_program()).args(command.get_args());

@@ -26,6 +26,7 @@
 //! ```
 
 mod accounts;
+mod backup;
 mod builder;
 mod call;
 mod cluster;

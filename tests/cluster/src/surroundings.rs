@@ -85,26 +85,4 @@ impl Cluster {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         text.trim().parse().with_context(|| format!("{} holds '{text}'", path.display()))
     }
-
-    /// Starts a backup controller, which slurm.conf calls `backup` and has at 127.0.0.2. Needs root: slurmctld knows itself by the
-    /// name of its host, and this one gets another name in a namespace of its own.
-    ///
-    /// # Errors
-    /// If its files cannot be written, or it does not start.
-    pub fn start_backup(&mut self) -> Result<()> {
-        // A slurmctld ends the one that it finds in its pid file.
-        let text = fs::read_to_string(self.directory.join("slurm.conf"))?;
-        let conf = self.directory.join("backup.conf");
-        fs::write(&conf, text.replace("slurmctld.pid", "backup.pid"))?;
-        // It listens at the address that its own name has.
-        let hosts = self.directory.join("hosts");
-        fs::write(&hosts, "127.0.0.1 localhost\n127.0.0.2 backup\n")?;
-        let slurmctld = self.release().command("slurmctld");
-        let script = format!("hostname backup && exec {} -D", slurmctld.get_program().to_string_lossy());
-        let mut command = Command::new("unshare");
-        command.args(["--uts", "sh", "-c", &script]);
-        command.envs(&self.environment.variables).envs(self.environment.controller.iter().cloned());
-        command.env("SLURM_CONF", conf).env("NSS_WRAPPER_HOSTS", hosts);
-        self.start_daemon("backup", &command).map(drop)
-    }
 }

@@ -117,7 +117,6 @@ fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
     let mut cluster = builder.backup().unwrap().start().unwrap();
     let jobs = ["user2", "user5"].map(|user| cluster.submit(&Job::new(user)).unwrap());
     cluster.start_backup().unwrap();
-    let said = |cluster: &Cluster, what: &str, times: usize| cluster.wait_backup(what, times, WAIT).unwrap();
     // Factors are not saved: a controller shows those of its own first cycle.
     let shows_the_example = |cluster: &Cluster| {
         let shown = |cluster: &Cluster| {
@@ -130,17 +129,17 @@ fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
         cluster.wait_for("the documented factors", WAIT, shown).unwrap();
         example::assert_tree(cluster);
     };
-    said(&cluster, "slurmctld running in background mode", 1);
+    cluster.wait_background(1, WAIT).unwrap();
     for turn in 1..=2 {
         cluster.scontrol(&["takeover"]).unwrap();
-        said(&cluster, "Running as primary controller", turn);
+        cluster.wait_takeover(turn, WAIT).unwrap();
         cluster
             .wait_for("the primary to end", WAIT, |cluster| Ok(cluster.controller_ended()?.map(drop)))
             .unwrap();
         shows_the_example(&cluster);
         if turn == 1 {
             cluster.start_controller().unwrap();
-            said(&cluster, "slurmctld running in background mode", 2);
+            cluster.wait_background(2, WAIT).unwrap();
             shows_the_example(&cluster);
         }
     }

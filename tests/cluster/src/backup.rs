@@ -55,11 +55,29 @@ impl Cluster {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Waits until the backup controller has logged something so many times.
+    /// Waits until the backup controller has begun to wait for so many times, and answers.
     ///
     /// # Errors
     /// After `timeout`, with the end of its log.
-    pub fn wait_backup(&self, what: &str, times: usize, timeout: Duration) -> Result<()> {
+    pub fn wait_background(&self, times: usize, timeout: Duration) -> Result<()> {
+        self.wait_backup("slurmctld running in background mode", times, timeout)?;
+        // It says so before it listens.
+        self.wait_for("an answer of the backup", timeout, |cluster| {
+            let answers = cluster.scontrol(&["ping"]).is_ok_and(|text| text.contains("at backup is UP"));
+            Ok(answers.then_some(()))
+        })
+    }
+
+    /// Waits until the backup controller has taken over so many times.
+    ///
+    /// # Errors
+    /// After `timeout`, with the end of its log.
+    pub fn wait_takeover(&self, times: usize, timeout: Duration) -> Result<()> {
+        self.wait_backup("Running as primary controller", times, timeout)
+    }
+
+    /// Waits until the backup controller has logged something so many times.
+    fn wait_backup(&self, what: &str, times: usize, timeout: Duration) -> Result<()> {
         let found = |cluster: &Self| Ok((cluster.backup_log().matches(what).count() >= times).then_some(()));
         self.wait_for(&format!("'{what}', time {times}, in the backup's log"), timeout, found).with_context(
             || {

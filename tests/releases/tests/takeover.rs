@@ -52,12 +52,11 @@ fn a_backup_takes_over_gives_back_and_takes_over_again(release: &Release) {
     submit_example(&cluster);
     lives_on(&cluster);
     cluster.start_backup().unwrap();
-    let said = |cluster: &Cluster, what, times| cluster.wait_backup(what, times, TIMEOUT).unwrap();
-    said(&cluster, "slurmctld running in background mode", 1);
+    cluster.wait_background(1, TIMEOUT).unwrap();
     for turn in 1..=2 {
         // Older releases report a failure although the backup takes over.
         let _ = cluster.scontrol(&["takeover"]);
-        said(&cluster, "Running as primary controller", turn);
+        cluster.wait_takeover(turn, TIMEOUT).unwrap();
         cluster
             .wait_for("the primary to end", TIMEOUT, |cluster| Ok(cluster.controller_ended()?.map(drop)))
             .unwrap();
@@ -65,7 +64,7 @@ fn a_backup_takes_over_gives_back_and_takes_over_again(release: &Release) {
         // Giving back a second time may hang in Slurm 22.05, before it comes to us: see docs/operations.md.
         if turn == 1 {
             cluster.start_controller().unwrap();
-            said(&cluster, "slurmctld running in background mode", 2);
+            cluster.wait_background(2, TIMEOUT).unwrap();
             lives_on(&cluster);
         }
     }

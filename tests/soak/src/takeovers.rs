@@ -12,9 +12,6 @@ use crate::{complaints, records, Plugin};
 
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What a backup logs when it begins to wait.
-const BACKGROUND: &str = "slurmctld running in background mode";
-
 /// What came of it, in CPU seconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Summary {
@@ -74,16 +71,16 @@ pub fn run(plugin: &Plugin, times: u32, seed: u64) -> Result<Summary> {
     // Saves all of its state, the start of the job with it.
     cluster.restart_controller()?;
     cluster.start_backup()?;
-    cluster.wait_backup(BACKGROUND, 1, WAIT)?;
+    cluster.wait_background(1, WAIT)?;
     let mut summary = Summary::default();
     for turn in 1..=times {
         let taken = usize::try_from(turn)?;
         sleep(Duration::from_millis(2000 + random.below(2000)));
         cluster.kill_controller()?;
-        cluster.wait_backup("Running as primary controller", taken, WAIT)?;
+        cluster.wait_takeover(taken, WAIT)?;
         cluster.wait_cycle()?;
         cluster.start_controller()?;
-        cluster.wait_backup(BACKGROUND, taken + 1, WAIT)?;
+        cluster.wait_background(taken + 1, WAIT)?;
         cluster.wait_cycle()?;
         summary.takeovers = turn;
     }

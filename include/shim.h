@@ -52,7 +52,10 @@ void mf2_ld_products(void *products, double factor, const struct mf2_amount *amo
 /* field[amounts[i].index] += products[i] for each index below length, in long double. */
 void mf2_ld_add_all(void *field, size_t length, const struct mf2_amount *amounts, const void *products, size_t count);
 
-/* Fetches the cache lines at record + offsets[i]; reads nothing, so any address will do. */
+/*
+ * Fetches the cache lines at record + offsets[i] into the second level of the caches; reads nothing, so any address will do.
+ * The first level has few buffers for misses: fetched to there, lines come half as fast.
+ */
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count);
 
 #endif

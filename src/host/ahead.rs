@@ -1,23 +1,28 @@
-//! Walking many job records: what a visit will touch is fetched while earlier jobs are worked on.
+//! Walking many records: what a visit will touch is fetched while earlier records are worked on.
 //!
 //! A cycle touches a dozen cache lines of every job, in records that lie all over the heap of a daemon that has
 //! run for weeks. What such a walk waits for are cache and TLB misses, one behind the other; fetched
 //! ahead they overlap.
 
-use std::collections::VecDeque;
-
 use super::layout::{Field, Ptr};
 use super::locks::JobLock;
-use super::records::Job;
+use super::records::{Job, Record, RecordLayout};
 
-/// Jobs between the one visited and the one whose record is fetched.
-const RECORD: usize = 20;
-/// Jobs by which what a pointer leads to is fetched later than the pointer itself, which has arrived by then.
+/// Records by which a visit is later than what leads there, step by step: the record is fetched, then it is found and what
+/// its pointers lead to is fetched, then what pointers in there lead to.
 const STEP: usize = 6;
 /// Pointers in a row that can be followed before the visit.
-const REACH: usize = RECORD / STEP;
+const REACH: usize = 3;
+/// Records between the first step and the visit, and more.
+const RING: usize = 32;
+const _: () = assert!(STEP * (REACH + 1) < RING);
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Bytes to which every allocation is aligned.
+const ALIGNMENT: usize = 16;
+/// Places in a line where a record can begin.
+const PHASES: usize = LINE / ALIGNMENT;
 
 extern "C" {
     fn mf2_prefetch(record: *const u8, offsets: *const u32, count: usize);
@@ -29,7 +34,8 @@ extern "C" {
 pub struct Seen {
     /// The job's id.
     pub id: u32,
-    address: usize,
+    /// Where its record was.
+    pub address: usize,
 }
 
 impl Seen {
@@ -39,13 +45,68 @@ impl Seen {
     }
 }
 
-/// What is touched of a job, so that it can be fetched before.
+/// Something noted of a job that was seen.
+pub trait Note {
+    /// The job.
+    fn seen(&self) -> Seen;
+}
+
+impl Note for Seen {
+    fn seen(&self) -> Seen {
+        *self
+    }
+}
+
+/// The cache lines of a record that are touched, as offsets, for each place in a line where it can begin.
+#[derive(Clone, Debug, Default)]
+struct Lines([Vec<u32>; PHASES]);
+
+impl Lines {
+    fn add(&mut self, offset: usize) {
+        for (phase, offsets) in self.0.iter_mut().enumerate() {
+            let line = |offset: usize| (phase * ALIGNMENT + offset) / LINE;
+            if let (false, Ok(new)) =
+                (offsets.iter().any(|known| line(*known as usize) == line(offset)), u32::try_from(offset))
+            {
+                offsets.push(new);
+            }
+        }
+    }
+
+    fn fetch(&self, address: usize) {
+        let offsets = &self.0[address / ALIGNMENT % PHASES];
+        // SAFETY: fetching reads nothing; any address will do, also one where nothing is any more.
+        unsafe { mf2_prefetch(address as *const u8, offsets.as_ptr(), offsets.len()) }
+    }
+}
+
+/// What one pointer or several, one behind the other, lead to.
+#[derive(Clone, Debug)]
+struct Path {
+    pointers: Vec<Field<Ptr>>,
+    lines: Lines,
+}
+
+impl Path {
+    fn fetch<L: RecordLayout>(&self, record: Record<'_, L>) {
+        let mut address = record.as_ptr();
+        for pointer in &self.pointers {
+            // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held.
+            address = unsafe { pointer.get(address) };
+            // Fetching near null walks the page tables every time.
+            if address.is_null() {
+                return;
+            }
+        }
+        self.lines.fetch(address as usize);
+    }
+}
+
+/// What is touched of a record, so that it can be fetched before.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
-    /// Offsets in the job record.
-    job: Vec<u32>,
-    /// Pointers from the job record on, with offsets in what they lead to.
-    paths: Vec<(Vec<Field<Ptr>>, Vec<u32>)>,
+    lines: Lines,
+    paths: Vec<Path>,
 }
 
 impl Touched {
@@ -54,143 +115,109 @@ impl Touched {
         Self::default()
     }
 
-    /// A field of the job record.
-    pub fn job<T>(&mut self, field: Field<T>) -> &mut Self {
-        add(&mut self.job, field.offset());
+    /// A field of the record.
+    pub fn field<T>(&mut self, field: Field<T>) -> &mut Self {
+        self.lines.add(field.offset());
         self
     }
 
-    /// A field of what one pointer or several, one behind the other, lead to from the job record.
+    /// A field of what one pointer or several, one behind the other, lead to from the record.
     pub fn behind<T>(&mut self, path: &[Field<Ptr>], field: Field<T>) -> &mut Self {
-        add(self.offsets(path), field.offset());
+        self.lines_behind(path).add(field.offset());
         self
     }
 
     /// An array with one entry of `size` bytes per TRES at the end of a path.
     pub fn tres(&mut self, path: &[Field<Ptr>], count: usize, size: usize) -> &mut Self {
-        let offsets = self.offsets(path);
-        for offset in (0..count * size).step_by(LINE) {
-            add(offsets, offset);
+        let lines = self.lines_behind(path);
+        for offset in (0..count * size).step_by(ALIGNMENT) {
+            lines.add(offset);
         }
         self
     }
 
-    /// The offsets to fetch at the end of a path; the pointers on the way are fetched before.
-    fn offsets(&mut self, path: &[Field<Ptr>]) -> &mut Vec<u32> {
+    /// The lines to fetch at the end of a path; the pointers on the way are fetched before.
+    fn lines_behind(&mut self, path: &[Field<Ptr>]) -> &mut Lines {
         debug_assert!(path.len() <= REACH, "a path of {} pointers is not fetched in time", path.len());
         match path {
-            [] => return &mut self.job,
-            [before @ .., last] => add(self.offsets(before), last.offset()),
+            [] => return &mut self.lines,
+            [before @ .., last] => self.lines_behind(before).add(last.offset()),
         }
-        let same = |known: &[Field<Ptr>]| {
-            known.len() == path.len() && known.iter().zip(path).all(|(a, b)| a.offset() == b.offset())
-        };
-        let at = self.paths.iter().position(|(known, _)| same(known)).unwrap_or_else(|| {
-            self.paths.push((path.to_vec(), Vec::new()));
+        let offsets = |path: &[Field<Ptr>]| path.iter().map(|pointer| pointer.offset()).collect::<Vec<_>>();
+        let known = self.paths.iter().position(|known| offsets(&known.pointers) == offsets(path));
+        let at = known.unwrap_or_else(|| {
+            self.paths.push(Path { pointers: path.to_vec(), lines: Lines::default() });
             self.paths.len() - 1
         });
-        &mut self.paths[at].1
+        &mut self.paths[at].lines
     }
 
-    /// Visits the jobs that `produce` hands to its argument, in order, each some jobs later than it was handed out. The
-    /// caller holds the job lock all the while, and those of what the paths lead through.
-    pub fn walk<'a>(&self, produce: impl FnOnce(&mut dyn FnMut(Job<'a>)), mut visit: impl FnMut(Job<'a>)) {
-        let fetched = |hand_out: &mut dyn FnMut(Job<'a>, ())| {
-            produce(&mut |job| {
-                fetch(job.address(), &self.job);
-                hand_out(job, ());
-            });
-        };
-        self.visit_later(fetched, |job, ()| visit(job));
-    }
-
-    /// As [`Touched::walk`] for jobs whose records are being fetched; each comes with a note of what is known of it.
-    fn visit_later<'a, N>(
-        &self,
-        produce: impl FnOnce(&mut dyn FnMut(Job<'a>, N)),
-        mut visit: impl FnMut(Job<'a>, N),
-    ) {
-        let mut coming = VecDeque::with_capacity(RECORD + 1);
-        produce(&mut |job: Job<'a>, note: N| {
-            coming.push_back((job, note));
-            for (path, offsets) in &self.paths {
-                let at = coming.len().checked_sub(1 + STEP * path.len());
-                if let Some((near, _)) = at.and_then(|at| coming.get(at)) {
-                    fetch_behind(*near, path, offsets);
-                }
-            }
-            if coming.len() > RECORD {
-                if let Some((job, note)) = coming.pop_front() {
-                    visit(job, note);
-                }
-            }
-        });
-        for (job, note) in coming {
-            visit(job, note);
+    /// Fetches all at once for a record that comes alone, so that its misses overlap. The caller holds the locks of what
+    /// the paths lead through.
+    pub fn fetch<L: RecordLayout>(&self, record: Record<'_, L>) {
+        self.lines.fetch(record.address());
+        for path in &self.paths {
+            path.fetch(record);
         }
     }
 
-    /// Fetches all at once for a job that comes alone, so that its misses overlap. The caller holds the job lock, and those of
-    /// what the paths lead through.
-    pub fn fetch(&self, job: Job<'_>) {
-        fetch(job.address(), &self.job);
-        for (path, offsets) in &self.paths {
-            fetch_behind(job, path, offsets);
-        }
+    /// Visits records in order. The caller holds their lock, and those of what the paths lead through.
+    pub fn walk<'a, L: RecordLayout>(&self, records: &[Record<'a, L>], mut visit: impl FnMut(Record<'a, L>)) {
+        self.pipeline(
+            records.len(),
+            |at| records[at].address(),
+            |at| Some(records[at]),
+            |_, record| visit(record),
+        );
     }
 
     /// As [`Touched::walk`] for jobs seen before, those that are still there and that `wants`, each with its note. They are
     /// found by id, so the list's nodes are not waited for. What the paths lead through is read only of jobs that are
     /// wanted: others, ended meanwhile, may point to what is gone.
-    pub fn walk_seen<'a, 'n, N: AsRef<Seen>>(
+    pub fn walk_seen<'a, 'n, N: Note>(
         &self,
         lock: &'a JobLock<'_>,
         notes: &'n [N],
         wants: impl Fn(Job<'a>) -> bool,
-        visit: impl FnMut(Job<'a>, &'n N),
+        mut visit: impl FnMut(Job<'a>, &'n N),
     ) {
-        let find = |hand_out: &mut dyn FnMut(Job<'a>, &'n N)| {
-            for (at, note) in notes.iter().enumerate() {
-                if let Some(coming) = notes.get(at + RECORD) {
-                    fetch(coming.as_ref().address, &self.job);
-                }
-                if let Some(job) = lock.job(note.as_ref().id).filter(|job| wants(*job)) {
-                    hand_out(job, note);
+        self.pipeline(
+            notes.len(),
+            |at| notes[at].seen().address,
+            |at| lock.job(notes[at].seen().id).filter(|job| wants(*job)),
+            |at, job| visit(job, &notes[at]),
+        );
+    }
+
+    /// Visits `count` records. Each is fetched where `address` has it, found `STEP` records later, which may read the
+    /// record, and visited when what the paths lead to has been fetched as well.
+    pub(super) fn pipeline<'a, L: RecordLayout>(
+        &self,
+        count: usize,
+        address: impl Fn(usize) -> usize,
+        mut find: impl FnMut(usize) -> Option<Record<'a, L>>,
+        mut visit: impl FnMut(usize, Record<'a, L>),
+    ) {
+        let depth = self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0);
+        let mut ring = [None; RING];
+        for now in 0..count + STEP * (depth + 1) {
+            let later = |steps: usize| now.checked_sub(STEP * steps).filter(|at| *at < count);
+            if now < count {
+                self.lines.fetch(address(now));
+            }
+            if let Some(at) = later(1) {
+                ring[at % RING] = find(at);
+            }
+            for path in &self.paths {
+                if let Some(record) = later(path.pointers.len()).and_then(|at| ring[at % RING]) {
+                    path.fetch(record);
                 }
             }
-        };
-        self.visit_later(find, visit);
-    }
-}
-
-fn fetch_behind(job: Job<'_>, path: &[Field<Ptr>], offsets: &[u32]) {
-    let mut address = job.as_ptr();
-    for pointer in path {
-        // SAFETY: from a live job on, each pointer leads to a live record that has the next one, while the locks are held.
-        address = unsafe { pointer.get(address) };
-        // Fetching near null walks the page tables every time.
-        if address.is_null() {
-            return;
+            if let Some(at) = later(depth + 1) {
+                if let Some(record) = ring[at % RING] {
+                    visit(at, record);
+                }
+            }
         }
-    }
-    fetch(address as usize, offsets);
-}
-
-impl AsRef<Self> for Seen {
-    fn as_ref(&self) -> &Self {
-        self
-    }
-}
-
-fn fetch(record: usize, offsets: &[u32]) {
-    // SAFETY: fetching reads nothing; any address will do, also one where nothing is any more.
-    unsafe { mf2_prefetch(record as *const u8, offsets.as_ptr(), offsets.len()) }
-}
-
-/// Allocations are aligned to 16 bytes, so what shares 16 bytes shares a cache line.
-fn add(offsets: &mut Vec<u32>, offset: usize) {
-    let offset = u32::try_from(offset / 16 * 16).unwrap_or(0);
-    if !offsets.contains(&offset) {
-        offsets.push(offset);
     }
 }

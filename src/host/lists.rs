@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
+use super::ahead::Touched;
 use super::locks::JobLock;
 use super::records::{Job, Record, RecordLayout};
 use super::symbols::{ListVisitor, RawList};
@@ -63,6 +64,22 @@ impl<'a, L: RecordLayout> List<'a, L> {
         self.walk(visit, self.host.sym.list_for_each_ro.unwrap_or(self.host.sym.list_for_each));
     }
 
+    /// Visits the records in order, with what `touched` says fetched ahead, under the list's read lock. The caller holds the
+    /// locks of what the paths lead through.
+    pub fn for_each_ahead(self, touched: &Touched, mut visit: impl FnMut(Record<'a, L>)) {
+        const CHUNK: usize = 256;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        self.for_each_ro(|record| {
+            chunk.push(record);
+            if chunk.len() == CHUNK {
+                touched.walk(&chunk, &mut visit);
+                chunk.clear();
+            }
+            ControlFlow::Continue(())
+        });
+        touched.walk(&chunk, visit);
+    }
+
     /// The records in order, for a walk in which the host's functions may touch the list.
     pub fn collect(self) -> Vec<Record<'a, L>> {
         let mut records = Vec::with_capacity(self.len());
@@ -96,68 +113,44 @@ impl<'a, L: RecordLayout> List<'a, L> {
     }
 }
 
-/// A walk over all jobs that lets go of the job lock between chunks, so that a million of them do not stop the scheduler.
+/// A walk over very many jobs that lets go of the job lock between chunks, so that a million of them do not stop the
+/// scheduler.
 ///
 /// The host keeps the position valid while jobs are added and purged in between.
 #[derive(Debug)]
 pub struct JobChunks {
     host: &'static Host,
-    /// An iterator of the host's, where one chunk is not enough.
+    /// An iterator of the host's.
     iterator: *mut c_void,
-    size: usize,
-    done: bool,
 }
 
 impl JobChunks {
     /// Jobs in a chunk: some milliseconds under the lock.
     pub const SIZE: usize = 50_000;
 
-    /// Begins at the first job.
-    pub fn new(host: &'static Host) -> Self {
-        Self { host, iterator: std::ptr::null_mut(), size: Self::SIZE, done: false }
+    /// Begins at the first job; `None` where there is no list.
+    pub fn new(lock: &JobLock<'_>) -> Option<Self> {
+        let (host, list) = (lock.host(), lock.jobs()?);
+        // SAFETY: a live list; the iterator is destroyed with this walk.
+        let iterator = unsafe { (host.sym.list_iterator_create)(list.raw()) };
+        Some(Self { host, iterator })
     }
 
-    /// True after the last chunk.
-    pub fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Hands out the next jobs.
-    pub fn next<'l>(&mut self, lock: &'l JobLock<'_>, visit: &mut dyn FnMut(Job<'l>)) {
-        let Some(list) = lock.jobs().filter(|_| !self.done) else {
-            self.done = true;
-            return;
-        };
-        if self.iterator.is_null() {
-            if list.len() <= 2 * self.size {
-                self.done = true;
-                list.for_each_ro(|job| {
-                    visit(job);
-                    ControlFlow::Continue(())
-                });
-                return;
-            }
-            // SAFETY: a live list; the iterator is destroyed with this walk.
-            self.iterator = unsafe { (self.host.sym.list_iterator_create)(list.raw()) };
-        }
-        for _ in 0..self.size {
+    /// The next jobs; none after the last.
+    pub fn next<'l>(&mut self, lock: &'l JobLock<'_>) -> Vec<Job<'l>> {
+        let host = lock.host();
+        let next = || {
             // SAFETY: a live iterator, and elements are jobs that live while the lock is held.
-            let job = unsafe { Job::new(self.host, (self.host.sym.list_next)(self.iterator).cast()) };
-            let Some(job) = job else {
-                self.done = true;
-                return;
-            };
-            visit(job);
-        }
+            unsafe { Job::new(host, (host.sym.list_next)(self.iterator).cast()) }
+        };
+        std::iter::from_fn(next).take(Self::SIZE).collect()
     }
 }
 
 impl Drop for JobChunks {
     fn drop(&mut self) {
-        if !self.iterator.is_null() {
-            // SAFETY: the iterator made above, of a list that lives until the decay thread has ended.
-            unsafe { (self.host.sym.list_iterator_destroy)(self.iterator) }
-        }
+        // SAFETY: the iterator made above, of a list that lives until the decay thread has ended.
+        unsafe { (self.host.sym.list_iterator_destroy)(self.iterator) }
     }
 }
 

@@ -184,6 +184,16 @@ impl JobLock<'_> {
         unsafe { List::new(self.host, *self.host.sym.job_list) }
     }
 
+    /// All jobs, in order.
+    pub fn all_jobs(&self) -> Vec<Job<'_>> {
+        self.jobs().map_or_else(Vec::new, List::collect)
+    }
+
+    /// How many there are.
+    pub fn job_count(&self) -> usize {
+        self.jobs().map_or(0, List::len)
+    }
+
     /// A job by its id.
     pub fn job(&self, id: u32) -> Option<Job<'_>> {
         // SAFETY: null or a job that lives while the lock is held.

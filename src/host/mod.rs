@@ -23,6 +23,7 @@ pub mod partitions;
 mod pretence;
 pub mod records;
 pub mod reply;
+pub mod roster;
 pub mod symbols;
 pub mod version;
 

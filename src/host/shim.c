@@ -61,5 +61,5 @@ void mf2_ld_add_all(void *field, size_t length, const struct mf2_amount *amounts
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		__builtin_prefetch(record + offsets[i]);
+		__builtin_prefetch(record + offsets[i], 0, 2);
 }

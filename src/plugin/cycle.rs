@@ -21,7 +21,7 @@
 use tracing::debug;
 
 use super::config::Config;
-use super::draft::{Draft, Drafts};
+use super::draft::{self, Draft};
 use super::job::{warn_of_overflow, Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
@@ -33,11 +33,15 @@ use crate::faults;
 use crate::host::ahead::{Seen, Touched};
 use crate::host::checks::check_job;
 use crate::host::lists::{JobChunks, List};
-use crate::host::locks::{AssocLevels, JobLock, Unlocked};
+use crate::host::locks::{AssocLevels, Unlocked};
 use crate::host::long_double::Products;
 use crate::host::panics::attempt;
 use crate::host::records::Job;
+use crate::host::roster::Roster;
 use crate::host::{clock, Host};
+
+/// More jobs than these are read some at a time, by the list; up to so many under one hold of the lock.
+const MANY_JOBS: usize = 2 * JobChunks::SIZE;
 
 /// What the decay thread remembers between cycles.
 #[derive(Debug)]
@@ -47,13 +51,15 @@ pub struct Schedule {
     next_reset: Option<i64>,
     /// A period that has been decayed. Only after a fault is it not over: then the next cycle begins its decay at the end.
     decayed: (i64, i64),
+    /// The jobs of the last cycle.
+    roster: Roster,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, decayed: (i64::MIN, i64::MIN) }
+        Self { period, next_reset: None, decayed: (i64::MIN, i64::MIN), roster: Roster::default() }
     }
 
     /// The reset that is to be done now, if any.
@@ -89,9 +95,30 @@ impl Schedule {
 /// What a cycle reads of the jobs.
 struct Gathered {
     waiting: Waiting,
-    drafts: Drafts,
+    drafts: Vec<Draft>,
     /// Jobs to charge.
     running: Vec<Seen>,
+}
+
+impl Gathered {
+    fn new(standing: &Standing) -> Self {
+        Self { waiting: standing.collect(), drafts: Vec::new(), running: Vec::new() }
+    }
+
+    /// Reads a job.
+    fn read(&mut self, pass: &Pass<'_>, standing: &Standing, job: Job<'_>, scratch: &mut [f64]) {
+        if usage::is_chargeable(job) {
+            self.running.push(Seen::of(job));
+        }
+        attempt(|| {
+            faults::point("draft");
+            let association = standing.place(&mut self.waiting, job);
+            if !self.waiting.is_noted(association) && waits(pass.config, job, pass.now) {
+                self.waiting.note(association);
+            }
+            self.drafts.extend(pass.draft(job, association, scratch));
+        });
+    }
 }
 
 impl Plugin {
@@ -131,7 +158,8 @@ impl Plugin {
                 host.update_site_factors();
             });
         }
-        let Gathered { waiting, drafts, running } = self.gather(unlocked, &config, now);
+        let Gathered { waiting, mut drafts, running } =
+            self.gather(unlocked, &config, &mut schedule.roster, now);
         self.charge(unlocked, &running, factor, now);
         if config.fair_share {
             self.distribute(unlocked, &waiting);
@@ -140,8 +168,8 @@ impl Plugin {
             attempt(|| self.advise(unlocked));
         }
         faults::point("finish");
-        let changed = drafts.finish(&self.standing.lock(), config.weights.fair_share);
-        self.write_priorities(unlocked, &config, &changed, now);
+        draft::finish(&mut drafts, &self.standing.lock(), &waiting, config.weights.fair_share);
+        self.write_priorities(unlocked, &config, &drafts, now);
     }
 
     /// Hands the tickets down.
@@ -160,19 +188,40 @@ impl Plugin {
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
     /// runs.
-    fn gather(&self, unlocked: &mut Unlocked, config: &Config, now: i64) -> Gathered {
+    fn gather(&self, unlocked: &mut Unlocked, config: &Config, roster: &mut Roster, now: i64) -> Gathered {
         faults::point("gather");
-        let host = unlocked.host();
-        let pass = Pass::new(host, config, now);
-        let waiting = self.standing.lock().collect();
+        let pass = Pass::new(unlocked.host(), config, now);
+        let mut scratch = pass.scratch();
+        let mut gathered = Gathered::new(&self.standing.lock());
         self.fresh.lock().clear();
-        let mut gathered = Gathered { waiting, drafts: Drafts::default(), running: Vec::new() };
-        let mut chunks = JobChunks::new(host);
-        while !chunks.is_done() {
-            let jobs = unlocked.jobs_read();
-            self.read_jobs(&pass, &jobs, &mut chunks, &mut gathered);
+        let jobs = unlocked.jobs_read();
+        if jobs.job_count() <= MANY_JOBS {
+            let _lock = jobs.associations(AssocLevels::READ);
+            let standing = self.standing.lock();
+            if !roster
+                .walk_known(&jobs, &config.touched, |job| gathered.read(&pass, &standing, job, &mut scratch))
+            {
+                gathered = Gathered::new(&standing);
+                roster.walk_list(&jobs, &config.touched, |job| {
+                    gathered.read(&pass, &standing, job, &mut scratch)
+                });
+            }
+            return gathered;
         }
-        gathered
+        let chunks = JobChunks::new(&jobs);
+        drop(jobs);
+        *roster = Roster::default();
+        let Some(mut chunks) = chunks else { return gathered };
+        loop {
+            let jobs = unlocked.jobs_read();
+            let chunk = chunks.next(&jobs);
+            if chunk.is_empty() {
+                return gathered;
+            }
+            let _lock = jobs.associations(AssocLevels::READ);
+            let standing = self.standing.lock();
+            config.touched.walk(&chunk, |job| gathered.read(&pass, &standing, job, &mut scratch));
+        }
     }
 
     /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
@@ -207,32 +256,16 @@ impl Plugin {
         }
     }
 
-    /// Reads some jobs.
-    fn read_jobs(&self, pass: &Pass<'_>, lock: &JobLock<'_>, chunks: &mut JobChunks, into: &mut Gathered) {
-        let mut scratch = pass.scratch();
-        let _lock = lock.associations(AssocLevels::READ);
-        let standing = self.standing.lock();
-        pass.config.touched.walk(
-            |visit| chunks.next(lock, visit),
-            |job| {
-                if usage::is_chargeable(job) {
-                    into.running.push(Seen::of(job));
-                }
-                attempt(|| {
-                    faults::point("draft");
-                    note_waiting(&standing, &mut into.waiting, pass.config, job, pass.now);
-                    pass.draft(job, &mut into.drafts, &mut scratch);
-                });
-            },
-        );
-    }
-
     /// Writes the finished priorities. What was set since a job was read is newer and stays.
     fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, drafts: &[Draft], now: i64) {
         let host = unlocked.host();
         let layout = &host.layout.job;
         let mut touched = Touched::new();
-        touched.job(layout.job_id).job(layout.job_state).job(layout.priority).job(layout.direct_set_prio);
+        touched
+            .field(layout.job_id)
+            .field(layout.job_state)
+            .field(layout.priority)
+            .field(layout.direct_set_prio);
         let pass = Pass::new(host, config, now);
         for chunk in drafts.chunks(JobChunks::SIZE) {
             let jobs = unlocked.jobs_write();
@@ -271,7 +304,7 @@ impl Plugin {
         let lock = jobs.associations(AssocLevels::READ);
         let pass = Pass::new(host, config, now);
         let mut standing = self.standing.lock();
-        for job in jobs.jobs().map_or_else(Vec::new, List::collect) {
+        for job in jobs.all_jobs() {
             attempt(|| {
                 faults::point("initial");
                 if pass.is_computed(job) {
@@ -310,25 +343,19 @@ fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64
     }
 }
 
-/// Notes the association of a waiting job: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
+/// Whether a job counts as waiting: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
 /// not running on another cluster of the federation.
-fn note_waiting(standing: &Standing, waiting: &mut Waiting, config: &Config, job: Job<'_>, now: i64) {
+fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
     let state = job.state();
-    if !state.is_pending() || standing.is_noted(waiting, job) {
-        return;
+    if !state.is_pending() || config.counts_all_pending() {
+        return state.is_pending();
     }
-    if !config.counts_all_pending() {
-        let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
-        if state.is_completing()
-            || state.is_revoked()
-            || job.get(|job| job.priority) == 0
-            || begin == 0
-            || begin > now
-        {
-            return;
-        }
-    }
-    standing.note_waiting(waiting, job);
+    let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
+    !state.is_completing()
+        && !state.is_revoked()
+        && job.get(|job| job.priority) != 0
+        && begin != 0
+        && begin <= now
 }
 
 /// The fair-share factor of a job, 0 without an association.

@@ -6,8 +6,9 @@
 use tracing::error;
 
 use super::config::Config;
-use super::draft::Drafts;
+use super::draft::Draft;
 use super::explain;
+use super::standing::Place;
 use crate::engine::priority::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, Priority, Weights,
@@ -48,25 +49,19 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// Notes what the priority of a job needs besides fair-share, and writes nothing. Jobs that get no priority are left out.
-    pub fn draft(&self, job: Job<'_>, drafts: &mut Drafts, scratch: &mut [f64]) {
+    /// What the priority of a job needs besides fair-share; nothing is written. `None` for jobs that get no priority.
+    pub fn draft(&self, job: Job<'_>, association: Place, scratch: &mut [f64]) -> Option<Draft> {
         if !self.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
-            return;
+            return None;
         }
-        let Some(details) = job.details() else {
-            if NO_DETAILS.first() {
-                warn_of_missing_details(job);
-            }
-            return;
-        };
-        let mut weighted = self.plain_factors(job, details, |_| 0.0).weigh(&self.config.weights);
-        if let Some(weights) = &self.config.tres_weights {
-            weighted.tres = self.weigh_tres_in(scratch, weights, job, job.partition());
+        let weighted = self.weighted(job, scratch, 0.0);
+        if weighted.is_none() && NO_DETAILS.first() {
+            warn_of_missing_details(job);
         }
         // The scheduler compares the stored fair-share factor with the UsageThreshold of a QOS.
         let threshold = job.qos().is_some_and(|qos| has_threshold(qos));
         let whole = self.explain || threshold || job.has_variants();
-        drafts.push(job, &weighted, whole);
+        Some(Draft::new(job, association, &weighted?, whole))
     }
 
     /// Whether a cycle gives a job a priority: one that waits and is not held; with `CALCULATE_RUNNING` one that runs.
@@ -292,12 +287,12 @@ impl<'c> Pass<'c> {
 pub fn touched(host: &'static Host, weights: &Weights, weighs_tres: bool) -> Touched {
     let (job, details) = (&host.layout.job, &host.layout.details);
     let mut touched = Touched::new();
-    touched.job(job.job_id).job(job.job_state).job(job.priority).job(job.direct_set_prio);
-    touched.job(job.part_ptr).job(job.part_ptr_list).job(job.qos_ptr).job(job.site_factor);
-    touched.job(job.assoc_ptr).job(job.assoc_id);
+    touched.field(job.job_id).field(job.job_state).field(job.priority).field(job.direct_set_prio);
+    touched.field(job.part_ptr).field(job.part_ptr_list).field(job.qos_ptr).field(job.site_factor);
+    touched.field(job.assoc_ptr).field(job.assoc_id);
     touched.behind(&[job.details], details.nice).behind(&[job.details], details.accrue_time);
     if weights.job_size != 0 {
-        touched.job(job.total_cpus).job(job.time_limit);
+        touched.field(job.total_cpus).field(job.time_limit);
         touched.behind(&[job.details], details.max_cpus);
         touched.behind(&[job.details], details.min_cpus).behind(&[job.details], details.min_nodes);
     }

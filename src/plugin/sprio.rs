@@ -73,8 +73,7 @@ impl Plugin {
             let lock = associations(AssocLevels::READ);
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
-            let hand_out = |visit: &mut dyn FnMut(_)| visible.iter().copied().for_each(visit);
-            config.touched.walk(hand_out, |job| {
+            config.touched.walk(&visible, |job| {
                 if !is_shown(&pass, job, now) || !request.wants(job) {
                     return;
                 }

@@ -13,8 +13,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
 use crate::faults;
+use crate::host::ahead::Touched;
 use crate::host::locks::AssocLock;
 use crate::host::records::{Association, AssociationUsage, Job};
+use crate::host::Host;
 
 /// What the shape of the tree depends on, for one association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,37 +48,72 @@ impl Entry {
 pub struct Waiting {
     /// The associations that the flags were noted by.
     entries: Arc<Vec<Entry>>,
-    /// By position in `entries`.
-    known: Vec<bool>,
-    /// Addresses of associations that are not in `entries`.
-    strangers: FxHashSet<usize>,
+    /// By place.
+    flags: Vec<bool>,
+    /// Associations that are not in `entries`, by id and address; their places follow.
+    strangers: Vec<(u32, usize)>,
+    /// Their places by address.
+    places: FxHashMap<usize, u32>,
+}
+
+/// Which association is meant, among those of one [`Waiting`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
+impl Place {
+    /// No association.
+    pub const NONE: Self = Self(u32::MAX);
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 impl Waiting {
+    fn by(entries: &Arc<Vec<Entry>>, flags: Vec<bool>) -> Self {
+        Self { entries: Arc::clone(entries), flags, strangers: Vec::new(), places: FxHashMap::default() }
+    }
+
+    /// Notes a waiting job.
+    pub fn note(&mut self, place: Place) {
+        if let Some(flag) = self.flags.get_mut(place.index()) {
+            *flag = true;
+        }
+    }
+
+    /// Whether one was noted; true where there is none to note.
+    pub fn is_noted(&self, place: Place) -> bool {
+        self.flags.get(place.index()).copied().unwrap_or(true)
+    }
+
+    fn place_of_stranger(&mut self, id: u32, address: usize) -> Place {
+        let (flags, strangers) = (&mut self.flags, &mut self.strangers);
+        Place(*self.places.entry(address).or_insert_with(|| {
+            let place = u32::try_from(flags.len()).unwrap_or(u32::MAX);
+            flags.push(false);
+            strangers.push((id, address));
+            place
+        }))
+    }
+
+    /// Id and address of an association.
+    fn at(&self, place: Place) -> Option<(u32, usize)> {
+        match place.index().checked_sub(self.entries.len()) {
+            Some(at) => self.strangers.get(at).copied(),
+            None => self.entries.get(place.index()).map(|entry| (entry.id, entry.address)),
+        }
+    }
+
     /// The flags for a list of associations, which may be another one than they were noted by.
     fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<bool> {
         if Arc::ptr_eq(entries, &self.entries) {
-            return self.known.clone();
+            return self.flags[..entries.len()].to_vec();
         }
-        let noted: FxHashSet<usize> = self
-            .known
-            .iter()
-            .zip(self.entries.iter())
-            .filter(|(flag, _)| **flag)
-            .map(|(_, entry)| entry.address)
-            .chain(self.strangers.iter().copied())
-            .collect();
+        let known = self.entries.iter().map(|entry| entry.address);
+        let all = known.chain(self.strangers.iter().map(|(_, address)| *address));
+        let noted: FxHashSet<usize> =
+            all.zip(&self.flags).filter_map(|(address, flag)| flag.then_some(address)).collect();
         entries.iter().map(|entry| noted.contains(&entry.address)).collect()
-    }
-
-    /// Notes a waiting job of an association. A position among other associations than `entries` says nothing here.
-    fn add(&mut self, position: Option<usize>, address: usize) {
-        match position.and_then(|at| self.known.get_mut(at)) {
-            Some(flag) => *flag = true,
-            None => {
-                self.strangers.insert(address);
-            }
-        }
     }
 }
 
@@ -123,27 +160,21 @@ impl Standing {
 
     /// Begins to collect waiting jobs.
     pub fn collect(&self) -> Waiting {
-        Waiting {
-            entries: Arc::clone(&self.entries),
-            known: vec![false; self.entries.len()],
-            strangers: FxHashSet::default(),
-        }
+        Waiting::by(&self.entries, vec![false; self.entries.len()])
     }
 
-    /// Notes that the association of a job has a waiting job.
-    pub fn note_waiting(&self, waiting: &mut Waiting, job: Job<'_>) {
-        let address = job.get(|job| job.assoc_ptr) as usize;
-        if address != 0 {
-            waiting.add(self.position_in(waiting, address, job.get(|job| job.assoc_id)), address);
+    /// The place of a job's association among those of `waiting`.
+    pub fn place(&self, waiting: &mut Waiting, job: Job<'_>) -> Place {
+        let (id, address) = (job.get(|job| job.assoc_id), job.get(|job| job.assoc_ptr) as usize);
+        if address == 0 {
+            return Place::NONE;
         }
-    }
-
-    /// Whether the association of a job is already noted, so that the job need not be looked at.
-    pub fn is_noted(&self, waiting: &Waiting, job: Job<'_>) -> bool {
-        let address = job.get(|job| job.assoc_ptr) as usize;
-        match self.position_in(waiting, address, job.get(|job| job.assoc_id)) {
-            Some(at) => waiting.known.get(at).copied().unwrap_or(false),
-            None => waiting.strangers.contains(&address),
+        // A position among other associations than `entries` says nothing here.
+        let known =
+            Arc::ptr_eq(&waiting.entries, &self.entries).then(|| self.position(address, id)).flatten();
+        match known.and_then(|at| u32::try_from(at).ok()) {
+            Some(at) => Place(at),
+            None => waiting.place_of_stranger(id, address),
         }
     }
 
@@ -175,23 +206,33 @@ impl Standing {
         self.known_factor(address, id)
     }
 
-    /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
-    pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
-        let node = self.tree.position(self.position(address, id)?)?;
-        Some(self.fair_share.priority(node))
+    /// As [`Standing::factor`] for a place in `waiting` that the last distribution knew; reads nothing.
+    pub fn factor_at(&self, waiting: &Waiting, place: Place) -> Option<f64> {
+        if Arc::ptr_eq(&waiting.entries, &self.entries) && place.index() < self.entries.len() {
+            return self.factor_of(place.index());
+        }
+        let (id, address) = waiting.at(place)?;
+        self.known_factor(address, id)
+    }
+
+    fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
+        self.factor_of(self.position(address, id)?)
+    }
+
+    fn factor_of(&self, position: usize) -> Option<f64> {
+        Some(self.fair_share.priority(self.tree.position(position)?))
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
     /// Needs the association write lock. Associations that came since the distribution are left for the next.
     pub fn publish(&self, lock: &AssocLock<'_>) {
         let Some(list) = lock.all() else { return };
-        list.for_each(|association| {
+        list.for_each_ahead(&touched_by_publish(lock.host()), |association| {
             faults::point("publish.association");
             let position = self.position(association.address(), association.get(|assoc| assoc.id));
             if let Some(node) = position.and_then(|at| self.tree.position(at)) {
                 self.publish_one(association, node);
             }
-            ControlFlow::Continue(())
         });
     }
 
@@ -258,11 +299,6 @@ impl Standing {
         }
     }
 
-    /// The position of an association among those that `waiting` is noted by.
-    fn position_in(&self, waiting: &Waiting, address: usize, id: u32) -> Option<usize> {
-        Arc::ptr_eq(&waiting.entries, &self.entries).then(|| self.position(address, id))?
-    }
-
     fn position(&self, address: usize, id: u32) -> Option<usize> {
         let at = self.by_id.get(id)?;
         (self.entries.get(at)?.address == address).then_some(at)
@@ -274,11 +310,7 @@ impl Standing {
             let node = self.tree.position(at);
             node.is_some_and(|node| self.waiting[node.index()] > 0)
         });
-        Waiting {
-            entries: Arc::clone(&self.entries),
-            known: known.collect(),
-            strangers: FxHashSet::default(),
-        }
+        Waiting::by(&self.entries, known.collect())
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
@@ -289,10 +321,9 @@ impl Standing {
         };
         let mut seen = Vec::with_capacity(self.entries.len());
         let mut usage = Vec::with_capacity(self.entries.len());
-        list.for_each_ro(|association| {
+        list.for_each_ahead(&touched_by_read(lock.host()), |association| {
             seen.push(Entry::of(association));
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
-            ControlFlow::Continue(())
         });
         if seen != *self.entries {
             self.rebuild(seen, lock.root().map_or(0, Association::address));
@@ -327,6 +358,27 @@ impl Standing {
         self.by_id = Index::of(entries.iter().map(|entry| entry.id));
         self.entries = Arc::new(entries);
     }
+}
+
+/// What [`Standing::read`] touches of an association.
+fn touched_by_read(host: &'static Host) -> Touched {
+    let (assoc, usage) = (&host.layout.assoc, &host.layout.assoc_usage);
+    let mut touched = Touched::new();
+    touched.field(assoc.id).field(assoc.shares_raw).field(assoc.user);
+    touched.behind(&[assoc.usage], usage.parent_assoc_ptr).behind(&[assoc.usage], usage.usage_raw);
+    touched
+}
+
+/// What [`Standing::publish`] touches of an association.
+fn touched_by_publish(host: &'static Host) -> Touched {
+    let (assoc, usage) = (&host.layout.assoc, &host.layout.assoc_usage);
+    let mut touched = Touched::new();
+    touched.field(assoc.id);
+    touched.behind(&[assoc.usage], usage.shares_norm).behind(&[assoc.usage], usage.fs_factor);
+    for shown in [usage.usage_norm, usage.usage_efctv, usage.level_fs] {
+        touched.behind(&[assoc.usage], shown);
+    }
+    touched
 }
 
 /// The numbers of one association, for explanations.

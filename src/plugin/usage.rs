@@ -58,7 +58,7 @@ macro_rules! add {
 /// Multiplies all usage by `factor`. QOS with the flag `NoDecay` keep theirs.
 pub fn decay(lock: &AssocLock<'_>, factor: f64) {
     if let Some(associations) = lock.all() {
-        associations.for_each_ro(|association| {
+        associations.for_each_ahead(&touched_by_decay(lock.host()), |association| {
             faults::point("decay.association");
             let usage = association.usage();
             if let Some(usage) = usage {
@@ -67,7 +67,6 @@ pub fn decay(lock: &AssocLock<'_>, factor: f64) {
             if let Some(leaf) = association.leaf_usage().filter(|leaf| Some(*leaf) != usage) {
                 scale!(leaf, factor);
             }
-            ControlFlow::Continue(())
         });
     }
     if let Some(list) = lock.qos() {
@@ -78,6 +77,18 @@ pub fn decay(lock: &AssocLock<'_>, factor: f64) {
             ControlFlow::Continue(())
         });
     }
+}
+
+/// What [`decay`] touches of an association.
+fn touched_by_decay(host: &'static Host) -> Touched {
+    let (assoc, usage) = (&host.layout.assoc, &host.layout.assoc_usage);
+    let mut touched = Touched::new();
+    if let Some(leaf) = assoc.leaf_usage {
+        touched.field(leaf);
+    }
+    touched.behind(&[assoc.usage], usage.usage_raw).behind(&[assoc.usage], usage.grp_used_wall);
+    touched.tres(&[assoc.usage, usage.usage_tres_raw], host.tres_count(), long_double::BYTES);
+    touched
 }
 
 /// Sets all usage to zero, as every `PriorityUsageResetPeriod` does.
@@ -121,8 +132,13 @@ pub fn touched(host: &'static Host) -> Touched {
     let (job, usage) = (&host.layout.job, &host.layout.assoc_usage);
     let count = host.tres_count();
     let mut touched = Touched::new();
-    touched.job(job.job_id).job(job.job_state).job(job.start_time).job(job.end_time).job(job.end_time_exp);
-    touched.job(job.time_limit).job(job.qos_ptr).job(job.part_ptr);
+    touched
+        .field(job.job_id)
+        .field(job.job_state)
+        .field(job.start_time)
+        .field(job.end_time)
+        .field(job.end_time_exp);
+    touched.field(job.time_limit).field(job.qos_ptr).field(job.part_ptr);
     touched.tres(&[job.tres_alloc_cnt], count, size_of::<u64>());
     let path = [job.assoc_ptr, host.layout.assoc.usage];
     touched.behind(&path, usage.usage_raw).behind(&path, usage.grp_used_wall);

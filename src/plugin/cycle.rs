@@ -18,7 +18,7 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. What has been
 //! charged, decayed or reset is noted before or while it is done, so that no later cycle does it again.
 
-use tracing::debug;
+use tracing::{debug, trace};
 
 use super::config::Config;
 use super::draft::{self, Draft};
@@ -201,6 +201,7 @@ impl Plugin {
             if !roster
                 .walk_known(&jobs, &config.touched, |job| gathered.read(&pass, &standing, job, &mut scratch))
             {
+                trace!("not all jobs are found by their ids: they are read by the list");
                 gathered = Gathered::new(&standing);
                 roster.walk_list(&jobs, &config.touched, |job| {
                     gathered.read(&pass, &standing, job, &mut scratch)

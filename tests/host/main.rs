@@ -12,6 +12,7 @@ mod life;
 mod passive;
 mod random_charging;
 mod random_trees;
+mod roster;
 mod security;
 mod settings;
 mod setup;

@@ -43,7 +43,8 @@ fn installed_in_prefixes() {
 }
 
 fn basics(release: &Release) {
-    let cluster = example(cluster(release.clone()).unwrap()).slurmds(true).nodes(1).start().unwrap();
+    let builder = example(cluster(release.clone()).unwrap()).set("SlurmctldDebug", "debug2");
+    let cluster = builder.slurmds(true).nodes(1).start().unwrap();
     says_what_is_in_use(&cluster);
     submit_example(&cluster);
     cluster.wait_cycle().unwrap();
@@ -53,8 +54,25 @@ fn basics(release: &Release) {
     cluster.wait_cycle().unwrap();
     check_example(&cluster);
 
+    let by_list = |cluster: &Cluster| cluster.log().matches("they are read by the list").count();
+    let before = by_list(&cluster);
+    assert!(before > 0, "the first cycle with jobs does not read the list:\n{}", cluster.log());
     a_job_runs_and_is_charged(&cluster);
+    tasks_leave_their_array(&cluster);
+    assert_eq!(by_list(&cluster), before, "jobs are not found by their ids:\n{}", cluster.log());
     shared::check_log(&cluster);
+}
+
+/// Each gets an id of its own when it starts, and a record.
+fn tasks_leave_their_array(cluster: &Cluster) {
+    let array = cluster.submit(&Job::new("user4").account("e").arg("--array=1-5").seconds(1)).unwrap();
+    cluster
+        .wait_for("tasks of their own", std::time::Duration::from_secs(60), |cluster| {
+            let jobs = cluster.scontrol(&["show", "job", &array.to_string()])?;
+            Ok((jobs.matches("ArrayTaskId=").count() > 1).then_some(()))
+        })
+        .unwrap();
+    cluster.wait_cycle().unwrap();
 }
 
 /// Where an administrator sees it: our line has release and layout, Slurm itself names release and plugin.

@@ -38,8 +38,18 @@ fn linked_licences() -> BTreeSet<BTreeSet<String>> {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let metadata: Value =
-        serde_json::from_str(&run(&["metadata", "--locked", "--offline", "--format-version", "1"])).unwrap();
+    // Crates for other platforms alone are not at hand, offline.
+    let target = "x86_64-unknown-linux-gnu";
+    let metadata: Value = serde_json::from_str(&run(&[
+        "metadata",
+        "--locked",
+        "--offline",
+        "--filter-platform",
+        target,
+        "--format-version",
+        "1",
+    ]))
+    .unwrap();
     let tree = run(&[
         "tree",
         "--locked",
@@ -49,7 +59,7 @@ fn linked_licences() -> BTreeSet<BTreeSet<String>> {
         "-e",
         "normal",
         "--target",
-        "x86_64-unknown-linux-gnu",
+        target,
         "--prefix",
         "none",
         "--format",

@@ -46,11 +46,8 @@ struct mf2_amount {
 	uint64_t count;
 };
 
-/* products[i] = factor * amounts[i].count for i < count, in long double. */
-void mf2_ld_products(void *products, double factor, const struct mf2_amount *amounts, size_t count);
-
-/* field[amounts[i].index] += products[i] for each index below length, in long double. */
-void mf2_ld_add_all(void *field, size_t length, const struct mf2_amount *amounts, const void *products, size_t count);
+/* field[amounts[i].index] += factor * amounts[i].count for i < count, in long double. */
+void mf2_ld_add_products(void *field, double factor, const struct mf2_amount *amounts, size_t count);
 
 /*
  * Fetches the cache lines at record + offsets[i] into the second level of the caches; reads nothing, so any address will do.

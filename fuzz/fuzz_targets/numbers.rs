@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use priority_multifactor2::engine::charge::{released_before_restart, Elapsed, JobTimes, Period};
-use priority_multifactor2::engine::decay::{decay_factor, decay_over};
+use priority_multifactor2::engine::decay::{decay_factor, decay_over, RunDecay};
 use priority_multifactor2::engine::priority::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, NodeCount, Priority, SizeOrder, SizePolicy, Weights,
@@ -37,7 +37,7 @@ fuzz_target!(|input: Input| {
         if end >= begin {
             assert!(elapsed.run <= end.saturating_sub(begin) as f64, "more than the period");
         }
-        let amounts = elapsed.amounts(factor, input.billable, input.usage_factor);
+        let amounts = elapsed.amounts(&mut RunDecay::new(factor), input.billable, input.usage_factor);
         let all = [amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed];
         assert!(all.iter().all(|amount| amount.is_finite()), "{amounts:?}");
         assert!(amounts.wall >= 0.0 && amounts.wall_decayed <= amounts.wall * (1.0 + 1e-12));

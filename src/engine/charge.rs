@@ -5,7 +5,7 @@
 //! reserved for it (start to time limit) are given back, so that a job running past its limit gives back no
 //! more than was taken.
 
-use super::decay::run_decay;
+use super::decay::RunDecay;
 
 /// Count of a TRES that a job holds without consuming it (`NO_CONSUME_VAL64`).
 pub const NO_CONSUME: u64 = 0xffff_ffff_ffff_fffd;
@@ -66,12 +66,12 @@ impl Elapsed {
 
     /// Turns time into amounts.
     ///
-    /// `decay_factor` is [`decay_factor`](super::decay::decay_factor)'s; `billable` the billing weight of
+    /// `decay` says what the time counts for; `billable` is the billing weight of
     /// what the job holds (`calc_job_billable_tres`); `usage_factor` that of the job's QOS, where a
     /// negative one or one that is not finite counts as none. An amount that is not finite is 0, with and
     /// without decay: `TRESBillingWeights` may say `inf` or `nan`, which would stay in the usage for ever.
-    pub fn amounts(&self, decay_factor: f64, billable: f64, usage_factor: Option<f64>) -> Amounts {
-        let wall_decayed = run_decay(self.run, decay_factor);
+    pub fn amounts(&self, decay: &mut RunDecay, billable: f64, usage_factor: Option<f64>) -> Amounts {
+        let wall_decayed = decay.of(self.run);
         let mut amounts = Amounts {
             wall_decayed,
             wall: self.run,
@@ -257,9 +257,13 @@ mod tests {
     fn what_is_no_finite_number_is_not_charged() {
         let elapsed = Elapsed::within(minutes(5, 10), &RUNNING).unwrap();
         for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let amounts = elapsed.amounts(0.9, wrong, None);
+            let amounts = elapsed.amounts(&mut RunDecay::new(0.9), wrong, None);
             assert_eq!((amounts.usage, amounts.usage_decayed, amounts.wall), (0.0, 0.0, 300.0), "{wrong}");
-            assert_eq!(elapsed.amounts(0.9, 2.0, Some(wrong)), elapsed.amounts(0.9, 2.0, None), "{wrong}");
+            assert_eq!(
+                elapsed.amounts(&mut RunDecay::new(0.9), 2.0, Some(wrong)),
+                elapsed.amounts(&mut RunDecay::new(0.9), 2.0, None),
+                "{wrong}"
+            );
             assert_eq!(released_before_restart(2, Some(wrong), 0, 300), 600, "{wrong}");
         }
     }
@@ -267,7 +271,11 @@ mod tests {
     /// Found by fuzzing: only the amount without decay was too large for a number.
     #[test]
     fn amounts_beyond_all_numbers_are_charged_neither_with_nor_without_decay() {
-        let amounts = Elapsed { start: 0, run: 1e10, released: 0 }.amounts(1.0 - 1e-9, 1.0, Some(1e300));
+        let amounts = Elapsed { start: 0, run: 1e10, released: 0 }.amounts(
+            &mut RunDecay::new(1.0 - 1e-9),
+            1.0,
+            Some(1e300),
+        );
         assert_eq!(
             (amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed),
             (0.0, 0.0, 0.0, 0.0)
@@ -295,7 +303,7 @@ mod tests {
         let elapsed = Elapsed { start: 0, run: 300.0, released: 299 };
         let decayed = 300.0 * factor.powf(300.0);
         assert_eq!(
-            elapsed.amounts(factor, 7.3, Some(0.7)),
+            elapsed.amounts(&mut RunDecay::new(factor), 7.3, Some(0.7)),
             Amounts {
                 wall_decayed: decayed * 0.7,
                 wall: 300.0 * 0.7,
@@ -304,14 +312,15 @@ mod tests {
                 released: 209, // 209.3 rounded down
             }
         );
-        let plain = elapsed.amounts(factor, 7.3, None);
+        let plain = elapsed.amounts(&mut RunDecay::new(factor), 7.3, None);
         assert_eq!((plain.wall, plain.released), (300.0, 299));
-        assert_eq!(elapsed.amounts(factor, 7.3, Some(-1.0)), plain);
+        assert_eq!(elapsed.amounts(&mut RunDecay::new(factor), 7.3, Some(-1.0)), plain);
     }
 
     #[test]
     fn usage_factor_of_zero_charges_nothing() {
-        let amounts = Elapsed { start: 0, run: 300.0, released: 300 }.amounts(1.0, 4.0, Some(0.0));
+        let amounts =
+            Elapsed { start: 0, run: 300.0, released: 300 }.amounts(&mut RunDecay::new(1.0), 4.0, Some(0.0));
         assert_eq!(
             amounts,
             Amounts { wall_decayed: 0.0, wall: 0.0, usage_decayed: 0.0, usage: 0.0, released: 0 }
@@ -320,7 +329,8 @@ mod tests {
 
     #[test]
     fn released_tres_seconds() {
-        let amounts = Elapsed { start: 0, run: 300.0, released: 300 }.amounts(1.0, 4.0, None);
+        let amounts =
+            Elapsed { start: 0, run: 300.0, released: 300 }.amounts(&mut RunDecay::new(1.0), 4.0, None);
         assert_eq!(amounts.released_for(4), 1200);
         assert_eq!(amounts.released_for(0), 0);
         assert_eq!(amounts.released_for(NO_CONSUME), 0);
@@ -359,7 +369,7 @@ mod tests {
         ) {
             let job = JobTimes { start, end, expected_end, limit, over };
             if let Some(elapsed) = Elapsed::within(Period { start: from, end: to, job_ended }, &job) {
-                let amounts = elapsed.amounts(decay_factor(604_800), 64.0, Some(usage_factor));
+                let amounts = elapsed.amounts(&mut RunDecay::new(decay_factor(604_800)), 64.0, Some(usage_factor));
                 for amount in [amounts.wall_decayed, amounts.wall, amounts.usage_decayed, amounts.usage] {
                     prop_assert!(amount.is_finite() && amount >= 0.0);
                 }

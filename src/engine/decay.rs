@@ -31,6 +31,30 @@ pub fn run_decay(seconds: f64, factor: f64) -> f64 {
     seconds * factor.powf(seconds)
 }
 
+/// [`run_decay`] for many jobs, most of which ran through the same time: the last result is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct RunDecay {
+    factor: f64,
+    /// Seconds, and what they count for.
+    last: (f64, f64),
+}
+
+impl RunDecay {
+    /// With a factor of [`decay_factor`]'s.
+    pub fn new(factor: f64) -> Self {
+        Self { factor, last: (0.0, 0.0) }
+    }
+
+    /// What so many seconds count for.
+    pub fn of(&mut self, seconds: f64) -> f64 {
+        #[allow(clippy::float_cmp)] // the same seconds count for the same
+        if seconds != self.last.0 {
+            self.last = (seconds, run_decay(seconds, self.factor));
+        }
+        self.last.1
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // equality to the bit is what is promised
 mod tests {
@@ -52,6 +76,10 @@ mod tests {
         assert_eq!(factor, 1.0 - 0.693 / 604_800.0);
         assert!((decay_over(factor, 604_800.0) - 0.5).abs() < 1e-4);
         assert_eq!(run_decay(300.0, factor), 300.0 * factor.powf(300.0));
+        let mut decay = RunDecay::new(factor);
+        for seconds in [300.0, 300.0, 7.0, 0.0, 300.0] {
+            assert_eq!(decay.of(seconds), run_decay(seconds, factor));
+        }
     }
 
     /// An ancestor's thread ended when the factor underflowed (Slurm a36fff48a4, 5d70ccce2f).

@@ -64,8 +64,8 @@ impl<'a, L: RecordLayout> List<'a, L> {
         self.walk(visit, self.host.sym.list_for_each_ro.unwrap_or(self.host.sym.list_for_each));
     }
 
-    /// Visits the records in order, with what `touched` says fetched ahead, under the list's read lock. The caller holds the
-    /// locks of what the paths lead through.
+    /// Visits the records in order, with what `touched` says fetched ahead. The caller holds the lock that keeps the list as it
+    /// is, and those of what the paths lead through.
     pub fn for_each_ahead(self, touched: &Touched, mut visit: impl FnMut(Record<'a, L>)) {
         const CHUNK: usize = 256;
         let mut chunk = Vec::with_capacity(CHUNK);
@@ -113,32 +113,38 @@ impl<'a, L: RecordLayout> List<'a, L> {
     }
 }
 
-/// A walk over very many jobs that lets go of the job lock between chunks, so that a million of them do not stop the
-/// scheduler.
+/// A walk over all jobs that lets go of the job lock between chunks where there are many, so that a million of them do not
+/// stop the scheduler.
 ///
 /// The host keeps the position valid while jobs are added and purged in between.
 #[derive(Debug)]
 pub struct JobChunks {
     host: &'static Host,
-    /// An iterator of the host's.
+    /// An iterator of the host's, where one chunk is not enough.
     iterator: *mut c_void,
+    done: bool,
 }
 
 impl JobChunks {
     /// Jobs in a chunk: some milliseconds under the lock.
     pub const SIZE: usize = 50_000;
 
-    /// Begins at the first job; `None` where there is no list.
-    pub fn new(lock: &JobLock<'_>) -> Option<Self> {
-        let (host, list) = (lock.host(), lock.jobs()?);
-        // SAFETY: a live list; the iterator is destroyed with this walk.
-        let iterator = unsafe { (host.sym.list_iterator_create)(list.raw()) };
-        Some(Self { host, iterator })
+    /// Begins at the first job; up to `many` come at once.
+    pub fn new(lock: &JobLock<'_>, many: usize) -> Self {
+        let host = lock.host();
+        let iterator = lock.jobs().filter(|list| list.len() > many).map_or(std::ptr::null_mut(), |list| {
+            // SAFETY: a live list; the iterator is destroyed with this walk.
+            unsafe { (host.sym.list_iterator_create)(list.raw()) }
+        });
+        Self { host, iterator, done: false }
     }
 
     /// The next jobs; none after the last.
     pub fn next<'l>(&mut self, lock: &'l JobLock<'_>) -> Vec<Job<'l>> {
-        let host = lock.host();
+        let host = self.host;
+        if self.iterator.is_null() {
+            return if std::mem::replace(&mut self.done, true) { Vec::new() } else { lock.all_jobs() };
+        }
         let next = || {
             // SAFETY: a live iterator, and elements are jobs that live while the lock is held.
             unsafe { Job::new(host, (host.sym.list_next)(self.iterator).cast()) }
@@ -149,8 +155,10 @@ impl JobChunks {
 
 impl Drop for JobChunks {
     fn drop(&mut self) {
-        // SAFETY: the iterator made above, of a list that lives until the decay thread has ended.
-        unsafe { (self.host.sym.list_iterator_destroy)(self.iterator) }
+        if !self.iterator.is_null() {
+            // SAFETY: the iterator made above, of a list that lives until the decay thread has ended.
+            unsafe { (self.host.sym.list_iterator_destroy)(self.iterator) }
+        }
     }
 }
 

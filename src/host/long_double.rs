@@ -9,14 +9,7 @@ extern "C" {
     fn mf2_ld_set(field: *mut u8, value: f64);
     fn mf2_ld_add(field: *mut u8, value: f64);
     fn mf2_ld_scale(field: *mut u8, count: usize, factor: f64);
-    fn mf2_ld_products(products: *mut Aligned, factor: f64, amounts: *const Amount, count: usize);
-    fn mf2_ld_add_all(
-        field: *mut u8,
-        length: usize,
-        amounts: *const Amount,
-        products: *const Aligned,
-        count: usize,
-    );
+    fn mf2_ld_add_products(field: *mut u8, factor: f64, amounts: *const Amount, count: usize);
 }
 
 /// A count of one TRES, by its position.
@@ -27,44 +20,6 @@ pub struct Amount {
     pub tres: usize,
     /// How many of it.
     pub count: u64,
-}
-
-/// Amounts of several TRES, and what they are times a factor, in `long double`: computed once for all that it is added to.
-#[derive(Clone, Debug, Default)]
-pub struct Products {
-    amounts: Vec<Amount>,
-    /// At least as many as amounts.
-    values: Vec<Aligned>,
-    /// What the amounts were multiplied with last.
-    factor: Option<f64>,
-}
-
-impl Products {
-    /// Takes new amounts; they are to be multiplied next.
-    pub fn replace(&mut self, amounts: impl Iterator<Item = Amount>) {
-        self.amounts.clear();
-        self.amounts.extend(amounts);
-        self.values.resize(self.values.len().max(self.amounts.len()), Aligned([0; BYTES]));
-        self.factor = None;
-    }
-
-    /// The amounts.
-    pub fn amounts(&self) -> &[Amount] {
-        &self.amounts
-    }
-
-    /// Makes each value `factor` times its amount.
-    pub fn multiply(&mut self, factor: f64) {
-        #[allow(clippy::float_cmp)] // the same factor gives the same products
-        if self.factor == Some(factor) {
-            return;
-        }
-        self.factor = Some(factor);
-        // SAFETY: at least as many values as amounts, by `replace`.
-        unsafe {
-            mf2_ld_products(self.values.as_mut_ptr(), factor, self.amounts.as_ptr(), self.amounts.len());
-        }
-    }
 }
 
 /// Bytes of a `long double` on every supported platform.
@@ -161,13 +116,14 @@ impl LongDoubles<'_> {
         }
     }
 
-    /// Adds to each value the product of its TRES.
-    pub fn add(self, products: &Products) {
-        let (amounts, values) = (&products.amounts, &products.values);
-        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; the shim leaves out what lies beyond. At
-        // least as many values as amounts.
-        unsafe {
-            mf2_ld_add_all(self.first, self.count, amounts.as_ptr(), values.as_ptr(), amounts.len());
+    /// Adds to each value `factor` times the amount of its TRES; the amounts are in the order of their TRES.
+    pub fn add_products(self, factor: f64, amounts: &[Amount]) {
+        debug_assert!(amounts.is_sorted_by_key(|amount| amount.tres), "{amounts:?}");
+        // The last one says that all of them are in the array.
+        if amounts.last().is_none_or(|amount| amount.tres >= self.count) {
+            return;
         }
+        // SAFETY: `count` long doubles at `first`, by the promise made to `of`, among which are those of all amounts.
+        unsafe { mf2_ld_add_products(self.first, factor, amounts.as_ptr(), amounts.len()) }
     }
 }

@@ -318,6 +318,12 @@ impl Host {
         init.is_none_or(|init| unsafe { init() } == 0)
     }
 
+    /// Whether slurm.conf names a site factor plugin that does anything. It is loaded once, so that is asked once.
+    pub fn has_site_factor(&'static self) -> bool {
+        let name = self.conf_text(|conf| conf.site_factor_plugin);
+        !matches!(name.trim_start_matches("site_factor/"), "" | "none")
+    }
+
     /// Stops the site factor plugin.
     pub fn stop_site_factor(&self) {
         if let Some(fini) = self.sym.site_factor_g_fini.or(self.sym.site_factor_plugin_fini) {

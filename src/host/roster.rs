@@ -5,6 +5,7 @@
 //! many are found so as the list has, they are those of the list: under the job lock a record is in both or in neither.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use super::ahead::{Seen, Touched};
 use super::locks::JobLock;
@@ -12,6 +13,9 @@ use super::records::Job;
 
 /// Ids in a row that may belong to no job any more before the search for new jobs ends, beside ten for every new job.
 const GAPS: usize = 10_000;
+
+/// The address of a job that is not there any more.
+const GONE: usize = 0;
 
 /// The jobs of the last walk, in the order of the list.
 #[derive(Debug, Default)]
@@ -22,55 +26,67 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// Visits every job in the order of the list, and remembers it. The caller holds the locks of what `touched` leads
-    /// through.
-    pub fn walk_list<'a>(&mut self, lock: &'a JobLock<'_>, touched: &Touched, visit: impl FnMut(Job<'a>)) {
-        let all = lock.all_jobs();
-        self.jobs = all.iter().copied().map(Seen::of).collect();
-        self.next = self.jobs.iter().map(|job| job.id.saturating_add(1)).max().unwrap_or(0);
-        touched.walk(&all, visit);
+    /// How many jobs are remembered.
+    pub fn count(&self) -> usize {
+        self.jobs.len()
     }
 
-    /// As [`Roster::walk_list`] without the list. False where the list has others than those that were visited: then that was
-    /// for nothing.
-    ///
-    /// Jobs come in the order of the list, but for tasks that have left their array since the last walk of the
-    /// list: such a task has a new id, and its old one belongs to the rest of the array.
-    pub fn walk_known<'a>(
+    /// Forgets all jobs.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Remembers jobs of the list, in its order.
+    pub fn remember(&mut self, jobs: &[Job<'_>]) {
+        self.jobs.extend(jobs.iter().copied().map(Seen::of));
+        let highest = jobs.iter().map(|job| job.get(|job| job.job_id)).max();
+        self.next = self.next.max(highest.map_or(0, |id| id.saturating_add(1)));
+    }
+
+    /// Visits those of a range of remembered jobs that are still there. The caller holds the locks of what `touched` leads
+    /// through.
+    pub fn walk<'a>(
         &mut self,
+        range: Range<usize>,
         lock: &'a JobLock<'_>,
         touched: &Touched,
         mut visit: impl FnMut(Job<'a>),
-    ) -> bool {
-        if self.jobs.is_empty() {
-            return lock.job_count() == 0;
-        }
-        self.walk_from(0, lock, touched, &mut visit);
-        self.jobs.retain(|job| job.address != 0);
-        let (known, all) = (self.jobs.len(), lock.job_count());
-        if known < all {
-            self.find_new(all - known, lock);
-            self.walk_from(known, lock, touched, &mut visit);
-        }
-        self.jobs.len() == all
-    }
-
-    /// Visits the jobs from one place on; those that are gone get the address 0.
-    fn walk_from<'a>(
-        &mut self,
-        first: usize,
-        lock: &'a JobLock<'_>,
-        touched: &Touched,
-        visit: &mut impl FnMut(Job<'a>),
     ) {
-        let jobs = Cell::from_mut(&mut self.jobs[first..]).as_slice_of_cells();
+        let jobs = Cell::from_mut(&mut self.jobs[range]).as_slice_of_cells();
         let find = |at: usize| {
             let id = jobs[at].get().id;
             let found = lock.job(id);
-            jobs[at].set(Seen { id, address: found.map_or(0, Job::address) });
+            jobs[at].set(Seen { id, address: found.map_or(GONE, Job::address) });
             found
         };
         touched.pipeline(jobs.len(), |at| jobs[at].get().address, find, |_, job| visit(job));
+    }
+
+    /// After a walk over all: visits the jobs that have come since the last one. False where the list has others than those
+    /// that were visited: then that was for nothing. `again` where the lock was let go of in between: jobs may have gone.
+    ///
+    /// Jobs come in the order of the list, but for tasks that have left their array since they were remembered: such a
+    /// task has a new id, and its old one belongs to the rest of the array.
+    pub fn complete<'a>(
+        &mut self,
+        again: bool,
+        lock: &'a JobLock<'_>,
+        touched: &Touched,
+        visit: impl FnMut(Job<'a>),
+    ) -> bool {
+        if again {
+            let mut id = Touched::new();
+            id.field(lock.host().layout.job.job_id);
+            self.walk(0..self.jobs.len(), lock, &id, |_| ());
+        }
+        self.jobs.retain(|job| job.address != GONE);
+        let (known, all) = (self.jobs.len(), lock.job_count());
+        // With nothing known, there is nothing to go on from.
+        if known < all && known > 0 {
+            self.find_new(all - known, lock);
+            self.walk(known..self.jobs.len(), lock, touched, visit);
+        }
+        self.jobs.len() == all
     }
 
     /// Looks for so many jobs among the ids that slurmctld has given since.

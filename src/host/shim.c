@@ -40,22 +40,12 @@ void mf2_ld_scale(void *field, size_t count, double factor)
 		values[i] *= factor;
 }
 
-void mf2_ld_products(void *products, double factor, const struct mf2_amount *amounts, size_t count)
-{
-	long double *values = products;
-
-	for (size_t i = 0; i < count; i++)
-		values[i] = (long double) factor * (long double) amounts[i].count;
-}
-
-void mf2_ld_add_all(void *field, size_t length, const struct mf2_amount *amounts, const void *products, size_t count)
+void mf2_ld_add_products(void *field, double factor, const struct mf2_amount *amounts, size_t count)
 {
 	long double *values = field;
-	const long double *summands = products;
 
 	for (size_t i = 0; i < count; i++)
-		if (amounts[i].index < length)
-			values[amounts[i].index] += summands[i];
+		values[amounts[i].index] += (long double) factor * (long double) amounts[i].count;
 }
 
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count)

@@ -59,10 +59,8 @@ pub struct Config {
     /// Where the time of the last decay is saved; `None` where `StateSaveLocation` is /dev/null. Kept here because the
     /// host's text may be replaced while the decay thread runs.
     pub state_file: Option<PathBuf>,
-    /// What the priority of a job touches with these weights in a cycle.
+    /// What the priority of a job touches with these weights.
     pub touched: Touched,
-    /// The same with the factors, for a submission.
-    pub touched_with_factors: Touched,
     /// Our own settings.
     pub settings: Settings,
 }
@@ -102,14 +100,8 @@ impl Config {
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
         let touched = touched(host, &weights, tres_weights.is_some());
-        let mut touched_with_factors = touched.clone();
-        let factors = &host.layout.factors;
-        touched_with_factors
-            .behind(&[host.layout.job.prio_factors], factors.priority_age)
-            .behind(&[host.layout.job.prio_factors], factors.priority_site);
         Self {
             touched,
-            touched_with_factors,
             weights,
             tres_weights,
             max_age: conf.get(|conf| conf.priority_max_age),

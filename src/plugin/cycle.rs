@@ -26,6 +26,7 @@ use super::job::{warn_of_overflow, Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::Times;
+use super::usage::Charger;
 use super::{explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
@@ -33,8 +34,7 @@ use crate::faults;
 use crate::host::ahead::{Seen, Touched};
 use crate::host::checks::check_job;
 use crate::host::lists::{JobChunks, List};
-use crate::host::locks::{AssocLevels, Unlocked};
-use crate::host::long_double::Products;
+use crate::host::locks::{AssocLevels, AssocLock, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::roster::Roster;
@@ -98,17 +98,24 @@ struct Gathered {
     drafts: Vec<Draft>,
     /// Jobs to charge.
     running: Vec<Seen>,
+    /// A buffer for TRES.
+    tres: Vec<f64>,
 }
 
 impl Gathered {
-    fn new(standing: &Standing) -> Self {
-        Self { waiting: standing.collect(), drafts: Vec::new(), running: Vec::new() }
+    /// For about so many jobs.
+    fn new(standing: &Standing, pass: &Pass<'_>, jobs: usize) -> Self {
+        let drafts = Vec::with_capacity(jobs);
+        Self { waiting: standing.collect(), drafts, running: Vec::new(), tres: pass.scratch() }
     }
 
     /// Reads a job.
-    fn read(&mut self, pass: &Pass<'_>, standing: &Standing, job: Job<'_>, scratch: &mut [f64]) {
+    fn read(&mut self, pass: &Pass<'_>, standing: &Standing, job: Job<'_>) {
         if usage::is_chargeable(job) {
             self.running.push(Seen::of(job));
+        }
+        if !job.state().is_pending() && !pass.config.flags.calculate_running() {
+            return;
         }
         attempt(|| {
             faults::point("draft");
@@ -116,7 +123,7 @@ impl Gathered {
             if !self.waiting.is_noted(association) && waits(pass.config, job, pass.now) {
                 self.waiting.note(association);
             }
-            self.drafts.extend(pass.draft(job, association, scratch));
+            self.drafts.extend(pass.draft(job, association, &mut self.tres));
         });
     }
 }
@@ -151,14 +158,14 @@ impl Plugin {
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let begin = schedule.begin_decay(before.last_ran, now);
         attempt(|| decay_usage(unlocked, &config, factor, begin, now));
-        if before.last_ran != 0 && now > before.last_ran {
+        if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
             attempt(|| {
                 faults::point("site_factors");
                 let _jobs = unlocked.jobs_write();
                 host.update_site_factors();
             });
         }
-        let Gathered { waiting, mut drafts, running } =
+        let Gathered { waiting, mut drafts, running, .. } =
             self.gather(unlocked, &config, &mut schedule.roster, now);
         self.charge(unlocked, &running, factor, now);
         if config.fair_share {
@@ -191,37 +198,55 @@ impl Plugin {
     fn gather(&self, unlocked: &mut Unlocked, config: &Config, roster: &mut Roster, now: i64) -> Gathered {
         faults::point("gather");
         let pass = Pass::new(unlocked.host(), config, now);
-        let mut scratch = pass.scratch();
-        let mut gathered = Gathered::new(&self.standing.lock());
         self.fresh.lock().clear();
-        let jobs = unlocked.jobs_read();
-        if jobs.job_count() <= MANY_JOBS {
-            let _lock = jobs.associations(AssocLevels::READ);
-            let standing = self.standing.lock();
-            if !roster
-                .walk_known(&jobs, &config.touched, |job| gathered.read(&pass, &standing, job, &mut scratch))
-            {
-                trace!("not all jobs are found by their ids: they are read by the list");
-                gathered = Gathered::new(&standing);
-                roster.walk_list(&jobs, &config.touched, |job| {
-                    gathered.read(&pass, &standing, job, &mut scratch)
-                });
-            }
-            return gathered;
-        }
-        let chunks = JobChunks::new(&jobs);
-        drop(jobs);
-        *roster = Roster::default();
-        let Some(mut chunks) = chunks else { return gathered };
+        self.gather_known(unlocked, &pass, roster).unwrap_or_else(|| {
+            trace!("not all jobs are found by their ids: they are read by the list");
+            self.gather_list(unlocked, &pass, roster)
+        })
+    }
+
+    /// By their ids; `None` where there are other jobs.
+    fn gather_known(
+        &self,
+        unlocked: &mut Unlocked,
+        pass: &Pass<'_>,
+        roster: &mut Roster,
+    ) -> Option<Gathered> {
+        let mut gathered = Gathered::new(&self.standing.lock(), pass, roster.count());
+        let touched = &pass.config.touched;
+        let size = if roster.count() <= MANY_JOBS { MANY_JOBS } else { JobChunks::SIZE };
+        let mut begin = 0;
         loop {
             let jobs = unlocked.jobs_read();
+            let _lock = jobs.associations(AssocLevels::READ);
+            let standing = self.standing.lock();
+            let end = roster.count().min(begin + size);
+            roster.walk(begin..end, &jobs, touched, |job| gathered.read(pass, &standing, job));
+            if end == roster.count() {
+                let complete =
+                    roster.complete(begin > 0, &jobs, touched, |job| gathered.read(pass, &standing, job));
+                return complete.then_some(gathered);
+            }
+            begin = end;
+        }
+    }
+
+    /// By the list.
+    fn gather_list(&self, unlocked: &mut Unlocked, pass: &Pass<'_>, roster: &mut Roster) -> Gathered {
+        let mut gathered = Gathered::new(&self.standing.lock(), pass, roster.count());
+        roster.clear();
+        let mut chunks = None;
+        loop {
+            let jobs = unlocked.jobs_read();
+            let chunks = chunks.get_or_insert_with(|| JobChunks::new(&jobs, MANY_JOBS));
             let chunk = chunks.next(&jobs);
             if chunk.is_empty() {
                 return gathered;
             }
             let _lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
-            config.touched.walk(&chunk, |job| gathered.read(&pass, &standing, job, &mut scratch));
+            roster.remember(&chunk);
+            pass.config.touched.walk(&chunk, |job| gathered.read(pass, &standing, job));
         }
     }
 
@@ -231,6 +256,8 @@ impl Plugin {
         const CHUNK: usize = 4096;
         let times = self.times();
         let touched = usage::touched(unlocked.host());
+        let mut charger = Charger::new(factor);
+        self.charged.lock().begin(now);
         let mut rest = running;
         loop {
             let jobs = unlocked.jobs_write();
@@ -239,13 +266,12 @@ impl Plugin {
             rest = later;
             if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-                let mut charged = self.charged.lock();
-                let mut held = Products::default();
+                let mut done = self.charged.lock();
                 touched.walk_seen(&jobs, chunk, usage::is_chargeable, |job, _| {
                     // One that an unfinished cycle has charged goes on from there.
-                    let start = charged.note(job, now).unwrap_or(times.last_ran);
+                    let start = done.note(job.get(|job| job.job_id)).unwrap_or(times.last_ran);
                     let period = Period { start, end: now, job_ended: false };
-                    attempt(|| usage::charge(&lock, job, period, factor, &mut held));
+                    attempt(|| charger.charge(&lock, job, period));
                 });
             }
             if rest.is_empty() {
@@ -268,6 +294,7 @@ impl Plugin {
             .field(layout.priority)
             .field(layout.direct_set_prio);
         let pass = Pass::new(host, config, now);
+        let mut tres = pass.scratch();
         for chunk in drafts.chunks(JobChunks::SIZE) {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations(AssocLevels::READ);
@@ -281,11 +308,11 @@ impl Plugin {
                 }
                 attempt(|| {
                     faults::point("write");
-                    if fresh.contains(job.get(|job| job.job_id)) {
+                    if fresh.get(job.get(|job| job.job_id)).is_some() {
                         return;
                     }
                     let new = if draft.whole {
-                        pass.evaluate(job, |job| factor_of(&mut standing, &lock, job))
+                        pass.evaluate(job, &mut tres, |job| factor_of(&mut standing, &lock, job))
                     } else {
                         warn_of_overflow(job, draft.priority())
                     };
@@ -305,11 +332,16 @@ impl Plugin {
         let lock = jobs.associations(AssocLevels::READ);
         let pass = Pass::new(host, config, now);
         let mut standing = self.standing.lock();
+        let mut tres = pass.scratch();
         for job in jobs.all_jobs() {
             attempt(|| {
                 faults::point("initial");
                 if pass.is_computed(job) {
-                    assign(job, pass.evaluate(job, |job| factor_of(&mut standing, &lock, job)), config);
+                    assign(
+                        job,
+                        pass.evaluate(job, &mut tres, |job| factor_of(&mut standing, &lock, job)),
+                        config,
+                    );
                 }
             });
         }
@@ -360,12 +392,13 @@ fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
 }
 
 /// The fair-share factor of a job, 0 without an association.
-pub(super) fn factor_of(
-    standing: &mut Standing,
-    lock: &crate::host::locks::AssocLock<'_>,
-    job: Job<'_>,
-) -> f64 {
-    job.association().and_then(|association| standing.factor(lock, association)).unwrap_or(0.0)
+pub(super) fn factor_of(standing: &mut Standing, lock: &AssocLock<'_>, job: Job<'_>) -> f64 {
+    // Mostly without a look at the association itself.
+    let (address, id) = (job.get(|job| job.assoc_ptr) as usize, job.get(|job| job.assoc_id));
+    let factor = standing
+        .known_factor(address, id)
+        .or_else(|| job.association().and_then(|association| standing.factor(lock, association)));
+    factor.unwrap_or(0.0)
 }
 
 /// Writes a priority, unless `INCR_ONLY` forbids it; true where it changed.

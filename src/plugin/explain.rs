@@ -21,6 +21,7 @@ pub fn job(
     job: Job<'_>,
     plain: &Factors,
     weighted: &Factors,
+    tres: &[f64],
     priority: u32,
     variants: &[u32],
 ) {
@@ -38,9 +39,9 @@ pub fn job(
             let _ = write!(line, " {name} {factor:.6} * {weight} = {product:.2};");
         }
     }
-    if let Some(tres) = &pass.config.tres_weights {
+    if let Some(weights) = &pass.config.tres_weights {
         let _ = write!(line, " TRES {:.2}", weighted.tres);
-        explain_tres(&mut line, job, tres);
+        explain_tres(&mut line, job, tres, weights);
     }
     let _ = write!(
         line,
@@ -55,10 +56,8 @@ pub fn job(
     info!(target: PRIORITY, "{line}");
 }
 
-fn explain_tres(line: &mut String, job: Job<'_>, weights: &[f64]) {
-    let Some(record) = job.factors() else { return };
-    let parts: Vec<String> = record
-        .tres_arrays(weights)
+fn explain_tres(line: &mut String, job: Job<'_>, products: &[f64], weights: &[f64]) {
+    let parts: Vec<String> = products
         .iter()
         .enumerate()
         .filter(|(_, product)| **product != 0.0)

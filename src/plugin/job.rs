@@ -58,9 +58,7 @@ impl<'c> Pass<'c> {
         if weighted.is_none() && NO_DETAILS.first() {
             warn_of_missing_details(job);
         }
-        // The scheduler compares the stored fair-share factor with the UsageThreshold of a QOS.
-        let threshold = job.qos().is_some_and(|qos| has_threshold(qos));
-        let whole = self.explain || threshold || job.has_variants();
+        let whole = self.explain || job.qos().is_some_and(has_threshold) || job.has_variants();
         Some(Draft::new(job, association, &weighted?, whole))
     }
 
@@ -74,12 +72,15 @@ impl<'c> Pass<'c> {
 
     /// The weighted factors of a job as they are now, those of TRES in `tres`.
     pub fn weighted(&self, job: Job<'_>, tres: &mut [f64], fair_share: f64) -> Option<Factors> {
-        let plain = self.plain_factors(job, job.details()?, |_| fair_share);
-        let mut weighted = plain.weigh(&self.config.weights);
-        if let Some(weights) = &self.config.tres_weights {
-            weighted.tres = self.weigh_tres_in(tres, weights, job, job.partition());
-        }
-        Some(weighted)
+        Some(self.weigh(&self.plain_factors(job, job.details()?, |_| fair_share), job, tres))
+    }
+
+    fn weigh(&self, plain: &Factors, job: Job<'_>, tres: &mut [f64]) -> Factors {
+        let sum = match &self.config.tres_weights {
+            Some(weights) => self.weigh_tres_in(tres, weights, job, job.partition()),
+            None => 0.0,
+        };
+        Factors { tres: sum, ..plain.weigh(&self.config.weights) }
     }
 
     /// A buffer with one entry per weighted TRES.
@@ -87,29 +88,28 @@ impl<'c> Pass<'c> {
         vec![0.0; self.config.tres_weights.as_ref().map_or(0, Vec::len)]
     }
 
-    /// Computes the priority of a job and writes its factors; the caller writes the priority.
+    /// Computes the priority of a job; the caller writes it. Those of a job in several partitions or QOS are written.
     ///
-    /// `fair_share` is asked for the factor of the job's association where that has a weight. A priority that was
-    /// set directly is returned as it is; 0 means that none can be computed.
-    pub fn evaluate(&self, job: Job<'_>, fair_share: impl FnOnce(Job<'_>) -> f64) -> u32 {
+    /// `fair_share` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority
+    /// that was set directly is returned as it is; 0 means that none can be computed.
+    pub fn evaluate(&self, job: Job<'_>, tres: &mut [f64], fair_share: impl FnOnce(Job<'_>) -> f64) -> u32 {
         let current = job.get(|job| job.priority);
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
-            clear_factors(job);
+            keep_fair_share(job, 0.0);
             return current;
         }
         let Some(details) = job.details() else {
             warn_of_missing_details(job);
-            clear_factors(job);
+            keep_fair_share(job, 0.0);
             return 0;
         };
         let plain = self.plain_factors(job, details, fair_share);
-        let record = job.factors_or_new();
-        let weighted = Factors { tres: self.write_tres(job, record), ..plain.weigh(&self.config.weights) };
-        write_factors(record, &weighted);
+        let weighted = self.weigh(&plain, job, tres);
+        keep_fair_share(job, weighted.fair_share);
         let priority = round(job, weighted.sum());
         let variants = self.write_variants(job, &weighted);
         if self.explain {
-            explain::job(self, job, &plain, &weighted, priority, variants);
+            explain::job(self, job, &plain, &weighted, tres, priority, variants);
         }
         priority
     }
@@ -186,17 +186,6 @@ impl<'c> Pass<'c> {
             self.config.flags.no_normal_tres(),
         );
         weigh_tres(factors, weights)
-    }
-
-    /// Writes the TRES factors into the record; returns the sum.
-    fn write_tres(&self, job: Job<'_>, record: PriorityFactors<'_>) -> f64 {
-        if let Some(weights) = &self.config.tres_weights {
-            return self.weigh_tres_in(record.tres_arrays(weights), weights, job, job.partition());
-        }
-        if !record.get(|f| f.priority_tres).is_null() {
-            record.drop_tres_arrays();
-        }
-        0.0
     }
 
     /// Writes the priorities of a job in each of its partitions and QOS; returns them, empty where it has one of each.
@@ -336,6 +325,13 @@ pub fn has_threshold(qos: Qos<'_>) -> bool {
     (0.0..NO_VAL - 1.0).contains(&qos.get(|qos| qos.usage_thres))
 }
 
+/// Writes the one factor into the record that the host reads there: it compares it with `UsageThreshold`.
+fn keep_fair_share(job: Job<'_>, weighted: f64) {
+    if job.qos().is_some_and(has_threshold) {
+        job.factors_or_new().set(|f| f.priority_fs, weighted);
+    }
+}
+
 fn size(job: Job<'_>, details: Details<'_>) -> JobSize {
     JobSize {
         total_cpus: job.get(|job| job.total_cpus),
@@ -356,25 +352,4 @@ pub fn write_factors(record: PriorityFactors<'_>, weighted: &Factors) {
     record.set(|f| f.priority_part, weighted.partition);
     record.set(|f| f.priority_qos, weighted.qos);
     record.set(|f| f.priority_site, weighted.site);
-}
-
-/// The stored factors, without those of TRES.
-pub fn read_factors(record: PriorityFactors<'_>) -> Factors {
-    Factors {
-        age: record.get(|f| f.priority_age),
-        assoc: record.get(|f| f.priority_assoc),
-        fair_share: record.get(|f| f.priority_fs),
-        job_size: record.get(|f| f.priority_js),
-        partition: record.get(|f| f.priority_part),
-        qos: record.get(|f| f.priority_qos),
-        tres: 0.0,
-        site: record.get(|f| f.priority_site),
-        nice: record.get(|f| f.nice),
-    }
-}
-
-fn clear_factors(job: Job<'_>) {
-    if let Some(record) = job.factors() {
-        record.clear();
-    }
 }

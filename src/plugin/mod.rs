@@ -7,11 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod charged;
 pub mod config;
 mod cycle;
 mod draft;
 mod explain;
-mod id_set;
+mod fresh;
 mod job;
 mod recount;
 mod reset;
@@ -29,7 +30,6 @@ use std::sync::Arc;
 
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
 use tracing::{debug, error, info, warn};
 
 use crate::conf::SettingsKeeper;
@@ -38,13 +38,13 @@ use crate::engine::decay::decay_factor;
 use crate::host::checks::{check_job, Failure, Soundness};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
-use crate::host::long_double::Products;
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
 
+use charged::Charged;
 use config::Config;
-use id_set::IdSet;
+use fresh::{Fresh, Moment};
 use job::Pass;
 use recount::Recount;
 use standing::Standing;
@@ -52,6 +52,7 @@ use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
 use times::History;
+use usage::Charger;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]
@@ -66,8 +67,8 @@ pub struct Plugin {
     times: Ranked<Times>,
     /// What the state file holds.
     history: Ranked<History>,
-    /// Jobs whose priority is from their submission or last change, not from a cycle: their records hold the factors.
-    fresh: Ranked<IdSet>,
+    /// Jobs whose priority is from their submission or last change, not from a cycle.
+    fresh: Ranked<Fresh>,
     /// Jobs that the cycle which is running has charged already.
     charged: Ranked<Charged>,
     /// What a reconfigure has counted anew.
@@ -77,6 +78,8 @@ pub struct Plugin {
     checked: AtomicBool,
     /// One was not: nothing is written any more.
     passive: AtomicBool,
+    /// There is a site factor plugin to be asked.
+    site_factor: AtomicBool,
     /// Questionable configuration was looked for since the last start or reconfigure.
     advised: AtomicBool,
 }
@@ -88,12 +91,13 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     standing: Ranked::new(Rank::Standing, Standing::new()),
     times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
     history: Ranked::new(Rank::History, History::default()),
-    fresh: Ranked::new(Rank::Fresh, IdSet::default()),
+    fresh: Ranked::new(Rank::Fresh, Fresh::default()),
     charged: Ranked::new(Rank::Charged, Charged::default()),
     recount: Ranked::new(Rank::Recount, Recount::new()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
     passive: AtomicBool::new(false),
+    site_factor: AtomicBool::new(false),
     advised: AtomicBool::new(false),
 });
 
@@ -112,6 +116,11 @@ impl Plugin {
 
     fn is_checked(&self) -> bool {
         self.checked.load(Ordering::Relaxed)
+    }
+
+    /// There is a site factor plugin to be asked.
+    fn has_site_factor(&self) -> bool {
+        self.site_factor.load(Ordering::Relaxed)
     }
 
     /// Nothing is written because the records are not as expected.
@@ -149,6 +158,7 @@ impl Plugin {
         self.checked.store(false, Ordering::Relaxed);
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
+        self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
         self.standing.lock().clear();
         self.charged.lock().clear();
         log_layout(host);
@@ -218,12 +228,21 @@ impl Plugin {
             return after(last);
         }
         let Some(config) = self.config() else { return after(last) };
-        config.touched_with_factors.fetch(job);
-        host.set_site_factor(job);
+        config.touched.fetch(job);
+        if self.has_site_factor() {
+            host.set_site_factor(job);
+        }
         let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
-        let priority = pass.evaluate(job, |job| cycle::factor_of(&mut self.standing.lock(), &lock, job));
-        self.fresh.lock().insert(job.get(|job| job.job_id));
+        let mut moment = Moment { at: pass.now, fair_share: 0.0 };
+        let priority = pass.evaluate(job, &mut pass.scratch(), |job| {
+            moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);
+            moment.fair_share
+        });
+        // Without fair-share there is no cycle that would forget it again, and nothing that changes by itself.
+        if config.fair_share {
+            self.fresh.lock().note(job.get(|job| job.job_id), moment);
+        }
         tracing::trace!("initial priority of job {} is {priority}", job.get(|job| job.job_id));
         priority
     }
@@ -235,10 +254,10 @@ impl Plugin {
             return;
         }
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
-        let start = self.charged.lock().until(job).unwrap_or(self.times().last_ran);
+        let start = self.charged.lock().until(job.get(|job| job.job_id)).unwrap_or(self.times().last_ran);
         let period = Period { start, end: clock::now(), job_ended: true };
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        usage::charge(&lock, job, period, factor, &mut Products::default());
+        Charger::new(factor).charge(&lock, job, period);
     }
 
     /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.
@@ -256,26 +275,6 @@ impl Plugin {
             return;
         }
         self.evaluate_all(unlocked, &config, clock::now());
-    }
-}
-
-/// Running jobs that a cycle has charged, and up to when, while others are still to be charged: they must not be charged for
-/// the same time again, neither when they end between two chunks nor by the next cycle after one that a fault has ended.
-#[derive(Debug, Default)]
-struct Charged(FxHashMap<u32, i64>);
-
-impl Charged {
-    /// Notes that a job is charged; returns up to when it was before, if that was noted.
-    fn note(&mut self, job: Job<'_>, until: i64) -> Option<i64> {
-        self.0.insert(job.get(|job| job.job_id), until)
-    }
-
-    fn until(&self, job: Job<'_>) -> Option<i64> {
-        self.0.get(&job.get(|job| job.job_id)).copied()
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
     }
 }
 

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use super::cycle::factor_of;
-use super::job::{read_factors, write_factors, Pass};
+use super::job::{write_factors, Pass};
 use super::Plugin;
 use crate::engine::priority::Factors;
 use crate::faults;
@@ -63,8 +63,8 @@ impl Plugin {
         }
         let viewer = Viewer::new(host, uid);
         let now = clock::now();
-        // The factors are those that a job's priority comes from: stored at its submission or last change or, where a cycle
-        // has set the priority since, the same computation again, as of that cycle.
+        // The factors are those that a job's priority comes from: the same computation again, as of its submission or last
+        // change or, where a cycle has set the priority since, as of that cycle.
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
         for chunk in jobs.collect().chunks(CHUNK) {
@@ -80,12 +80,14 @@ impl Plugin {
                 // A fault leaves one job out.
                 attempt(|| {
                     faults::point("sprio");
-                    let stored = fresh.contains(job.get(|job| job.job_id));
-                    let factors = stored
-                        .then(|| stored_factors(job, &mut tres))
-                        .flatten()
-                        .or_else(|| pass.weighted(job, &mut tres, factor_of(&mut standing, &lock, job)));
-                    if let Some(factors) = factors {
+                    let moment = fresh.get(job.get(|job| job.job_id));
+                    let now = moment.map_or(pass.now, |moment| moment.at);
+                    let fair_share = match moment {
+                        Some(moment) => moment.fair_share,
+                        None => factor_of(&mut standing, &lock, job),
+                    };
+                    let pass = Pass { now, ..pass };
+                    if let Some(factors) = pass.weighted(job, &mut tres, fair_share) {
                         add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
                     }
                 });
@@ -93,21 +95,6 @@ impl Plugin {
         }
         reply.into_raw()
     }
-}
-
-/// The factors stored in the record, those of TRES in `tres`; `None` where there are none or the weights were others.
-fn stored_factors(job: Job<'_>, tres: &mut [f64]) -> Option<Factors> {
-    let record = job.factors()?;
-    let mut stored = read_factors(record);
-    stored.tres = match record.tres() {
-        Some(products) if products.len() == tres.len() => {
-            tres.copy_from_slice(products);
-            products.iter().sum()
-        }
-        None if tres.is_empty() => 0.0,
-        _ => return None,
-    };
-    Some(stored)
 }
 
 /// A job with what is shown of it.

@@ -215,7 +215,8 @@ impl Standing {
         self.known_factor(address, id)
     }
 
-    fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
+    /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
+    pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
         self.factor_of(self.position(address, id)?)
     }
 
@@ -300,8 +301,7 @@ impl Standing {
     }
 
     fn position(&self, address: usize, id: u32) -> Option<usize> {
-        let at = self.by_id.get(id)?;
-        (self.entries.get(at)?.address == address).then_some(at)
+        self.by_id.get(id).filter(|slot| slot.address == address).map(|slot| slot.at as usize)
     }
 
     /// The waiting jobs of the last distribution, in the form in which they were collected.
@@ -355,7 +355,7 @@ impl Standing {
             })
             .collect();
         self.tree = ShareTree::build(&nodes);
-        self.by_id = Index::of(entries.iter().map(|entry| entry.id));
+        self.by_id = Index::of(&entries);
         self.entries = Arc::new(entries);
     }
 }
@@ -402,37 +402,44 @@ pub struct Numbers {
     pub factor: Option<f64>,
 }
 
-/// Position by association id. Ids grow with every association that was ever added, so a plain table
-/// serves unless they are very sparse.
+/// Position by association id, with the address, so that one look tells both. Ids grow with every association that was ever
+/// added, so a plain table serves unless they are very sparse.
 #[derive(Debug)]
 enum Index {
-    Dense(Vec<u32>),
-    Sparse(FxHashMap<u32, u32>),
+    Dense(Vec<Slot>),
+    Sparse(FxHashMap<u32, Slot>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// 0 where there is no association.
+    address: usize,
+    at: u32,
 }
 
 impl Index {
-    const NONE: u32 = u32::MAX;
+    const NONE: Slot = Slot { address: 0, at: 0 };
 
-    fn of(ids: impl Iterator<Item = u32> + Clone) -> Self {
-        let (count, largest) = ids
-            .clone()
-            .fold((0_usize, 0_usize), |(count, largest), id| (count + 1, largest.max(id as usize)));
-        if largest > 8 * count + 65_536 {
-            return Self::Sparse(ids.zip(0..).collect());
+    fn of(entries: &[Entry]) -> Self {
+        let slots =
+            entries.iter().zip(0..).map(|(entry, at)| (entry.id, Slot { address: entry.address, at }));
+        let largest = entries.iter().map(|entry| entry.id as usize).max().unwrap_or(0);
+        if largest > 2 * entries.len() + 65_536 {
+            return Self::Sparse(slots.collect());
         }
         let mut table = vec![Self::NONE; largest + 1];
-        for (id, at) in ids.zip(0..) {
-            table[id as usize] = at;
+        for (id, slot) in slots {
+            table[id as usize] = slot;
         }
         Self::Dense(table)
     }
 
-    fn get(&self, id: u32) -> Option<usize> {
-        let at = match self {
-            Self::Dense(table) => *table.get(id as usize)?,
-            Self::Sparse(map) => *map.get(&id)?,
+    fn get(&self, id: u32) -> Option<Slot> {
+        let slot = match self {
+            Self::Dense(table) => table.get(id as usize),
+            Self::Sparse(map) => map.get(&id),
         };
-        (at != Self::NONE).then_some(at as usize)
+        slot.copied().filter(|slot| slot.address != Self::NONE.address)
     }
 }
 
@@ -443,12 +450,15 @@ mod tests {
     #[test]
     fn ids_are_found_dense_and_sparse() {
         for ids in [vec![5, 1, 9], vec![5, 4_000_000_000, 9]] {
-            let index = Index::of(ids.iter().copied());
-            for (at, id) in ids.iter().enumerate() {
-                assert_eq!(index.get(*id), Some(at));
+            let entry =
+                |id: &u32| Entry { address: 64 + *id as usize, parent: 0, id: *id, shares: 1, user: true };
+            let index = Index::of(&ids.iter().map(entry).collect::<Vec<_>>());
+            let found = |id: u32| index.get(id).map(|slot| (slot.address, slot.at));
+            for (at, id) in (0..).zip(&ids) {
+                assert_eq!(found(*id), Some((64 + *id as usize, at)));
             }
-            assert_eq!(index.get(7), None);
-            assert_eq!(index.get(u32::MAX), None);
+            assert_eq!(found(7), None);
+            assert_eq!(found(u32::MAX), None);
         }
     }
 }

@@ -12,11 +12,12 @@ use super::explain;
 use crate::engine::charge::{
     released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
 };
+use crate::engine::decay::RunDecay;
 use crate::faults;
 use crate::host::ahead::Touched;
 use crate::host::locks::AssocLock;
 use crate::host::log::Once;
-use crate::host::long_double::{self, Amount, Products};
+use crate::host::long_double::{self, Amount};
 use crate::host::records::{Association, AssociationUsage, Job, Qos, QosUsage};
 use crate::host::Host;
 
@@ -127,7 +128,7 @@ pub fn is_chargeable(job: Job<'_>) -> bool {
         && !job.get(|job| job.assoc_ptr).is_null()
 }
 
-/// What [`is_chargeable`] and [`charge`] touch of a job and of its association; those above it serve many jobs.
+/// What [`is_chargeable`] and [`Charger::charge`] touch of a job and of its association; those above it serve many jobs.
 pub fn touched(host: &'static Host) -> Touched {
     let (job, usage) = (&host.layout.job, &host.layout.assoc_usage);
     let count = host.tres_count();
@@ -148,47 +149,58 @@ pub fn touched(host: &'static Host) -> Touched {
     touched
 }
 
-/// Charges a job for a period; after its last charge (`period.job_ended`) it is marked and not charged again.
-/// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES. `held` is a buffer
-/// that may serve one job after the other.
-pub fn charge(_lock: &AssocLock<'_>, job: Job<'_>, period: Period, decay_factor: f64, held: &mut Products) {
-    faults::point("charge");
-    let state = job.state();
-    let times = JobTimes {
-        start: job.get(|job| job.start_time),
-        end: job.get(|job| job.end_time),
-        expected_end: job.get(|job| job.end_time_exp),
-        limit: job.get(|job| job.time_limit),
-        over: state.is_finished() || state.is_completing() || state.is_resizing(),
-    };
-    let Some(elapsed) = Elapsed::within(period, &times) else { return };
-    if period.job_ended {
-        job.set(|job| job.end_time_exp, END_CHARGED);
-    }
-    let qos = job.qos();
-    let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
-    let amounts = elapsed.amounts(decay_factor, job.billable_tres(elapsed.start), usage_factor);
-    explain::charge(job, &elapsed, &amounts);
+/// Charges jobs, one after the other.
+#[derive(Debug)]
+pub struct Charger {
+    decay: RunDecay,
+    held: Held,
+}
 
-    let mut holding = Holding::of(job, held);
-    for qos in [qos, partition_qos(job)].into_iter().flatten() {
-        charge_qos(qos, &mut holding, &amounts);
+impl Charger {
+    /// With the half-life of usage as a factor per second.
+    pub fn new(decay_factor: f64) -> Self {
+        Self { decay: RunDecay::new(decay_factor), held: Held::default() }
     }
-    holding.held.multiply(amounts.wall_decayed);
-    for association in ancestry(job) {
-        faults::point("charge.association");
-        let Some(usage) = association.usage() else { continue };
-        add!(usage, amounts.wall_decayed, amounts.usage_decayed);
-        usage.tres_raw().add(holding.held);
-        holding.release(
-            usage.run_seconds(),
-            |count| amounts.released_for(count),
-            || format!("association {}", association.get(|assoc| assoc.id)),
-        );
+
+    /// Charges a job for a period; after its last charge (`period.job_ended`) it is marked and not charged again.
+    /// Needs the job lock, and the association manager's for writing associations and QOS and reading TRES.
+    pub fn charge(&mut self, _lock: &AssocLock<'_>, job: Job<'_>, period: Period) {
+        faults::point("charge");
+        let state = job.state();
+        let times = JobTimes {
+            start: job.get(|job| job.start_time),
+            end: job.get(|job| job.end_time),
+            expected_end: job.get(|job| job.end_time_exp),
+            limit: job.get(|job| job.time_limit),
+            over: state.is_finished() || state.is_completing() || state.is_resizing(),
+        };
+        let Some(elapsed) = Elapsed::within(period, &times) else { return };
+        if period.job_ended {
+            job.set(|job| job.end_time_exp, END_CHARGED);
+        }
+        let qos = job.qos();
+        let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
+        let amounts = elapsed.amounts(&mut self.decay, job.billable_tres(elapsed.start), usage_factor);
+        explain::charge(job, &elapsed, &amounts);
+
+        let held = &mut self.held;
+        held.take(job, |count| amounts.released_for(count));
+        for qos in [qos, partition_qos(job)].into_iter().flatten() {
+            charge_qos(qos, job, held, &amounts);
+        }
+        for association in ancestry(job) {
+            faults::point("charge.association");
+            let Some(usage) = association.usage() else { continue };
+            add!(usage, amounts.wall_decayed, amounts.usage_decayed);
+            usage.tres_raw().add_products(amounts.wall_decayed, &held.amounts);
+            held.release(job, usage.run_seconds(), || {
+                format!("association {}", association.get(|assoc| assoc.id))
+            });
+        }
     }
 }
 
-fn charge_qos(qos: Qos<'_>, holding: &mut Holding<'_, '_>, amounts: &Amounts) {
+fn charge_qos(qos: Qos<'_>, job: Job<'_>, held: &Held, amounts: &Amounts) {
     let Some(usage) = qos.usage() else { return };
     let (wall, raw) = if qos.is_undecayed() {
         (amounts.wall, amounts.usage)
@@ -196,34 +208,28 @@ fn charge_qos(qos: Qos<'_>, holding: &mut Holding<'_, '_>, amounts: &Amounts) {
         (amounts.wall_decayed, amounts.usage_decayed)
     };
     add!(usage, wall, raw);
-    if holding.job.association().is_some() || !holding.job.host().qos_tres_need_association() {
-        holding.held.multiply(wall);
-        usage.tres_raw().add(holding.held);
-        release_in_qos(qos, usage, holding, |count| amounts.released_for(count));
+    if job.association().is_some() || !job.host().qos_tres_need_association() {
+        usage.tres_raw().add_products(wall, &held.amounts);
+        release_in_qos(qos, usage, job, held);
     }
 }
 
-fn release_in_qos(
-    qos: Qos<'_>,
-    usage: QosUsage<'_>,
-    holding: &Holding<'_, '_>,
-    released: impl Fn(u64) -> u64 + Copy,
-) {
+fn release_in_qos(qos: Qos<'_>, usage: QosUsage<'_>, job: Job<'_>, held: &Held) {
     let name = || qos.text(|qos| qos.name);
-    holding.release(usage.run_seconds(), released, || format!("QOS {}", name()));
-    if holding.held.amounts().is_empty() {
+    held.release(job, usage.run_seconds(), || format!("QOS {}", name()));
+    if held.released.is_empty() {
         return;
     }
-    let Some(association) = holding.job.association() else { return };
-    let [of_account, of_user] = usage.run_seconds_of(association, holding.job.get(|job| job.user_id));
-    holding.release(of_account, released, || format!("QOS {} and its account", name()));
-    holding.release(of_user, released, || format!("QOS {} and its user", name()));
+    let Some(association) = job.association() else { return };
+    let [of_account, of_user] = usage.run_seconds_of(association, job.get(|job| job.user_id));
+    held.release(job, of_account, || format!("QOS {} and its account", name()));
+    held.release(job, of_user, || format!("QOS {} and its user", name()));
 }
 
 /// Takes the time that running jobs had used when the last cycle ran out of the run seconds that limits count.
 ///
 /// When slurmctld starts (and up to 23.02 when it reconfigures) it adds the whole requested time of every running
-/// job again. Needs the locks of [`charge`].
+/// job again. Needs the locks of [`Charger::charge`].
 pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran: i64) {
     let start = job.get(|job| job.start_time);
     if job.get(|job| job.end_time_exp) == END_CHARGED || !job.state().is_running() || start > last_ran {
@@ -231,19 +237,19 @@ pub fn forget_time_before_restart(_lock: &AssocLock<'_>, job: Job<'_>, last_ran:
     }
     let qos = job.qos();
     let usage_factor = qos.map(|qos| qos.get(|qos| qos.usage_factor));
-    let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-    let mut held = Products::default();
-    let holding = Holding::of(job, &mut held);
+    let mut held = Held::default();
+    held.take(job, |count| released_before_restart(count, usage_factor, start, last_ran));
     let of_partition = partition_qos(job).filter(|_| job.host().corrects_partition_qos());
     for qos in [qos, of_partition].into_iter().flatten() {
         if let Some(usage) = qos.usage() {
-            release_in_qos(qos, usage, &holding, released);
+            release_in_qos(qos, usage, job, &held);
         }
     }
     for association in ancestry(job) {
         if let Some(usage) = association.usage() {
-            let owner = || format!("association {}", association.get(|assoc| assoc.id));
-            holding.release(usage.run_seconds(), released, owner);
+            held.release(job, usage.run_seconds(), || {
+                format!("association {}", association.get(|assoc| assoc.id))
+            });
         }
     }
 }
@@ -265,40 +271,61 @@ fn ancestry(job: Job<'_>) -> impl Iterator<Item = Association<'_>> {
 }
 
 /// What a job holds, for what is counted by TRES.
-struct Holding<'a, 'h> {
-    job: Job<'a>,
+#[derive(Debug, Default)]
+struct Held {
     /// What it consumes, where limits are enforced; only then are TRES counted.
-    held: &'h mut Products,
+    amounts: Vec<Amount>,
+    /// Seconds of every TRES to take from run seconds; empty where there are none.
+    released: Vec<u64>,
 }
 
-impl<'a, 'h> Holding<'a, 'h> {
-    fn of(job: Job<'a>, held: &'h mut Products) -> Self {
+impl Held {
+    /// Takes what a job holds; `released` says of a count of a TRES how many TRES seconds end.
+    fn take(&mut self, job: Job<'_>, released: impl Fn(u64) -> u64) {
         let counts = job.tres_allocated().filter(|_| job.host().enforces_limits()).unwrap_or(&[]);
         let amounts = counts.iter().enumerate().map(|(tres, count)| Amount { tres, count: *count });
-        held.replace(
-            amounts.filter(|amount| amount.tres != ENERGY && amount.count != 0 && amount.count != NO_CONSUME),
-        );
-        Self { job, held }
+        let is_consumed =
+            |amount: &Amount| amount.tres != ENERGY && amount.count != 0 && amount.count != NO_CONSUME;
+        self.amounts.clear();
+        self.amounts.extend(amounts.filter(is_consumed));
+        self.released.clear();
+        self.released.resize(counts.len(), 0);
+        for amount in &self.amounts {
+            self.released[amount.tres] = released(amount.count);
+        }
     }
 
-    /// Takes `released(count)` TRES seconds from run seconds, which must not fall below zero.
-    fn release(&self, run_seconds: &mut [u64], released: impl Fn(u64) -> u64, owner: impl Fn() -> String) {
-        for Amount { tres, count } in self.held.amounts().iter().copied() {
-            let Some(left) = run_seconds.get_mut(tres) else { continue };
-            let amount = released(count);
-            *left = left.checked_sub(amount).unwrap_or_else(|| {
-                if !UNDERFLOW.first() {
-                    return 0;
-                }
+    /// Takes what is released from run seconds, which must not fall below zero.
+    fn release(&self, job: Job<'_>, run_seconds: &mut [u64], owner: impl Fn() -> String) {
+        let mut short = false;
+        for (left, released) in run_seconds.iter_mut().zip(&self.released) {
+            let (rest, wrapped) = left.overflowing_sub(*released);
+            *left = rest;
+            short |= wrapped;
+        }
+        if short {
+            self.make_good(job, run_seconds, &owner);
+        }
+    }
+
+    /// Sets to zero what has fallen below it.
+    #[cold]
+    fn make_good(&self, job: Job<'_>, run_seconds: &mut [u64], owner: &dyn Fn() -> String) {
+        for (tres, (left, released)) in run_seconds.iter_mut().zip(&self.released).enumerate() {
+            let counted = left.wrapping_add(*released);
+            if counted >= *released {
+                continue;
+            }
+            *left = 0;
+            if UNDERFLOW.first() {
                 warn!(
-                    "job {}, and perhaps others: {amount} seconds of TRES {} end, but only {left} were counted for {}; the \
-                     count is set to 0. Run limits may have admitted too much until now",
-                    self.job.get(|job| job.job_id),
-                    self.job.host().tres_name(tres),
+                    "job {}, and perhaps others: {released} seconds of TRES {} end, but only {counted} were counted for {}; \
+                     the count is set to 0. Run limits may have admitted too much until now",
+                    job.get(|job| job.job_id),
+                    job.host().tres_name(tres),
                     owner()
                 );
-                0
-            });
+            }
         }
     }
 }

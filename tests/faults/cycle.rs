@@ -1,6 +1,8 @@
 //! Panics in the steps of a cycle.
 
-use slurm_inproc::{AssociationUsage, Conf, HostResult};
+use std::path::Path;
+
+use slurm_inproc::{build_plugin, AssociationUsage, Conf, HostResult};
 
 use crate::setup::{conf, waiting, Rig, CPUS, NOW, WAITING};
 
@@ -39,7 +41,20 @@ fn each_step_fails_once_and_the_next_cycle_works() -> HostResult<()> {
         rig.priorities()?
     };
     for (step, writes, lost) in STEPS {
-        let mut rig = Rig::start(&conf().debug_flags(if step == "explain" { DEBUG_PRIORITY } else { 0 }))?;
+        let conf = conf().debug_flags(if step == "explain" { DEBUG_PRIORITY } else { 0 });
+        // Only a site factor plugin is asked; this one adds a thousand to each job whenever it is.
+        let has_site_factor = step == "site_factors";
+        let plugins = tempfile::tempdir()?;
+        if has_site_factor {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inproc/plugins/counting.c");
+            build_plugin(&source, &plugins.path().join("site_factor_counting.so"))?;
+        }
+        let mut rig = Rig::start_with(&conf, |options| {
+            if has_site_factor {
+                options.more_slurm_conf.push("PrioritySiteFactorPlugin=site_factor/counting".to_owned());
+                options.plugin_directories.push(plugins.path().to_owned());
+            }
+        })?;
         rig.host.init()?;
         // The advice is given once after each reconfigure.
         rig.host.reconfigure(false)?;
@@ -66,6 +81,8 @@ fn each_step_fails_once_and_the_next_cycle_works() -> HostResult<()> {
         let seconds = (600 - lost) as f64 * f64::from(CPUS);
         assert_eq!(rig.usage(3)?, seconds, "{step}: usage of the first job's user");
         if lost == 0 && !step.starts_with("charge") {
+            let once = if has_site_factor { 1000 } else { 0 };
+            let expected: Vec<u32> = expected.iter().map(|priority| priority + once).collect();
             assert_eq!(rig.priorities()?, expected, "{step}");
             assert_eq!(rig.usage(1)?, 2.0 * seconds, "{step}: usage of the root");
         }

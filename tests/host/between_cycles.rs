@@ -51,10 +51,7 @@ fn a_job_of_a_fresh_user_has_its_factor_at_once() -> HostResult<()> {
 fn a_further_job_of_an_active_user_has_the_factor_of_the_others() -> HostResult<()> {
     let (mut host, tree) = loaded()?;
     let n = number("user2");
-    host.jobs(&[
-        tree.job(n),
-        slurm_inproc::Job::new(77_u32).association(id(n)).user_id(1000 + id(n)).priority(1_u32),
-    ])?;
+    host.jobs(&[tree.job(n), tree.job(n).with_id(77)])?;
     host.set_priority(77)?;
     assert_near(job_factor(&mut host, 77)?, 20.0 / 81.0, "the second job of user2");
     host.quit().map(drop)

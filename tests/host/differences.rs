@@ -6,10 +6,10 @@
 //! | `sprio`, a job in several partitions, one of which has no count of a TRES | shows the TRES value of the job's first partition, weighted twice | shows 0 | stock forgets to clear a copied array; the priority itself is right in both |
 //! | `sprio` while a job has no details record | reads through a null pointer | leaves the job out | slurmctld must live |
 //! | a cycle that changes no priority | tells clients that jobs changed | does not | clients would fetch all jobs again for nothing |
-//! | factors in the job records after a cycle | stored | made when `sprio` asks | nobody else reads them |
+//! | factors in the job records | stored | made when `sprio` asks; fair-share alone where the QOS has a `UsageThreshold` | nobody else reads them |
 //! | `CALCULATE_RUNNING`, a pending job whose expected start has passed | charges its account wall time | charges nothing | it holds no resources |
 
-use slurm_inproc::{state, Conf, Extended, FactorsFilter, HostResult, Partition};
+use slurm_inproc::{state, Conf, Extended, FactorsFilter, Host, HostResult, Partition, Qos};
 
 use crate::charging::{prepare, LIMITS};
 use crate::setup::{fill, in_both, ours, waiting, NOW};
@@ -89,4 +89,34 @@ fn clients_hear_of_changed_jobs_only() -> HostResult<()> {
     assert_eq!(both.stock, (NOW + 60, NOW + 120));
     assert_eq!(both.ours, (NOW, NOW + 120));
     Ok(())
+}
+
+/// slurmctld compares it with the threshold, weighted as it is, before it starts a job.
+#[test]
+fn only_the_fair_share_factor_for_a_usage_threshold_is_stored() -> HostResult<()> {
+    let mut host = ours()?;
+    fill(&mut host)?;
+    host.configure(&Conf::new().weight_age(1000_u32).weight_fairshare(10_000_u32))?;
+    host.qos(&Qos::new(1_u32).usage_threshold(0.25))?;
+    host.jobs(&[waiting(1), waiting(2).qos(2_u32), waiting(3)])?;
+    host.init()?;
+    host.set_priority(1)?;
+    host.set_priority(2)?;
+    let stored =
+        |host: &mut Host, job| HostResult::Ok(host.dump_job(job)?.factors.map(|factors| factors.fairshare));
+    let shown = |host: &mut Host, job| -> HostResult<Option<f64>> {
+        let mut lines = host.factors(&FactorsFilter::new().uid(0_u32).jobs([job]))?;
+        Ok(lines.pop().map(|line| line.factors.fairshare))
+    };
+    assert!(shown(&mut host, 1)?.is_some_and(|factor| factor > 0.0));
+    assert_eq!(stored(&mut host, 1)?, shown(&mut host, 1)?, "from a submission");
+    assert_eq!(stored(&mut host, 2)?, None, "no threshold");
+    host.advance(60)?;
+    host.cycle()?;
+    assert_eq!(stored(&mut host, 3)?, shown(&mut host, 3)?, "from a cycle");
+    assert!(stored(&mut host, 3)?.is_some());
+    // An administrator's priority: slurmctld goes by the association then.
+    host.jobs(&[waiting(3).direct_set_priority(true).priority(77_u32)])?;
+    assert_eq!((host.set_priority(3)?, stored(&mut host, 3)?), (77, Some(0.0)));
+    host.quit().map(drop)
 }

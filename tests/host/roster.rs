@@ -141,6 +141,32 @@ fn a_job_with_an_id_from_elsewhere_is_found_in_the_list() {
     assert_eq!(check(&both), 2, "the first cycle, and that after an exchange");
 }
 
+/// So many are read in parts, and the lock is let go of in between.
+#[test]
+fn very_many_jobs_are_found_by_their_ids_too() -> HostResult<()> {
+    const MANY: u32 = 101_000;
+    let options = |plugin: Plugin| Options { log_level: "debug2".to_owned(), ..Options::new(plugin) };
+    let both = in_both_with(options, |host| {
+        prepare(host, LIMITS)?;
+        host.configure(&Conf::new().weight_age(10_000_u32).weight_qos(1000_u32))?;
+        host.bulk_jobs(1, MANY.into(), 7, false)?;
+        host.init()?;
+        host.advance(300)?;
+        host.cycle()?;
+        for id in [1, 777, MANY] {
+            host.delete_job(id)?;
+        }
+        host.jobs(&[waiting(MANY + 1), running(MANY + 5), waiting(MANY + 6).qos(2_u32)])?;
+        host.advance(300)?;
+        host.cycle()?;
+        let priorities: Vec<_> = host.dump_jobs()?.iter().map(|job| (job.id, job.priority)).collect();
+        Ok((priorities, Charged::read(host)?))
+    })?;
+    assert!(both.ours == both.stock, "differs from stock");
+    assert_eq!(both.our_log.matches(BY_LIST).count(), 1, "only the first cycle reads the list");
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 

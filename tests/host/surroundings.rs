@@ -1,6 +1,6 @@
 //! Without slurmdbd, outside slurmctld, beside other requests, and in a host that checks the order of locks.
 
-use slurm_inproc::{Conf, Host, HostResult, Options};
+use slurm_inproc::{Conf, FactorsFilter, Host, HostResult, Options};
 
 use crate::setup::{fill, in_both_with, options, our_errors, ours, waiting};
 
@@ -17,12 +17,17 @@ fn without_slurmdbd_age_and_fair_share_are_ignored_and_the_rest_is_as_with_stock
             waiting(3).partitions(["fast".to_owned()]).priority(0_u32),
         ])?;
         host.init_without_thread()?;
-        let at_start = host.dump_jobs()?;
+        // The factors are in the list for sprio, not in the records.
+        let priorities = |host: &mut Host| -> HostResult<Vec<u32>> {
+            Ok(host.dump_jobs()?.iter().map(|job| job.priority).collect())
+        };
+        let at_start = priorities(host)?;
         host.jobs(&[waiting(4).min_cpus(100_u32)])?;
-        Ok((at_start, host.set_priority(4)?, host.dump_jobs()?))
+        let submitted = host.set_priority(4)?;
+        Ok((at_start, submitted, priorities(host)?, host.factors(&FactorsFilter::new().uid(0_u32))?))
     })?;
     assert_eq!(both.ours, both.stock);
-    assert!(both.ours.0.iter().any(|job| job.priority > 1));
+    assert!(both.ours.0.iter().any(|priority| *priority > 1) && both.ours.3.len() == 3, "{:?}", both.ours);
     let errors = our_errors(&both.our_log);
     for name in ["PriorityWeightAge", "PriorityWeightFairshare"] {
         let line = errors.iter().find(|line| line.contains(&format!("{name} needs slurmdbd and is ignored")));
@@ -76,7 +81,7 @@ fn jobs_come_and_go_beside_cycles_with_all_lock_rules_kept() -> HostResult<()> {
         host.jobs(&[waiting(10_000 + round)])?;
         host.set_priority(10_000 + round)?;
         host.set_association_usage(4)?;
-        host.factors(&slurm_inproc::FactorsFilter::new().uid(0_u32).jobs([2000]))?;
+        host.factors(&FactorsFilter::new().uid(0_u32).jobs([2000]))?;
         assert_eq!(host.finish_cycle(before)?.completed, before.completed + 1);
     }
     let log = host.quit()?;

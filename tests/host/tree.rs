@@ -112,14 +112,11 @@ impl Tree {
     }
 }
 
-/// `PriorityFS` of a job as `sprio` would show it; of one that `sprio` does not show, from its record.
+/// `PriorityFS` of a job as `sprio` would show it.
 pub fn job_factor(host: &mut Host, job: u32) -> HostResult<f64> {
-    let shown = host.factors(&FactorsFilter::new().uid(0_u32).jobs([job]))?.pop().map(|line| line.factors);
-    let factors = match shown {
-        Some(factors) => factors,
-        None => host.dump_job(job)?.factors.unwrap_or_else(|| panic!("job {job} has factors")),
-    };
-    Ok(factors.fairshare / f64::from(WEIGHT))
+    let shown = host.factors(&FactorsFilter::new().uid(0_u32).jobs([job]))?.pop();
+    let line = shown.unwrap_or_else(|| panic!("sprio does not show job {job}"));
+    Ok(line.factors.fairshare / f64::from(WEIGHT))
 }
 
 /// Equal but for rounding.

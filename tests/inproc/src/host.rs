@@ -451,9 +451,10 @@ impl Host {
         self.one("state")?.get("last_job_update")
     }
 
-    /// Time of `set_priority` for every job, in several rounds.
-    pub fn bench_set(&mut self, rounds: u32) -> HostResult<Vec<Bench>> {
-        self.bench(&format!("benchset rounds={rounds}"))
+    /// Time of `set_priority` for every job, in several rounds; `hot`: for records that are in the caches, as those of jobs
+    /// that have just been made.
+    pub fn bench_set(&mut self, rounds: u32, hot: bool) -> HostResult<Vec<Bench>> {
+        self.bench(&format!("benchset rounds={rounds} hot={}", u32::from(hot)))
     }
 
     /// Time of two plain walks over the job list: the floor of any cycle.

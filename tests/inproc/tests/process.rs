@@ -88,7 +88,7 @@ fn the_same_seed_makes_the_same_jobs_on_any_heap() -> HostResult<()> {
         host.configure(&Conf::new().flags(FAIR_TREE).weight_age(1000_u32).weight_tres("cpu=100"))?;
         host.bulk_jobs(1, 20_000, 7, scatter)?;
         host.init()?;
-        let set = host.bench_set(3)?;
+        let set = host.bench_set(3, false)?;
         let walk = host.bench_walk(3)?;
         assert!(set.iter().chain(&walk).all(|b| b.jobs == 20_000 && !b.wall.is_zero()));
         sums.push(host.dump_jobs()?.iter().map(|j| u64::from(j.priority)).sum::<u64>());

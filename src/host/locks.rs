@@ -29,6 +29,8 @@ pub struct AssocLevels {
 impl AssocLevels {
     /// Associations, QOS and TRES for reading: what a job's factors and their explanation need.
     pub const READ: Self = Self { assoc: READ, qos: READ, tres: READ };
+    /// Associations and QOS for reading: what a job's factors need without explanation.
+    pub const READ_FACTORS: Self = Self { assoc: READ, qos: READ, tres: 0 };
     /// Associations for writing.
     pub const WRITE_ASSOC: Self = Self { assoc: WRITE, qos: 0, tres: 0 };
     /// Associations and QOS for writing, TRES for reading: what charging and decay need.

@@ -232,8 +232,9 @@ impl Plugin {
         if self.has_site_factor() {
             host.set_site_factor(job);
         }
-        let lock = caller.associations(AssocLevels::READ);
         let pass = Pass::new(host, &config, clock::now());
+        let levels = if pass.explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
+        let lock = caller.associations(levels);
         let mut moment = Moment { at: pass.now, fair_share: 0.0 };
         let priority = pass.evaluate(job, &mut pass.scratch(), |job| {
             moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);

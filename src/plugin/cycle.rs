@@ -13,7 +13,8 @@
 //!
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
-//! Nothing of a record is kept between phases but addresses of associations, which are only compared.
+//! Nothing of a record is kept between phases but addresses of associations, which are only compared, and those of jobs, which
+//! are only fetched ahead of a look by id.
 //!
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. What has been
 //! charged, decayed or reset is noted before or while it is done, so that no later cycle does it again.

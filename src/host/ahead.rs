@@ -65,10 +65,8 @@ impl Lines {
     fn add(&mut self, offset: usize) {
         for (phase, offsets) in self.0.iter_mut().enumerate() {
             let line = |offset: usize| (phase * ALIGNMENT + offset) / LINE;
-            if let (false, Ok(new)) =
-                (offsets.iter().any(|known| line(*known as usize) == line(offset)), u32::try_from(offset))
-            {
-                offsets.push(new);
+            if !offsets.iter().any(|known| line(*known as usize) == line(offset)) {
+                offsets.extend(u32::try_from(offset));
             }
         }
     }

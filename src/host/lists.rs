@@ -128,14 +128,17 @@ pub struct JobChunks {
 impl JobChunks {
     /// Jobs in a chunk: some milliseconds under the lock.
     pub const SIZE: usize = 50_000;
+    /// Up to so many come at once.
+    pub const MANY: usize = 2 * Self::SIZE;
 
-    /// Begins at the first job; up to `many` come at once.
-    pub fn new(lock: &JobLock<'_>, many: usize) -> Self {
+    /// Begins at the first job.
+    pub fn new(lock: &JobLock<'_>) -> Self {
         let host = lock.host();
-        let iterator = lock.jobs().filter(|list| list.len() > many).map_or(std::ptr::null_mut(), |list| {
-            // SAFETY: a live list; the iterator is destroyed with this walk.
-            unsafe { (host.sym.list_iterator_create)(list.raw()) }
-        });
+        let iterator =
+            lock.jobs().filter(|list| list.len() > Self::MANY).map_or(std::ptr::null_mut(), |list| {
+                // SAFETY: a live list; the iterator is destroyed with this walk.
+                unsafe { (host.sym.list_iterator_create)(list.raw()) }
+            });
         Self { host, iterator, done: false }
     }
 

@@ -464,14 +464,6 @@ impl<'a> PriorityFactors<'a> {
         array(|factors| factors.priority_tres)
     }
 
-    /// Weighted TRES factors, where there are any.
-    pub fn tres(self) -> Option<&'a [f64]> {
-        let first = self.get(|factors| factors.priority_tres).cast::<f64>();
-        let count = usize::try_from(self.get(|factors| factors.tres_cnt)).unwrap_or(0);
-        // SAFETY: as many doubles as the record says, which only this record points to.
-        (!first.is_null() && count != 0).then(|| unsafe { slice::from_raw_parts(first, count) })
-    }
-
     /// Frees the TRES arrays.
     pub fn drop_tres_arrays(self) {
         let arrays: [fn(&'static FactorsLayout) -> Field<Ptr>; 2] = [|f| f.priority_tres, |f| f.tres_weights];
@@ -481,12 +473,5 @@ impl<'a> PriorityFactors<'a> {
             self.set(pick, std::ptr::null_mut());
         }
         self.set(|factors| factors.tres_cnt, 0);
-    }
-
-    /// Sets all factors to zero, as for a job whose priority was set directly.
-    pub fn clear(self) {
-        self.drop_tres_arrays();
-        // SAFETY: the whole of a live record that holds no pointers of its own any more.
-        unsafe { std::ptr::write_bytes(self.as_ptr(), 0, self.layout().size) };
     }
 }

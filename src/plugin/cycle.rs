@@ -41,9 +41,6 @@ use crate::host::records::Job;
 use crate::host::roster::Roster;
 use crate::host::{clock, Host};
 
-/// More jobs than these are read some at a time, by the list; up to so many under one hold of the lock.
-const MANY_JOBS: usize = 2 * JobChunks::SIZE;
-
 /// What the decay thread remembers between cycles.
 #[derive(Debug)]
 pub struct Schedule {
@@ -215,7 +212,8 @@ impl Plugin {
     ) -> Option<Gathered> {
         let mut gathered = Gathered::new(&self.standing.lock(), pass, roster.count());
         let touched = &pass.config.touched;
-        let size = if roster.count() <= MANY_JOBS { MANY_JOBS } else { JobChunks::SIZE };
+        let many = roster.count() > JobChunks::MANY;
+        let size = if many { JobChunks::SIZE } else { JobChunks::MANY };
         let mut begin = 0;
         loop {
             let jobs = unlocked.jobs_read();
@@ -239,7 +237,7 @@ impl Plugin {
         let mut chunks = None;
         loop {
             let jobs = unlocked.jobs_read();
-            let chunks = chunks.get_or_insert_with(|| JobChunks::new(&jobs, MANY_JOBS));
+            let chunks = chunks.get_or_insert_with(|| JobChunks::new(&jobs));
             let chunk = chunks.next(&jobs);
             if chunk.is_empty() {
                 return gathered;

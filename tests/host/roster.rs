@@ -109,10 +109,14 @@ fn history(host: &mut Host, events: &[Event]) -> HostResult<History> {
     Ok(history)
 }
 
+/// Such that the log says what a cycle reads by the list.
+fn options(plugin: Plugin) -> Options {
+    Options { log_level: "debug2".to_owned(), ..Options::new(plugin) }
+}
+
 /// Compares with stock; returns how many cycles have read the list.
 #[track_caller]
 fn check(events: &[Event]) -> usize {
-    let options = |plugin: Plugin| Options { log_level: "debug2".to_owned(), ..Options::new(plugin) };
     let both = in_both_with(options, |host| history(host, events));
     let Both { stock, ours, stock_log, our_log } = both.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ours.1, stock.1, "{events:?}");
@@ -145,7 +149,6 @@ fn a_job_with_an_id_from_elsewhere_is_found_in_the_list() {
 #[test]
 fn very_many_jobs_are_found_by_their_ids_too() -> HostResult<()> {
     const MANY: u32 = 101_000;
-    let options = |plugin: Plugin| Options { log_level: "debug2".to_owned(), ..Options::new(plugin) };
     let both = in_both_with(options, |host| {
         prepare(host, LIMITS)?;
         host.configure(&Conf::new().weight_age(10_000_u32).weight_qos(1000_u32))?;

@@ -240,8 +240,8 @@ impl Plugin {
             moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);
             moment.fair_share
         });
-        // Without fair-share there is no cycle that would forget it again, and nothing that changes by itself.
-        if config.fair_share {
+        // Without slurmdbd neither counts, and in older releases no cycle would forget it again.
+        if config.fair_share || config.weights.age != 0 {
             self.fresh.lock().note(job.get(|job| job.job_id), moment);
         }
         tracing::trace!("initial priority of job {} is {priority}", job.get(|job| job.job_id));

@@ -34,20 +34,26 @@ double mf2_ld_get(const void *field);
 /* Sets a long double. */
 void mf2_ld_set(void *field, double value);
 
-/* *field += value, in long double. */
-void mf2_ld_add(void *field, double value);
+/* Adds values[which[i]] for i < count to a long double, one after the other. */
+void mf2_ld_add_each(void *field, const double *values, const uint32_t *which, size_t count);
 
 /* field[i] *= factor for i < count, in long double. */
 void mf2_ld_scale(void *field, size_t count, double factor);
 
-/* A count of one entry of an array. */
-struct mf2_amount {
-	size_t index;
-	uint64_t count;
+/* Of every charge, a factor and `width` counts by TRES; and those TRES that matter. */
+struct mf2_products {
+	const double *factors;
+	const uint64_t *counts;
+	size_t width;
+	const uint32_t *tres;
+	size_t tres_count;
 };
 
-/* field[amounts[i].index] += factor * amounts[i].count for i < count, in long double. */
-void mf2_ld_add_products(void *field, double factor, const struct mf2_amount *amounts, size_t count);
+/*
+ * For those TRES t and for i < count, one after the other: adds factors[c] * counts[c * width + t], where c is which[i], to
+ * field[t], in long double.
+ */
+void mf2_ld_add_products(void *field, const struct mf2_products *products, const uint32_t *which, size_t count);
 
 /*
  * Fetches the cache lines at record + offsets[i] into the second level of the caches; reads nothing, so any address will do.

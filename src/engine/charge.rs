@@ -98,7 +98,7 @@ impl Elapsed {
 
 /// What one job adds in one cycle, usage factor included. The decayed amounts are for associations and
 /// QOSes, the others for QOSes with the flag `NoDecay`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amounts {
     /// Wall clock seconds; also, times a count, what is added to the usage of a TRES.
     pub wall_decayed: f64,

@@ -7,6 +7,7 @@
 
 pub mod charge;
 pub mod decay;
+pub mod ledger;
 pub mod priority;
 pub mod tickets;
 pub mod tree;

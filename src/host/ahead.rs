@@ -150,23 +150,13 @@ impl Touched {
         &mut self.paths[at].lines
     }
 
-    /// Fetches all at once for a record that comes alone, so that its misses overlap. The caller holds the locks of what
-    /// the paths lead through.
-    pub fn fetch<L: RecordLayout>(&self, record: Record<'_, L>) {
-        self.lines.fetch(record.address());
-        for path in &self.paths {
-            path.fetch(record);
-        }
-    }
-
-    /// Visits records in order. The caller holds their lock, and those of what the paths lead through.
-    pub fn walk<'a, L: RecordLayout>(&self, records: &[Record<'a, L>], mut visit: impl FnMut(Record<'a, L>)) {
-        self.pipeline(
-            records.len(),
-            |at| records[at].address(),
-            |at| Some(records[at]),
-            |_, record| visit(record),
-        );
+    /// Visits records in order, each with its position. The caller holds their lock, and those of what the paths lead through.
+    pub fn walk<'a, L: RecordLayout>(
+        &self,
+        records: &[Record<'a, L>],
+        visit: impl FnMut(usize, Record<'a, L>),
+    ) {
+        self.pipeline(records.len(), |at| records[at].address(), |at| Some(records[at]), visit);
     }
 
     /// As [`Touched::walk`] for jobs seen before, those that are still there and that `wants`, each with its note. They are

@@ -72,12 +72,12 @@ impl<'a, L: RecordLayout> List<'a, L> {
         self.for_each_ro(|record| {
             chunk.push(record);
             if chunk.len() == CHUNK {
-                touched.walk(&chunk, &mut visit);
+                touched.walk(&chunk, |_, record| visit(record));
                 chunk.clear();
             }
             ControlFlow::Continue(())
         });
-        touched.walk(&chunk, visit);
+        touched.walk(&chunk, |_, record| visit(record));
     }
 
     /// The records in order, for a walk in which the host's functions may touch the list.

@@ -7,19 +7,32 @@ use super::layout::{Field, LongDouble, Ptr};
 extern "C" {
     fn mf2_ld_get(field: *const u8) -> f64;
     fn mf2_ld_set(field: *mut u8, value: f64);
-    fn mf2_ld_add(field: *mut u8, value: f64);
+    fn mf2_ld_add_each(field: *mut u8, values: *const f64, which: *const u32, count: usize);
     fn mf2_ld_scale(field: *mut u8, count: usize, factor: f64);
-    fn mf2_ld_add_products(field: *mut u8, factor: f64, amounts: *const Amount, count: usize);
+    fn mf2_ld_add_products(field: *mut u8, products: *const RawProducts, which: *const u32, count: usize);
 }
 
-/// A count of one TRES, by its position.
+/// `struct mf2_products`
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Amount {
-    /// Position among all TRES.
-    pub tres: usize,
-    /// How many of it.
-    pub count: u64,
+struct RawProducts {
+    factors: *const f64,
+    counts: *const u64,
+    width: usize,
+    tres: *const u32,
+    tres_count: usize,
+}
+
+/// What charges add to usage by TRES: a factor of each charge times its count of the TRES.
+#[derive(Clone, Copy, Debug)]
+pub struct Products<'a> {
+    /// By charge.
+    pub factors: &'a [f64],
+    /// By charge and TRES.
+    pub counts: &'a [u64],
+    /// Counts of one charge.
+    pub width: usize,
+    /// TRES of which there is any, by their positions.
+    pub tres: &'a [u32],
 }
 
 /// Bytes of a `long double` on every supported platform.
@@ -64,13 +77,17 @@ impl Field<LongDouble> {
         unsafe { mf2_ld_set(self.address(record), value) }
     }
 
-    /// Adds to the field in its own precision.
+    /// Adds those of the values that `which` names to the field, one after the other and in its own precision.
     ///
     /// # Safety
     /// As [`Field::set`].
-    pub unsafe fn add_ld(self, record: *mut u8, value: f64) {
-        // SAFETY: the address of a long double inside a live record.
-        unsafe { mf2_ld_add(self.address(record), value) }
+    ///
+    /// # Panics
+    /// Where there is no such value.
+    pub unsafe fn add_each_ld(self, record: *mut u8, values: &[f64], which: &[u32]) {
+        assert_all_below(which, values.len());
+        // SAFETY: the address of a long double inside a live record, and there are all values that are named.
+        unsafe { mf2_ld_add_each(self.address(record), values.as_ptr(), which.as_ptr(), which.len()) }
     }
 
     /// Multiplies the field in its own precision.
@@ -116,14 +133,31 @@ impl LongDoubles<'_> {
         }
     }
 
-    /// Adds to each value `factor` times the amount of its TRES; the amounts are in the order of their TRES.
-    pub fn add_products(self, factor: f64, amounts: &[Amount]) {
-        debug_assert!(amounts.is_sorted_by_key(|amount| amount.tres), "{amounts:?}");
-        // The last one says that all of them are in the array.
-        if amounts.last().is_none_or(|amount| amount.tres >= self.count) {
+    /// Adds the products of those charges that `which` names, one after the other.
+    ///
+    /// # Panics
+    /// Where there is no such charge.
+    pub fn add_products(self, products: &Products<'_>, which: &[u32]) {
+        let Products { factors, counts, width, tres } = *products;
+        if self.count == 0 || tres.is_empty() {
             return;
         }
-        // SAFETY: `count` long doubles at `first`, by the promise made to `of`, among which are those of all amounts.
-        unsafe { mf2_ld_add_products(self.first, factor, amounts.as_ptr(), amounts.len()) }
+        assert_all_below(tres, width.min(self.count));
+        assert_all_below(which, factors.len().min(counts.len() / width));
+        let raw = RawProducts {
+            factors: factors.as_ptr(),
+            counts: counts.as_ptr(),
+            width,
+            tres: tres.as_ptr(),
+            tres_count: tres.len(),
+        };
+        // SAFETY: `count` long doubles at `first`, by the promise made to `of`; all TRES are among them, and all charges that
+        // are named have a factor and `width` counts.
+        unsafe { mf2_ld_add_products(self.first, &raw const raw, which.as_ptr(), which.len()) }
     }
+}
+
+fn assert_all_below(indices: &[u32], end: usize) {
+    let highest = indices.iter().copied().max();
+    assert!(highest.is_none_or(|highest| (highest as usize) < end), "an index is {end} or above");
 }

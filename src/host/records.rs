@@ -140,10 +140,15 @@ impl<'a, L: RecordLayout> Record<'a, L> {
         unsafe { pick(self.layout()).set_ld(self.address, value) }
     }
 
-    /// Adds to a `long double` in its own precision.
-    pub fn add_ld(self, pick: impl FnOnce(&'static L) -> Field<LongDouble>, value: f64) {
+    /// Adds those of the values that `which` names to a `long double`, one after the other and in its own precision.
+    pub fn add_each_ld(
+        self,
+        pick: impl FnOnce(&'static L) -> Field<LongDouble>,
+        values: &[f64],
+        which: &[u32],
+    ) {
         // SAFETY: as in `set`.
-        unsafe { pick(self.layout()).add_ld(self.address, value) }
+        unsafe { pick(self.layout()).add_each_ld(self.address, values, which) }
     }
 
     /// Multiplies a `long double` in its own precision.

@@ -27,9 +27,13 @@ void mf2_ld_set(void *field, double value)
 	*(long double *) field = value;
 }
 
-void mf2_ld_add(void *field, double value)
+void mf2_ld_add_each(void *field, const double *values, const uint32_t *which, size_t count)
 {
-	*(long double *) field += value;
+	long double sum = *(long double *) field;
+
+	for (size_t i = 0; i < count; i++)
+		sum += values[which[i]];
+	*(long double *) field = sum;
 }
 
 void mf2_ld_scale(void *field, size_t count, double factor)
@@ -40,12 +44,43 @@ void mf2_ld_scale(void *field, size_t count, double factor)
 		values[i] *= factor;
 }
 
-void mf2_ld_add_products(void *field, double factor, const struct mf2_amount *amounts, size_t count)
+/*
+ * Adds to so many values at a time, a constant for the compiler: their sums stay in registers, and one does not wait for
+ * the other.
+ */
+static inline __attribute__((always_inline)) void add_columns(long double *values,
+							       const struct mf2_products *products,
+							       const uint32_t *tres, const uint32_t *which,
+							       size_t count, const size_t columns)
 {
-	long double *values = field;
+	long double sums[4];
 
-	for (size_t i = 0; i < count; i++)
-		values[amounts[i].index] += (long double) factor * (long double) amounts[i].count;
+	for (size_t c = 0; c < columns; c++)
+		sums[c] = values[tres[c]];
+	for (size_t i = 0; i < count; i++) {
+		const long double factor = products->factors[which[i]];
+		const uint64_t *counts = products->counts + which[i] * products->width;
+
+		for (size_t c = 0; c < columns; c++)
+			sums[c] += factor * (long double) counts[tres[c]];
+	}
+	for (size_t c = 0; c < columns; c++)
+		values[tres[c]] = sums[c];
+}
+
+void mf2_ld_add_products(void *field, const struct mf2_products *products, const uint32_t *which, size_t count)
+{
+	const uint32_t *tres = products->tres;
+	size_t left = products->tres_count;
+
+	for (; left >= 4; left -= 4, tres += 4)
+		add_columns(field, products, tres, which, count, 4);
+	if (left == 3)
+		add_columns(field, products, tres, which, count, 3);
+	else if (left == 2)
+		add_columns(field, products, tres, which, count, 2);
+	else if (left == 1)
+		add_columns(field, products, tres, which, count, 1);
 }
 
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count)

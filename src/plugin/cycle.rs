@@ -21,14 +21,14 @@
 
 use tracing::{debug, trace};
 
+use super::charging::{is_chargeable, Charger, UNDERFLOW};
 use super::config::Config;
 use super::draft::{self, Draft};
 use super::job::{warn_of_overflow, Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::Times;
-use super::usage::Charger;
-use super::{explain, usage, Plugin};
+use super::{charging, explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::faults;
@@ -109,7 +109,7 @@ impl Gathered {
 
     /// Reads a job.
     fn read(&mut self, pass: &Pass<'_>, standing: &Standing, job: Job<'_>) {
-        if usage::is_chargeable(job) {
+        if is_chargeable(job) {
             self.running.push(Seen::of(job));
         }
         if !job.state().is_pending() && !pass.config.flags.calculate_running() {
@@ -136,7 +136,7 @@ impl Plugin {
         }
         OVERFLOW.renew();
         NO_DETAILS.renew();
-        usage::UNDERFLOW.renew();
+        UNDERFLOW.renew();
         let before = self.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_reset: reset.unwrap_or(before.last_reset), ..before };
@@ -245,7 +245,7 @@ impl Plugin {
             let _lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
             roster.remember(&chunk);
-            pass.config.touched.walk(&chunk, |job| gathered.read(pass, &standing, job));
+            pass.config.touched.walk(&chunk, |_, job| gathered.read(pass, &standing, job));
         }
     }
 
@@ -254,7 +254,7 @@ impl Plugin {
     fn charge(&self, unlocked: &mut Unlocked, running: &[Seen], factor: f64, now: i64) {
         const CHUNK: usize = 4096;
         let times = self.times();
-        let touched = usage::touched(unlocked.host());
+        let touched = charging::touched(unlocked.host());
         let mut charger = Charger::new(factor);
         self.charged.lock().begin(now);
         let mut rest = running;
@@ -266,12 +266,14 @@ impl Plugin {
             if !chunk.is_empty() {
                 let lock = jobs.associations(AssocLevels::WRITE_USAGE);
                 let mut done = self.charged.lock();
-                touched.walk_seen(&jobs, chunk, usage::is_chargeable, |job, _| {
+                let mut batch = charger.begin(&lock);
+                touched.walk_seen(&jobs, chunk, is_chargeable, |job, _| {
                     // One that an unfinished cycle has charged goes on from there.
                     let start = done.note(job.get(|job| job.job_id)).unwrap_or(times.last_ran);
                     let period = Period { start, end: now, job_ended: false };
-                    attempt(|| charger.charge(&lock, job, period));
+                    attempt(|| batch.charge(job, period));
                 });
+                batch.post();
             }
             if rest.is_empty() {
                 // Still under the job lock: a job that ends from here on is not charged for this period again.

@@ -8,6 +8,7 @@
 
 mod advice;
 mod charged;
+mod charging;
 pub mod config;
 mod cycle;
 mod draft;
@@ -38,11 +39,13 @@ use crate::engine::decay::decay_factor;
 use crate::host::checks::{check_job, Failure, Soundness};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::log::explains;
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
 
 use charged::Charged;
+use charging::Charger;
 use config::Config;
 use fresh::{Fresh, Moment};
 use job::Pass;
@@ -52,7 +55,6 @@ use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
 use times::History;
-use usage::Charger;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]
@@ -227,14 +229,15 @@ impl Plugin {
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
             return after(last);
         }
-        let Some(config) = self.config() else { return after(last) };
-        config.touched.fetch(job);
         if self.has_site_factor() {
             host.set_site_factor(job);
         }
-        let pass = Pass::new(host, &config, clock::now());
-        let levels = if pass.explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
+        let explain = explains();
+        let levels = if explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
         let lock = caller.associations(levels);
+        let config = self.config.read();
+        let Some(config) = config.as_ref() else { return after(last) };
+        let pass = Pass { explain, ..Pass::new(host, config, clock::now()) };
         let mut moment = Moment { at: pass.now, fair_share: 0.0 };
         let priority = pass.evaluate(job, &mut pass.scratch(), |job| {
             moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);
@@ -258,7 +261,10 @@ impl Plugin {
         let start = self.charged.lock().until(job.get(|job| job.job_id)).unwrap_or(self.times().last_ran);
         let period = Period { start, end: clock::now(), job_ended: true };
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        Charger::new(factor).charge(&lock, job, period);
+        let mut charger = Charger::new(factor);
+        let mut batch = charger.begin(&lock);
+        batch.charge(job, period);
+        batch.post();
     }
 
     /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.

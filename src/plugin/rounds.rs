@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, error};
 
+use super::charging::Charger;
 use super::cycle::Schedule;
-use super::{usage, Plugin};
+use super::Plugin;
 use crate::faults;
 use crate::host::lists::List;
 use crate::host::locks::{spawn, AssocLevels, Unlocked};
@@ -58,9 +59,12 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     if used_until != last_ran {
         debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
     }
+    let mut charger = Charger::new(1.0);
+    let mut batch = charger.begin(&lock);
     for job in list {
-        usage::forget_time_before_restart(&lock, job, used_until);
+        batch.forget_time_before_restart(job, used_until);
     }
+    batch.post();
 }
 
 impl Plugin {

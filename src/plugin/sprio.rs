@@ -73,7 +73,7 @@ impl Plugin {
             let lock = associations(AssocLevels::READ);
             let mut standing = self.standing.lock();
             let fresh = self.fresh.lock();
-            config.touched.walk(&visible, |job| {
+            config.touched.walk(&visible, |_, job| {
                 if !is_shown(&pass, job, now) || !request.wants(job) {
                     return;
                 }

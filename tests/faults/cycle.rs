@@ -20,8 +20,8 @@ const STEPS: [(&str, bool, i64); 17] = [
     ("draft:1", true, 0),
     ("charge:1", true, 300),
     ("charge:2", true, 0),
-    ("charge.association:1", true, 300),
-    ("charge.association:2", true, 0),
+    ("charge.association:2", true, 300),
+    ("charge.association:3", true, 0),
     ("distribute", false, 0),
     ("distribute.half", false, 0),
     ("publish.association", true, 0),
@@ -112,6 +112,26 @@ fn a_fault_that_stays_costs_nothing_but_its_step() -> HostResult<()> {
     rig.cycle_after(300)?;
     assert_eq!(rig.usage(3)?, 31.0 * 300.0 * f64::from(CPUS));
     rig.host.quit().map(drop)
+}
+
+#[test]
+fn a_charge_that_fails_at_an_association_is_lost_there_and_nowhere_else() -> HostResult<()> {
+    // From the users up: their charges are posted in the reverse of the order in which the jobs came.
+    for (nth, loser) in [(1, 4), (2, 3), (3, 2), (4, 1)] {
+        let mut rig = Rig::start(&conf())?;
+        rig.host.init()?;
+        rig.cycle_after(300)?;
+        let once = [1, 2, 3, 4].map(|id| rig.usage(id));
+        rig.arm(&format!("charge.association:{nth}"))?;
+        rig.cycle_after(300)?;
+        assert_eq!(rig.reports().len(), 1, "{nth}: {:?}", rig.reports());
+        for (id, once) in (1..).zip(once) {
+            let times = if id == loser { 1.0 } else { 2.0 };
+            assert_eq!(rig.usage(id)?, times * once?, "{nth}: association {id}");
+        }
+        rig.host.quit()?;
+    }
+    Ok(())
 }
 
 #[test]

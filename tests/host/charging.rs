@@ -326,6 +326,35 @@ fn run_seconds_stop_at_zero_and_the_log_says_so() -> HostResult<()> {
     Ok(())
 }
 
+/// So many are charged in two parts, and sums are formed for many jobs at once; the run seconds of one association end in
+/// the middle.
+#[test]
+fn very_many_jobs_that_differ_are_charged_as_one_by_one() -> HostResult<()> {
+    let jobs = |shift: u32| -> Vec<Job> {
+        let job = |id: u32| {
+            let odd = u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            running(id)
+                .association(4 + id % 3)
+                .qos(1 + id / 7 % 5)
+                .start_time(NOW - i64::from(id % 11) * 100)
+                .tres_allocated([(1, odd % 64), (2, odd >> 50), (3, 77), (4, odd % 3), (5, odd >> shift)])
+        };
+        (1..=5000).map(job).collect()
+    };
+    // Of the last TRES a few each, or so many that their sums are too large for their type.
+    for shift in [60, 0] {
+        compare("very many", &jobs(shift), |run| {
+            let run_seconds = [(1, 3_000_000), (4, 500_000)];
+            run.host.usage(&[AssociationUsage::new(4_u32).run_secs(run_seconds).mode("only")])?;
+            for seconds in [300, 1, 36_000, 300] {
+                run.cycle_after(seconds)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 /// slurmctld counts by the factor of a job's QOS when the job starts, and forgets the QOS when it is removed.
 #[test]
 fn a_qos_that_is_removed_under_a_running_job_leaves_run_seconds_wrong_as_in_stock() -> HostResult<()> {

@@ -39,7 +39,6 @@ use crate::engine::decay::decay_factor;
 use crate::host::checks::{check_job, Failure, Soundness};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
-use crate::host::log::explains;
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
@@ -229,15 +228,13 @@ impl Plugin {
         if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
             return after(last);
         }
+        let Some(config) = self.config() else { return after(last) };
         if self.has_site_factor() {
             host.set_site_factor(job);
         }
-        let explain = explains();
-        let levels = if explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
+        let pass = Pass::new(host, &config, clock::now());
+        let levels = if pass.explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
         let lock = caller.associations(levels);
-        let config = self.config.read();
-        let Some(config) = config.as_ref() else { return after(last) };
-        let pass = Pass { explain, ..Pass::new(host, config, clock::now()) };
         let mut moment = Moment { at: pass.now, fair_share: 0.0 };
         let priority = pass.evaluate(job, &mut pass.scratch(), |job| {
             moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);
@@ -247,7 +244,6 @@ impl Plugin {
         if config.fair_share || config.weights.age != 0 {
             self.fresh.lock().note(job.get(|job| job.job_id), moment);
         }
-        tracing::trace!("initial priority of job {} is {priority}", job.get(|job| job.job_id));
         priority
     }
 

@@ -154,6 +154,11 @@ impl ShareTree {
         self.positions.get(input).copied().filter(|&position| position != NOWHERE).map(Node)
     }
 
+    /// The association with an index below [`Self::len`].
+    pub fn node(&self, index: u32) -> Option<Node> {
+        ((index as usize) < self.len()).then_some(Node(index))
+    }
+
     /// The parent association; `None` for the root.
     pub fn parent(&self, node: Node) -> Option<Node> {
         above(&self.parents, node)

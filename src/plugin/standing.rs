@@ -209,7 +209,7 @@ impl Standing {
     /// As [`Standing::factor`] for a place in `waiting` that the last distribution knew; reads nothing.
     pub fn factor_at(&self, waiting: &Waiting, place: Place) -> Option<f64> {
         if Arc::ptr_eq(&waiting.entries, &self.entries) && place.index() < self.entries.len() {
-            return self.factor_of(place.index());
+            return Some(self.fair_share.priority(self.tree.position(place.index())?));
         }
         let (id, address) = waiting.at(place)?;
         self.known_factor(address, id)
@@ -217,11 +217,8 @@ impl Standing {
 
     /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
     pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
-        self.factor_of(self.position(address, id)?)
-    }
-
-    fn factor_of(&self, position: usize) -> Option<f64> {
-        Some(self.fair_share.priority(self.tree.position(position)?))
+        let slot = self.slot(address, id)?;
+        Some(self.fair_share.priority(self.tree.node(slot.node)?))
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
@@ -301,7 +298,11 @@ impl Standing {
     }
 
     fn position(&self, address: usize, id: u32) -> Option<usize> {
-        self.by_id.get(id).filter(|slot| slot.address == address).map(|slot| slot.at as usize)
+        self.slot(address, id).map(|slot| slot.at as usize)
+    }
+
+    fn slot(&self, address: usize, id: u32) -> Option<Slot> {
+        self.by_id.get(id).filter(|slot| slot.address == address)
     }
 
     /// The waiting jobs of the last distribution, in the form in which they were collected.
@@ -355,7 +356,7 @@ impl Standing {
             })
             .collect();
         self.tree = ShareTree::build(&nodes);
-        self.by_id = Index::of(&entries);
+        self.by_id = Index::of(&entries, &self.tree);
         self.entries = Arc::new(entries);
     }
 }
@@ -415,14 +416,19 @@ struct Slot {
     /// 0 where there is no association.
     address: usize,
     at: u32,
+    /// Index in the tree, beyond its end for an association that is not in it. Known here, a submission looks in one table
+    /// less.
+    node: u32,
 }
 
 impl Index {
-    const NONE: Slot = Slot { address: 0, at: 0 };
+    const NONE: Slot = Slot { address: 0, at: 0, node: u32::MAX };
 
-    fn of(entries: &[Entry]) -> Self {
-        let slots =
-            entries.iter().zip(0..).map(|(entry, at)| (entry.id, Slot { address: entry.address, at }));
+    fn of(entries: &[Entry], tree: &ShareTree) -> Self {
+        let slots = entries.iter().zip(0..).map(|(entry, at)| {
+            let node = tree.position(at as usize).and_then(|node| u32::try_from(node.index()).ok());
+            (entry.id, Slot { address: entry.address, at, node: node.unwrap_or(u32::MAX) })
+        });
         let largest = entries.iter().map(|entry| entry.id as usize).max().unwrap_or(0);
         if largest > 2 * entries.len() + 65_536 {
             return Self::Sparse(slots.collect());
@@ -452,7 +458,7 @@ mod tests {
         for ids in [vec![5, 1, 9], vec![5, 4_000_000_000, 9]] {
             let entry =
                 |id: &u32| Entry { address: 64 + *id as usize, parent: 0, id: *id, shares: 1, user: true };
-            let index = Index::of(&ids.iter().map(entry).collect::<Vec<_>>());
+            let index = Index::of(&ids.iter().map(entry).collect::<Vec<_>>(), &ShareTree::default());
             let found = |id: u32| index.get(id).map(|slot| (slot.address, slot.at));
             for (at, id) in (0..).zip(&ids) {
                 assert_eq!(found(*id), Some((64 + *id as usize, at)));

@@ -1,10 +1,9 @@
 //! A `PrioritySiteFactorPlugin` in a real slurmctld: a job has its factor from the submission on, and each cycle lets the plugin
 //! change it before priorities are computed. The plugin is a small one, compiled here: Debian has none but `none`.
 
-use std::path::Path;
 use std::time::Duration;
 
-use slurm_inproc::build_plugin;
+use slurm_inproc::CountingSiteFactor;
 use slurm_testcluster::{Account, Accounts, Cluster, Job};
 
 use crate::support::{cluster, number, sprio_of, OURS, STOCK};
@@ -14,17 +13,15 @@ const SIZE: f64 = 562.0;
 
 #[test]
 fn a_site_factor_plugin_is_asked_at_submissions_and_in_cycles_as_by_stock() {
-    let plugins = tempfile::tempdir().unwrap();
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inproc/plugins/counting.c");
-    build_plugin(&source, &plugins.path().join("site_factor_counting.so")).unwrap();
+    let site_factor = CountingSiteFactor::build().unwrap();
     for plugin in [STOCK, OURS] {
         let tree = Accounts::new().account(Account::new("first", 1).user("ada", 1));
         let cluster = cluster()
             .priority_type(plugin)
             .accounts(&tree)
             .nodes(1)
-            .plugin_dir(plugins.path())
-            .set("PrioritySiteFactorPlugin", "site_factor/counting")
+            .plugin_dir(site_factor.directory())
+            .set("PrioritySiteFactorPlugin", CountingSiteFactor::NAME)
             .set("PriorityWeightFairshare", "0")
             .set("PriorityWeightJobSize", "1000")
             .cycle_seconds(Some(3))

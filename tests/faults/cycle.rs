@@ -1,8 +1,6 @@
 //! Panics in the steps of a cycle.
 
-use std::path::Path;
-
-use slurm_inproc::{build_plugin, AssociationUsage, Conf, HostResult};
+use slurm_inproc::{AssociationUsage, Conf, CountingSiteFactor, HostResult};
 
 use crate::setup::{conf, waiting, Rig, CPUS, NOW, WAITING};
 
@@ -42,17 +40,11 @@ fn each_step_fails_once_and_the_next_cycle_works() -> HostResult<()> {
     };
     for (step, writes, lost) in STEPS {
         let conf = conf().debug_flags(if step == "explain" { DEBUG_PRIORITY } else { 0 });
-        // Only a site factor plugin is asked; this one adds a thousand to each job whenever it is.
-        let has_site_factor = step == "site_factors";
-        let plugins = tempfile::tempdir()?;
-        if has_site_factor {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inproc/plugins/counting.c");
-            build_plugin(&source, &plugins.path().join("site_factor_counting.so"))?;
-        }
+        // Only a site factor plugin is asked.
+        let site_factor = (step == "site_factors").then(CountingSiteFactor::build).transpose()?;
         let mut rig = Rig::start_with(&conf, |options| {
-            if has_site_factor {
-                options.more_slurm_conf.push("PrioritySiteFactorPlugin=site_factor/counting".to_owned());
-                options.plugin_directories.push(plugins.path().to_owned());
+            if let Some(site_factor) = &site_factor {
+                site_factor.add_to(options);
             }
         })?;
         rig.host.init()?;
@@ -81,7 +73,7 @@ fn each_step_fails_once_and_the_next_cycle_works() -> HostResult<()> {
         let seconds = (600 - lost) as f64 * f64::from(CPUS);
         assert_eq!(rig.usage(3)?, seconds, "{step}: usage of the first job's user");
         if lost == 0 && !step.starts_with("charge") {
-            let once = if has_site_factor { 1000 } else { 0 };
+            let once = if site_factor.is_some() { 1000 } else { 0 };
             let expected: Vec<u32> = expected.iter().map(|priority| priority + once).collect();
             assert_eq!(rig.priorities()?, expected, "{step}");
             assert_eq!(rig.usage(1)?, 2.0 * seconds, "{step}: usage of the root");

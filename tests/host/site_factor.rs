@@ -1,19 +1,14 @@
 //! A site factor plugin keeps working: its hooks are called at a submission and in each cycle, as by stock.
 
-use std::path::Path;
-
-use slurm_inproc::{build_plugin, Conf, Host, HostResult, Options, Plugin};
+use slurm_inproc::{Conf, CountingSiteFactor, Host, HostResult, Options, Plugin};
 
 use crate::setup::{waiting, FAIR_TREE};
 
 /// Priorities of a job at its submission and after two more cycles.
 fn priorities(plugin: &Plugin) -> HostResult<[u32; 3]> {
-    let plugins = tempfile::tempdir()?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inproc/plugins/counting.c");
-    build_plugin(&source, &plugins.path().join("site_factor_counting.so"))?;
+    let site_factor = CountingSiteFactor::build()?;
     let mut options = Options::new(plugin.clone());
-    options.more_slurm_conf.push("PrioritySiteFactorPlugin=site_factor/counting".to_owned());
-    options.plugin_directories.push(plugins.path().to_owned());
+    site_factor.add_to(&mut options);
     let mut host = Host::start(&options)?;
     crate::setup::fill(&mut host)?;
     host.configure(&Conf::new().flags(FAIR_TREE).weight_age(0_u32))?;

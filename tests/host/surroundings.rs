@@ -1,8 +1,8 @@
 //! Without slurmdbd, outside slurmctld, beside other requests, and in a host that checks the order of locks.
 
-use slurm_inproc::{Conf, FactorsFilter, Host, HostResult, Options};
+use slurm_inproc::{Conf, FactorsFilter, Host, HostResult, Job, Options, Partition, Qos};
 
-use crate::setup::{fill, in_both_with, options, our_errors, ours, waiting};
+use crate::setup::{fill, in_both_with, options, our_errors, ours, waiting, FAIR_TREE, NOW};
 
 #[test]
 fn without_slurmdbd_age_and_fair_share_are_ignored_and_the_rest_is_as_with_stock() -> HostResult<()> {
@@ -34,6 +34,31 @@ fn without_slurmdbd_age_and_fair_share_are_ignored_and_the_rest_is_as_with_stock
         assert!(line.is_some_and(|line| line.contains("set AccountingStorageType=")), "{}", both.our_log);
     }
     assert!(both.stock_log.contains("can only be used with SlurmDBD"), "{}", both.stock_log);
+    Ok(())
+}
+
+/// The age was shown as of the last cycle, since only submissions with fair-share were noted.
+#[test]
+fn without_associations_the_age_is_shown_as_of_the_submission_as_by_stock() -> HostResult<()> {
+    let both = in_both_with(Options::new, |host| {
+        host.configure(&Conf::new().flags(FAIR_TREE).weight_age(10_000_u32).max_age(86_400_u32))?;
+        host.qos(&Qos::new(1_u32).name("normal"))?;
+        host.partition(&Partition::new("batch"))?;
+        host.init_without_thread()?;
+        host.advance(4000)?;
+        host.jobs(&[Job::new(1_u32)
+            .user_id(1004_u32)
+            .qos(1_u32)
+            .partitions(["batch".to_owned()])
+            .priority(1_u32)
+            .begin_time(NOW)
+            .accrue_time(NOW)])?;
+        let submitted = host.set_priority(1)?;
+        host.advance(1000)?;
+        Ok((submitted, host.factors(&FactorsFilter::new().uid(0_u32))?))
+    })?;
+    assert_eq!(both.ours, both.stock);
+    assert_eq!((both.ours.0, both.ours.1.len()), (462, 1), "{:?}", both.ours);
     Ok(())
 }
 

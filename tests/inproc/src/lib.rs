@@ -37,6 +37,7 @@ mod model;
 mod options;
 mod program;
 mod reply;
+mod site_factor;
 
 pub use error::{Error, HostResult};
 pub use extended::Extended;
@@ -50,3 +51,4 @@ pub use program::{build_plugin, source_directory, Program};
 pub use reply::{
     AssociationRecord, Factors, FactorsObject, JobRecord, LockStatistic, QosRecord, Record, Snapshot,
 };
+pub use site_factor::CountingSiteFactor;

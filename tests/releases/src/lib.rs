@@ -28,6 +28,38 @@ pub const TRIXIE: Suite = Suite { name: "trixie", slurm: (24, 11), moves: false 
 /// The next Debian, which moves; Slurm 26.05.5 at the time of writing
 pub const FORKY: Suite = Suite { name: "forky", slurm: (26, 5), moves: true };
 
+/// One test for each release, side by side, that calls a function with it: `bullseye`, `bookworm`, `trixie`, `forky`, and
+/// `installed_in_prefixes` for those that the suites do not have ([`in_prefixes`]).
+#[macro_export]
+macro_rules! test_in_each_release {
+    ($test:path) => {
+        #[test]
+        fn bullseye() {
+            $crate::BULLSEYE.test($test);
+        }
+
+        #[test]
+        fn bookworm() {
+            $crate::BOOKWORM.test($test);
+        }
+
+        #[test]
+        fn trixie() {
+            $crate::TRIXIE.test($test);
+        }
+
+        #[test]
+        fn forky() {
+            $crate::FORKY.test($test);
+        }
+
+        #[test]
+        fn installed_in_prefixes() {
+            $crate::in_prefixes().unwrap().iter().for_each($test);
+        }
+    };
+}
+
 /// A suite of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suite {
@@ -73,6 +105,16 @@ impl Suite {
                 self.name, release.version
             ),
         )
+    }
+
+    /// Calls a test with the Slurm of this suite, where [`Suite::release`] has it.
+    ///
+    /// # Panics
+    /// Where that fails, or the test does.
+    pub fn test(self, test: impl FnOnce(&Release)) {
+        if let Some(release) = self.release().unwrap() {
+            test(&release);
+        }
     }
 
     /// The root directory, made or brought up to date if need be. Concurrent callers wait for one.

@@ -5,42 +5,10 @@
 mod shared;
 
 use shared::{check_example, example, submit_example};
-use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, TRIXIE};
+use slurm_releases::{cluster, test_in_each_release};
 use slurm_testcluster::{Cluster, Job, Release};
 
-fn in_suite(suite: Suite) {
-    if let Some(release) = suite.release().unwrap() {
-        basics(&release);
-    }
-}
-
-#[test]
-fn bullseye() {
-    in_suite(BULLSEYE);
-}
-
-#[test]
-fn bookworm() {
-    in_suite(BOOKWORM);
-}
-
-#[test]
-fn trixie() {
-    in_suite(TRIXIE);
-}
-
-#[test]
-fn forky() {
-    in_suite(FORKY);
-}
-
-/// Releases that the suites do not have, built from source: `MULTIFACTOR2_SLURM_PREFIXES=/opt/slurm-25.11:…`
-#[test]
-fn installed_in_prefixes() {
-    for release in slurm_releases::in_prefixes().unwrap() {
-        basics(&release);
-    }
-}
+test_in_each_release!(basics);
 
 fn basics(release: &Release) {
     let builder = example(cluster(release.clone()).unwrap()).set("SlurmctldDebug", "debug2");

@@ -6,45 +6,13 @@ mod shared;
 use std::time::Duration;
 
 use shared::{check_example, example, submit_example};
-use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, TRIXIE};
+use slurm_releases::{cluster, test_in_each_release};
 use slurm_testcluster::{Cluster, Release};
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 // A slurmctld from 23.11 on takes half a minute to give back: one test for each release, side by side.
-
-#[test]
-fn bullseye() {
-    in_suite(BULLSEYE);
-}
-
-#[test]
-fn bookworm() {
-    in_suite(BOOKWORM);
-}
-
-#[test]
-fn trixie() {
-    in_suite(TRIXIE);
-}
-
-#[test]
-fn forky() {
-    in_suite(FORKY);
-}
-
-#[test]
-fn installed_in_prefixes() {
-    for release in slurm_releases::in_prefixes().unwrap() {
-        a_backup_takes_over_gives_back_and_takes_over_again(&release);
-    }
-}
-
-fn in_suite(suite: Suite) {
-    if let Some(release) = suite.release().unwrap() {
-        a_backup_takes_over_gives_back_and_takes_over_again(&release);
-    }
-}
+test_in_each_release!(a_backup_takes_over_gives_back_and_takes_over_again);
 
 fn a_backup_takes_over_gives_back_and_takes_over_again(release: &Release) {
     let builder = example(cluster(release.clone()).unwrap());

@@ -17,12 +17,17 @@
  *    state files when it stops; on a busy disk each wait is felt, and nothing here has to survive
  *    a power failure.
  *
+ *  - With NSS_WRAPPER_HOSTS, nss_wrapper reads its file of hosts before there are threads. Otherwise it does so when the
+ *    first name is looked up, and two threads that do that at once crash in hsearch(), as those of a backup
+ *    controller that starts.
+ *
  * Linked without a C library: the host process has one, whatever its version.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -47,6 +52,14 @@ int socket(int domain, int type, int protocol)
 	if (fd >= 0 && (domain == AF_INET || domain == AF_INET6) && (type & TYPE_MASK) == SOCK_STREAM)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return fd;
+}
+
+__attribute__((constructor)) static void read_hosts(void)
+{
+	struct addrinfo *found;
+
+	if (getenv("NSS_WRAPPER_HOSTS") && !getaddrinfo("localhost", NULL, NULL, &found))
+		freeaddrinfo(found);
 }
 
 int fsync(int fd)

@@ -107,7 +107,10 @@ fn watch(cluster: &Cluster, time: Duration, summary: &mut Summary) -> Result<()>
     while start.elapsed() < time {
         sleep(Duration::from_secs(1));
         if let Some(how) = cluster.controller_ended()? {
-            anyhow::bail!("slurmctld ended: {how}");
+            let log = cluster.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let end = lines[lines.len().saturating_sub(60)..].join("\n");
+            anyhow::bail!("slurmctld ended: {how}; the end of its log:\n{end}");
         }
         summary.memory.sample(cluster)?;
         let written = fs::metadata(&state).and_then(|file| file.modified())?;

@@ -62,6 +62,7 @@ faults: build ## panic in every step of the plugin, in a test build
 	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
 
 soak: build ## kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; prints counts
+	tests/install-deps.sh test
 	$(IN_PROCESS) $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)

@@ -60,6 +60,8 @@ pub fn run(plugin: &Plugin, time: Duration, seed: u64) -> Result<Summary> {
         .line("PartitionName=other Nodes=ALL PriorityJobFactor=20")
         .watch_heap()
         .start()?;
+    // The client of the database is there: without it no user is removed who has jobs.
+    cluster.sql("select 1")?;
     let counts = Counts::default();
     let mut summary = Summary::default();
     summary.memory.idle.0 = settled(&cluster)?;

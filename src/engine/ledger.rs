@@ -45,9 +45,9 @@ impl Ledger {
         number
     }
 
-    /// Enters a charge for an owner and all above it; `released` has seconds by TRES, or none at all.
+    /// Enters a charge for an owner and all above it; `released` has seconds by TRES.
     pub fn enter(&mut self, owner: u32, charge: u32, released: &[u64]) {
-        debug_assert!(released.is_empty() || released.len() == self.width, "{} TRES", released.len());
+        debug_assert!(released.len() == self.width, "{} TRES", released.len());
         self.entries.push((owner, charge));
         add(&mut self.released[owner as usize * self.width..][..self.width], released);
         self.bits = released.iter().fold(self.bits, |bits, seconds| bits | seconds);

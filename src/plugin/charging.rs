@@ -131,8 +131,7 @@ impl<'a> Batch<'_, 'a> {
         let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
         explain::charge(job, &elapsed, &amounts);
 
-        let counts = job.tres_allocated().filter(|_| is_counted(job)).unwrap_or(&[]);
-        let charge = self.charger.collected.add(job, &amounts, counts, |count| amounts.released_for(count));
+        let charge = self.charger.collected.add(job, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, partition_qos(job));
     }
 
@@ -148,8 +147,7 @@ impl<'a> Batch<'_, 'a> {
         }
         let usage_factor = job.qos().map(|qos| qos.get(|qos| qos.usage_factor));
         let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-        let counts = job.tres_allocated().filter(|_| is_counted(job)).unwrap_or(&[]);
-        let charge = self.charger.collected.add(job, &Amounts::default(), counts, released);
+        let charge = self.charger.collected.add(job, &Amounts::default(), released);
         self.enter(charge, job, partition_qos(job).filter(|_| job.host().corrects_partition_qos()));
     }
 
@@ -329,7 +327,8 @@ impl Collected {
     }
 
     /// Adds a charge; `released` says of a count of a TRES how many TRES seconds end. Returns its number.
-    fn add(&mut self, job: Job<'_>, amounts: &Amounts, counts: &[u64], released: impl Fn(u64) -> u64) -> u32 {
+    fn add(&mut self, job: Job<'_>, amounts: &Amounts, released: impl Fn(u64) -> u64) -> u32 {
+        let counts = job.tres_allocated().filter(|_| is_counted(job)).unwrap_or(&[]);
         let number = u32::try_from(self.jobs.len()).expect("job ids have 32 bits");
         self.jobs.push(job.get(|job| job.job_id));
         self.decayed.push(amounts.wall_decayed, amounts.usage_decayed);

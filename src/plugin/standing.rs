@@ -217,8 +217,7 @@ impl Standing {
 
     /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
     pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
-        let slot = self.slot(address, id)?;
-        Some(self.fair_share.priority(self.tree.node(slot.node)?))
+        Some(self.fair_share.priority(self.node(address, id)?))
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
@@ -227,8 +226,7 @@ impl Standing {
         let Some(list) = lock.all() else { return };
         list.for_each_ahead(&touched_by_publish(lock.host()), |association| {
             faults::point("publish.association");
-            let position = self.position(association.address(), association.get(|assoc| assoc.id));
-            if let Some(node) = position.and_then(|at| self.tree.position(at)) {
+            if let Some(node) = self.node(association.address(), association.get(|assoc| assoc.id)) {
                 self.publish_one(association, node);
             }
         });
@@ -250,8 +248,7 @@ impl Standing {
         if self.factor(lock, association).is_none() {
             return;
         }
-        let position = self.position(association.address(), association.get(|assoc| assoc.id));
-        if let Some(node) = position.and_then(|at| self.tree.position(at)) {
+        if let Some(node) = self.node(association.address(), association.get(|assoc| assoc.id)) {
             self.publish_one(association, node);
         }
     }
@@ -299,6 +296,11 @@ impl Standing {
 
     fn position(&self, address: usize, id: u32) -> Option<usize> {
         self.slot(address, id).map(|slot| slot.at as usize)
+    }
+
+    /// Its place in the tree; `None` also for one that is not in it.
+    fn node(&self, address: usize, id: u32) -> Option<Node> {
+        self.slot(address, id).and_then(|slot| self.tree.node(slot.node))
     }
 
     fn slot(&self, address: usize, id: u32) -> Option<Slot> {

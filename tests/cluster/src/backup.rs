@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::cluster::wrapped;
+use crate::processes::last_lines;
 use crate::{Builder, Cluster};
 
 /// Gives the namespace its name and becomes the command that follows.
@@ -79,12 +80,7 @@ impl Cluster {
     /// Waits until the backup controller has logged something so many times.
     fn wait_backup(&self, what: &str, times: usize, timeout: Duration) -> Result<()> {
         let found = |cluster: &Self| Ok((cluster.backup_log().matches(what).count() >= times).then_some(()));
-        self.wait_for(&format!("'{what}', time {times}, in the backup's log"), timeout, found).with_context(
-            || {
-                let log = self.backup_log();
-                let lines: Vec<&str> = log.lines().collect();
-                lines[lines.len().saturating_sub(20)..].join("\n")
-            },
-        )
+        self.wait_for(&format!("'{what}', time {times}, in the backup's log"), timeout, found)
+            .with_context(|| last_lines(&self.backup_log(), 20))
     }
 }

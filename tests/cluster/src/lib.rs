@@ -46,6 +46,7 @@ pub use builder::Builder;
 pub use call::Call;
 pub use cluster::{Cluster, JobId};
 pub use job::Job;
+pub use processes::last_lines;
 pub use release::Release;
 pub use rows::{parse_rows, Row};
 pub use slurm_headers::Version;

@@ -174,7 +174,11 @@ impl Pipe {
 /// The last lines of a log, for error messages.
 fn tail(log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+    last_lines(&String::from_utf8_lossy(&text), 20)
+}
+
+/// The last lines of a text, at most so many.
+pub fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }

@@ -11,7 +11,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use slurm_testcluster::{Account, Accounts, Cluster, Job};
+use slurm_testcluster::{last_lines, Account, Accounts, Cluster, Job};
 
 use crate::memory::settled;
 use crate::random::Random;
@@ -109,10 +109,7 @@ fn watch(cluster: &Cluster, time: Duration, summary: &mut Summary) -> Result<()>
     while start.elapsed() < time {
         sleep(Duration::from_secs(1));
         if let Some(how) = cluster.controller_ended()? {
-            let log = cluster.log();
-            let lines: Vec<&str> = log.lines().collect();
-            let end = lines[lines.len().saturating_sub(60)..].join("\n");
-            anyhow::bail!("slurmctld ended: {how}; the end of its log:\n{end}");
+            anyhow::bail!("slurmctld ended: {how}; the end of its log:\n{}", last_lines(&cluster.log(), 60));
         }
         summary.memory.sample(cluster)?;
         let written = fs::metadata(&state).and_then(|file| file.modified())?;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::tickets::fair_share_factor;
 use crate::faults;
-use crate::host::locks::{AssocLock, Caller, Unlocked};
+use crate::host::locks::{AssocLock, Caller, ListCaller, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
 use crate::host::reply::RequestMessage;
@@ -219,11 +219,11 @@ pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void
                 #[allow(clippy::cast_possible_truncation)]
                 (std::ptr::null_mut(), first as usize as u32)
             };
-            // SAFETY: releases before 23.02 call without locks, later ones with those on jobs, nodes and partitions; the
+            // SAFETY: releases before 23.02 call without locks, later ones with those on jobs, nodes, partitions and QOS; the
             // message lives during the call.
             let (access, message) = unsafe {
                 let access = if host.list_caller_locks() {
-                    ListAccess::Caller(Caller::new(host))
+                    ListAccess::Caller(ListCaller::new(host))
                 } else {
                     ListAccess::Unlocked(Unlocked::new(host))
                 };

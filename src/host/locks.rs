@@ -31,6 +31,8 @@ impl AssocLevels {
     pub const READ: Self = Self { assoc: READ, qos: READ, tres: READ };
     /// Associations and QOS for reading: what a job's factors need without explanation.
     pub const READ_FACTORS: Self = Self { assoc: READ, qos: READ, tres: 0 };
+    /// QOS for reading: what the list for `sprio` needs where its caller holds no lock.
+    pub const READ_QOS: Self = Self { assoc: 0, qos: READ, tres: 0 };
     /// Associations for writing.
     pub const WRITE_ASSOC: Self = Self { assoc: WRITE, qos: 0, tres: 0 };
     /// Associations and QOS for writing, TRES for reading: what charging and decay need.
@@ -76,6 +78,14 @@ pub fn spawn(
 /// Held by an export that the host calls with slurmctld's job lock held.
 #[derive(Debug)]
 pub struct Caller {
+    host: &'static Host,
+    thread: OnThread<'static>,
+}
+
+/// Held by an export that the host calls with the job, node and partition locks and the association manager's QOS lock, all
+/// for reading. It can take nothing more: whoever waits for associations there waits for one who may be waiting for the QOS.
+#[derive(Debug)]
+pub struct ListCaller {
     host: &'static Host,
     thread: OnThread<'static>,
 }
@@ -147,15 +157,36 @@ impl Caller {
         self.host
     }
 
-    /// The jobs.
-    pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
-        // SAFETY: the job list, which lives while its lock is held.
-        unsafe { List::new(self.host, *self.host.sym.job_list) }
+    /// Whether there is a job with an id.
+    pub fn has_job(&self, id: u32) -> bool {
+        // SAFETY: an id is all that the function needs, and the caller holds the job lock.
+        unsafe { !(self.host.sym.find_job_record)(id).is_null() }
     }
 
     /// Associations, under the caller's job lock.
     pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
         AssocLock::take(self.host, levels)
+    }
+}
+
+impl ListCaller {
+    /// For an export that the host calls with its job lock and the association manager's for QOS.
+    ///
+    /// # Safety
+    /// That is so.
+    pub unsafe fn new(host: &'static Host) -> Self {
+        Self { host, thread: PhantomData }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &'static Host {
+        self.host
+    }
+
+    /// The jobs.
+    pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
+        // SAFETY: the job list, which lives while its lock is held.
+        unsafe { List::new(self.host, *self.host.sym.job_list) }
     }
 }
 

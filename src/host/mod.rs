@@ -8,6 +8,7 @@
 #![allow(clippy::cast_ptr_alignment)]
 
 pub mod ahead;
+pub mod callers;
 pub mod checks;
 pub mod clock;
 pub mod layout;

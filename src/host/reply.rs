@@ -10,6 +10,7 @@ use std::ffi::{c_char, c_void, CString};
 use std::ops::ControlFlow;
 
 use super::lists::for_each_raw;
+use super::order;
 use super::panics::guard;
 use super::records::{Job, Partition, PriorityFactors, Qos, Record};
 use super::symbols::RawList;
@@ -126,6 +127,7 @@ enum Rule {
 impl<M: Fn(u32, &str) -> bool> Viewer<M> {
     /// The user with `uid`. `is_member` knows who has an association in an account.
     pub fn new(host: &'static Host, uid: u32, is_member: M) -> Self {
+        order::visit(host.release, "validate_operator", |_| true);
         // SAFETY: a user id is all that the first function needs; the second has no arguments.
         let rule = unsafe {
             if !host.hides_jobs() || (host.sym.validate_operator)(uid) {
@@ -157,6 +159,13 @@ impl<M: Fn(u32, &str) -> bool> Viewer<M> {
         let host = job.host();
         if job.get(|job| job.user_id) == self.uid {
             return true;
+        }
+        match self.rule {
+            Rule::Coordinator => order::visit(host.release, "assoc_mgr_is_user_acct_coord", |_| true),
+            Rule::Label => {
+                order::visit(host.release, "mcs_g_check_mcs_label", |case| !case.starts_with("mcs/account"));
+            }
+            Rule::All | Rule::LabelOfAccount => (),
         }
         // SAFETY: texts of a live job; the last argument is ignored by releases that do not have it.
         unsafe {

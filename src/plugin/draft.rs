@@ -88,6 +88,8 @@ type Index = u16;
 #[derive(Debug)]
 struct Palette<K, V> {
     values: Vec<V>,
+    /// So many of them have lost their keys.
+    forgotten: usize,
     known: FxHashMap<K, Index>,
     /// Jobs that come one after the other are mostly alike.
     last: Option<(K, Index)>,
@@ -95,12 +97,13 @@ struct Palette<K, V> {
 
 impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
     fn new() -> Self {
-        Self { values: Vec::new(), known: FxHashMap::default(), last: None }
+        Self { values: Vec::new(), forgotten: 0, known: FxHashMap::default(), last: None }
     }
 
     /// Keys may mean something else from here on.
     fn forget_keys(&mut self) {
         self.known.clear();
+        self.forgotten = self.values.len();
         self.last = None;
     }
 
@@ -118,7 +121,8 @@ impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
     }
 
     fn add(&mut self, key: K, value: V) -> Option<Index> {
-        let at = self.values.iter().position(|known| *known == value).unwrap_or(self.values.len());
+        let same = self.values[..self.forgotten].iter().position(|known| *known == value);
+        let at = same.unwrap_or(self.values.len());
         let index = Index::try_from(at).ok()?;
         if at == self.values.len() {
             self.values.push(value);

@@ -180,13 +180,18 @@ fn list(cell: &str) -> Result<(String, Level), String> {
         })
 }
 
-/// The statics `CALLERS` and `CALLEES`, for `src/host/callers.rs`, which defines their types.
+/// The constant `LOCKS` and the statics `CALLERS` and `CALLEES`, for `src/host/callers.rs`, which defines their types.
 ///
 /// A row that holds in the newest known release of a series holds in later micro releases of it.
-pub fn rust_source_of_locks(layouts: &Table, callers: &LockTable, callees: &LockTable) -> String {
+pub fn rust_source_of_locks(layouts: &Table, held: &LockTable, taken: &LockTable) -> String {
     let mut text = String::from("// Generated from slurm-headers/callers.tsv and callees.tsv by build.rs.\n");
+    let _ = writeln!(
+        text,
+        "/// The locks, in the order in which Slurm takes them.\npub const LOCKS: [&str; {}] = {LOCKS:?};",
+        LOCKS.len()
+    );
     text.push_str("/// What Slurm holds where it calls the plugin.\npub static CALLERS: &[Caller] = &[\n");
-    for row in &callers.rows {
+    for row in &held.rows {
         let _ = writeln!(
             text,
             "    Caller {{ export: {:?}, caller: {:?}, {} }},",
@@ -198,7 +203,7 @@ pub fn rust_source_of_locks(layouts: &Table, callers: &LockTable, callees: &Lock
     text.push_str(
         "];\n/// What Slurm takes where the plugin calls it.\npub static CALLEES: &[Callee] = &[\n",
     );
-    for row in &callees.rows {
+    for row in &taken.rows {
         let _ = writeln!(
             text,
             "    Callee {{ callee: {:?}, case: {:?}, {} }},",

@@ -9,10 +9,6 @@ use super::layout::Release;
 /// Number of locks of slurmctld and of the association manager.
 pub const LOCK_COUNT: usize = LOCKS.len();
 
-/// The locks, in the order in which Slurm takes them.
-pub const LOCKS: [&str; 12] =
-    ["conf", "job", "node", "part", "fed", "assoc", "file", "qos", "res", "tres", "user", "wckey"];
-
 /// A caller of an export, and what it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
@@ -62,6 +58,44 @@ pub fn taken(callee: &str, release: Release) -> impl Iterator<Item = &'static Ca
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::layout::LAYOUTS;
+    use crate::host::symbols::Symbols;
+
+    /// What is no function, and the locks themselves.
+    const NOT_LISTED: [&str; 20] = [
+        "acct_db_conn",
+        "accounting_enforce",
+        "active_node_record_count",
+        "assoc_mgr_assoc_list",
+        "assoc_mgr_lock",
+        "assoc_mgr_qos_list",
+        "assoc_mgr_root_assoc",
+        "assoc_mgr_tres_name_array",
+        "assoc_mgr_unlock",
+        "cluster_cpus",
+        "ignore_state_errors",
+        "job_list",
+        "last_job_update",
+        "last_part_update",
+        "lock_slurmctld",
+        "node_record_count",
+        "part_list",
+        "slurm_conf",
+        "slurmctld_tres_cnt",
+        "unlock_slurmctld",
+    ];
+
+    #[test]
+    fn every_function_that_the_plugin_calls_says_what_it_takes() {
+        for release in
+            LAYOUTS.iter().flat_map(|layout| [layout.group.first, layout.group.verified]).map(Release)
+        {
+            for name in Symbols::required(release) {
+                let listed = taken(name, release).next().is_some();
+                assert_eq!(listed, !NOT_LISTED.contains(&name), "{name} in callees.tsv for {release}");
+            }
+        }
+    }
 
     #[test]
     fn sprio_comes_with_the_lock_on_qos_since_23_02() {

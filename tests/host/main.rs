@@ -9,6 +9,7 @@ mod example;
 mod explanations;
 mod factors;
 mod life;
+mod meanwhile;
 mod passive;
 mod random_charging;
 mod random_trees;

@@ -127,11 +127,15 @@ int command_bulk_jobs(request_t *request)
 	return from.assoc_count ? 0 : fail("bulkjobs needs associations of users");
 }
 
-/* vary seed=1: gives all jobs other random sizes, times, nice values and site factors, and the lowest priority. */
+/*
+ * vary seed=1 step=3600: gives all jobs other random sizes, times, nice values and site factors, and the lowest priority. Ages
+ * are whole steps and counts go to ten, so that factors are tenths and their sums often whole: the worst that rounding
+ * can meet.
+ */
 int command_vary(request_t *request)
 {
 	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
-	uint64_t state = number(request, "seed", 1) * 2 + 1;
+	uint64_t state = number(request, "seed", 1) * 2 + 1, step = number(request, "step", 3600);
 	size_t count;
 	void **jobs;
 
@@ -141,14 +145,13 @@ int command_vary(request_t *request)
 		job_record_t *job = jobs[i];
 
 		job->priority = 1;
-		job->site_factor = NICE_OFFSET - 5000 + next_random(&state, 10000);
-		job->time_limit = 1 + next_random(&state, 5000);
-		job->details->nice = NICE_OFFSET - 5000 + next_random(&state, 10000);
-		job->details->accrue_time = time(NULL) - next_random(&state, 200000);
-		job->details->min_cpus = 1 + next_random(&state, 300);
-		job->details->min_nodes = 1 + next_random(&state, 30);
+		job->site_factor = NICE_OFFSET - 50 + next_random(&state, 100);
+		job->details->nice = NICE_OFFSET - 50 + next_random(&state, 100);
+		job->details->accrue_time = time(NULL) - step * next_random(&state, 11);
+		job->details->min_cpus = 1 + next_random(&state, 10);
+		job->details->min_nodes = 1 + next_random(&state, 10);
 		for (int tres = 0; tres < slurmctld_tres_cnt; tres++)
-			job->tres_req_cnt[tres] = next_random(&state, 1000);
+			job->tres_req_cnt[tres] = next_random(&state, 11);
 	}
 	unlock_slurmctld(locks);
 	free(jobs);

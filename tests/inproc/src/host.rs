@@ -279,9 +279,10 @@ impl Host {
         self.request(&format!("bulkjobs first={first} count={count} seed={seed} scatter={scatter}")).map(drop)
     }
 
-    /// Give all jobs other random sizes, times, nice values and site factors, the same for the same seed, and priority 1.
-    pub fn vary_jobs(&mut self, seed: u64) -> HostResult<()> {
-        self.request(&format!("vary seed={seed}")).map(drop)
+    /// Give all jobs other random sizes, nice values and site factors, ages of up to ten steps of so many seconds, and
+    /// priority 1; the same for the same seed.
+    pub fn vary_jobs(&mut self, seed: u64, step: u32) -> HostResult<()> {
+        self.request(&format!("vary seed={seed} step={step}")).map(drop)
     }
 
     /// How many jobs there are, a digest of their ids and priorities, and the sum of the priorities.

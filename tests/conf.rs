@@ -269,6 +269,9 @@ fn a_damaged_kept_file_gives_nothing_and_is_replaced() {
         }
     }
     assert_eq!(fs::read(&aside).unwrap(), good, "what a link points to is left alone");
+    // A regular file by its mode, that cannot be read at its beginning by anybody.
+    let unreadable = kept::read(Path::new("/proc/self/mem")).unwrap_err().to_string();
+    assert!(unreadable.contains("Input/output error"), "{unreadable}");
     // Cut off anywhere, never the settings of half a file.
     for length in 0..good.len() {
         fs::write(&file, &good[..length]).unwrap();

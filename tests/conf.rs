@@ -240,9 +240,8 @@ fn a_damaged_kept_file_gives_nothing_and_is_replaced() {
     let text = String::from_utf8(good.clone()).unwrap();
     let aside = directory.path().join("aside");
     fs::write(&aside, &good).unwrap();
-    type Break<'a> = &'a dyn Fn();
     let write = |bytes: &[u8]| fs::write(&file, bytes).unwrap();
-    let cases: [(&str, Break); 7] = [
+    let cases: [(&str, &dyn Fn()); 7] = [
         ("its first line is not one of ours", &|| write(&[])),
         ("it is not text", &|| write(&[0xff, 0xfe, 0, 7].repeat(1000))),
         ("its first line is not one of ours", &|| write(b"ActiveJobs=pending\n# end\n")),

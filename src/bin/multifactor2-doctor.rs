@@ -332,14 +332,14 @@ mod tests {
     fn a_release_that_was_made_again_is_that_release() {
         let release = Release::new(21, 8, 8);
         for (program, expected) in [
-            (&b"x\021.08.8\0y"[..], true),
-            (b"\021.08.8-2\0", true),
-            (b"\021.08.8", false),
-            (b"\021.08.8-\0", false),
-            (b"\021.08.8-2", false),
-            (b"\021.08.8-0rc1\0", false),
-            (b"\021.08.80\0", false),
-            (b"\021.08.7-2\0", false),
+            (&b"x\x0021.08.8\0y"[..], true),
+            (b"\x0021.08.8-2\0", true),
+            (b"\x0021.08.8", false),
+            (b"\x0021.08.8-\0", false),
+            (b"\x0021.08.8-2", false),
+            (b"\x0021.08.8-0rc1\0", false),
+            (b"\x0021.08.80\0", false),
+            (b"\x0021.08.7-2\0", false),
             (b"slurm 21.08.8\0", false),
         ] {
             assert_eq!(says(program, release), expected, "{}", program.escape_ascii());

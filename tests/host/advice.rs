@@ -9,12 +9,12 @@ const INCR_ONLY: u16 = 0x40;
 const ENFORCE_USAGE_THRESHOLD: u32 = 0x8;
 
 /// How often a text is in the log of a start and three cycles.
-fn said(conf: Conf, qos: Option<Qos>, text: &str) -> HostResult<usize> {
+fn said(conf: &Conf, qos: Option<&Qos>, text: &str) -> HostResult<usize> {
     let mut host = ours()?;
     fill(&mut host)?;
-    host.configure(&conf)?;
+    host.configure(conf)?;
     if let Some(qos) = qos {
-        host.qos(&qos)?;
+        host.qos(qos)?;
     }
     host.jobs(&[waiting(1)])?;
     host.init()?;
@@ -33,9 +33,9 @@ fn weighted(flags: u16) -> Conf {
 fn incr_only_is_warned_of_where_fair_share_counts() -> HostResult<()> {
     const TEXT: &str =
         "priority/multifactor2: PriorityFlags=INCR_ONLY keeps each job at the highest priority";
-    assert_eq!(said(weighted(FAIR_TREE | INCR_ONLY), None, TEXT)?, 1);
-    assert_eq!(said(weighted(FAIR_TREE), None, TEXT)?, 0);
-    assert_eq!(said(Conf::new().flags(INCR_ONLY).weight_age(1000_u32), None, TEXT)?, 0, "age only grows");
+    assert_eq!(said(&weighted(FAIR_TREE | INCR_ONLY), None, TEXT)?, 1);
+    assert_eq!(said(&weighted(FAIR_TREE), None, TEXT)?, 0);
+    assert_eq!(said(&Conf::new().flags(INCR_ONLY).weight_age(1000_u32), None, TEXT)?, 0, "age only grows");
     Ok(())
 }
 
@@ -43,10 +43,10 @@ fn incr_only_is_warned_of_where_fair_share_counts() -> HostResult<()> {
 fn a_usage_threshold_is_warned_of_only_where_slurmctld_looks_at_it() -> HostResult<()> {
     const TEXT: &str = "QOS normal has a UsageThreshold";
     let qos = || Qos::new(1_u32).usage_threshold(0.25);
-    assert_eq!(said(weighted(FAIR_TREE), Some(qos().flags(ENFORCE_USAGE_THRESHOLD)), TEXT)?, 1);
-    assert_eq!(said(weighted(FAIR_TREE), Some(qos()), TEXT)?, 0, "without EnforceUsageThreshold");
+    assert_eq!(said(&weighted(FAIR_TREE), Some(&qos().flags(ENFORCE_USAGE_THRESHOLD)), TEXT)?, 1);
+    assert_eq!(said(&weighted(FAIR_TREE), Some(&qos()), TEXT)?, 0, "without EnforceUsageThreshold");
     assert_eq!(
-        said(weighted(FAIR_TREE), Some(Qos::new(1_u32).flags(ENFORCE_USAGE_THRESHOLD)), TEXT)?,
+        said(&weighted(FAIR_TREE), Some(&Qos::new(1_u32).flags(ENFORCE_USAGE_THRESHOLD)), TEXT)?,
         0,
         "without a threshold"
     );

@@ -130,6 +130,9 @@ fn a_reconfigure_without_the_file_goes_back_to_the_default() -> HostResult<()> {
     host.quit().map(drop)
 }
 
+/// Makes a file of kept settings that is none.
+type Make<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
+
 /// Where slurmctld keeps its state, for several processes one after the other.
 struct State(tempfile::TempDir);
 
@@ -292,7 +295,6 @@ fn a_process_like_sshare_neither_reads_nor_writes_what_is_kept() -> HostResult<(
 fn a_damaged_kept_file_is_one_error_and_counts_as_none() -> HostResult<()> {
     const WHOLE: &str = "# multifactor2_settings 1: x\nActiveJobs=pending\n# end\n";
     let newer = WHOLE.replace("settings 1", "settings 2");
-    type Make<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
     let cases: [(&str, Make); 5] = [
         ("its end is missing", &|file| fs::write(file, &WHOLE[..40])),
         ("it is not text", &|file| fs::write(file, [0xfe; 5000])),

@@ -360,8 +360,9 @@ fn failed_reconfigures_leave_the_numbers() {
     });
 }
 
-/// After a failed reconfigure the old process counts saved usage twice at the root, which is Slurm's doing; the stock plugin even
-/// dies then, because jobs point to associations that are gone. Ours goes on with cycles and priorities.
+/// After a failed reconfigure the old process counts usage twice at the root, which is Slurm's doing under any plugin
+/// (docs/releases.md); the stock plugin even dies then, because jobs point to associations that are gone. Ours goes on
+/// with cycles and priorities.
 fn goes_on(cluster: &Cluster) {
     cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
     cluster.wait_cycle().unwrap();

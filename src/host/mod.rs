@@ -66,8 +66,8 @@ pub enum HostError {
     Version(version::Mismatch),
     /// Not a Slurm process at all.
     NoSlurm,
-    /// Functions or variables that this release should have.
-    Missing(Release, Vec<&'static str>),
+    /// Functions or variables that this release should have; the program, where that is not slurmctld.
+    Missing(Release, Vec<&'static str>, Option<String>),
     /// A record does not look as the table says.
     Check(checks::Failure),
 }
@@ -77,7 +77,10 @@ impl fmt::Display for HostError {
         match self {
             Self::Version(mismatch) => mismatch.fmt(f),
             Self::NoSlurm => f.write_str("not loaded by a Slurm process"),
-            Self::Missing(release, names) => write!(
+            Self::Missing(release, names, Some(program)) => {
+                write!(f, "Slurm {release} without {}: {}", names.join(", "), version::Stranger(program))
+            }
+            Self::Missing(release, names, None) => write!(
                 f,
                 "slurmctld {release} lacks {}; its build differs from every known one. Set \
                  PriorityType=priority/multifactor and report the release and its packager",
@@ -160,7 +163,8 @@ impl Host {
     fn find() -> Result<&'static Self, HostError> {
         let evidence = version::gather().ok_or(HostError::NoSlurm)?;
         let found = version::choose(&evidence).map_err(HostError::Version)?;
-        let sym = Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
+        let sym = Symbols::find(found.release)
+            .map_err(|names| HostError::Missing(found.release, names, version::stranger()))?;
         // Never freed: records keep a reference, and a process that refuses us ends.
         Ok(Box::leak(Box::new(Self {
             release: found.release,

@@ -173,7 +173,7 @@ impl Plugin {
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
-        let settings = config::load_settings(host, &mut self.settings.lock()).ok_or(Refused)?;
+        let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
             self.read_times(host)?;
@@ -222,8 +222,8 @@ impl Plugin {
     pub fn reconfigure(&self, recount: bool, mut unlocked: Unlocked) {
         let host = unlocked.host();
         let Some(old) = self.config() else { return };
-        let settings =
-            config::load_settings(host, &mut self.settings.lock()).unwrap_or_else(|| old.settings.clone());
+        let settings = config::load_settings(host, &mut self.settings.lock(), false)
+            .unwrap_or_else(|| old.settings.clone());
         *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);

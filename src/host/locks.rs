@@ -11,6 +11,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
+use super::live::Hold;
 use super::order;
 use super::records::{Association, Job};
 use super::Host;
@@ -94,6 +95,8 @@ pub struct AssocLock<'t> {
     host: &'static Host,
     raw: [u32; 7],
     taken: bool,
+    /// Ends before the lock does.
+    hold: Option<Hold>,
     thread: OnThread<'t>,
 }
 
@@ -218,7 +221,8 @@ impl AssocLock<'_> {
         // SAFETY: the function of the host and levels that it knows.
         unsafe { (host.sym.assoc_mgr_lock)(&raw mut raw) };
         order::took_assoc();
-        Self { host, raw, taken: true, thread: PhantomData }
+        let hold = Some(Hold::begin(levels.assoc != 0, levels.qos != 0));
+        Self { host, raw, taken: true, hold, thread: PhantomData }
     }
 
     /// The host.
@@ -231,7 +235,7 @@ impl AssocLock<'_> {
     /// # Safety
     /// That is so for the whole of `'t`.
     pub unsafe fn of_caller(host: &'static Host) -> Self {
-        Self { host, raw: [0; 7], taken: false, thread: PhantomData }
+        Self { host, raw: [0; 7], taken: false, hold: Some(Hold::begin(true, false)), thread: PhantomData }
     }
 
     /// The association of the root account.
@@ -255,6 +259,7 @@ impl AssocLock<'_> {
 
 impl Drop for AssocLock<'_> {
     fn drop(&mut self) {
+        self.hold = None;
         if self.taken {
             // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
             unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut self.raw) };

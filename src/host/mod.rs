@@ -11,6 +11,7 @@ pub mod ahead;
 pub mod checks;
 pub mod clock;
 pub mod layout;
+mod live;
 pub mod lists;
 pub mod locks;
 pub mod log;
@@ -180,6 +181,11 @@ impl Host {
     /// A text of `slurm_conf`.
     pub fn conf_text(&'static self, pick: fn(&'static ConfLayout) -> layout::Field<layout::Ptr>) -> String {
         self.conf().text(pick).into_owned()
+    }
+
+    /// Forgets which associations and QOS there are: before init, slurmctld may have loaded all of them anew.
+    pub fn forget_lists(&self) {
+        live::forget();
     }
 
     /// Number of TRES that the cluster knows.

@@ -139,17 +139,17 @@ impl<'c> Pass<'c> {
         if weights.qos != 0 {
             factors.qos = job.qos().map_or(0.0, |qos| self.qos_factor(qos));
         }
-        if let Some(association) = job.association() {
-            if weights.assoc != 0 {
-                factors.assoc = if flags.no_normal_assoc() {
+        if weights.assoc != 0 {
+            factors.assoc = match job.association() {
+                Some(association) if flags.no_normal_assoc() => {
                     f64::from(association.get(|assoc| assoc.priority))
-                } else {
-                    association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm))
-                };
-            }
-            if weights.fair_share != 0 && config.fair_share {
-                factors.fair_share = fair_share(job);
-            }
+                }
+                Some(association) => association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm)),
+                None => 0.0,
+            };
+        }
+        if weights.fair_share != 0 && config.fair_share && job.is_accounted() {
+            factors.fair_share = fair_share(job);
         }
         factors
     }

@@ -160,6 +160,7 @@ impl Plugin {
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
+        host.forget_lists();
         self.standing.lock().clear();
         self.charged.lock().clear();
         log_layout(host);

@@ -13,6 +13,7 @@ pub mod checks;
 pub mod clock;
 pub mod layout;
 pub mod lists;
+mod live;
 pub mod locks;
 pub mod log;
 pub mod long_double;
@@ -185,6 +186,11 @@ impl Host {
     /// A text of `slurm_conf`.
     pub fn conf_text(&'static self, pick: fn(&'static ConfLayout) -> layout::Field<layout::Ptr>) -> String {
         self.conf().text(pick).into_owned()
+    }
+
+    /// Forgets which associations and QOS there are: before init, slurmctld may have loaded all of them anew.
+    pub fn forget_lists(&self) {
+        live::forget();
     }
 
     /// Number of TRES that the cluster knows.

@@ -165,6 +165,7 @@ impl Plugin {
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
+        host.forget_lists();
         self.forget();
         self.charged.lock().clear();
         log_layout(host);

@@ -21,6 +21,7 @@ HEADERS   := target/slurm-src
 all: build
 
 build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+	@packaging/check-compilers rust c
 	$(CARGO) build --release --locked $(FEATURES)
 
 install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
@@ -118,6 +119,7 @@ package-test: ## install, run, update and remove the packages of dist/ in root d
 	tests/packaging/build
 	tests/packaging/rpm
 	tests/packaging/rebuild
+	tests/packaging/source
 	tests/packaging/deb
 	tests/packaging/releases
 

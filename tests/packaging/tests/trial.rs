@@ -83,12 +83,15 @@ fn is_in_use(copy: &Path) -> bool {
     })
 }
 
+/// Whether a trial with this copy has got so far.
+type Stage = fn(&Path) -> bool;
+
 /// While the copy is made, when the second slurmctld is about to start, and when it runs.
 #[test]
 fn an_interrupted_trial_leaves_no_copy_and_none_but_slurm_can_read_it_meanwhile() {
     let mut cluster = cluster().start().unwrap();
     cluster.restart_controller().unwrap();
-    let reached: [(&str, fn(&Path) -> bool); 3] = [
+    let reached: [(&str, Stage); 3] = [
         ("copying", |_| true),
         ("configured", |copy| copy.join("slurm.conf").exists()),
         ("running", |copy| fs::metadata(copy.join("log")).is_ok_and(|log| log.len() > 0)),

@@ -130,6 +130,22 @@ fn every_command_has_a_manual_page() {
     }
 }
 
+/// The RPM holds back the Slurm after the last series that README says is supported.
+#[test]
+fn the_rpm_conflicts_with_the_series_after_the_last() {
+    let readme = read("README.md");
+    let said =
+        readme.split_once("serves every release from 20.11 to ").expect("README says which releases").1;
+    let (year, month) = said.split_once('.').unwrap();
+    let next = format!("{year}.{:02}", month[..2].parse::<u8>().unwrap() + 1);
+    let spec = read("packaging/slurm-multifactor2.spec");
+    for name in ["slurm", "slurm-ohpc"] {
+        for bound in [format!("{name} < 20.11"), format!("{name} >= {next}")] {
+            assert!(spec.contains(&format!("\nConflicts:      {bound}\n")), "no conflict with {bound}");
+        }
+    }
+}
+
 #[test]
 fn the_readme_names_the_version() {
     assert!(read("README.md").contains(concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz")));

@@ -343,7 +343,9 @@ impl Slurmctld {
                     shared(|shared| std::cmp::Reverse(shared.tiers[&(part.address as usize)]))
                 });
             }
-            sorted.iter().for_each(|record| lists::push(list, record.address));
+            for record in sorted {
+                lists::push(list, record.address);
+            }
             list
         };
         let first = |records: &[Record]| records.first().map_or(NULL, |record| record.address);

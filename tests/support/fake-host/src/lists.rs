@@ -22,10 +22,11 @@ struct List {
 
 #[derive(Default)]
 struct Lists {
-    /// By address; the next one.
-    lists: HashMap<usize, List>,
+    /// By handle.
+    known: HashMap<usize, List>,
     /// List and position.
     iterators: HashMap<usize, (usize, usize)>,
+    /// Handles that were given.
     next: usize,
 }
 
@@ -54,7 +55,7 @@ fn create(
 ) -> *mut u8 {
     with(|lists| {
         let handle = new_handle(lists);
-        lists.lists.insert(handle, List { elements: Vec::new(), destroy, protected, by_plugin });
+        lists.known.insert(handle, List { elements: Vec::new(), destroy, protected, by_plugin });
         handle as *mut u8
     })
 }
@@ -84,7 +85,7 @@ pub fn elements(list: *mut u8) -> Vec<*mut u8> {
 
 /// Lists of the plugin that were not destroyed.
 pub fn of_plugin() -> usize {
-    with(|lists| lists.lists.values().filter(|list| list.by_plugin).count())
+    with(|lists| lists.known.values().filter(|list| list.by_plugin).count())
 }
 
 /// Iterators that were not destroyed.
@@ -95,7 +96,7 @@ pub fn iterators() -> usize {
 /// Destroys a list as the host does: each element with the list's destructor.
 pub fn destroy(list: *mut u8) {
     let handle = list as usize;
-    let Some(gone) = with(|lists| lists.lists.remove(&handle)) else {
+    let Some(gone) = with(|lists| lists.known.remove(&handle)) else {
         fail(&format!("slurm_list_destroy of {list:?}, which is no list (any more)"));
     };
     if let Some(destroy) = gone.destroy {
@@ -107,7 +108,7 @@ pub fn destroy(list: *mut u8) {
 }
 
 fn of<T>(list: *mut u8, body: impl FnOnce(&mut List) -> T) -> T {
-    with(|lists| match lists.lists.get_mut(&(list as usize)) {
+    with(|lists| match lists.known.get_mut(&(list as usize)) {
         Some(list) => body(list),
         None => fail(&format!("{list:?} is no list (any more)")),
     })

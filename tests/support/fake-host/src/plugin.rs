@@ -229,7 +229,7 @@ impl Slurmctld {
         // The type of a user id says nothing of the upper half of its register.
         let new =
             export!(self, "priority_p_get_priority_factors_list", unsafe extern "C" fn(u64, u64) -> *mut u8);
-        let message = request.map(|request| self.message(request));
+        let message = request.map(Self::message);
         let with_message = !self.since(24, 5, 0);
         assert!(with_message || request.is_none(), "from 24.05 on there are no requests");
         let noise = 0x5a5a_5a5a_0000_0000;
@@ -256,7 +256,7 @@ impl Slurmctld {
         })
     }
 
-    fn message(&self, request: &Request) -> Record {
+    fn message(request: &Request) -> Record {
         let numbers = |numbers: &Option<Vec<u32>>| {
             let Some(numbers) = numbers else { return std::ptr::null_mut() };
             let list = lists::new(None);

@@ -55,7 +55,10 @@ pub fn in_releases<F: Fn(&mut Slurmctld)>(releases: &[Version], body: F) {
     let test = test_name(&body);
     let failed =
         releases.iter().filter_map(|release| run(&test, &case, *release).err().map(|why| (release, why)));
-    report(releases.len(), failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect());
+    report(
+        releases.len(),
+        &failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect::<Vec<_>>(),
+    );
 }
 
 /// Runs `body` once for each shift of a field in each release, each time in a process of its own. `shifts` says which there
@@ -77,13 +80,16 @@ pub fn in_shifted_layouts<F: Fn(&mut Slurmctld, &Shift)>(
             let run = || body(&mut Slurmctld::start(release, Some(shift)), shift);
             forked(run).err().map(|why| format!("{}.{} {:+}: {why}", shift.record, shift.field, shift.bytes))
         });
-        report(shifts.len(), failed.collect());
+        report(shifts.len(), &failed.collect::<Vec<_>>());
         done();
     }
     let test = test_name(&body);
     let failed =
         releases.iter().filter_map(|release| run(&test, &case, *release).err().map(|why| (release, why)));
-    report(releases.len(), failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect());
+    report(
+        releases.len(),
+        &failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect::<Vec<_>>(),
+    );
 }
 
 /// The release to be, in a process that was started for this case.
@@ -135,7 +141,7 @@ fn run(test: &str, case: &str, release: Version) -> Result<(), String> {
     Err(format!("{}{hint}\n{said}", output.status))
 }
 
-fn report(of: usize, failed: Vec<String>) {
+fn report(of: usize, failed: &[String]) {
     assert!(failed.is_empty(), "failed in {} of {of}:\n{}", failed.len(), failed.join("\n"));
 }
 

@@ -1,5 +1,7 @@
 //! A record of the host, read and written field by field at the places of the release.
 
+#![allow(clippy::return_self_not_must_use)] // a setter writes to the record; what it returns is for the next one
+
 use std::ffi::CStr;
 
 use slurm_headers::Kind;
@@ -26,6 +28,7 @@ pub trait Value: Copy {
     /// Whether a field of that kind is one.
     fn fits(kind: Kind) -> bool;
     /// A value that could be there as well.
+    #[must_use]
     fn decoy(self) -> Self;
 }
 
@@ -203,7 +206,7 @@ impl Record {
 }
 
 /// Writes a `long double`.
-pub fn set_long_double(place: *mut u8, value: f64) {
+pub(crate) fn set_long_double(place: *mut u8, value: f64) {
     #[repr(C, align(16))]
     struct Aligned([u8; 16]);
     let function: unsafe extern "C" fn(*mut u8, f64) =
@@ -218,7 +221,7 @@ pub fn set_long_double(place: *mut u8, value: f64) {
 }
 
 /// Reads a `long double`.
-pub fn get_long_double(place: *const u8) -> f64 {
+pub(crate) fn get_long_double(place: *const u8) -> f64 {
     #[repr(C, align(16))]
     struct Aligned([u8; 16]);
     let function: unsafe extern "C" fn(*const u8) -> f64 =

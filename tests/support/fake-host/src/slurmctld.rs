@@ -102,9 +102,8 @@ impl Slurmctld {
         let loaded = std::ffi::CString::new(env::var("FAKEHOST_LOADED").expect("set by who started us"))
             .expect("a path without NUL");
         // SAFETY: an object of ours, without constructors.
-        if unsafe { libc::dlopen(loaded.as_ptr(), libc::RTLD_LAZY) }.is_null() {
-            panic!("{}", loader_error());
-        }
+        let handle = unsafe { libc::dlopen(loaded.as_ptr(), libc::RTLD_LAZY) };
+        assert!(!handle.is_null(), "{}", loader_error());
         let directory = PathBuf::from(env::var_os("FAKEHOST_DIRECTORY").expect("set by who started us"))
             .join(std::process::id().to_string());
         fs::create_dir_all(directory.join("state")).expect("a directory can be made");
@@ -272,9 +271,9 @@ impl Slurmctld {
     /// # Panics
     /// Where memory between the records was written.
     pub fn changes<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> (T, BTreeSet<String>) {
-        let before = self.everything();
+        let before = Self::everything();
         let result = body(self);
-        let after = self.everything();
+        let after = Self::everything();
         let mut changed = BTreeSet::new();
         for (block, difference) in before.1.differences(&after.1) {
             let name = format!("{} {}", block.kind, block.name);
@@ -299,7 +298,7 @@ impl Slurmctld {
     }
 
     /// Variables, and all blocks.
-    fn everything(&self) -> (Vec<(&'static str, Vec<u8>)>, Snapshot) {
+    fn everything() -> (Vec<(&'static str, Vec<u8>)>, Snapshot) {
         let sized = [
             ("slurm_conf", layout().record("conf").size),
             ("job_list", 8),
@@ -342,7 +341,8 @@ impl Slurmctld {
 }
 
 pub(crate) fn log_text(log: &[(c_int, String)]) -> String {
-    log.iter().map(|(level, line)| format!("    [{level}] {line}\n")).collect()
+    let lines: Vec<String> = log.iter().map(|(level, line)| format!("    [{level}] {line}")).collect();
+    lines.join("\n")
 }
 
 pub(crate) unsafe extern "C" fn to_log(level: c_int, line: *const c_char) {

@@ -221,7 +221,7 @@ pub(crate) unsafe extern "C" fn slurm_destroy_priority_factors_object(object: *m
 
 pub(crate) unsafe extern "C" fn site_factor_init() -> c_int {
     note("site_factor_init");
-    0
+    -c_int::from(shared(|shared| shared.site_factor_fails))
 }
 
 pub(crate) unsafe extern "C" fn site_factor_fini() -> c_int {

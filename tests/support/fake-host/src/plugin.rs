@@ -1,6 +1,7 @@
 //! Loading the plugin as slurmctld does, and calling it with the locks that slurmctld's callers hold.
 
 use std::ffi::{c_int, c_void, CString};
+use std::time::Duration;
 
 use slurm_headers::Version;
 
@@ -25,6 +26,11 @@ impl Plugin {
         // SAFETY: a live handle and a terminated name.
         unsafe { libc::dlsym(handle, text.as_ptr()) }
     }
+}
+
+/// Threads of the process.
+pub(crate) fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").expect("threads can be listed").count()
 }
 
 /// Looks an export up and gives it its type.
@@ -158,8 +164,10 @@ impl Slurmctld {
 
     /// Whether there is a thread of the plugin.
     pub fn has_decay_thread(&self) -> bool {
-        std::fs::read_dir("/proc/self/task").expect("threads can be listed").flatten().any(|task| {
-            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim_end() == "decay")
+        // One that was joined may be seen for a moment more.
+        (0..5).all(|_| {
+            std::thread::sleep(Duration::from_millis(1));
+            threads() > self.threads
         })
     }
 

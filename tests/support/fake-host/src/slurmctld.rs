@@ -41,6 +41,7 @@ pub(crate) struct Shared {
     pub coordinators: BTreeSet<(u32, String)>,
     pub mcs: Mcs,
     pub no_database: bool,
+    pub site_factor_fails: bool,
     pub log_level: c_int,
     pub log: Vec<(c_int, String)>,
     pub expected: Vec<String>,
@@ -87,6 +88,8 @@ pub struct Slurmctld {
     pub plugin: Plugin,
     /// `StateSaveLocation`
     pub directory: PathBuf,
+    /// Threads before the plugin was loaded.
+    pub(crate) threads: usize,
     pub(crate) tres: Vec<&'static str>,
     pub(crate) associations: Vec<Record>,
     pub(crate) qos: Vec<Record>,
@@ -114,6 +117,7 @@ impl Slurmctld {
             conf,
             plugin: Plugin::default(),
             directory,
+            threads: crate::plugin::threads(),
             tres: Vec::new(),
             associations: Vec::new(),
             qos: Vec::new(),
@@ -213,6 +217,12 @@ impl Slurmctld {
     /// Accounting goes not through slurmdbd.
     pub fn without_database(&mut self) -> &mut Self {
         shared(|shared| shared.no_database = true);
+        self
+    }
+
+    /// The site factor plugin cannot be started.
+    pub fn site_factor_fails(&mut self) -> &mut Self {
+        shared(|shared| shared.site_factor_fails = true);
         self
     }
 

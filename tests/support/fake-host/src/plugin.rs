@@ -7,7 +7,7 @@ use slurm_headers::Version;
 
 use crate::library::symbol;
 use crate::locks::{call, watch};
-use crate::memory::Arena;
+use crate::memory::{self, Arena};
 use crate::process::{loader_error, plugin_file};
 use crate::record::Record;
 use crate::slurmctld::Slurmctld;
@@ -20,12 +20,31 @@ pub struct Plugin {
 }
 
 impl Plugin {
+    /// Whether it is loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.handle.is_some()
+    }
+
     fn symbol(&self, name: &str) -> *mut c_void {
         let handle = self.handle.expect("the plugin is loaded") as *mut c_void;
         let text = CString::new(name).expect("a name");
         // SAFETY: a live handle and a terminated name.
         unsafe { libc::dlsym(handle, text.as_ptr()) }
     }
+}
+
+fn free_message(message: Record) {
+    for list in ["job_id_list", "uid_list"].map(|field| message.get::<*mut u8>(field)) {
+        if !list.is_null() {
+            lists::elements(list).into_iter().for_each(memory::free);
+            lists::destroy(list);
+        }
+    }
+    let names: *mut u8 = message.get("partitions");
+    if !names.is_null() {
+        memory::free(names);
+    }
+    memory::free(message.address);
 }
 
 /// Threads of the process.
@@ -241,7 +260,7 @@ impl Slurmctld {
         let with_message = !self.since(24, 5, 0);
         assert!(with_message || request.is_none(), "from 24.05 on there are no requests");
         let noise = 0x5a5a_5a5a_0000_0000;
-        call(name, locks, None, || {
+        let result = call(name, locks, None, || {
             // SAFETY: slurmctld's prototype.
             let list = unsafe {
                 if with_message {
@@ -261,7 +280,11 @@ impl Slurmctld {
             // Still under the locks: the texts are borrowed.
             lists::destroy(list);
             result
-        })
+        });
+        if let Some(message) = message {
+            free_message(message);
+        }
+        result
     }
 
     fn message(request: &Request) -> Record {
@@ -276,7 +299,7 @@ impl Slurmctld {
         let names = request
             .partitions
             .as_ref()
-            .map_or(std::ptr::null_mut(), |names| crate::memory::text(Arena::Common, "names", names));
+            .map_or(std::ptr::null_mut(), |names| memory::text(Arena::Common, "names", names));
         Record::new("factors_request", Arena::Common, "of sprio")
             .set("job_id_list", numbers(&request.jobs))
             .set("uid_list", numbers(&request.users))

@@ -213,7 +213,7 @@ fn shifted(value: i32) -> u32 {
 }
 
 /// What the run seconds of a limit begin with, by TRES: more than any test uses.
-pub const RUN_SECONDS: u64 = 10_000_000;
+pub const RUN_SECONDS: u64 = 1_000_000_000;
 
 impl Slurmctld {
     /// Names the TRES. Before the first record.

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 
 use slurm_headers::Version;
 
+use crate::cluster::{array, RUN_SECONDS};
 use crate::locks::{pass_through, require, Level};
 use crate::memory::{allocate, Arena, Owner};
 use crate::record::Record;
@@ -133,17 +134,17 @@ fn used_limits(list: *mut *mut c_void, function: &str, key: &str) -> *mut c_void
     require("qos", Level::Write, function);
     // SAFETY: the address of a list in a record.
     let list: *mut u8 = unsafe { *list }.cast();
-    let known = lists::elements(list)
-        .into_iter()
-        .find(|entry| memory::block(*entry).is_some_and(|block| block.name.ends_with(key)));
-    known
-        .unwrap_or_else(|| {
-            let entry = Record::new("used_limits", Arena::Qos, key);
-            entry.set("tres_run_secs", std::ptr::null_mut::<u8>());
-            lists::push(list, entry.address);
-            entry.address
-        })
-        .cast()
+    let is_it = |entry: &*mut u8| memory::block(*entry).is_some_and(|block| block.name == key);
+    if let Some(known) = lists::elements(list).into_iter().find(is_it) {
+        return known.cast();
+    }
+    let entry = Record::new("used_limits", Arena::Qos, key);
+    // SAFETY: an exported variable.
+    let count = unsafe { *crate::library::variable::<c_int>("slurmctld_tres_cnt") };
+    let run_seconds = vec![RUN_SECONDS; usize::try_from(count).unwrap_or(0)];
+    entry.set("tres_run_secs", array(Arena::Qos, "tres_run_secs", &run_seconds));
+    lists::push(list, entry.address);
+    entry.address.cast()
 }
 
 pub(crate) unsafe extern "C" fn acct_policy_get_acct_used_limits(

@@ -25,9 +25,8 @@ pub struct Cluster {
 
 /// Two accounts with users, three QOS, three partitions; `fast` has a QOS of its own, which does not decay.
 pub fn fill(slurmctld: &mut Slurmctld) -> Cluster {
-    let mut qos = |id, name, priority, flags| {
-        slurmctld.add_qos(&Qos { id, name, priority, flags, ..Qos::default() })
-    };
+    let mut qos =
+        |id, name, priority, flags| slurmctld.add_qos(&Qos { id, name, priority, flags, ..Qos::default() });
     let normal = qos(1, "normal", (10, 0.25), 0);
     let high = qos(2, "high", (40, 1.0), 0);
     let kept = qos(3, "kept", (20, 0.5), NO_DECAY);
@@ -91,7 +90,10 @@ pub fn assert_changed(changed: &BTreeSet<String>, expected: &[&str]) {
     let expected: BTreeSet<String> = expected.iter().map(|name| (*name).to_owned()).collect();
     let (more, less): (Vec<_>, Vec<_>) =
         (changed.difference(&expected).collect(), expected.difference(changed).collect());
-    assert!(more.is_empty() && less.is_empty(), "written, though it should not be: {more:#?}; not written: {less:#?}");
+    assert!(
+        more.is_empty() && less.is_empty(),
+        "written, though it should not be: {more:#?}; not written: {less:#?}"
+    );
 }
 
 #[track_caller]

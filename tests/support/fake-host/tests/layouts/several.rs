@@ -63,12 +63,15 @@ fn a_job_in_several_partitions_has_a_priority_for_each_by_tier() {
             assert_eq!(memory::block(several.address).unwrap().size, 24);
             assert_eq!(several.get::<i64>("last_update"), NOW);
             assert_eq!(several.text("priority_array_names"), "fast,long,batch");
-            assert_changed(&changed, &[
-                "job 101: job.prio_mult",
-                "new array of 1 * 24 bytes",
-                "new array of 3 * 4 bytes",
-                "new names of partitions from the host",
-            ]);
+            assert_changed(
+                &changed,
+                &[
+                    "job 101: job.prio_mult",
+                    "new array of 1 * 24 bytes",
+                    "new array of 3 * 4 bytes",
+                    "new names of partitions from the host",
+                ],
+            );
         } else {
             assert_eq!(bytes, 16, "one more than there are partitions");
             assert_changed(&changed, &["job 101: job.priority_array", "new array of 4 * 4 bytes"]);
@@ -135,8 +138,8 @@ fn the_array_grows_with_the_lists_and_goes_with_them() {
     in_releases(&all(), |slurmctld| {
         weigh(slurmctld, 1000, 0);
         let cluster = fill(slurmctld);
-        let job = slurmctld
-            .add_job(&Job { partitions: vec![cluster.fast, cluster.batch], ..cluster.waiting(101) });
+        let job =
+            slurmctld.add_job(&Job { partitions: vec![cluster.fast, cluster.batch], ..cluster.waiting(101) });
         slurmctld.begin();
         assert_eq!(array(job).unwrap().0[..2], [1000, 250]);
         // Two more: beyond the one that older releases have to spare.
@@ -159,12 +162,15 @@ fn the_array_grows_with_the_lists_and_goes_with_them() {
         assert_eq!(priority, 1000);
         if slurmctld.since(24, 5, 0) {
             assert!(job.get::<*mut u8>("prio_mult").is_null());
-            assert_changed(&changed, &[
-                "job 101: job.prio_mult",
-                "freed array of 1 * 24 bytes",
-                "freed array of 4 * 4 bytes",
-                "freed names of partitions from the host",
-            ]);
+            assert_changed(
+                &changed,
+                &[
+                    "job 101: job.prio_mult",
+                    "freed array of 1 * 24 bytes",
+                    "freed array of 4 * 4 bytes",
+                    "freed names of partitions from the host",
+                ],
+            );
         } else {
             assert_changed(&changed, &[]);
         }
@@ -201,7 +207,9 @@ fn under_incr_only_no_number_of_the_array_falls() {
         let cluster = fill(slurmctld);
         let job = slurmctld.add_job(&in_three(&cluster));
         slurmctld.begin();
-        for (weight, expected) in [(500, [1000, 500, 250]), (2000, [2000, 1000, 500]), (100, [2000, 1000, 500])] {
+        for (weight, expected) in
+            [(500, [1000, 500, 250]), (2000, [2000, 1000, 500]), (100, [2000, 1000, 500])]
+        {
             weigh(slurmctld, weight, 0);
             slurmctld.advance(300);
             slurmctld.cycle();

@@ -83,7 +83,11 @@ fn assert_rest_is_zero(record: Record) {
     assert_eq!(size, layout().record(record.kind).size, "{}", record.kind);
     for at in 0..size {
         let named = kinds.iter().any(|kind| {
-            layout().record(kind).fields.values().any(|field| (field.offset..field.offset + field.kind.bytes()).contains(&at))
+            layout()
+                .record(kind)
+                .fields
+                .values()
+                .any(|field| (field.offset..field.offset + field.kind.bytes()).contains(&at))
         });
         // SAFETY: inside the block.
         let byte = unsafe { record.address.add(at).read() };
@@ -196,8 +200,11 @@ fn one_entry_for_each_partition_and_each_qos() {
             (entry.partition.clone(), entry.qos.clone(), factors.part, factors.qos, factors.tres[0])
         };
         let since_23_02 = slurmctld.since(23, 2, 0);
-        let qos: &[_] =
-            if slurmctld.since(24, 11, 0) { &[("normal", 15_000.0), ("high", 60_000.0)] } else { &[("normal", 15_000.0)] };
+        let qos: &[_] = if slurmctld.since(24, 11, 0) {
+            &[("normal", 15_000.0), ("high", 60_000.0)]
+        } else {
+            &[("normal", 15_000.0)]
+        };
         let wanted: Vec<_> = [("fast", 50_000.0, 100.0), ("batch", 12_500.0, 40.0)]
             .iter()
             .flat_map(|(partition, part, tres)| {
@@ -247,7 +254,11 @@ fn requests_of_older_clients_are_heeded_up_to_23_11() {
         slurmctld.add_job(&Job { partitions: vec![cluster.fast, cluster.long], ..cluster.waiting(103) });
         slurmctld.begin();
         let mut ask = |request: &Request| -> Vec<(u32, String)> {
-            slurmctld.factors(Some(request), 0, read).into_iter().map(|entry| (entry.job, entry.partition)).collect()
+            slurmctld
+                .factors(Some(request), 0, read)
+                .into_iter()
+                .map(|entry| (entry.job, entry.partition))
+                .collect()
         };
         let of = |job: u32, partition: &str| (job, partition.to_owned());
         let jobs = Request { jobs: Some(vec![102, 7]), ..Request::default() };
@@ -270,13 +281,23 @@ fn under_private_data_users_see_their_own_jobs_coordinators_those_of_the_account
         slurmctld.configure("private_data", 1_u16);
         let cluster = fill(slurmctld);
         slurmctld.add_job(&cluster.waiting(101));
-        let of_carol = Job { user_id: 1006, account: "chemistry", association: Some(cluster.carol), ..cluster.waiting(102) };
+        let of_carol = Job {
+            user_id: 1006,
+            account: "chemistry",
+            association: Some(cluster.carol),
+            ..cluster.waiting(102)
+        };
         slurmctld.add_job(&of_carol);
         slurmctld.operator(1099).coordinator(1098, "chemistry");
         slurmctld.begin();
-        for (uid, seen) in
-            [(1004, vec![101]), (1006, vec![102]), (1005, vec![]), (1098, vec![102]), (1099, vec![101, 102]), (0, vec![101, 102])]
-        {
+        for (uid, seen) in [
+            (1004, vec![101]),
+            (1006, vec![102]),
+            (1005, vec![]),
+            (1098, vec![102]),
+            (1099, vec![101, 102]),
+            (0, vec![101, 102]),
+        ] {
             assert_eq!(ids(slurmctld, uid), seen, "user {uid}");
         }
         // Without, all see all.

@@ -8,6 +8,7 @@
 #![allow(clippy::cast_ptr_alignment)]
 
 pub mod ahead;
+pub mod callers;
 pub mod checks;
 pub mod clock;
 pub mod layout;
@@ -224,6 +225,28 @@ impl Host {
         const ACCOUNTING_ENFORCE_LIMITS: u16 = 2;
         // SAFETY: a `uint16_t` of the host.
         unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_LIMITS != 0 }
+    }
+
+    /// `AccountingStorageEnforce` has `associations`.
+    pub fn enforces_associations(&self) -> bool {
+        const ACCOUNTING_ENFORCE_ASSOCS: u16 = 1;
+        // SAFETY: a `uint16_t` of the host.
+        unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_ASSOCS != 0 }
+    }
+
+    /// `PrivateData` hides jobs.
+    pub fn hides_jobs(&'static self) -> bool {
+        const PRIVATE_DATA_JOBS: u16 = 1;
+        self.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0
+    }
+
+    /// The MCS plugin decides who sees a job, and does so by the accounts that a user has associations in (mcs/account). Its own
+    /// answer takes the association manager's lock for associations.
+    pub fn shows_jobs_by_account(&'static self) -> bool {
+        // SAFETY: no arguments.
+        self.hides_jobs()
+            && unsafe { (self.sym.mcs_privatedata)() } == 1
+            && version::is_loaded("mcs_account.so")
     }
 
     /// Accounting goes through slurmdbd.

@@ -5,7 +5,7 @@
 //! their `plugin_version` is the number; before any was loaded, a stock plugin beside libslurmfull is
 //! asked. Everything found is cross-checked with functions that came or went with a release.
 
-use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString};
+use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString, OsStr};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -218,6 +218,18 @@ pub fn gather() -> Option<Evidence> {
 
 /// `plugin_version` of the first plugin of the host among the objects that the process has loaded.
 fn loaded_plugin_version() -> Option<Release> {
+    loaded_objects().iter().find_map(|name| plugin_version_of(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD))
+}
+
+/// Whether the process has loaded a plugin with this file name.
+pub(super) fn is_loaded(file: &str) -> bool {
+    let of =
+        |path: &CString| Path::new(OsStr::from_bytes(path.to_bytes())).file_name() == Some(OsStr::new(file));
+    loaded_objects().iter().any(of)
+}
+
+/// The files of the shared objects that the process has loaded.
+fn loaded_objects() -> Vec<CString> {
     unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, names: *mut c_void) -> c_int {
         // SAFETY: the loader passes a live description, and we pass our own vector.
         let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
@@ -233,7 +245,7 @@ fn loaded_plugin_version() -> Option<Release> {
     let mut names: Vec<CString> = Vec::new();
     // SAFETY: the callback fits and only uses the vector during the call.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
-    names.iter().find_map(|name| plugin_version_of(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD))
+    names
 }
 
 /// `plugin_version` of a stock plugin that lies in the directory of libslurmfull.so, where Slurm installs both.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tracing::{error, warn};
 
 use super::job::touched;
+use super::standing::AssocFactor;
 use super::state_file;
 use crate::conf::{ActiveJobs, Errors, Outcome, Settings, SettingsKeeper};
 use crate::engine::priority::{NodeCount, SizeOrder, SizePolicy, Weights};
@@ -110,6 +111,24 @@ impl Config {
             size: SizePolicy { order, nodes },
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
+        }
+    }
+
+    /// The weight of fair-share; 0 where it is not computed.
+    pub fn fair_share_weight(&self) -> u32 {
+        if self.fair_share {
+            self.weights.fair_share
+        } else {
+            0
+        }
+    }
+
+    /// What the association factor of a job is.
+    pub fn assoc_factor(&self) -> AssocFactor {
+        match (self.weights.assoc, self.flags.no_normal_assoc()) {
+            (0, _) => AssocFactor::None,
+            (_, true) => AssocFactor::Plain,
+            (_, false) => AssocFactor::Normalised,
         }
     }
 

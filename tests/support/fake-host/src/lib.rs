@@ -57,12 +57,13 @@
 //!
 //! # Locks
 //!
-//! Calls are made with the locks that slurmctld's callers hold. See [`locks`] for how a deadlock is found without one.
-//! [`locks::take_trace`] is what the plugin asked for.
+//! Calls are made with the locks that slurmctld's callers hold in that release ([`callers`]; [`Slurmctld::from`] names another
+//! than the usual one). See [`locks`] for how a deadlock is found without one. [`locks::take_trace`] is what the plugin asked for.
 
 #![allow(clippy::missing_panics_doc)] // a failed assumption fails the test
 #![allow(clippy::cast_ptr_alignment)] // blocks are aligned to 16, as Slurm's
 
+pub mod callers;
 mod cluster;
 mod decoy;
 mod functions;

@@ -33,8 +33,27 @@ struct Lists {
 static LISTS: Mutex<Option<Lists>> = Mutex::new(None);
 
 thread_local! {
+    /// Lists whose lock the caller of the plugin holds, and whether this thread may take it again.
+    static HELD: RefCell<(Vec<usize>, bool)> = const { RefCell::new((Vec::new(), false)) };
     /// Lists that this thread walks.
     static WALKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lists that the caller of the plugin walks, until this is dropped.
+pub(crate) struct HeldLists;
+
+impl HeldLists {
+    /// `again`: the list's lock knows the thread that has it.
+    pub(crate) fn new(lists: Vec<*mut u8>, again: bool) -> Self {
+        HELD.set((lists.into_iter().map(|list| list as usize).collect(), again));
+        Self
+    }
+}
+
+impl Drop for HeldLists {
+    fn drop(&mut self) {
+        HELD.set((Vec::new(), false));
+    }
 }
 
 fn with<T>(body: impl FnOnce(&mut Lists) -> T) -> T {
@@ -120,6 +139,14 @@ fn check(list: *mut c_void, function: &str) -> *mut u8 {
     if WALKED.with_borrow(|walked| walked.contains(&(list as usize))) {
         fail(&format!("{function} of a list from within a walk over it: that hangs up to 24.11"));
     }
+    HELD.with_borrow(|(held, again)| {
+        // Walks and counts know the thread that has the list; iterators do not.
+        if held.contains(&(list as usize))
+            && (!again || function.contains("iterator") || function.contains("next"))
+        {
+            fail(&format!("{function} of a list that the caller walks: that hangs"));
+        }
+    });
     if let Some((name, lock)) = of(list, |list| list.protected) {
         require(lock, Level::Read, &format!("{function} of {name}"));
     }

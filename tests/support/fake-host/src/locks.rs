@@ -32,6 +32,7 @@ pub const NAMES: [&str; 14] = [
 ];
 /// slurmctld's own.
 const CTLD: usize = 6;
+const JOB: usize = 1;
 /// Where the association manager's begin.
 const FIRST_OF_MANAGER: usize = CTLD;
 const OF_MANAGER: usize = 7;
@@ -186,13 +187,17 @@ impl Ledger {
         search(self, &mut way, to).then_some(way)
     }
 
+    fn is_held(&self, lock: usize) -> bool {
+        self.readers[lock] > 0 || self.written[lock]
+    }
+
     fn update_access(&self) {
         for (arena, lock) in
-            [(Arena::Jobs, 1), (Arena::Partitions, 3), (Arena::Associations, 6), (Arena::Qos, 8)]
+            [(Arena::Jobs, JOB), (Arena::Partitions, 3), (Arena::Associations, 6), (Arena::Qos, 8)]
         {
             let access = if !self.watching || self.written[lock] || self.open == Some(arena) {
                 Access::Write
-            } else if self.readers[lock] > 0 {
+            } else if self.readers[lock] > 0 || (arena == Arena::Partitions && self.is_held(JOB)) {
                 Access::Read
             } else {
                 Access::None
@@ -291,9 +296,12 @@ pub fn held() -> Levels {
     levels
 }
 
-/// Fails unless this thread holds a lock at a level or a higher one.
+/// Fails unless this thread holds a lock at a level or a higher one. To read partitions the job lock will do: who changes
+/// them has both.
 pub fn require(name: &str, level: Level, who: &str) {
-    if held().of(name) < level {
+    let by_jobs = name == "part" && level == Level::Read && held().of("job") >= Level::Read;
+    let open = name == "job" && with(|ledger| ledger.open) == Some(Arena::Jobs);
+    if held().of(name) < level && !by_jobs && !open {
         fail(&format!("{who} needs lock '{name}' ({}), and holds: {}", level.letter(), held()));
     }
 }

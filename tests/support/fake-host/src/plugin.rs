@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use slurm_headers::Version;
 
+use crate::callers::{self, Caller};
 use crate::library::symbol;
+use crate::lists::HeldLists;
 use crate::locks::{call, watch};
 use crate::memory::{self, Arena};
 use crate::process::{loader_error, plugin_file};
@@ -95,6 +97,17 @@ pub struct Request {
 }
 
 impl Slurmctld {
+    /// The next call comes from this caller instead of the usual one.
+    pub fn from(&mut self, caller: &Caller) -> &mut Self {
+        self.caller = Some(caller.clone());
+        self
+    }
+
+    /// Who makes the next call of an export.
+    fn caller(&mut self, export: &str) -> Caller {
+        self.caller.take().unwrap_or_else(|| callers::usual(export, self.release))
+    }
+
     /// Whether the running release is this one or a later one.
     pub fn since(&self, year: u8, month: u8, micro: u8) -> bool {
         self.release >= release(year, month, micro)
@@ -150,7 +163,10 @@ impl Slurmctld {
         if self.since(23, 2, 0) {
             let recover = export!(self, "priority_p_recover", unsafe extern "C" fn(u32) -> u32);
             // SAFETY: slurmctld's prototype.
-            let boost = call("priority_p_recover", "", None, || unsafe { recover(7) });
+            let boost =
+                call("priority_p_recover", &self.caller("priority_p_recover").locks, None, || unsafe {
+                    recover(7)
+                });
             assert_eq!(boost, 0, "what priority_p_recover returns is added to the lowest priority");
         }
     }
@@ -159,8 +175,9 @@ impl Slurmctld {
     pub fn thread_start(&mut self) {
         if self.since(23, 11, 6) {
             let start = export!(self, "priority_p_thread_start", unsafe extern "C" fn() -> c_int);
+            let caller = self.caller("priority_p_thread_start");
             // SAFETY: slurmctld's prototype.
-            call("priority_p_thread_start", "conf:w", None, || unsafe { start() });
+            call("priority_p_thread_start", &caller.locks, None, || unsafe { start() });
         }
     }
 
@@ -200,21 +217,26 @@ impl Slurmctld {
     /// `priority_p_set`; nothing is stored by the host.
     pub fn ask_priority(&mut self, last: u32, job: Record) -> u32 {
         let set = export!(self, "priority_p_set", unsafe extern "C" fn(u32, *mut u8) -> u32);
+        let caller = self.caller("priority_p_set");
+        let _lists = self.hold_lists(&caller, job);
         // SAFETY: slurmctld's prototype, and a live job.
-        call("priority_p_set", "job:w node:r part:r", None, || unsafe { set(last, job.address) })
+        call("priority_p_set", &caller.locks, caller.opens_jobs(), || unsafe { set(last, job.address) })
     }
 
     /// `priority_p_job_end`
     pub fn job_end(&mut self, job: Record) {
         let end = export!(self, "priority_p_job_end", unsafe extern "C" fn(*mut u8));
+        let caller = self.caller("priority_p_job_end");
+        let _lists = self.hold_lists(&caller, job);
         // SAFETY: slurmctld's prototype, and a live job.
-        call("priority_p_job_end", "job:w node:r part:r", None, || unsafe { end(job.address) });
+        call("priority_p_job_end", &caller.locks, caller.opens_jobs(), || unsafe { end(job.address) });
     }
 
     /// `priority_p_set_assoc_usage`, which writes the association though its lock is held for reading.
     pub fn set_assoc_usage(&mut self, association: Record) {
         let set = export!(self, "priority_p_set_assoc_usage", unsafe extern "C" fn(*mut u8));
-        call("priority_p_set_assoc_usage", "assoc:r", Some(Arena::Associations), || {
+        let caller = self.caller("priority_p_set_assoc_usage");
+        call("priority_p_set_assoc_usage", &caller.locks, Some(Arena::Associations), || {
             // SAFETY: slurmctld's prototype, and a live association.
             unsafe { set(association.address) }
         });
@@ -223,9 +245,11 @@ impl Slurmctld {
     /// `priority_p_reconfig`; `recount`: limits in use were counted anew (up to 23.02).
     pub fn reconfigure(&mut self, recount: bool) {
         let reconfigure = export!(self, "priority_p_reconfig", unsafe extern "C" fn(bool));
-        let locks = if recount { "" } else { "conf:w" };
+        let mut all = callers::of("priority_p_reconfig", self.release).into_iter();
+        // Only who holds nothing says that limits were counted anew.
+        let caller = all.find(|caller| caller.locks.is_empty() == recount).expect("a caller of that kind");
         // SAFETY: slurmctld's prototype.
-        call("priority_p_reconfig", locks, None, || unsafe { reconfigure(recount) });
+        call("priority_p_reconfig", &caller.locks, None, || unsafe { reconfigure(recount) });
     }
 
     /// `priority_p_calc_fs_factor`
@@ -246,8 +270,8 @@ impl Slurmctld {
         uid: u32,
         read: impl FnMut(Record) -> T,
     ) -> Vec<T> {
-        let locks = if self.since(23, 2, 0) { "job:r node:r part:r qos:r" } else { "" };
         let name = "priority_p_get_priority_factors_list";
+        let caller = self.caller(name);
         let old = export!(
             self,
             "priority_p_get_priority_factors_list",
@@ -260,7 +284,7 @@ impl Slurmctld {
         let with_message = !self.since(24, 5, 0);
         assert!(with_message || request.is_none(), "from 24.05 on there are no requests");
         let noise = 0x5a5a_5a5a_0000_0000;
-        let result = call(name, locks, None, || {
+        let result = call(name, &caller.locks, None, || {
             // SAFETY: slurmctld's prototype.
             let list = unsafe {
                 if with_message {
@@ -287,6 +311,16 @@ impl Slurmctld {
         result
     }
 
+    /// The lists whose own lock the caller holds. Which job's they are, where they are a job's, is not known: where a list may be
+    /// touched again by who holds it, this one's, elsewhere others.
+    fn hold_lists(&self, caller: &Caller, job: Record) -> HeldLists {
+        let lists = caller.lists.iter().filter_map(|name| match name.as_str() {
+            "job_list" => Some(self.get("job_list")),
+            of_job => (self.since(25, 5, 0) && job.has(of_job)).then(|| job.get(of_job)),
+        });
+        HeldLists::new(lists.filter(|list: &*mut u8| !list.is_null()).collect(), self.since(25, 5, 0))
+    }
+
     fn message(request: &Request) -> Record {
         let numbers = |numbers: &Option<Vec<u32>>| {
             let Some(numbers) = numbers else { return std::ptr::null_mut() };
@@ -310,7 +344,7 @@ impl Slurmctld {
     pub fn fini(&mut self) {
         let fini = export!(self, "fini", unsafe extern "C" fn());
         // SAFETY: slurmctld's prototype.
-        call("fini", "", None, || unsafe { fini() });
+        call("fini", &self.caller("fini").locks, None, || unsafe { fini() });
         // SAFETY: the handle that was opened.
         unsafe { libc::dlclose(self.plugin.handle.take().expect("the plugin is loaded") as *mut c_void) };
     }

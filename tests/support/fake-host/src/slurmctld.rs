@@ -8,6 +8,7 @@ use std::{env, fs};
 
 use slurm_headers::Version;
 
+use crate::callers::Caller;
 use crate::layout::{Layout, Shift};
 use crate::library::{enter, variable};
 use crate::memory::{self, Arena, Difference, Snapshot};
@@ -88,6 +89,8 @@ pub struct Slurmctld {
     pub plugin: Plugin,
     /// `StateSaveLocation`
     pub directory: PathBuf,
+    /// Who makes the next call.
+    pub(crate) caller: Option<Caller>,
     /// Threads before the plugin was loaded.
     pub(crate) threads: usize,
     pub(crate) tres: Vec<&'static str>,
@@ -117,6 +120,7 @@ impl Slurmctld {
             conf,
             plugin: Plugin::default(),
             directory,
+            caller: None,
             threads: crate::plugin::threads(),
             tres: Vec::new(),
             associations: Vec::new(),

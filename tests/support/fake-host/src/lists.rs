@@ -245,3 +245,86 @@ pub(crate) unsafe extern "C" fn slurm_list_sort(
     });
     of(list, |list| list.elements = sorted.into_iter().map(|element| element as usize).collect());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::call;
+    use crate::process::forked;
+
+    unsafe extern "C" fn count_it(_: *mut c_void, list: *mut c_void) -> c_int {
+        // SAFETY: a list.
+        unsafe { slurm_list_count(list) }
+    }
+
+    unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+    #[track_caller]
+    fn assert_found(body: impl FnOnce(), text: &str) {
+        let said = forked(body).expect_err("it is found");
+        assert!(said.contains(text), "'{text}' is not in: {said}");
+    }
+
+    #[test]
+    fn a_list_keeps_its_elements_and_iterators_go_on_where_they_were() {
+        let list = new(None);
+        for element in [16, 32, 48] {
+            push(list, element as *mut u8);
+        }
+        // SAFETY: a list of ours, which knows no more than addresses.
+        unsafe {
+            let iterator = slurm_list_iterator_create(list.cast());
+            assert_eq!(slurm_list_next(iterator) as usize, 16);
+            push(list, 64 as *mut u8);
+            let rest: Vec<usize> = (0..4).map(|_| slurm_list_next(iterator) as usize).collect();
+            assert_eq!(rest, [32, 48, 64, 0]);
+            slurm_list_iterator_destroy(iterator);
+            assert_eq!(slurm_list_count(list.cast()), 4);
+        }
+    }
+
+    #[test]
+    fn a_visitor_that_touches_its_own_list_is_found_and_one_that_the_caller_walks() {
+        let walk = |list: *mut u8| {
+            push(list, 16 as *mut u8);
+            // SAFETY: a list of ours.
+            unsafe { slurm_list_for_each(list.cast(), count_it, list.cast()) };
+        };
+        assert_found(|| walk(new(None)), "slurm_list_count of a list from within a walk over it");
+        let held = |again| {
+            let list = new(None);
+            let _held = HeldLists::new(vec![list], again);
+            // SAFETY: as above.
+            unsafe { slurm_list_count(list.cast()) };
+        };
+        assert_found(|| held(false), "slurm_list_count of a list that the caller walks");
+        forked(|| held(true)).unwrap();
+    }
+
+    #[test]
+    fn what_protects_a_list_is_asked_for() {
+        let count = || {
+            let list = new(Some(("the jobs", "job")));
+            // SAFETY: a list of ours.
+            call("an_export", "node:r", None, || unsafe { slurm_list_count(list.cast()) });
+        };
+        assert_found(count, "slurm_list_count of the jobs needs lock 'job' (r)");
+    }
+
+    #[test]
+    fn what_is_destroyed_or_belongs_to_the_host_is_left_alone() {
+        let twice = || {
+            // SAFETY: lists of ours.
+            unsafe {
+                let list = slurm_list_create(Some(nothing));
+                slurm_list_append(list, 16 as *mut c_void);
+                slurm_list_destroy(list);
+                slurm_list_count(list);
+            }
+        };
+        assert_found(twice, "is no list (any more)");
+        // SAFETY: as above.
+        let append = || unsafe { slurm_list_append(new(None).cast(), 16 as *mut c_void) };
+        assert_found(append, "slurm_list_append to a list of the host's");
+    }
+}

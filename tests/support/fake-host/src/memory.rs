@@ -304,3 +304,85 @@ pub(crate) unsafe extern "C" fn slurm_xsize(address: *mut c_void) -> usize {
         None => fail(&format!("slurm_xsize of {address:?}, which is no block")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::forked;
+
+    fn calloc(size: usize) -> *mut u8 {
+        // SAFETY: the texts are not looked at.
+        unsafe { slurm_xcalloc(1, size, true, false, std::ptr::null(), 0, std::ptr::null()) }.cast()
+    }
+
+    #[track_caller]
+    fn assert_found(body: impl FnOnce(), text: &str) {
+        let said = forked(body).expect_err("it is found");
+        assert!(said.contains(text), "'{text}' is not in: {said}");
+    }
+
+    #[test]
+    fn blocks_have_slurms_header_and_know_their_size() {
+        let block = calloc(40);
+        // SAFETY: the header before a block.
+        assert_eq!(unsafe { block.sub(16).cast::<[usize; 2]>().read() }, [0x42, 40]);
+        // SAFETY: a block.
+        assert_eq!(unsafe { slurm_xsize(block.cast()) }, 40);
+        assert_eq!(calloc(0), std::ptr::null_mut());
+    }
+
+    #[test]
+    fn who_frees_twice_or_what_is_no_block_is_found() {
+        let twice = || {
+            let block = calloc(40);
+            free(block);
+            free(block);
+        };
+        assert_found(twice, "which is no block: array of 1 * 40 bytes was freed before");
+        // SAFETY: inside the block.
+        assert_found(|| free(unsafe { calloc(40).add(8) }), "which is no block");
+    }
+
+    #[test]
+    fn every_byte_that_changes_is_seen_also_beyond_the_end_and_what_is_new_or_gone() {
+        let (one, other) = (calloc(40), calloc(40));
+        let before = snapshot();
+        // SAFETY: inside the block and right behind it, in its arena.
+        unsafe {
+            one.add(39).write(1);
+            one.add(41).write(1);
+        }
+        free(other);
+        let new = calloc(8);
+        let found: Vec<Difference> =
+            before.differences(&snapshot()).into_iter().map(|(_, what)| what).collect();
+        let (one, other, new) = (one as usize, other as usize, new as usize);
+        for expected in [
+            Difference::Changed(one, 39),
+            Difference::Changed(one, 41),
+            Difference::Gone(other),
+            Difference::New(new),
+        ] {
+            assert!(found.contains(&expected), "{expected:?} is not in {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_arena_that_may_only_be_read_cannot_be_written() {
+        let write = || {
+            let block = allocate(Arena::Qos, 8, Owner::Host, "qos", "one");
+            allow(Arena::Qos, Access::Read);
+            // SAFETY: a block; the kernel stops us.
+            unsafe { block.write_volatile(1) };
+        };
+        assert!(forked(write).unwrap_err().contains("status 0xb"), "killed by SIGSEGV");
+        let read = || {
+            let block = allocate(Arena::Qos, 8, Owner::Host, "qos", "one");
+            watch_reads();
+            allow(Arena::Qos, Access::None);
+            // SAFETY: as above.
+            unsafe { block.read_volatile() };
+        };
+        assert!(forked(read).unwrap_err().contains("status 0xb"), "killed by SIGSEGV");
+    }
+}

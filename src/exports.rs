@@ -84,9 +84,12 @@ pub extern "C" fn init() -> c_int {
             faults::point("init");
             match Host::establish() {
                 Ok(host) => {
-                    // SAFETY: the host calls without job and association locks (from 23.02 on with its configuration lock, which
-                    // the plugin heeds).
-                    let unlocked = unsafe { Unlocked::new(host, "init") };
+                    // Up to 22.05 the only caller that comes this far, slurmctld's main thread, holds nothing; the others in the
+                    // table load a plugin that is loaded already.
+                    let export = if host.has_recover() { "init" } else { "" };
+                    // SAFETY: the host calls without association locks. From 23.02 on it holds its configuration, job, node and
+                    // partition locks for writing unless it takes over: there the plugin takes none of them.
+                    let unlocked = unsafe { Unlocked::new(host, export) };
                     PLUGIN.start(unlocked).map_or(SLURM_ERROR, |()| SLURM_SUCCESS)
                 }
                 Err(problem) => {
@@ -153,9 +156,10 @@ pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
         || {
             faults::point("reconfig");
             if let Some(host) = Host::get() {
-                // SAFETY: called without job and association locks; with false perhaps with the configuration lock.
-                let unlocked = unsafe { Unlocked::new(host, "priority_p_reconfig") };
-                PLUGIN.reconfigure(association_limits_cleared, unlocked);
+                // SAFETY: who calls with true holds no lock. Who calls with false (scontrol setdebugflags, a change of
+                // FairShareDampeningFactor) holds the configuration and job locks, and gets no token.
+                let unlocked = association_limits_cleared.then(|| unsafe { Unlocked::new(host, "") });
+                PLUGIN.reconfigure(host, unlocked);
             }
         },
         || (),

@@ -310,6 +310,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn who_comes_with_a_lock_of_the_association_manager() {
+        let first_of_them = LOCKS.iter().position(|lock| *lock == "assoc").unwrap();
+        for row in LockTable::callers().unwrap().rows {
+            if row.levels[first_of_them..].iter().any(|level| *level != Level::None) {
+                let known = [
+                    "priority_p_calc_fs_factor",
+                    "priority_p_get_priority_factors_list",
+                    "priority_p_set_assoc_usage",
+                ];
+                assert!(
+                    known.contains(&row.function.as_str()),
+                    "may the plugin still take its locks there? {row:?}"
+                );
+            }
+        }
+    }
+
     fn parsed(rows: &str) -> Result<LockTable, LockTableError> {
         let header = "export\tcaller\tfirst\tlast\tconf\tjob\tnode\tpart\tfed\tassoc\tfile\tqos\tres\ttres\tuser\twckey\tlists";
         LockTable::parse("callers.tsv", ["export", "caller"], &format!("# comment\n{header}\n{rows}"))

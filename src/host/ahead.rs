@@ -93,8 +93,12 @@ struct Path {
 impl Path {
     fn fetch<L: RecordLayout>(&self, record: Record<'_, L>) {
         let mut address = record.as_ptr();
+        if self.pointers.len() > 1 && !L::may_follow(record, self.pointers[0]) {
+            return;
+        }
         for pointer in &self.pointers {
-            // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held.
+            // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held;
+            // where the first may be stale, that was asked above.
             address = unsafe { pointer.get(address) };
             // Fetching near null walks the page tables every time.
             if address.is_null() {

@@ -12,6 +12,7 @@ use std::thread::{Builder, JoinHandle};
 
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
+use super::live::Hold;
 use super::order::{self, Entered};
 use super::records::{Association, Job};
 use super::Host;
@@ -94,6 +95,7 @@ pub struct ListCaller {
     host: &'static Host,
     thread: OnThread<'static>,
     _entered: Entered,
+    _hold: Hold,
 }
 
 /// slurmctld's job lock, with nodes and partitions for reading.
@@ -111,6 +113,8 @@ pub struct AssocLock<'t> {
     raw: [u32; 7],
     /// Of a caller, who lets go of it itself.
     of_caller: Option<Entered>,
+    /// Ends before the lock does.
+    hold: Option<Hold>,
     thread: OnThread<'t>,
 }
 
@@ -182,7 +186,8 @@ impl ListCaller {
     /// # Safety
     /// That is so.
     pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
-        Self { host, thread: PhantomData, _entered: Entered::new(host.release, export) }
+        let _entered = Entered::new(host.release, export);
+        Self { host, thread: PhantomData, _entered, _hold: Hold::begin(false, true) }
     }
 
     /// The host.
@@ -254,7 +259,8 @@ impl AssocLock<'_> {
         order::take_assoc(&raw);
         // SAFETY: the function of the host and levels that it knows.
         unsafe { (host.sym.assoc_mgr_lock)(&raw mut raw) };
-        Self { host, raw, of_caller: None, thread: PhantomData }
+        let hold = Some(Hold::begin(levels.assoc != 0, levels.qos != 0));
+        Self { host, raw, of_caller: None, hold, thread: PhantomData }
     }
 
     /// The host.
@@ -268,7 +274,8 @@ impl AssocLock<'_> {
     /// That is so for the whole of `'t`.
     pub unsafe fn of_caller(host: &'static Host, export: &'static str) -> Self {
         let entered = Some(Entered::new(host.release, export));
-        Self { host, raw: [0; 7], of_caller: entered, thread: PhantomData }
+        let hold = Some(Hold::begin(true, false));
+        Self { host, raw: [0; 7], of_caller: entered, hold, thread: PhantomData }
     }
 
     /// The association of the root account.
@@ -292,6 +299,7 @@ impl AssocLock<'_> {
 
 impl Drop for AssocLock<'_> {
     fn drop(&mut self) {
+        self.hold = None;
         if self.of_caller.is_none() {
             // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
             unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut self.raw) };

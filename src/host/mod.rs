@@ -13,6 +13,7 @@ pub mod checks;
 pub mod clock;
 pub mod layout;
 pub mod lists;
+mod live;
 pub mod locks;
 pub mod log;
 pub mod long_double;
@@ -66,8 +67,8 @@ pub enum HostError {
     Version(version::Mismatch),
     /// Not a Slurm process at all.
     NoSlurm,
-    /// Functions or variables that this release should have.
-    Missing(Release, Vec<&'static str>),
+    /// Functions or variables that this release should have; the program, where that is not slurmctld.
+    Missing(Release, Vec<&'static str>, Option<String>),
     /// A record does not look as the table says.
     Check(checks::Failure),
 }
@@ -77,7 +78,10 @@ impl fmt::Display for HostError {
         match self {
             Self::Version(mismatch) => mismatch.fmt(f),
             Self::NoSlurm => f.write_str("not loaded by a Slurm process"),
-            Self::Missing(release, names) => write!(
+            Self::Missing(release, names, Some(program)) => {
+                write!(f, "Slurm {release} without {}: {}", names.join(", "), version::Stranger(program))
+            }
+            Self::Missing(release, names, None) => write!(
                 f,
                 "slurmctld {release} lacks {}; its build differs from every known one. Set \
                  PriorityType=priority/multifactor and report the release and its packager",
@@ -160,7 +164,8 @@ impl Host {
     fn find() -> Result<&'static Self, HostError> {
         let evidence = version::gather().ok_or(HostError::NoSlurm)?;
         let found = version::choose(&evidence).map_err(HostError::Version)?;
-        let sym = Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
+        let sym = Symbols::find(found.release)
+            .map_err(|names| HostError::Missing(found.release, names, version::stranger()))?;
         // Never freed: records keep a reference, and a process that refuses us ends.
         Ok(Box::leak(Box::new(Self {
             release: found.release,
@@ -181,6 +186,11 @@ impl Host {
     /// A text of `slurm_conf`.
     pub fn conf_text(&'static self, pick: fn(&'static ConfLayout) -> layout::Field<layout::Ptr>) -> String {
         self.conf().text(pick).into_owned()
+    }
+
+    /// Forgets which associations and QOS there are: before init, slurmctld may have loaded all of them anew.
+    pub fn forget_lists(&self) {
+        live::forget();
     }
 
     /// Number of TRES that the cluster knows.

@@ -116,6 +116,8 @@ pub struct Viewer<M> {
 enum Rule {
     /// Everything: nothing is private, or the viewer is at least an operator.
     All,
+    /// Its own jobs: without users in accounting there are neither operators nor coordinators.
+    Own,
     /// Its own jobs, and those of accounts that it coordinates.
     Coordinator,
     /// Its own jobs, and those whose MCS label the MCS plugin lets it see.
@@ -127,19 +129,17 @@ enum Rule {
 impl<M: Fn(u32, &str) -> bool> Viewer<M> {
     /// The user with `uid`. `is_member` knows who has an association in an account.
     pub fn new(host: &'static Host, uid: u32, is_member: M) -> Self {
-        order::visit(host.release, "validate_operator", |_| true);
-        // SAFETY: a user id is all that the first function needs; the second has no arguments.
-        let rule = unsafe {
-            if !host.hides_jobs() || (host.sym.validate_operator)(uid) {
-                Rule::All
-            } else if host.shows_jobs_by_account() {
-                Rule::LabelOfAccount
-            } else {
-                match (host.sym.mcs_privatedata)() {
-                    0 => Rule::Coordinator,
-                    1 => Rule::Label,
-                    _ => Rule::All,
-                }
+        let rule = if !host.hides_jobs() || is_operator(host, uid) {
+            Rule::All
+        } else if host.shows_jobs_by_account() {
+            Rule::LabelOfAccount
+        } else {
+            // SAFETY: no arguments.
+            match unsafe { (host.sym.mcs_privatedata)() } {
+                0 if knows_users(host) => Rule::Coordinator,
+                0 => Rule::Own,
+                1 => Rule::Label,
+                _ => Rule::All,
             }
         };
         Self { uid, rule, is_member }
@@ -161,16 +161,17 @@ impl<M: Fn(u32, &str) -> bool> Viewer<M> {
             return true;
         }
         match self.rule {
-            Rule::Coordinator => order::visit(host.release, "assoc_mgr_is_user_acct_coord", |_| true),
+            Rule::Coordinator => order::visit(host.release, "assoc_mgr_is_user_acct_coord", is_always),
             Rule::Label => {
                 order::visit(host.release, "mcs_g_check_mcs_label", |case| !case.starts_with("mcs/account"));
             }
-            Rule::All | Rule::LabelOfAccount => (),
+            Rule::All | Rule::Own | Rule::LabelOfAccount => (),
         }
         // SAFETY: texts of a live job; the last argument is ignored by releases that do not have it.
         unsafe {
             match self.rule {
                 Rule::All => true,
+                Rule::Own => false,
                 Rule::Coordinator => (host.sym.is_user_acct_coord)(
                     *host.sym.acct_db_conn,
                     self.uid,
@@ -189,6 +190,28 @@ impl<M: Fn(u32, &str) -> bool> Viewer<M> {
             }
         }
     }
+}
+
+fn is_always(case: &str) -> bool {
+    case == "always"
+}
+
+/// Whether accounting has users. Where it has none, slurmctld asks the database for them whenever somebody asks for one, in
+/// some releases under the association lock.
+fn knows_users(host: &'static Host) -> bool {
+    // SAFETY: a pointer of the host that is set once.
+    unsafe { !(*host.sym.assoc_mgr_user_list).is_null() }
+}
+
+/// Whether a user is at least an operator.
+fn is_operator(host: &'static Host, uid: u32) -> bool {
+    if !knows_users(host) {
+        // SAFETY: no arguments. slurmctld runs as SlurmUser.
+        return uid == 0 || uid == unsafe { libc::geteuid() };
+    }
+    order::visit(host.release, "validate_operator", is_always);
+    // SAFETY: a user id is all that the function needs.
+    unsafe { (host.sym.validate_operator)(uid) }
 }
 
 /// The list under construction.

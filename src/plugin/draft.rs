@@ -161,7 +161,8 @@ pub struct Drafts {
     waiting: Waiting,
     jobs: Vec<Draft>,
     partitions: Palette<usize, f64>,
-    qos: Palette<usize, OfQos>,
+    /// By what jobs name: a pointer, which may be stale, and an id.
+    qos: Palette<(usize, u32), OfQos>,
     offsets: Palette<(u32, u32), (u32, u32)>,
 }
 
@@ -211,12 +212,12 @@ impl Drafts {
         association: Place,
         tres: &mut [f64],
     ) {
-        let (partition, qos) = (job.partition(), job.qos());
+        let partition = job.partition();
         let of_partition = self.partitions.place(partition.map_or(0, Record::address), || {
             partition.map_or(0.0, |part| pass.weighted_partition(part))
         });
-        let of_qos = self.qos.place(qos.map_or(0, Record::address), || {
-            qos.map_or(OfQos::default(), |qos| OfQos {
+        let of_qos = self.qos.place(job.named_qos(), || {
+            job.qos().map_or(OfQos::default(), |qos| OfQos {
                 factor: pass.weighted_qos(qos),
                 threshold: has_threshold(qos),
             })

@@ -8,7 +8,7 @@ use tracing::error;
 use super::config::Config;
 use super::draft::Drafts;
 use super::explain;
-use super::standing::{Known, Place};
+use super::standing::{AssocFactor, Known, Place};
 use crate::engine::priority::{
     age, age_part, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, Priority, Weights,
@@ -111,11 +111,12 @@ impl<'c> Pass<'c> {
             return none(0);
         };
         let mut known = Known { assoc: 0.0, fair_share: 0.0 };
-        if let Some(association) = job.association() {
-            known.assoc = self.config.assoc_factor().of(association);
-            if self.config.fair_share_weight() != 0 {
-                known.fair_share = fair_share(job);
-            }
+        if self.config.assoc_factor() != AssocFactor::None {
+            known.assoc =
+                job.association().map_or(0.0, |association| self.config.assoc_factor().of(association));
+        }
+        if self.config.fair_share_weight() != 0 && job.is_accounted() {
+            known.fair_share = fair_share(job);
         }
         let factors = self.weighted(job, details, known, tres);
         let priority = round(job, factors.sum());

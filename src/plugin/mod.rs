@@ -165,6 +165,7 @@ impl Plugin {
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
+        host.forget_lists();
         self.forget();
         self.charged.lock().clear();
         log_layout(host);
@@ -173,7 +174,7 @@ impl Plugin {
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
-        let settings = config::load_settings(host, &mut self.settings.lock()).ok_or(Refused)?;
+        let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
             self.read_times(host)?;
@@ -218,16 +219,15 @@ impl Plugin {
     }
 
     /// `priority_p_reconfig`. `recount` (up to 23.02): the host has counted the run seconds of running jobs anew, and holds
-    /// no lock; otherwise it may hold its configuration lock.
-    pub fn reconfigure(&self, recount: bool, mut unlocked: Unlocked) {
-        let host = unlocked.host();
+    /// no lock; otherwise it holds its configuration and job locks.
+    pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let settings =
-            config::load_settings(host, &mut self.settings.lock()).unwrap_or_else(|| old.settings.clone());
+        let settings = config::load_settings(host, &mut self.settings.lock(), false)
+            .unwrap_or_else(|| old.settings.clone());
         *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
-        if recount {
+        if let Some(mut unlocked) = recount {
             rounds::forget_time_before_restart(self, &mut unlocked, true);
         }
         host.reconfigure_site_factor();

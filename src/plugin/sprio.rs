@@ -102,8 +102,7 @@ fn factors(
     let id = job.get(|job| job.job_id);
     let noted = fresh.get(id).copied().or_else(|| drafts?.factors_of(id, standing));
     noted.or_else(|| {
-        let id = Some(job.get(|job| job.assoc_id)).filter(|_| !job.get(|job| job.assoc_ptr).is_null());
-        let known = id.and_then(|id| standing.known_by_id(id));
+        let known = if job.is_accounted() { standing.known_by_id(job.named_association().1) } else { None };
         let known = known.unwrap_or(Known { assoc: 0.0, fair_share: 0.0 });
         Some(pass.weighted(job, job.details()?, known, tres))
     })

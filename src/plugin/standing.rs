@@ -212,17 +212,21 @@ impl Standing {
 
     /// The place of a job's association among those of `waiting`.
     pub fn place(&self, waiting: &mut Waiting, job: Job<'_>) -> Place {
-        let (id, address) = (job.get(|job| job.assoc_id), job.get(|job| job.assoc_ptr) as usize);
+        let (address, id) = job.named_association();
         if address == 0 {
             return Place::NONE;
         }
         // A position among other associations than `entries` says nothing here.
-        let known =
-            Arc::ptr_eq(&waiting.entries, &self.entries).then(|| self.position(address, id)).flatten();
-        match known.and_then(|at| u32::try_from(at).ok()) {
-            Some(at) => Place(at),
-            None => waiting.place_of_stranger(id, address),
-        }
+        let same = Arc::ptr_eq(&waiting.entries, &self.entries);
+        let known = |address| {
+            let at = if same { self.position(address, id) } else { None };
+            at.and_then(|at| u32::try_from(at).ok()).map(Place)
+        };
+        known(address).unwrap_or_else(|| {
+            // New since the last distribution, or a pointer to one that is gone.
+            let Some(address) = job.association().map(Association::address) else { return Place::NONE };
+            known(address).unwrap_or_else(|| waiting.place_of_stranger(id, address))
+        })
     }
 
     /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Needs the

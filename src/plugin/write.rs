@@ -201,7 +201,7 @@ fn touched(host: &'static Host) -> Touched {
 /// The fair-share factor of a job, 0 without an association.
 pub fn factor_of(standing: &mut Standing, lock: &AssocLock<'_>, job: Job<'_>) -> f64 {
     // Mostly without a look at the association itself.
-    let (address, id) = (job.get(|job| job.assoc_ptr) as usize, job.get(|job| job.assoc_id));
+    let (address, id) = job.named_association();
     let factor = standing
         .known_factor(address, id)
         .or_else(|| job.association().and_then(|association| standing.factor(lock, association)));

@@ -1,8 +1,9 @@
-//! Who calls an export in a release, and with which locks: `slurm-headers/callers.tsv`.
+//! Who calls an export in a release, and with which locks (`slurm-headers/callers.tsv`); and which locks the functions that the
+//! plugin calls take in turn (`callees.tsv`).
 
 use std::collections::BTreeSet;
 
-use slurm_headers::{Level, LockTable, Version, LOCKS};
+use slurm_headers::{Level, LockRow, LockTable, Version, LOCKS};
 
 use crate::memory::Arena;
 use crate::release::table;
@@ -33,26 +34,42 @@ const USUAL: [(&str, &str); 4] = [
     ("priority_p_set_assoc_usage", "assoc_mgr.c:assoc_mgr_get_shares"),
 ];
 
+/// The newest release that the tables know which is not newer than this one, in its series.
+fn known(release: Version) -> Version {
+    let series = |version: Version| (version.year, version.month);
+    let known = table().groups.into_iter().map(|group| group.verified);
+    let newest = known.filter(|version| series(*version) == series(release)).max();
+    newest.map_or(release, |newest| release.min(newest))
+}
+
+/// The locks of a row, as [`Levels`](crate::locks::Levels) are written.
+fn locks(row: &LockRow) -> String {
+    let level = |level: Level| if level == Level::Write { "w" } else { "r" };
+    let held = LOCKS.iter().zip(row.levels).filter(|(_, held)| *held != Level::None);
+    held.map(|(name, held)| format!("{name}:{}", level(held))).collect::<Vec<String>>().join(" ")
+}
+
+/// What a function of the host takes in a case.
+pub(crate) fn taken(function: &str, case: &str, release: Version) -> String {
+    let callees = LockTable::callees().unwrap_or_else(|error| panic!("{error}"));
+    let release = known(release);
+    let row = callees.of(function, release).find(|row| row.case == case);
+    locks(row.unwrap_or_else(|| panic!("callees.tsv has no {function} with {case} in {release}")))
+}
+
 /// All callers of an export.
 ///
 /// # Panics
 /// Where the release does not call it.
 pub fn of(export: &str, release: Version) -> Vec<Caller> {
-    let series = |version: Version| (version.year, version.month);
-    let known = table().groups.into_iter().map(|group| group.verified);
-    let newest = known.filter(|version| series(*version) == series(release)).max();
-    // A later micro release is taken to be as the newest known one.
-    let release = newest.map_or(release, |newest| release.min(newest));
+    let release = known(release);
     let callers = LockTable::callers().unwrap_or_else(|error| panic!("{error}"));
     let found: Vec<Caller> = callers
         .of(export, release)
         .filter(|row| !row.case.starts_with("sshare.c") && !row.case.starts_with("process.c"))
         .map(|row| {
-            let level = |level: Level| if level == Level::Write { "w" } else { "r" };
-            let held = LOCKS.iter().zip(row.levels).filter(|(_, held)| *held != Level::None);
-            let locks: Vec<String> = held.map(|(name, held)| format!("{name}:{}", level(held))).collect();
             let lists = row.lists.iter().map(|(list, _)| list.clone()).collect();
-            Caller { locks: locks.join(" "), lists, name: row.case.clone() }
+            Caller { locks: locks(row), lists, name: row.case.clone() }
         })
         .collect();
     assert!(!found.is_empty(), "Slurm {release} does not call {export}");

@@ -84,7 +84,7 @@ pub struct Association {
     pub account: &'static str,
     /// The user.
     pub user: Option<&'static str>,
-    /// Raw shares.
+    /// Raw shares. (The id of a user is 1000 more than that of the association.)
     pub shares: u32,
     /// Priority, and normalised.
     pub priority: (u32, f64),
@@ -241,7 +241,8 @@ impl Slurmctld {
             .set("grp_used_wall", 0.0)
             .set("norm_priority", spec.priority.1)
             .set_ld("usage_raw", 0.0)
-            .set("usage_tres_raw", named_long_doubles(Arena::Qos, "usage_tres_raw", &name, &zeros));
+            .set("usage_tres_raw", named_long_doubles(Arena::Qos, "usage_tres_raw", &name, &zeros))
+            .complete();
         let qos = Record::new("qos", Arena::Qos, &name)
             .set("id", spec.id)
             .set("name", memory::text(Arena::Qos, "name of QOS", spec.name))
@@ -249,7 +250,8 @@ impl Slurmctld {
             .set("priority", spec.priority.0)
             .set("usage", usage.address)
             .set("usage_factor", spec.usage_factor)
-            .set("usage_thres", spec.usage_threshold.unwrap_or(f64::from(NO_VAL)));
+            .set("usage_thres", spec.usage_threshold.unwrap_or(f64::from(NO_VAL)))
+            .complete();
         lists::push(self.get("assoc_mgr_qos_list"), qos.address);
         self.qos.push(qos);
         qos
@@ -269,7 +271,9 @@ impl Slurmctld {
             .set("priority_job_factor", spec.priority.0)
             .set("qos_ptr", spec.qos.map_or(NULL, |qos| qos.address))
             .set("tres_cnt", named_array(Arena::Partitions, "tres_cnt", &name, &spec.tres))
-            .set("max_time", spec.max_time);
+            .set("max_time", spec.max_time)
+            .set_where_it_is("qos_char", self.name_of(spec.qos))
+            .complete();
         shared(|shared| shared.tiers.insert(partition.address as usize, spec.tier));
         lists::push(self.get("part_list"), partition.address);
         self.partitions.push(partition);
@@ -292,6 +296,8 @@ impl Slurmctld {
             .set("shares_raw", spec.shares)
             .set("usage", usage.address)
             .set("user", spec.user.map_or(NULL, |user| text("name of user", user)));
+        let uid = if spec.user.is_some() { 1000 + spec.id } else { NO_VAL };
+        association.set_where_it_is("uid", uid);
         if association.has("leaf_usage") {
             let leaf = if spec.leaf {
                 self.association_usage(spec, &format!("{name}, leaf")).address
@@ -300,6 +306,7 @@ impl Slurmctld {
             };
             association.set("leaf_usage", leaf);
         }
+        association.complete();
         if spec.parent.is_none() {
             self.set("assoc_mgr_root_assoc", association.address);
         }
@@ -322,6 +329,12 @@ impl Slurmctld {
             .set_ld("usage_raw", spec.usage)
             .set("usage_tres_raw", named_long_doubles(Arena::Associations, "usage_tres_raw", name, &tres))
             .set_ld("level_fs", 0.0)
+            .complete()
+    }
+
+    /// A copy of the name of a QOS.
+    fn name_of(&self, qos: Option<Record>) -> *mut u8 {
+        qos.map_or(NULL, |qos| memory::text(Arena::Partitions, "name of QOS", &qos.text("name")))
     }
 
     /// Adds a job.
@@ -359,6 +372,7 @@ impl Slurmctld {
                 .set("min_cpus", spec.cpus.1)
                 .set("min_nodes", spec.nodes)
                 .set("nice", shifted(spec.nice))
+                .complete()
         });
         let job = Record::new("job", Arena::Jobs, &name)
             .set("magic", JOB_MAGIC)
@@ -380,6 +394,7 @@ impl Slurmctld {
             .set("prio_factors", NULL)
             .set("priority", spec.priority)
             .set_where_it_is("qos_list", list(&spec.qos))
+            .set_where_it_is("qos_id", spec.qos.first().map_or(0_u32, |qos| qos.get("id")))
             .set("qos_ptr", first(&spec.qos))
             .set("site_factor", shifted(spec.site))
             .set("time_limit", spec.limit)
@@ -396,6 +411,7 @@ impl Slurmctld {
             step[8..12].copy_from_slice(&spec.id.to_ne_bytes());
             job.set("step_id", step);
         }
+        job.complete();
         lists::push(self.get("job_list"), job.address);
         shared(|shared| {
             shared.jobs.insert(spec.id, job);

@@ -2,7 +2,9 @@
 
 #![allow(clippy::return_self_not_must_use)] // a setter writes to the record; what it returns is for the next one
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
+use std::sync::{Mutex, PoisonError};
 
 use slurm_headers::Kind;
 
@@ -56,13 +58,38 @@ values! {
     [u8; 24], Step, |value| { let mut other = value; other[8] ^= 1; other };
 }
 
+/// Fields of fresh records, by their addresses, that were not set yet.
+fn unset<T>(body: impl FnOnce(&mut Unset) -> T) -> T {
+    static UNSET: Mutex<Unset> = Mutex::new(Unset::new());
+    body(&mut UNSET.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+type Unset = BTreeMap<usize, BTreeSet<&'static str>>;
+
 impl Record {
     /// A record with every byte filled, in words that could be pointers, times or numbers: what no field names is not zero.
     pub fn new(kind: &'static str, arena: Arena, name: &str) -> Self {
         let size = layout().record(kind).size;
         let record = Self { kind, address: allocate(arena, size, Owner::Host, kind, name) };
         record.fill(size);
+        record.expect_all();
         record
+    }
+
+    /// From here on [`Record::complete`] asks for all fields.
+    pub(crate) fn expect_all(self) {
+        let fields = layout().record(self.kind).fields.keys().map(String::as_str).collect();
+        unset(|unset| unset.insert(self.address as usize, fields));
+    }
+
+    /// Fails where the table has a field that was not set: one that came with a new row.
+    ///
+    /// # Panics
+    /// So.
+    pub fn complete(self) -> Self {
+        let left = unset(|unset| unset.remove(&(self.address as usize))).unwrap_or_default();
+        assert!(left.is_empty(), "the fake host does not set {left:?} of {}", self.kind);
+        self
     }
 
     /// Fills all `size` bytes.
@@ -102,6 +129,7 @@ impl Record {
     pub fn set<T: Value>(self, name: &str, value: T) -> Self {
         let field = self.field(name);
         assert!(T::fits(field.kind), "{}.{name} is of kind {}", self.kind, field.kind.name());
+        unset(|unset| unset.get_mut(&(self.address as usize)).map(|fields| fields.remove(name)));
         // SAFETY: inside the record.
         let table = unsafe { self.address.add(field.offset) };
         if field.real != field.offset {
@@ -151,6 +179,7 @@ impl Record {
     pub fn set_ld(self, name: &str, value: f64) -> Self {
         let field = self.field(name);
         assert_eq!(field.kind, Kind::LongDouble, "{}.{name}", self.kind);
+        unset(|unset| unset.get_mut(&(self.address as usize)).map(|fields| fields.remove(name)));
         let decoy = field.real != field.offset;
         // SAFETY: inside the record.
         set_long_double(unsafe { self.address.add(field.offset) }, if decoy { value.decoy() } else { value });

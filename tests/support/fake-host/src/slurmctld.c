@@ -29,7 +29,8 @@
 /* Variables */
 
 char slurm_conf[CONF_SIZE] __attribute__((aligned(16)));
-void *job_list, *part_list, *assoc_mgr_root_assoc, *assoc_mgr_assoc_list, *assoc_mgr_qos_list, *acct_db_conn;
+void *job_list, *part_list, *assoc_mgr_root_assoc, *assoc_mgr_assoc_list, *assoc_mgr_qos_list, *assoc_mgr_user_list,
+	*acct_db_conn;
 char **assoc_mgr_tres_name_array;
 time_t last_job_update, last_part_update;
 uint32_t cluster_cpus;

@@ -1,8 +1,8 @@
 //! The one slurmctld of the process: what it knows, its configuration, its log.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{c_char, c_int, c_void, CStr};
-use std::path::PathBuf;
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{env, fs};
 
@@ -105,16 +105,13 @@ impl Slurmctld {
         LAYOUT.set(Layout::of(release, shift)).expect("one slurmctld in a process");
         watch_signals();
         enter_functions();
-        let loaded = std::ffi::CString::new(env::var("FAKEHOST_LOADED").expect("set by who started us"))
-            .expect("a path without NUL");
-        // SAFETY: an object of ours, without constructors.
-        let handle = unsafe { libc::dlopen(loaded.as_ptr(), libc::RTLD_LAZY) };
-        assert!(!handle.is_null(), "{}", loader_error());
+        open(Path::new(&env::var_os("FAKEHOST_LOADED").expect("set by who started us")));
         let directory = PathBuf::from(env::var_os("FAKEHOST_DIRECTORY").expect("set by who started us"))
             .join(std::process::id().to_string());
         fs::create_dir_all(directory.join("state")).expect("a directory can be made");
         let conf = Record { kind: "conf", address: variable("slurm_conf") };
         conf.fill(layout().record("conf").size);
+        conf.expect_all();
         let mut slurmctld = Self {
             release,
             conf,
@@ -128,6 +125,7 @@ impl Slurmctld {
             partitions: Vec::new(),
         };
         slurmctld.fill();
+        slurmctld.conf.complete();
         slurmctld
     }
 
@@ -163,6 +161,7 @@ impl Slurmctld {
             ("part_list", "the partitions", "part"),
             ("assoc_mgr_assoc_list", "the associations", "assoc"),
             ("assoc_mgr_qos_list", "the QOS", "qos"),
+            ("assoc_mgr_user_list", "the users", "user"),
         ] {
             self.set(name, lists::new(Some((list, lock))));
         }
@@ -230,6 +229,11 @@ impl Slurmctld {
         self
     }
 
+    /// The association manager has no list of users, as without slurmdbd: who asks about users makes it load one.
+    pub fn without_users(&mut self) -> &mut Self {
+        self.set("assoc_mgr_user_list", std::ptr::null_mut::<u8>())
+    }
+
     /// Makes a user an operator.
     pub fn operator(&mut self, uid: u32) -> &mut Self {
         shared(|shared| shared.operators.insert(uid));
@@ -245,6 +249,12 @@ impl Slurmctld {
     /// Chooses the MCS plugin.
     pub fn mcs(&mut self, mcs: Mcs) -> &mut Self {
         shared(|shared| shared.mcs = mcs);
+        if mcs == Mcs::Account {
+            // Known by the name of its file.
+            let file = self.directory.join("mcs_account.so");
+            fs::copy(env::var_os("FAKEHOST_LOADED").expect("set by who started us"), &file).expect("a copy");
+            open(&file);
+        }
         self
     }
 
@@ -320,6 +330,7 @@ impl Slurmctld {
             ("assoc_mgr_root_assoc", 8),
             ("assoc_mgr_assoc_list", 8),
             ("assoc_mgr_qos_list", 8),
+            ("assoc_mgr_user_list", 8),
             ("assoc_mgr_tres_name_array", 8),
             ("acct_db_conn", 8),
             ("last_job_update", 8),
@@ -352,6 +363,14 @@ impl Slurmctld {
         assert_eq!(lists::iterators(), 0, "iterators are left");
         self.assert_log();
     }
+}
+
+/// Loads an object of ours.
+fn open(file: &Path) {
+    let path = CString::new(file.as_os_str().as_encoded_bytes()).expect("a path without NUL");
+    // SAFETY: an object without constructors.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY) };
+    assert!(!handle.is_null(), "{}", loader_error());
 }
 
 pub(crate) fn log_text(log: &[(c_int, String)]) -> String {

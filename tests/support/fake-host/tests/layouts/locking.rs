@@ -102,15 +102,32 @@ fn answering_sprio_takes_nothing_that_comes_before_what_its_caller_holds() {
 
 /// mcs/account asks the association manager, under its lock.
 #[test]
-fn private_data_with_mcs_account_cannot_hang_sprio() {
+fn private_data_with_mcs_account_is_answered_without_the_association_lock() {
     in_releases(&all(), |slurmctld| {
-        slurmctld.configure("private_data", 1_u16).mcs(Mcs::Account);
+        // Associations are enforced.
+        slurmctld.set("accounting_enforce", 1_u16).configure("private_data", 1_u16).mcs(Mcs::Account);
         let cluster = fill(slurmctld);
         slurmctld.add_job(&Job { mcs_label: Some("physics"), ..cluster.waiting(101) });
+        slurmctld.add_job(&Job { mcs_label: Some("chemistry"), user_id: 7, ..cluster.waiting(102) });
         slurmctld.begin();
-        assert_eq!(slurmctld.factors(None, 1004, |_| ()).len(), 1, "one's own");
-        slurmctld.factors(None, 1006, |_| ());
-        assert_eq!(slurmctld.factors(None, 0, |_| ()).len(), 1, "root sees all");
+        for (uid, seen) in [(1004, 1), (1005, 1), (1006, 1), (7, 1), (8, 0), (0, 2)] {
+            assert_eq!(slurmctld.factors(None, uid, |_| ()).len(), seen, "user {uid}");
+        }
+        end(slurmctld);
+    });
+}
+
+/// Who asks about a user then makes slurmctld load them all, under other locks.
+#[test]
+fn private_data_without_users_cannot_hang_sprio() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.configure("private_data", 1_u16).without_users();
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.begin();
+        for (uid, seen) in [(1004, 1), (1005, 0), (0, 1)] {
+            assert_eq!(slurmctld.factors(None, uid, |_| ()).len(), seen, "user {uid}");
+        }
         end(slurmctld);
     });
 }

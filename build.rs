@@ -1,4 +1,4 @@
-//! Compiles the C shim, and generates the plugin's record layouts from the committed table and, where `SLURM_SRC` names a
+//! Compiles the C shim, and generates the plugin's record layouts and Slurm's constants from the committed tables and, where `SLURM_SRC` names a
 //! Slurm source tree, that tree's layout beside them (`BUILT_FOR`), for sites whose Slurm is patched
 //! or newer than the table.
 
@@ -40,7 +40,14 @@ fn compile_shim() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }
 
-/// Writes `$OUT_DIR/layouts.rs`.
+/// Writes a file into `$OUT_DIR`.
+fn write(name: &str, source: String) -> Outcome<()> {
+    let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?;
+    let path = PathBuf::from(directory).join(name);
+    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// Writes `layouts.rs` and `constants.rs`.
 fn generate_layouts() -> Outcome<()> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=SLURM_SRC");
@@ -49,11 +56,8 @@ fn generate_layouts() -> Outcome<()> {
         Some(tree) => Some(source_tree_column(&table, Path::new(&tree))?),
         None => None,
     };
-    let source = slurm_headers::rust_source_built_for(&table, built_for.as_ref());
-    let path = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?)
-        .join("layouts.rs");
-    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(())
+    write("layouts.rs", slurm_headers::rust_source_built_for(&table, built_for.as_ref()))?;
+    write("constants.rs", slurm_headers::constants_source(&slurm_headers::constants()?))
 }
 
 /// The layout of the tree that `SLURM_SRC` names. A relative path is one from the top directory,

@@ -8,12 +8,14 @@
 
 mod codegen;
 mod column;
+mod constants;
 #[cfg(feature = "extract")]
 mod extract;
 mod table;
 
 pub use codegen::{rust_source, rust_source_built_for};
 pub use column::{Change, Column, Contradiction, Recorded};
+pub use constants::{constants, constants_source, Constant};
 #[cfg(feature = "extract")]
 pub use extract::{ExtractError, Mismatch, Tree};
 pub use table::{Field, Group, Kind, Record, Table, TableError, Version};

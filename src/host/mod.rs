@@ -10,6 +10,7 @@
 pub mod ahead;
 pub mod checks;
 pub mod clock;
+pub mod constants;
 pub mod layout;
 pub mod lists;
 pub mod locks;
@@ -34,6 +35,7 @@ use std::path::PathBuf;
 
 use once_cell::sync::OnceCell;
 
+use constants::ACCOUNTING_ENFORCE_LIMITS;
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
 use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
@@ -221,7 +223,6 @@ impl Host {
 
     /// `AccountingStorageEnforce` has `limits`.
     pub fn enforces_limits(&self) -> bool {
-        const ACCOUNTING_ENFORCE_LIMITS: u16 = 2;
         // SAFETY: a `uint16_t` of the host.
         unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_LIMITS != 0 }
     }

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::ffi::{c_char, c_void, CString};
 use std::ops::ControlFlow;
 
+use super::constants::PRIVATE_DATA_JOBS;
 use super::layout::{Field, Ptr};
 use super::lists::for_each_raw;
 use super::panics::guard;
@@ -113,7 +114,6 @@ pub struct Viewer {
 impl Viewer {
     /// The user with `uid`.
     pub fn new(host: &'static Host, uid: u32) -> Self {
-        const PRIVATE_DATA_JOBS: u16 = 1;
         let private = host.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0;
         // SAFETY: a user id is all that the function needs.
         let sees_all = !private || unsafe { (host.sym.validate_operator)(uid) };

@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use slurm_inproc::constants::{INFINITE, NO_VAL};
 use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
 use crate::charging::{assert_same, prepare, running, Charged, LIMITS};
@@ -45,7 +46,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => prop_oneof![Just(0), Just(1), 1..600_i64, 1..90_000_i64].prop_map(Event::Pass),
         6 => Just(Event::Cycle),
-        5 => (job.clone(), 1..64_u32, prop_oneof![1..3000_u32, Just(0xffff_ffff)], 0..=5_u32, 0..4_usize, 4..=6_u32).prop_map(
+        5 => (job.clone(), 1..64_u32, prop_oneof![1..3000_u32, Just(INFINITE)], 0..=5_u32, 0..4_usize, 4..=6_u32).prop_map(
             |(job, cpus, limit, qos, partition, association)| Event::Start { job, cpus, limit, qos, partition, association }
         ),
         4 => job.clone().prop_map(|job| Event::End { job }),
@@ -89,7 +90,7 @@ impl Clock {
                     .end_time_expected(end)
                     .time_limit(*limit)
                     .total_cpus(*cpus)
-                    .billable_tres(4_294_967_294.0)
+                    .billable_tres(f64::from(NO_VAL))
                     .tres_allocated(amounts)])
             }
             Event::End { job } => {

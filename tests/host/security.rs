@@ -9,8 +9,8 @@ use slurm_inproc::{
 
 use crate::setup::{fill, our_errors, ours, waiting, NOW};
 
-const DEBUG_PRIORITY: u64 = 0x800;
-const UNSET: u32 = 0xffff_fffe;
+const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
+const UNSET: u32 = slurm_inproc::constants::NO_VAL;
 
 /// Every factor counts.
 fn all_weights() -> Conf {

@@ -30,6 +30,7 @@
 //!
 //! The program needs the headers of exactly the installed Slurm release; [`source_directory`] says where it looks.
 
+pub mod constants;
 mod error;
 mod extended;
 mod host;

@@ -15,7 +15,7 @@ use slurm_inproc::{
     Nice,
 };
 
-use crate::setup::{fill, in_both, NOW};
+use crate::setup::{fill, in_both, seeded, NOW};
 
 /// Partitions in the order in which a job may name them.
 const PARTITIONS: [&str; 4] = ["batch", "fast", "long", "billed"];
@@ -211,7 +211,7 @@ fn without_fairshare(factors: &Factors) -> Factors {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..seeded() })]
 
     #[test]
     fn without_a_fair_share_weight_everything_is_equal_to_stock(conf in conf(), jobs in vec(job(), 1..20)) {

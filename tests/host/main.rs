@@ -23,3 +23,5 @@ mod tree;
 
 #[path = "../support/model.rs"]
 mod model;
+#[path = "../support/seed.rs"]
+mod seed;

@@ -1,7 +1,11 @@
 //! Hosts with either plugin, and a small cluster for what is compared between them.
 
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
 use slurm_inproc::constants::QOS_FLAG_NO_DECAY;
 use slurm_inproc::{Association, Conf, Host, HostResult, Job, Options, Partition, Plugin, Qos};
+
+use crate::seed::seed;
 
 /// The time at which the clock stands first.
 pub const NOW: i64 = 2_000_000_000;
@@ -114,4 +118,13 @@ pub fn waiting(id: u32) -> Job {
         .submit_time(NOW - 21_600)
         .begin_time(NOW - 21_600)
         .accrue_time(NOW - 21_600)
+}
+
+/// For random tests: nothing is written beside the sources, and the seed is printed.
+pub fn seeded() -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: RngSeed::Fixed(seed()),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }

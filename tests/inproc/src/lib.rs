@@ -38,6 +38,9 @@ mod model;
 mod options;
 mod program;
 mod reply;
+#[cfg(test)]
+#[path = "../../support/seed.rs"]
+mod seed;
 mod site_factor;
 
 pub use error::{Error, HostResult};

@@ -11,11 +11,14 @@ pub mod memory;
 pub mod outages;
 mod random;
 mod records;
+#[path = "../../support/seed.rs"]
+mod seed;
 pub mod takeovers;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+pub use seed::seed;
 use slurm_testcluster::{Builder, Cluster};
 
 /// Which priority plugin a test runs with.

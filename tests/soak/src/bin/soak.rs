@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{ensure, Result};
 use slurm_soak::outages::{self, Away};
-use slurm_soak::{kills, leaks, load, takeovers, Plugin};
+use slurm_soak::{kills, leaks, load, seed, takeovers, Plugin};
 
 /// Requests of each kind whose traces on the heap are measured.
 const LEAK_REQUESTS: u32 = 300;
@@ -26,8 +26,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let seed = u64::from(std::process::id());
-    println!("seed {seed}");
+    let seed = seed();
     let time = Duration::from_secs(60) * minutes;
     // A fifth of the load's time for each, but not less than it takes to say something.
     let away = (time / 5).max(Duration::from_secs(5));

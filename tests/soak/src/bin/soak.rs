@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let (kill, minutes) = (number(200), number(10));
     let stock = arguments.next().is_some_and(|text| text == "stock");
     let plugin = match Plugin::built() {
-        _ if stock => Plugin::Stock,
+        Ok(plugin) if stock => plugin.stock(),
         Ok(plugin) => plugin,
         Err(error) => {
             eprintln!("{error:#}");
@@ -74,7 +74,7 @@ fn compare_leaks(ours: &leaks::Summary, stock: bool) -> Result<()> {
     if stock {
         return Ok(());
     }
-    let theirs = leaks::run(&Plugin::Stock, LEAK_REQUESTS)?;
+    let theirs = leaks::run(&Plugin::built()?.stock(), LEAK_REQUESTS)?;
     println!("leaks under stock: {theirs}");
     let beyond = ours.beyond(&theirs);
     ensure!(beyond.is_empty(), "more than stock leaves: {beyond:?}");

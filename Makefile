@@ -45,12 +45,14 @@ demo: ## show the documented example in a private cluster (as root installs what
 	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT)
 
 test: ## run all tests (as root installs what they need)
+	tests/skips clear
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 	$(MAKE) faults
+	@tests/skips show
 
 # Where the long tests and those under sanitizers find Slurm's source and the plugin.
 IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))

@@ -20,10 +20,8 @@ pub enum Rank {
     Standing,
     /// Jobs whose records hold their factors.
     Fresh,
-    /// Jobs that the cycle which is running has charged.
-    Charged,
-    /// What the state file holds.
-    History,
+    /// The state file.
+    Journal,
     /// The times of the last cycle.
     Times,
     /// What a reconfigure has counted anew.

@@ -247,6 +247,17 @@ impl Host {
         self.all(&usage.iter().map(AssociationUsage::line).collect::<Vec<_>>())
     }
 
+    /// Save usage into `StateSaveLocation`, as slurmctld does every five minutes, at a reconfigure and before it unloads the
+    /// plugin at its end.
+    pub fn save(&mut self) -> HostResult<()> {
+        self.request("save").map(drop)
+    }
+
+    /// Forget all usage and load what was saved, as slurmctld does when it starts.
+    pub fn load(&mut self) -> HostResult<()> {
+        self.request("load").map(drop)
+    }
+
     /// Give a QOS usage.
     pub fn qos_usage(&mut self, usage: &QosUsage) -> HostResult<()> {
         self.request(&usage.line()).map(drop)
@@ -331,7 +342,16 @@ impl Host {
     /// Start one decay cycle that stops before the n-th lock, from 1, that its thread takes while it holds none. The answer is
     /// for `finish_cycle`, and says whether there was such a lock; if so, what follows comes in between, until `go_on`.
     pub fn start_cycle_until(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
-        self.request(&format!("stop at={lock}"))?;
+        self.start_cycle_until_lock(lock, false)
+    }
+
+    /// The same, counting also the locks that its thread takes on top of others.
+    pub fn start_cycle_until_any(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
+        self.start_cycle_until_lock(lock, true)
+    }
+
+    fn start_cycle_until_lock(&mut self, lock: u32, any: bool) -> HostResult<(Cycle, bool)> {
+        self.request(&format!("stop at={lock} any={}", u8::from(any)))?;
         let before = self.start_cycle()?;
         let reached: u32 = self.one(&format!("stop seen={}", before.completed))?.get("reached")?;
         Ok((before, reached == 1))

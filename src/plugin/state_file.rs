@@ -210,6 +210,22 @@ pub fn commit(file: &Path) -> io::Result<()> {
     fs::rename(file.with_extension("new"), file)
 }
 
+/// Writes and replaces the file at once where no cycle has run: its time stays that of the last one.
+///
+/// # Errors
+/// What the file system said.
+pub fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+    prepare(file, bytes)?;
+    if let Ok(modified) = modified {
+        let _ = File::options()
+            .write(true)
+            .open(file.with_extension("new"))
+            .map(|new| new.set_modified(modified));
+    }
+    commit(file)
+}
+
 /// Moves a file that cannot be used out of the way; returns where it is then.
 ///
 /// # Errors

@@ -83,8 +83,7 @@ impl Journal {
 
     /// Replaces the file, with what stock is to go on from.
     fn replace(&self, resume: Times) {
-        let written = state_file::prepare(&self.file, &state_file::bytes(resume, &self.history));
-        self.report(written.and_then(|()| state_file::commit(&self.file)));
+        self.report(state_file::replace(&self.file, &state_file::bytes(resume, &self.history)));
     }
 
     /// A reconfigure may have changed the place.

@@ -174,6 +174,7 @@ fn a_reset_that_fails_is_done_by_the_next_cycle_and_once() -> HostResult<()> {
         // What is used from now on stays, also after a restart.
         rig.host.usage(&[AssociationUsage::new(3_u32).raw(500.0)])?;
         rig.cycle_after(10)?;
+        rig.host.save()?;
         rig.host.fini()?;
         rig.host.init()?;
         rig.cycle_after(10)?;
@@ -192,6 +193,7 @@ fn a_cycle_that_failed_before_charging_is_made_up_for_after_a_restart() -> HostR
         rig.cycle_after(300)?;
         rig.disarm()?;
         // slurmctld keeps the usage over a clean restart; the plugin learns from its file what is in it.
+        rig.host.save()?;
         rig.host.fini()?;
         rig.host.advance(300)?;
         rig.host.init()?;

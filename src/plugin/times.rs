@@ -129,7 +129,7 @@ impl Journal {
 
 /// Where to go on from a file of stock's or of an early version of ours, which names no saved usage: the newest of its cycles
 /// that is not later than the save, by the clock.
-fn by_the_clock(newest: Times, before: &[Times], saved: Option<SavedUsage>, now: i64) -> Times {
+pub fn by_the_clock(newest: Times, before: &[Times], saved: Option<SavedUsage>, now: i64) -> Times {
     let Some(saved) = saved.filter(|_| newest.last_ran <= now) else { return newest };
     let mut times = std::iter::once(&newest).chain(before);
     *times.find(|times| times.last_ran <= saved.at).or(before.last()).unwrap_or(&newest)
@@ -150,9 +150,8 @@ fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
         }
     };
     error!(
-        "{problem}: {aside}. Usage decays, and running jobs are charged, from when slurmctld saved usage last. To go on from \
-         the last calculation instead, stop slurmctld and copy {}.old there",
-        file.display()
+        "{problem}: {aside}. Usage decays, and running jobs are charged, from when slurmctld saved usage last: less than a \
+         PriorityCalcPeriod is lost. Find out what damages files there: a disk that is full or fails, another program"
     );
 }
 

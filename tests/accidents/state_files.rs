@@ -32,6 +32,22 @@ fn a_negative_or_absurd_time_is_put_aside_where_stock_turns_usage_into_nothing()
 }
 
 #[test]
+fn text_instead_of_times_is_put_aside_and_usage_stays() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let mut host = host(&Options::new(ours))?;
+    host.configure(&Conf::new().decay_half_life(3600_u32))?;
+    host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+    let file = host.directory().join("state/priority_last_decay_ran");
+    let text = "last ran on Monday, last reset never";
+    fs::write(&file, text)?;
+    host.init()?;
+    assert_eq!(usage(&mut host, 3)?, 1e6);
+    assert_eq!(fs::read_to_string(file.with_extension("damaged"))?, text);
+    assert_eq!(host.saved_times()?, (NOW, NOW));
+    host.quit().map(drop)
+}
+
+#[test]
 fn a_damaged_file_does_not_charge_running_jobs_again() -> HostResult<()> {
     let [_, ours] = plugins()?;
     for (saved, seconds) in [(None, 0.0), (Some(NOW - 200), 200.0), (Some(NOW + 999), 0.0)] {

@@ -199,7 +199,8 @@ impl Plugin {
         faults::point("gather");
         let pass = Pass::new(unlocked.host(), config, now);
         self.fresh.lock().clear();
-        self.gather_known(unlocked, &pass, roster).unwrap_or_else(|| {
+        let known = if roster.pays() { self.gather_known(unlocked, &pass, roster) } else { None };
+        known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
             self.gather_list(unlocked, &pass, roster)
         })

@@ -14,7 +14,7 @@ use crate::host::live::{self, Kind};
 use crate::host::lists::{for_each_raw, List};
 use crate::host::locks::AssocLock;
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
-use crate::host::{clock, Host};
+use crate::host::Host;
 
 /// So often something must be wrong, and never right.
 const WRONG: u32 = 3;
@@ -52,7 +52,6 @@ pub struct Tallies {
     qos: Tally,
     partition: Tally,
     requested: Tally,
-    submitted: Tally,
 }
 
 impl Tallies {
@@ -64,7 +63,6 @@ impl Tallies {
             qos: Tally::of("a QOS"),
             partition: Tally::of("a partition"),
             requested: Tally::of("requested TRES"),
-            submitted: Tally::of("a time of submission"),
         }
     }
 }
@@ -90,7 +88,7 @@ pub fn check_job(job: Job<'_>, listed: bool, tallies: &Tallies) -> Result<Sound,
         }
     }
     let active = !job.state().is_finished();
-    let mut complete = check_details(job, tallies)? || !active;
+    let mut complete = check_details(job)? || !active;
     let partition = check_partitions(job, tallies, active)?;
     complete &= partition || !active;
     complete &= check_association(job, tallies)?;
@@ -117,9 +115,7 @@ fn name_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Fa
     Err(failure(host, format!("{what} is not a text")))
 }
 
-fn check_details(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
-    /// Clocks are set back.
-    const SLACK: i64 = 400 * 24 * 60 * 60;
+fn check_details(job: Job<'_>) -> Result<bool, Failure> {
     let host = job.host();
     let address = job.get(|job| job.details);
     if address.is_null() {
@@ -128,8 +124,7 @@ fn check_details(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     block(host, "a job's details", address, host.layout.details.size)?;
     // SAFETY: a block of the size of a details record.
     magic(host, "a job's details", unsafe { host.layout.details.magic.get(address) }, DETAILS_MAGIC)?;
-    let submitted = job.details().map_or(0, |details| details.get(|d| d.submit_time));
-    tallies.submitted.count(host, (1..clock::now() + SLACK).contains(&submitted))
+    Ok(true)
 }
 
 /// False where the job is in none, or in one that slurmctld does not have (any more).

@@ -21,6 +21,7 @@ HEADERS   := target/slurm-src
 all: build
 
 build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+	@packaging/check-compilers rust c
 	$(CARGO) build --release --locked $(FEATURES)
 
 install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
@@ -33,8 +34,8 @@ install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBIND
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
 uninstall: ## remove what install has installed
-	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
-		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
+	@if file=$$(packaging/notice configured); then \
+		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
 	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
 
@@ -44,12 +45,14 @@ demo: ## show the documented example in a private cluster (as root installs what
 	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT)
 
 test: ## run all tests (as root installs what they need)
+	tests/skips clear
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 	$(MAKE) faults
+	@tests/skips show
 
 # Where the long tests and those under sanitizers find Slurm's source and the plugin.
 IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))
@@ -118,6 +121,7 @@ package-test: ## install, run, update and remove the packages of dist/ in root d
 	tests/packaging/build
 	tests/packaging/rpm
 	tests/packaging/rebuild
+	tests/packaging/source
 	tests/packaging/deb
 	tests/packaging/releases
 

@@ -69,6 +69,7 @@ mod tests {
         "assoc_mgr_assoc_list",
         "assoc_mgr_lock",
         "assoc_mgr_qos_list",
+        "assoc_mgr_user_list",
         "assoc_mgr_root_assoc",
         "assoc_mgr_tres_name_array",
         "assoc_mgr_unlock",

@@ -7,13 +7,11 @@
 use std::ffi::{c_int, c_void, CStr};
 use std::fmt;
 
+use super::constants::{DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
 use super::records::Job;
 use super::symbols::find;
 use super::Host;
 
-const JOB_MAGIC: u32 = 0xf0b7_392c;
-const DETAILS_MAGIC: u32 = 0x0dea_84e7;
-const PART_MAGIC: u32 = 0xaefe_8495;
 /// First word of the header that Slurm's allocator puts before each block; the second is the size.
 const XMALLOC_MAGIC: usize = 0x42;
 /// `RTLD_DL_SYMENT` of `dladdr1`.

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod charged;
 mod charging;
 pub mod config;
 mod cycle;
@@ -18,6 +17,7 @@ mod job;
 mod recount;
 mod reset;
 mod rounds;
+pub mod saved_usage;
 mod sprio;
 mod standing;
 pub mod state_file;
@@ -44,7 +44,6 @@ use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
 
-use charged::Charged;
 use charging::Charger;
 use config::Config;
 use draft::Drafts;
@@ -55,7 +54,7 @@ use standing::Standing;
 use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
-use times::History;
+use times::Journal;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]
@@ -70,12 +69,10 @@ pub struct Plugin {
     /// What the priorities of the last cycle came from.
     drafts: Ranked<Option<Drafts>>,
     times: Ranked<Times>,
-    /// What the state file holds.
-    history: Ranked<History>,
+    /// The state file.
+    journal: Ranked<Journal>,
     /// Jobs whose priority is from their submission or last change, not from a cycle.
     fresh: Ranked<Fresh>,
-    /// Jobs that the cycle which is running has charged already.
-    charged: Ranked<Charged>,
     /// What a reconfigure has counted anew.
     recount: Ranked<Recount>,
     thread: DecayThread,
@@ -96,9 +93,8 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     standing: Ranked::new(Rank::Standing, Standing::new()),
     drafts: Ranked::new(Rank::Drafts, None),
     times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
-    history: Ranked::new(Rank::History, History::default()),
+    journal: Ranked::new(Rank::Journal, Journal::default()),
     fresh: Ranked::new(Rank::Fresh, Fresh::default()),
-    charged: Ranked::new(Rank::Charged, Charged::default()),
     recount: Ranked::new(Rank::Recount, Recount::new()),
     thread: DecayThread::new(),
     checked: AtomicBool::new(false),
@@ -167,7 +163,6 @@ impl Plugin {
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
         host.forget_lists();
         self.forget();
-        self.charged.lock().clear();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
             error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
@@ -177,7 +172,7 @@ impl Plugin {
         let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
-            self.read_times(host)?;
+            self.read_times(host);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
@@ -263,8 +258,8 @@ impl Plugin {
             return;
         }
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
-        let start = self.charged.lock().until(job.get(|job| job.job_id)).unwrap_or(self.times().last_ran);
-        let period = Period { start, end: clock::now(), job_ended: true };
+        // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
+        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let mut charger = Charger::new(factor);
         let mut batch = charger.begin(&lock);

@@ -1,125 +1,202 @@
-//! When the last cycles ran: what is saved of it, and where a restarted slurmctld goes on.
+//! Up to when usage is charged: what is saved of it, and where a restarted slurmctld goes on, so that all time is charged
+//! exactly once.
 //!
-//! slurmctld saves usage every five minutes and when it ends; what was charged after that is lost when it is
-//! killed. If running jobs were charged again from the last cycle on, as stock does, the time in between would be lost.
-//! So the state file keeps the times of all cycles since slurmctld's last saving, and after a kill we go on from the
-//! last one that is in what it saved. That needs no trust in clocks of file servers: slurmctld writes the time into its
-//! file while it holds the lock under which usage is charged.
+//! slurmctld saves usage every five minutes and when it ends; what was charged after that is lost with the process. So we go on
+//! from the last cycle that is in what it loads, not, as stock does, from the last that there was. Which one that is does not
+//! depend on clocks. A cycle resets, decays and charges under one hold of the association manager's locks for writing, and
+//! slurmctld saves under the same locks for reading, so a saved usage includes all of a cycle or nothing of it. Under that
+//! hold the state file is replaced, too; it then names the saved usage that lies there at this moment. If the same is there when
+//! we start, it is older than the cycle; any other is newer, and includes it.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use tracing::{error, info, warn};
 
 use super::config::Config;
-use super::state_file::{self, Saved, Times};
-use super::{Plugin, Refused};
+use super::saved_usage::{SavedUsage, Watch};
+use super::state_file::{self, Rest, Saved, Times};
+use super::Plugin;
 use crate::faults;
 use crate::host::{clock, Host};
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// The times of the last cycles, newest first, back to the last one that slurmctld's saved usage includes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History(Vec<Times>);
+/// Where slurmctld's saved usage stands in the row of cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The last cycle: what usage in memory includes.
+    pub newest: Times,
+    /// What `saved` includes.
+    pub base: Times,
+    /// The usage that slurmctld had saved when the newest cycle was charged, if any.
+    pub saved: Option<SavedUsage>,
+}
 
 impl History {
-    /// Cycles that are kept at most: a day and a half of the default period.
-    const MOST: usize = 512;
-
-    /// What the state file held, newest first.
-    pub fn new(mut entries: Vec<Times>) -> Self {
-        entries.truncate(Self::MOST);
-        Self(entries)
+    /// Usage has been loaded, and includes `times`.
+    pub fn loaded(times: Times, saved: Option<SavedUsage>) -> Self {
+        Self { newest: times, base: times, saved }
     }
 
-    /// The entries, newest first.
-    pub fn entries(&self) -> &[Times] {
-        &self.0
+    /// What the usage includes that slurmctld has saved.
+    pub fn included(&self, saved: Option<SavedUsage>) -> Times {
+        if saved == self.saved {
+            self.base
+        } else {
+            self.newest
+        }
     }
 
-    /// Adds a cycle and forgets those that are not needed any more. `saved` is when slurmctld saved usage last.
-    fn push(&mut self, times: Times, saved: Option<i64>) {
-        self.0.insert(0, times);
-        let included = |saved| self.0.iter().position(|times| times.last_ran <= saved);
-        let needed = saved.map_or(1, |saved| included(saved).map_or(Self::MOST, |at| at + 1));
-        self.0.truncate(needed.min(Self::MOST));
-    }
-
-    /// Where to go on after usage that slurmctld saved at `saved` has been loaded at `now`: the newest cycle that may be
-    /// in that usage, so that nothing is charged twice. The newest of all where that is not known or clocks
-    /// were set back.
-    pub fn resume(&self, saved: Option<i64>, now: i64) -> Option<Times> {
-        let newest = *self.0.first()?;
-        let Some(saved) = saved.filter(|_| newest.last_ran <= now) else { return Some(newest) };
-        let ascending = self.0.windows(2).take_while(|pair| pair[1].last_ran <= pair[0].last_ran).count();
-        let usable = &self.0[..=ascending];
-        usable.iter().find(|times| times.last_ran <= saved).or(usable.last()).copied()
+    /// After one more cycle, which is charged while `saved` lies there.
+    #[must_use]
+    pub fn after(&self, times: Times, saved: Option<SavedUsage>) -> Self {
+        Self { newest: times, base: self.included(saved), saved }
     }
 }
 
-/// When slurmctld saved the usage of associations: its file `assoc_usage` begins with a 16-bit version and this time.
-fn usage_saved(state_file: &Path) -> Option<i64> {
-    let open = |name| File::open(state_file.with_file_name(name));
-    // As slurmctld, which takes the older file where the newer one is missing.
-    let mut file = open("assoc_usage").or_else(|_| open("assoc_usage.old")).ok()?;
-    let mut header = [0; 10];
-    file.read_exact(&mut header).ok()?;
-    Some(i64::from_be_bytes(header[2..].try_into().ok()?))
+/// The state file of this process.
+#[derive(Debug, Default)]
+pub struct Journal {
+    file: PathBuf,
+    watch: Watch,
+    /// What usage in memory is.
+    history: History,
+    /// The cycle that is about to be charged, and whether it is written beside the file.
+    next: Option<(History, bool)>,
 }
 
-/// Times that were lost: what slurmctld saved is charged up to then, or nearly. From "never" on running jobs would be
-/// charged again for all that they ran.
-fn since_saved(times: Times, file: &Path, now: i64) -> Times {
-    match times.last_ran {
-        0 => Times { last_ran: usage_saved(file).map_or(now, |saved| saved.min(now)), ..times },
-        _ => times,
+impl Journal {
+    fn open(file: &Path) -> Self {
+        Self { file: file.to_owned(), watch: Watch::beside(file), ..Self::default() }
     }
+
+    /// Usage has been loaded, and includes `times`. `known`: the file says so, too, whatever slurmctld saves before the first
+    /// cycle.
+    fn start(&mut self, times: Times, saved: Option<SavedUsage>, known: bool) {
+        self.history = History::loaded(times, saved);
+        if !known {
+            self.replace(times);
+        }
+    }
+
+    /// Replaces the file, with what stock is to go on from.
+    fn replace(&self, resume: Times) {
+        self.report(state_file::replace(&self.file, &state_file::bytes(resume, &self.history)));
+    }
+
+    /// A reconfigure may have changed the place.
+    fn follow(&mut self, file: &Path) {
+        if self.file != file {
+            *self = Self { history: self.history, ..Self::open(file) };
+        }
+    }
+
+    /// Writes beside the file what is to be in it after one more cycle. A save that cannot be looked at counts as the one before.
+    fn prepare(&mut self, times: Times) {
+        let next = self.history.after(times, self.watch.look().unwrap_or(self.history.saved));
+        let written = state_file::prepare(&self.file, &state_file::bytes(next.newest, &next));
+        self.next = Some((next, written.is_ok()));
+        self.report(written);
+    }
+
+    /// The cycle is charged from here on.
+    fn commit(&mut self, times: Times) {
+        if self.next.is_none() || matches!(self.watch.is_unchanged(), Ok(false)) {
+            // slurmctld has saved in the moment since. That is rare enough to write once more here, as slurmctld itself writes
+            // and syncs its files under these locks.
+            self.prepare(times);
+        }
+        if let Some((next, written)) = self.next.take() {
+            self.history = next;
+            if written {
+                self.report(state_file::commit(&self.file));
+            }
+        }
+    }
+
+    fn report(&self, result: io::Result<()>) {
+        if let Err(problem) = result {
+            error!(
+                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
+                 of StateSaveLocation before it restarts",
+                self.file.display()
+            );
+        }
+    }
+}
+
+/// Where to go on from a file of stock's or of an early version of ours, which names no saved usage: the newest of its cycles
+/// that is not later than the save, by the clock.
+pub fn by_the_clock(newest: Times, before: &[Times], saved: Option<SavedUsage>, now: i64) -> Times {
+    let Some(saved) = saved.filter(|_| newest.last_ran <= now) else { return newest };
+    let mut times = std::iter::once(&newest).chain(before);
+    *times.find(|times| times.last_ran <= saved.at).or(before.last()).unwrap_or(&newest)
+}
+
+/// When slurmctld saved usage last: up to then, or nearly, it is charged. From "never" on running jobs would be charged again
+/// for all that they ran.
+fn since_saved(saved: Option<SavedUsage>, now: i64) -> Option<i64> {
+    saved.map(|saved| saved.at).filter(|at| *at > 0).map(|at| at.min(now))
+}
+
+/// Moves a file that cannot be used out of the way, and says so.
+fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
+    let aside = match state_file::put_aside(file) {
+        Ok(aside) => format!("it is now {}", aside.display()),
+        Err(problem) => {
+            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
+        }
+    };
+    error!(
+        "{problem}: {aside}. Usage decays, and running jobs are charged, from when slurmctld saved usage last: less than a \
+         PriorityCalcPeriod is lost. Find out what damages files there: a disk that is full or fails, another program"
+    );
 }
 
 impl Plugin {
-    /// Reads the state file: when the last cycle ran that counts, and when usage was reset.
-    pub(super) fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
-        *self.history.lock() = History::default();
+    /// Reads the state file: when the last cycle ran that the loaded usage includes, and when usage was reset.
+    pub(super) fn read_times(&self, host: &'static Host) {
+        let mut journal = self.journal.lock();
+        *journal = Journal::default();
         let now = clock::now();
-        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else {
-            return Ok(());
-        };
-        let saved = host.with_state_files_locked(|| state_file::read(&file));
-        let entries = match saved {
-            Ok(Saved::Complete(entries)) => entries,
+        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else { return };
+        *journal = Journal::open(&file);
+        let look = journal.watch.look();
+        let saved = look.as_ref().map_or(None, |saved| *saved);
+        // Together with what the file says of usage that slurmctld saves from now on.
+        let (mut times, in_file) = match host.with_state_files_locked(|| state_file::read(&file)) {
+            Ok(Saved::Complete(newest, Rest::History(history))) => {
+                let times = look.map_or(history.newest, |saved| history.included(saved));
+                // At a regular end the first times were set back to those.
+                if newest.last_ran > times.last_ran {
+                    info!(
+                        "slurmctld ended without saving usage: running jobs are charged from {} s before the last cycle on",
+                        newest.last_ran - times.last_ran
+                    );
+                }
+                (times, Some(history.newest))
+            }
+            Ok(Saved::Complete(newest, Rest::Before(before))) => {
+                (by_the_clock(newest, &before, saved, now), Some(newest))
+            }
             Ok(Saved::None) => {
-                info!("no {} to recover: usage decays from now on", file.display());
-                Vec::new()
+                info!("no {} to recover: usage decays from its last save on, or from now", file.display());
+                (Times { last_ran: since_saved(saved, now).unwrap_or(0), last_reset: 0 }, None)
             }
             Ok(Saved::Damaged(times, damage)) => {
-                error!("{damage}");
-                if !host.ignores_state_errors() {
-                    return Err(Refused);
-                }
-                vec![since_saved(times, &file, now)]
+                put_aside(&file, &damage);
+                let last_ran =
+                    if times.last_ran == 0 { since_saved(saved, now).unwrap_or(now) } else { times.last_ran };
+                (Times { last_ran, ..times }, None)
             }
             Err(problem) => {
-                error!(
-                    "cannot read {}: {problem}. Mend its permissions, or start slurmctld with -i",
-                    file.display()
-                );
-                if !host.ignores_state_errors() {
-                    return Err(Refused);
-                }
-                vec![since_saved(Times::default(), &file, now)]
+                put_aside(&file, &format_args!("cannot read {}: {problem}", file.display()));
+                (Times { last_ran: since_saved(saved, now).unwrap_or(now), last_reset: 0 }, None)
             }
         };
-        let history = History::new(entries);
-        let mut times = history.resume(usage_saved(&file), now).unwrap_or_default();
-        if let Some(newest) = history.entries().first().filter(|newest| newest.last_ran > times.last_ran) {
-            info!(
-                "slurmctld ended without saving usage: running jobs are charged from {} s before the last cycle on",
-                newest.last_ran - times.last_ran
-            );
-        }
+        let known = in_file == Some(times);
         if times.last_ran > now {
             warn!(
                 "{} says that the last cycle ran {} s from now: the clock was set back, or the file is another cluster's. \
@@ -131,38 +208,46 @@ impl Plugin {
         if times.last_reset == 0 || times.last_reset > now.saturating_add(DAY) {
             times.last_reset = now;
         }
+        journal.start(times, saved, known);
         self.set_times(times);
-        Ok(())
     }
 
-    /// Writes the state file for a cycle that runs at `times.last_ran`.
-    pub(super) fn save(&self, host: &'static Host, config: &Config, times: Times) {
+    /// Prepares the state file for a cycle that runs at `times.last_ran`. No lock is held: this waits for the file system.
+    pub(super) fn prepare_times(&self, host: &'static Host, config: &Config, times: Times) {
         faults::point("save");
         let Some(file) = &config.state_file else {
             error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
             return;
         };
-        let mut history = self.history.lock();
-        if history.entries().is_empty() {
-            // Where this process went on; until slurmctld saves usage that may be needed again.
-            history.push(self.times(), None);
-        }
-        history.push(times, usage_saved(file));
-        if let Err(problem) = host.with_state_files_locked(|| state_file::write(file, history.entries())) {
-            error!(
-                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
-                 of StateSaveLocation before it restarts",
-                file.display()
-            );
+        let mut journal = self.journal.lock();
+        journal.follow(file);
+        host.with_state_files_locked(|| {
+            journal.prepare(times);
+            state_file::keep_old(file);
+        });
+    }
+
+    /// Replaces the state file by what was prepared. The locks are held under which usage is charged: whoever sees the cycle in
+    /// the file sees all of it in usage, and the other way round.
+    pub(super) fn commit_times(&self, config: &Config, times: Times) {
+        faults::point("commit");
+        if config.state_file.is_some() {
+            self.journal.lock().commit(times);
         }
     }
 
-    /// Writes the state file once more where a fault has ended the last cycle before it had charged all jobs.
+    /// At a regular end usage in memory is given up, and with it what was charged since slurmctld saved it (which it does before).
+    /// The next start knows that by the file; stock does not, and gets told by the first two times.
     pub(super) fn save_at_end(&self) {
-        let (Some(host), Some(config)) = (Host::get(), self.config()) else { return };
-        let times = self.times();
-        if self.history.lock().entries().first().is_some_and(|saved| *saved != times) {
-            self.save(host, &config, times);
+        let mut journal = self.journal.lock();
+        let history = journal.history;
+        if history.newest == history.base {
+            return;
+        }
+        let Ok(saved) = journal.watch.look() else { return };
+        let resume = history.included(saved);
+        if resume != history.newest {
+            journal.replace(resume);
         }
     }
 }
@@ -173,91 +258,284 @@ mod tests {
 
     use super::*;
 
-    fn history(entries: &[i64]) -> History {
-        History(entries.iter().map(|&last_ran| Times { last_ran, last_reset: 1 }).collect())
+    fn at(last_ran: i64) -> Times {
+        Times { last_ran, last_reset: 1 }
     }
 
-    #[track_caller]
-    fn assert_resumes(entries: &[i64], saved: Option<i64>, now: i64, expected: i64) {
-        assert_eq!(history(entries).resume(saved, now).map(|times| times.last_ran), Some(expected));
-    }
-
-    #[test]
-    fn goes_on_from_the_newest_cycle_that_the_saved_usage_includes() {
-        assert_resumes(&[400, 300, 200, 100], Some(450), 500, 400);
-        assert_resumes(&[400, 300, 200, 100], Some(300), 500, 300);
-        assert_resumes(&[400, 300, 200, 100], Some(299), 500, 200);
-        assert_resumes(&[400, 300, 200, 100], Some(50), 500, 100);
-        assert_eq!(history(&[]).resume(Some(1), 2), None);
+    fn save(number: u64) -> Option<SavedUsage> {
+        // All in one second: nothing is told by the clock.
+        Some(SavedUsage { at: 7, size: 10, hash: number })
     }
 
     #[test]
-    fn goes_on_from_the_newest_cycle_where_nothing_better_is_known() {
-        assert_resumes(&[400, 300], None, 500, 400);
-        assert_resumes(&[400, 300], Some(300), 350, 400);
+    fn a_save_that_was_there_when_a_cycle_was_charged_does_not_include_it_and_any_other_does() {
+        let start = History::loaded(at(100), save(1));
+        assert_eq!([start.included(save(1)), start.included(save(2))], [at(100); 2]);
+        let one = start.after(at(200), save(1));
+        assert_eq!([save(1), save(2), None].map(|saved| one.included(saved)), [at(100), at(200), at(200)]);
+        // Two cycles without a save between them: the one save includes neither.
+        let two = one.after(at(300), save(1));
+        assert_eq!([two.included(save(1)), two.included(save(2))], [at(100), at(300)]);
+        // Saved between two cycles.
+        let three = two.after(at(400), save(2));
+        assert_eq!([three.included(save(2)), three.included(save(3))], [at(300), at(400)]);
+        // A new cluster, killed before the first save: nothing is loaded.
+        let new = History::loaded(Times::default(), None).after(at(100), None).after(at(200), None);
+        assert_eq!([new.included(None), new.included(save(1))], [Times::default(), at(200)]);
     }
 
     #[test]
-    fn cycles_before_a_clock_was_set_back_do_not_count() {
-        // 4000 and 3900 ran before the clock went back to 300.
-        assert_resumes(&[400, 300, 4000, 3900], Some(350), 500, 300);
-        assert_resumes(&[400, 300, 4000, 3900], Some(10), 500, 300);
-        assert_resumes(&[400, 300, 4000, 3900], Some(3950), 5000, 400);
+    fn without_a_name_of_the_saved_usage_the_clock_decides() {
+        let resume = |saved: i64, now| {
+            let saved = Some(SavedUsage { at: saved, size: 10, hash: 1 });
+            by_the_clock(at(400), &[at(300), at(200)], saved, now).last_ran
+        };
+        assert_eq!(
+            [450, 400, 399, 300, 299, 50].map(|saved| resume(saved, 500)),
+            [400, 400, 300, 300, 200, 200]
+        );
+        assert_eq!(resume(250, 350), 400, "the clock was set back");
+        assert_eq!(by_the_clock(at(400), &[at(300)], None, 500), at(400));
+        assert_eq!(by_the_clock(at(400), &[], save(1), 500), at(400));
     }
 
-    #[test]
-    fn only_what_is_needed_is_kept() {
-        let mut kept = history(&[]);
-        for last_ran in [100, 200, 300] {
-            kept.push(Times { last_ran, last_reset: 1 }, Some(150));
+    /// What may happen, in any order and many times within a second.
+    #[derive(Clone, Debug)]
+    enum Event {
+        /// Time passes.
+        Run(u8),
+        /// A cycle, with saves at its moments: before it looks at the saved usage, before it takes the locks, and after it has
+        /// let go of them; and whether it is killed at one of the four moments: before, when it is prepared, when the file is
+        /// replaced but usage is not charged, or after.
+        Cycle {
+            saves: [bool; 3],
+            killed: Option<u8>,
+        },
+        /// A job starts, with so many processors.
+        Start(u8),
+        /// The oldest job ends.
+        End,
+        Save,
+        Kill,
+        /// A regular end, as slurmctld does it: save, then `fini`, and perhaps a cycle in between.
+        Stop {
+            cycle: bool,
+        },
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            4 => (0..4_u8).prop_map(Event::Run),
+            6 => (any::<[bool; 3]>(), prop_oneof![6 => Just(None), 1 => (0..4_u8).prop_map(Some)])
+                .prop_map(|(saves, killed)| Event::Cycle { saves, killed }),
+            1 => (1..9_u8).prop_map(Event::Start),
+            1 => Just(Event::End),
+            1 => Just(Event::Save),
+            1 => Just(Event::Kill),
+            1 => any::<bool>().prop_map(|cycle| Event::Stop { cycle }),
+        ]
+    }
+
+    /// slurmctld and the plugin, with files in a directory.
+    struct Model {
+        now: i64,
+        /// Jobs that run: when they started, and their processors.
+        jobs: Vec<(i64, i64)>,
+        /// What has been charged in memory.
+        usage: i64,
+        /// The same of what was saved, and when each job that has ended was charged for the last time: after which save.
+        saved: i64,
+        /// Processor seconds of jobs whose end was charged after the save: lost by a kill, as in stock.
+        ended_since_save: i64,
+        /// What all jobs have used that is not lost in that way.
+        due: i64,
+        journal: Journal,
+        times: Times,
+        directory: tempfile::TempDir,
+        saves: u64,
+    }
+
+    impl Model {
+        fn new() -> Self {
+            // Where writing costs nothing.
+            let memory = Path::new("/dev/shm");
+            let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+            let directory = tempfile::tempdir_in(place).unwrap();
+            let mut model = Self {
+                now: 1000,
+                jobs: vec![(1000, 1)],
+                usage: 0,
+                saved: 0,
+                ended_since_save: 0,
+                due: 0,
+                journal: Journal::default(),
+                times: Times::default(),
+                directory,
+                saves: 0,
+            };
+            model.start();
+            model
         }
-        assert_eq!(kept, history(&[300, 200, 100]));
-        kept.push(Times { last_ran: 400, last_reset: 1 }, Some(250));
-        assert_eq!(kept, history(&[400, 300, 200]));
-        kept.push(Times { last_ran: 500, last_reset: 1 }, None);
-        assert_eq!(kept, history(&[500]));
-        for last_ran in 501..2000 {
-            kept.push(Times { last_ran, last_reset: 1 }, Some(0));
+
+        fn file(&self) -> PathBuf {
+            self.directory.path().join("priority_last_decay_ran")
         }
-        assert_eq!(kept.entries().len(), History::MOST);
+
+        /// As slurmctld: written, then renamed.
+        fn save(&mut self) {
+            self.saves += 1;
+            let (new, file) =
+                (self.file().with_file_name("assoc_usage.new"), self.file().with_file_name("assoc_usage"));
+            let mut bytes = vec![38, 0];
+            bytes.extend(self.now.to_be_bytes());
+            bytes.extend(format!("{}", self.usage).bytes());
+            std::fs::write(&new, bytes).unwrap();
+            std::fs::rename(&new, file).unwrap();
+            (self.saved, self.ended_since_save) = (self.usage, 0);
+        }
+
+        fn start(&mut self) {
+            self.due -= std::mem::take(&mut self.ended_since_save);
+            self.usage = self.saved;
+            self.journal = Journal::open(&self.file());
+            let saved = self.journal.watch.look().unwrap();
+            let in_file;
+            (self.times, in_file) = match state_file::read(&self.file()).unwrap() {
+                Saved::Complete(_, Rest::History(history)) => (history.included(saved), Some(history.newest)),
+                Saved::None => {
+                    (Times { last_ran: since_saved(saved, self.now).unwrap_or(0), last_reset: 0 }, None)
+                }
+                other => panic!("{other:?}"),
+            };
+            self.journal.start(self.times, saved, in_file == Some(self.times));
+        }
+
+        /// The time of a job that is charged from the last cycle on.
+        fn charge(&self, (start, processors): (i64, i64)) -> i64 {
+            (self.now - start.max(self.times.last_ran)).max(0) * processors
+        }
+
+        /// False: the process was killed in it.
+        fn cycle(&mut self, saves: [bool; 3], killed: Option<u8>) -> bool {
+            let times = Times { last_ran: self.now, last_reset: 1 };
+            if saves[0] {
+                self.save();
+            }
+            if killed == Some(0) {
+                return false;
+            }
+            self.journal.prepare(times);
+            if saves[1] {
+                self.save();
+            }
+            if killed == Some(1) {
+                return false;
+            }
+            self.journal.commit(times);
+            if killed == Some(2) {
+                return false;
+            }
+            self.usage += self.jobs.iter().map(|job| self.charge(*job)).sum::<i64>();
+            self.times = times;
+            if saves[2] {
+                self.save();
+            }
+            killed != Some(3)
+        }
+
+        fn happen(&mut self, event: &Event) {
+            match event {
+                Event::Run(seconds) => {
+                    self.now += i64::from(*seconds);
+                    self.due += self.jobs.iter().map(|job| i64::from(*seconds) * job.1).sum::<i64>();
+                }
+                Event::Cycle { saves, killed } => {
+                    if !self.cycle(*saves, *killed) {
+                        self.start();
+                    }
+                }
+                Event::Start(processors) => self.jobs.push((self.now, i64::from(*processors))),
+                Event::End => {
+                    if !self.jobs.is_empty() {
+                        let job = self.jobs.remove(0);
+                        self.usage += self.charge(job);
+                        // All of it that is not in the save yet.
+                        let History { saved, base, .. } = self.journal.history;
+                        let included =
+                            if self.journal.watch.look().unwrap() == saved { base } else { self.times };
+                        self.ended_since_save += (self.now - job.0.max(included.last_ran)) * job.1;
+                    }
+                }
+                Event::Save => self.save(),
+                Event::Kill => self.start(),
+                Event::Stop { cycle } => {
+                    self.save();
+                    if *cycle {
+                        self.cycle([false; 3], None);
+                    }
+                    self.start();
+                }
+            }
+        }
     }
 
-    #[test]
-    fn the_time_is_read_from_the_header_of_slurmctlds_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let state_file = directory.path().join("priority_last_decay_ran");
-        assert_eq!(usage_saved(&state_file), None);
-        std::fs::write(directory.path().join("assoc_usage.old"), [38, 0, 0, 0, 0, 0, 0, 0, 1, 2, 9]).unwrap();
-        assert_eq!(usage_saved(&state_file), Some(258));
-        std::fs::write(directory.path().join("assoc_usage"), [38, 0, 0, 0]).unwrap();
-        assert_eq!(usage_saved(&state_file), None);
-    }
     proptest! {
-        /// Whatever the file holds: a restart goes on from a cycle that is in it, and never from before one that may be in
-        /// the usage that slurmctld saved.
+        #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+        /// Whatever happens when: all time of all jobs is charged, once.
         #[test]
-        fn no_bytes_lead_to_a_time_that_charges_twice(
-            bytes in proptest::collection::vec(any::<u8>(), 0..200),
-            small in proptest::collection::vec((0..5000_i64, 0..5000_i64), 0..20),
-            saved in proptest::option::of(prop_oneof![any::<i64>(), 0..5000_i64]),
+        fn all_time_is_charged_exactly_once(events in prop::collection::vec(event(), 1..60)) {
+            let mut model = Model::new();
+            for event in &events {
+                model.happen(event);
+            }
+            // A last cycle charges what is left.
+            model.cycle([false; 3], None);
+            prop_assert_eq!(model.usage, model.due);
+        }
+    }
+
+    #[test]
+    fn a_regular_end_tells_stock_where_to_go_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("priority_last_decay_ran");
+        let write = |history: &History, resume| {
+            state_file::prepare(&file, &state_file::bytes(resume, history)).unwrap();
+            state_file::commit(&file).unwrap();
+        };
+        let history = History::loaded(at(100), save(1)).after(at(200), save(1));
+        write(&history, history.included(save(1)));
+        let Saved::Complete(first, Rest::History(found)) = state_file::read(&file).unwrap() else {
+            panic!("no file of ours")
+        };
+        assert_eq!((first, found), (at(100), history));
+    }
+
+    proptest! {
+        /// Whatever the file holds: a restart goes on from a time that is in it.
+        #[test]
+        fn no_bytes_lead_to_another_time(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            small in prop::collection::vec((0..5000_i64, 0..5000_i64), 0..20),
+            saved in prop::option::of(prop_oneof![any::<i64>(), 0..5000_i64]),
             now in prop_oneof![any::<i64>(), 0..5000_i64],
         ) {
-            let times: Vec<u8> = small
-                .iter()
-                .flat_map(|(ran, reset)| [ran.to_be_bytes(), reset.to_be_bytes()].concat())
-                .collect();
+            let times: Vec<u8> =
+                small.iter().flat_map(|(ran, reset)| [ran.to_be_bytes(), reset.to_be_bytes()].concat()).collect();
+            let saved = saved.map(|at| SavedUsage { at, size: 10, hash: 1 });
             for bytes in [bytes, times] {
                 match state_file::parse(Path::new("file"), &bytes) {
                     Saved::None => prop_assert!(bytes.is_empty()),
                     Saved::Damaged(times, _) => prop_assert!(times.last_ran >= 0 && times.last_reset >= 0),
-                    Saved::Complete(entries) => {
-                        let newest = entries[0];
-                        let history = History::new(entries);
-                        let found = history.resume(saved, now).expect("there is an entry");
-                        prop_assert!(history.entries().contains(&found) && found.last_ran <= newest.last_ran);
-                        if saved.is_some_and(|saved| newest.last_ran <= saved) {
+                    Saved::Complete(newest, Rest::Before(before)) => {
+                        let found = by_the_clock(newest, &before, saved, now);
+                        prop_assert!(found == newest || before.contains(&found));
+                        if saved.is_some_and(|saved| newest.last_ran <= saved.at) {
                             prop_assert_eq!(found, newest);
                         }
+                    }
+                    Saved::Complete(_, Rest::History(history)) => {
+                        prop_assert!([history.newest, history.base].contains(&history.included(saved)));
                     }
                 }
             }

@@ -37,6 +37,7 @@ mod keeper;
 mod processes;
 mod release;
 mod rows;
+mod skip;
 mod surroundings;
 mod usage;
 
@@ -49,4 +50,5 @@ pub use job::Job;
 pub use processes::last_lines;
 pub use release::Release;
 pub use rows::{parse_rows, Row};
+pub use skip::skip;
 pub use slurm_headers::Version;

@@ -2,12 +2,15 @@
 
 #[path = "../../support/model.rs"]
 mod model;
+#[path = "../../support/seed.rs"]
+mod seed;
 mod shared;
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use seed::seed;
 use shared::{check_example, check_log, example, submit_example};
 use slurm_releases::{cluster, SUITES};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Release, Row};
@@ -32,7 +35,7 @@ fn has_reconfigure_by_child(release: &Release) -> bool {
     (release.version.year, release.version.month) >= (23, 11)
 }
 
-/// The same numbers every time, another tree for every seed.
+/// The same numbers for the same seed.
 struct Random(u64);
 
 impl Random {
@@ -45,7 +48,7 @@ impl Random {
 #[test]
 fn a_random_tree_is_as_the_model_says() {
     in_every_release(|release| {
-        let mut random = Random(u64::from(release.version.number()));
+        let mut random = Random(seed());
         let root =
             model::Association { parent: None, shares: Some(1), user: false, usage: 0.0, waiting: false };
         let mut tree = vec![root];
@@ -129,7 +132,7 @@ fn all_but_fair_share_is_as_stock_does_it() {
         sacctmgr(&["add", "qos", "iron", "Priority=3"]);
         sacctmgr(&["modify", "account", "root", "set", "qos=normal,gold,lead,iron"]);
         sacctmgr(&["modify", "user", "user4", "set", "priority=50"]);
-        let mut random = Random(7);
+        let mut random = Random(seed());
         for (user, account) in
             [("user1", "b"), ("user2", "c"), ("user3", "c"), ("user4", "e"), ("user5", "f")]
         {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{ensure, Result};
 use slurm_soak::outages::{self, Away};
-use slurm_soak::{kills, leaks, load, takeovers, Plugin};
+use slurm_soak::{kills, leaks, load, seed, takeovers, Plugin};
 
 /// Requests of each kind whose traces on the heap are measured.
 const LEAK_REQUESTS: u32 = 300;
@@ -19,15 +19,14 @@ fn main() -> ExitCode {
     let (kill, minutes) = (number(200), number(10));
     let stock = arguments.next().is_some_and(|text| text == "stock");
     let plugin = match Plugin::built() {
-        _ if stock => Plugin::Stock,
+        Ok(plugin) if stock => plugin.stock(),
         Ok(plugin) => plugin,
         Err(error) => {
             eprintln!("{error:#}");
             return ExitCode::FAILURE;
         }
     };
-    let seed = u64::from(std::process::id());
-    println!("seed {seed}");
+    let seed = seed();
     let time = Duration::from_secs(60) * minutes;
     // A fifth of the load's time for each, but not less than it takes to say something.
     let away = (time / 5).max(Duration::from_secs(5));
@@ -75,7 +74,7 @@ fn compare_leaks(ours: &leaks::Summary, stock: bool) -> Result<()> {
     if stock {
         return Ok(());
     }
-    let theirs = leaks::run(&Plugin::Stock, LEAK_REQUESTS)?;
+    let theirs = leaks::run(&Plugin::built()?.stock(), LEAK_REQUESTS)?;
     println!("leaks under stock: {theirs}");
     let beyond = ours.beyond(&theirs);
     ensure!(beyond.is_empty(), "more than stock leaves: {beyond:?}");

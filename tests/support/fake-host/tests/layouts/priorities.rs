@@ -17,7 +17,7 @@ fn every_factor_is_read_from_its_field() {
         slurmctld.begin();
         // Nodes are 2 of 20 active ones, or of 40 in the table; CPUs 4 of 200.
         let nodes = if slurmctld.since(23, 2, 0) { 20.0 } else { 40.0 };
-        let size = f64::midpoint(2.0 / nodes, 4.0 / 200.0);
+        let size = (2.0 / nodes + 4.0 / 200.0) / 2.0;
         for (weight, factor) in [
             ("priority_weight_age", 0.25),
             ("priority_weight_assoc", 1.0),
@@ -56,7 +56,7 @@ fn what_is_allocated_comes_before_what_is_asked_for_and_most_cpus_before_fewest(
         let nodes = if slurmctld.since(23, 2, 0) { 20.0 } else { 40.0 };
         for (id, cpus, counted) in [(102, (0, 3, 8), 8.0), (103, (0, 3, slurm_fakehost::NO_VAL), 3.0)] {
             let job = slurmctld.add_job(&Job { cpus, ..cluster.waiting(id) });
-            let expected = 4000.0 * f64::midpoint(2.0 / nodes, counted / 200.0);
+            let expected = 4000.0 * ((2.0 / nodes + counted / 200.0) / 2.0);
             let priority = f64::from(slurmctld.ask_priority(0, job));
             assert!((priority - expected).abs() <= 1.0, "{priority}, not {expected}");
         }

@@ -82,6 +82,8 @@ pub struct Plugin {
     passive: AtomicBool,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
+    /// slurmctld is loading the plugin.
+    loading: AtomicBool,
     /// Questionable configuration was looked for since the last start or reconfigure.
     advised: AtomicBool,
 }
@@ -100,6 +102,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
+    loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
 });
 
@@ -114,6 +117,10 @@ impl Plugin {
 
     fn set_times(&self, times: Times) {
         *self.times.lock() = times;
+    }
+
+    fn is_loading(&self) -> bool {
+        self.loading.load(Ordering::Relaxed)
     }
 
     /// There is a site factor plugin to be asked.
@@ -138,7 +145,8 @@ impl Plugin {
     /// Whether a job may be used. The first of each kind are checked; `listed` where the job is in slurmctld's list.
     fn admits(&self, lock: &AssocLock<'_>, job: Job<'_>, listed: bool) -> bool {
         !self.is_passive()
-            && (self.inspector.knows(job) || self.check(self.inspector.check_job(lock, job, listed)))
+            && (self.inspector.knows(job)
+                || self.check(self.inspector.check_job(lock, job, listed, self.is_loading())))
     }
 
     /// `init` in slurmctld. The host holds its configuration lock (from 23.02 on), so no lock of slurmctld's is taken
@@ -168,7 +176,9 @@ impl Plugin {
             self.start_thread(host);
         }
         if !host.has_recover() && !host.has_database() {
+            self.loading.store(true, Ordering::Relaxed);
             self.set_initial_priorities(&mut unlocked);
+            self.loading.store(false, Ordering::Relaxed);
         }
         if !host.site_factor_first() {
             // As these releases do, without asking whether it worked.

@@ -262,26 +262,29 @@ mod tests {
         Times { last_ran, last_reset: 1 }
     }
 
-    fn save(number: u64) -> Option<SavedUsage> {
+    fn save(number: u64) -> SavedUsage {
         // All in one second: nothing is told by the clock.
-        Some(SavedUsage { at: 7, size: 10, hash: number })
+        SavedUsage { at: 7, size: 10, hash: number }
     }
 
     #[test]
     fn a_save_that_was_there_when_a_cycle_was_charged_does_not_include_it_and_any_other_does() {
-        let start = History::loaded(at(100), save(1));
-        assert_eq!([start.included(save(1)), start.included(save(2))], [at(100); 2]);
-        let one = start.after(at(200), save(1));
-        assert_eq!([save(1), save(2), None].map(|saved| one.included(saved)), [at(100), at(200), at(200)]);
+        let start = History::loaded(at(100), Some(save(1)));
+        assert_eq!([start.included(Some(save(1))), start.included(Some(save(2)))], [at(100); 2]);
+        let one = start.after(at(200), Some(save(1)));
+        assert_eq!(
+            [Some(save(1)), Some(save(2)), None].map(|saved| one.included(saved)),
+            [at(100), at(200), at(200)]
+        );
         // Two cycles without a save between them: the one save includes neither.
-        let two = one.after(at(300), save(1));
-        assert_eq!([two.included(save(1)), two.included(save(2))], [at(100), at(300)]);
+        let two = one.after(at(300), Some(save(1)));
+        assert_eq!([two.included(Some(save(1))), two.included(Some(save(2)))], [at(100), at(300)]);
         // Saved between two cycles.
-        let three = two.after(at(400), save(2));
-        assert_eq!([three.included(save(2)), three.included(save(3))], [at(300), at(400)]);
+        let three = two.after(at(400), Some(save(2)));
+        assert_eq!([three.included(Some(save(2))), three.included(Some(save(3)))], [at(300), at(400)]);
         // A new cluster, killed before the first save: nothing is loaded.
         let new = History::loaded(Times::default(), None).after(at(100), None).after(at(200), None);
-        assert_eq!([new.included(None), new.included(save(1))], [Times::default(), at(200)]);
+        assert_eq!([new.included(None), new.included(Some(save(1)))], [Times::default(), at(200)]);
     }
 
     #[test]
@@ -296,7 +299,7 @@ mod tests {
         );
         assert_eq!(resume(250, 350), 400, "the clock was set back");
         assert_eq!(by_the_clock(at(400), &[at(300)], None, 500), at(400));
-        assert_eq!(by_the_clock(at(400), &[], save(1), 500), at(400));
+        assert_eq!(by_the_clock(at(400), &[], Some(save(1)), 500), at(400));
     }
 
     /// What may happen, in any order and many times within a second.
@@ -503,8 +506,8 @@ mod tests {
             state_file::prepare(&file, &state_file::bytes(resume, history)).unwrap();
             state_file::commit(&file).unwrap();
         };
-        let history = History::loaded(at(100), save(1)).after(at(200), save(1));
-        write(&history, history.included(save(1)));
+        let history = History::loaded(at(100), Some(save(1))).after(at(200), Some(save(1)));
+        write(&history, history.included(Some(save(1))));
         let Saved::Complete(first, Rest::History(found)) = state_file::read(&file).unwrap() else {
             panic!("no file of ours")
         };

@@ -14,6 +14,7 @@ mod draft;
 mod explain;
 mod fresh;
 mod job;
+pub mod journal;
 mod recount;
 mod reset;
 mod rounds;
@@ -47,12 +48,12 @@ use charging::Charger;
 use config::Config;
 use fresh::{Fresh, Moment};
 use job::Pass;
+use journal::Journal;
 use recount::Recount;
 use standing::Standing;
 use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
-use times::Journal;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]

@@ -253,7 +253,7 @@ impl Plugin {
     /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
     /// next cycle, from their start.
     ///
-    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::times`]), which
+    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::journal`]), which
     /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
     /// this step, from the last cycle on, or after it, from this one on.
     fn account(

@@ -14,6 +14,7 @@ mod draft;
 mod explain;
 mod fresh;
 mod job;
+pub mod journal;
 mod recount;
 mod reset;
 mod rounds;
@@ -49,12 +50,12 @@ use config::Config;
 use draft::Drafts;
 use fresh::Fresh;
 use job::Pass;
+use journal::Journal;
 use recount::Recount;
 use standing::Standing;
 use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
-use times::Journal;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Compiles the C shim, and generates the plugin's record layouts and Slurm's constants from the committed tables and, where `SLURM_SRC` names a
+//! Compiles the C shim, generates the tables of locks and Slurm's constants, and generates the plugin's record layouts from the committed table and, where `SLURM_SRC` names a
 //! Slurm source tree, that tree's layout beside them (`BUILT_FOR`), for sites whose Slurm is patched
 //! or newer than the table.
 
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use slurm_headers::{Column, Table};
+use slurm_headers::{Column, LockTable, Table};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    match generate_layouts() {
+    match generate_layouts().and_then(|()| generate_locks()) {
         Ok(()) => {
             compile_shim();
             ExitCode::SUCCESS
@@ -40,13 +40,6 @@ fn compile_shim() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }
 
-/// Writes a file into `$OUT_DIR`.
-fn write(name: &str, source: String) -> Outcome<()> {
-    let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?;
-    let path = PathBuf::from(directory).join(name);
-    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()).into())
-}
-
 /// Writes `layouts.rs` and `constants.rs`.
 fn generate_layouts() -> Outcome<()> {
     println!("cargo:rerun-if-changed=build.rs");
@@ -56,8 +49,26 @@ fn generate_layouts() -> Outcome<()> {
         Some(tree) => Some(source_tree_column(&table, Path::new(&tree))?),
         None => None,
     };
-    write("layouts.rs", slurm_headers::rust_source_built_for(&table, built_for.as_ref()))?;
-    write("constants.rs", slurm_headers::constants_source(&slurm_headers::constants()?))
+    let source = slurm_headers::rust_source_built_for(&table, built_for.as_ref());
+    write_generated("layouts.rs", &source)?;
+    write_generated("constants.rs", &slurm_headers::constants_source(&slurm_headers::constants()?))
+}
+
+/// Writes `$OUT_DIR/callers.rs`: which locks Slurm holds where it calls the plugin, and takes where the plugin calls it.
+fn generate_locks() -> Outcome<()> {
+    let source = slurm_headers::rust_source_of_locks(
+        &Table::committed()?,
+        &LockTable::callers()?,
+        &LockTable::callees()?,
+    );
+    write_generated("callers.rs", &source)
+}
+
+fn write_generated(name: &str, source: &str) -> Outcome<()> {
+    let path =
+        PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?).join(name);
+    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(())
 }
 
 /// The layout of the tree that `SLURM_SRC` names. A relative path is one from the top directory,

@@ -311,7 +311,7 @@ long syscall(long which, ...)
 
 static bool until(bool (*done)(void))
 {
-	for (int64_t end = real(CLOCK_MONOTONIC) + 20 * NS; !done(); ) {
+	for (int64_t end = real(CLOCK_MONOTONIC) + 60 * NS; !done(); ) {
 		struct timespec soon = to_timespec(real(CLOCK_REALTIME) + NS / 1000);
 
 		if (real(CLOCK_MONOTONIC) > end)

@@ -34,8 +34,7 @@ use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::faults;
 use crate::host::ahead::Seen;
-use crate::host::checks::check_job;
-use crate::host::lists::{JobChunks, List};
+use crate::host::lists::JobChunks;
 use crate::host::locks::{AssocLevels, AssocLock, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
@@ -130,6 +129,9 @@ impl Plugin {
             });
         }
         let Gathered { mut drafts, running, .. } = self.gather(unlocked, &config, &mut schedule.roster, now);
+        if self.is_passive() {
+            return;
+        }
         self.account(unlocked, &config, schedule, &running, now);
         if config.fair_share {
             self.distribute(unlocked, &config, drafts.waiting());
@@ -171,7 +173,8 @@ impl Plugin {
         faults::point("gather");
         let pass = Pass::new(unlocked.host(), config, now);
         self.fresh.lock().clear();
-        self.gather_known(unlocked, &pass, config, roster).unwrap_or_else(|| {
+        let known = if roster.pays() { self.gather_known(unlocked, &pass, config, roster) } else { None };
+        known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
             self.gather_list(unlocked, &pass, config, roster)
         })
@@ -199,14 +202,18 @@ impl Plugin {
         let mut begin = 0;
         loop {
             let jobs = unlocked.jobs_read();
-            let _lock = jobs.associations(AssocLevels::READ);
+            let lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
             gathered.drafts.begin_hold();
+            let mut read = |job| {
+                if self.admits(&lock, job, true) {
+                    gathered.read(pass, &standing, job);
+                }
+            };
             let end = roster.count().min(begin + size);
-            roster.walk(begin..end, &jobs, touched, |job| gathered.read(pass, &standing, job));
+            roster.walk(begin..end, &jobs, touched, &mut read);
             if end == roster.count() {
-                let complete =
-                    roster.complete(begin > 0, &jobs, touched, |job| gathered.read(pass, &standing, job));
+                let complete = roster.complete(begin > 0, &jobs, touched, read);
                 return complete.then_some(gathered);
             }
             begin = end;
@@ -231,18 +238,22 @@ impl Plugin {
             if chunk.is_empty() {
                 return gathered;
             }
-            let _lock = jobs.associations(AssocLevels::READ);
+            let lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
             gathered.drafts.begin_hold();
             roster.remember(&chunk);
-            pass.config.touched.walk(&chunk, |_, job| gathered.read(pass, &standing, job));
+            pass.config.touched.walk(&chunk, |_, job| {
+                if self.admits(&lock, job, true) {
+                    gathered.read(pass, &standing, job);
+                }
+            });
         }
     }
 
     /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
     /// next cycle, from their start.
     ///
-    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::times`]), which
+    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::journal`]), which
     /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
     /// this step, from the last cycle on, or after it, from this one on.
     fn account(
@@ -299,15 +310,20 @@ impl Plugin {
         }
     }
 
-    /// Checks the first job that there is; on a mismatch nothing is written any more.
+    /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.
     pub(super) fn records_are_sound(&self, unlocked: &mut Unlocked) -> bool {
         faults::point("check");
-        if self.is_checked() {
+        if self.inspector.has_surveyed() {
             return true;
         }
         let jobs = unlocked.jobs_read();
-        let Some(job) = jobs.jobs().and_then(List::first) else { return true };
-        self.check(check_job(job))
+        let lock = jobs.associations(AssocLevels::READ);
+        let sound = self.check(self.inspector.check_lists(&lock))
+            && jobs.all_jobs().into_iter().all(|job| self.admits(&lock, job, true));
+        if sound {
+            self.inspector.note_survey();
+        }
+        sound
     }
 }
 

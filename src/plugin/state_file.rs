@@ -16,8 +16,8 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::journal::History;
 use super::saved_usage::SavedUsage;
-use super::times::History;
 
 /// Bytes that the file has at least.
 const SIZE: usize = 16;

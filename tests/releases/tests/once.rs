@@ -15,7 +15,7 @@ const RESTARTS: u32 = if cfg!(feature = "full") { 20 } else { 3 };
 const KILLS: u32 = if cfg!(feature = "full") { 40 } else { 4 };
 
 /// Users, each with a job of so many processors.
-const USERS: [(&str, u32); 3] = [("one", 1), ("two", 2), ("four", 4)];
+const USERS: [(&str, u32); 3] = [("three", 3), ("two", 2), ("one", 1)];
 
 test_in_each_release!(jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld);
 
@@ -24,7 +24,7 @@ fn jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld(release: &Release
     let mut cluster = cluster(release.clone())
         .unwrap()
         .accounts(&Accounts::new().account(tree))
-        .nodes(2)
+        .nodes(3)
         .cpus(4)
         .slurmds(true)
         .set("AccountingStorageEnforce", "associations,limits")
@@ -36,9 +36,12 @@ fn jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld(release: &Release
     for (user, cpus) in USERS {
         cluster.submit(&Job::new(user).arg(format!("-n{cpus}")).arg("-N1").arg("--mem=1")).unwrap();
     }
-    cluster
-        .wait_for("the jobs to run", TIMEOUT, |cluster| Ok((running(cluster) == USERS.len()).then_some(())))
-        .unwrap();
+    let all_run = cluster
+        .wait_for("the jobs to run", TIMEOUT, |cluster| Ok((running(cluster) == USERS.len()).then_some(())));
+    if let Err(problem) = all_run {
+        let queue = cluster.command("squeue").args(["-a"]).text();
+        panic!("{problem}:\n{queue:?}\n{}", cluster.log());
+    }
     // Slurm saves the start of a job some seconds later; a kill before that runs it a second time.
     sleep(Duration::from_secs(6));
 
@@ -76,11 +79,11 @@ fn jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld(release: &Release
     for user in USERS.map(|(user, _)| user).into_iter().chain([""]) {
         let charged = cluster.share("a", user).unwrap().number("RawUsage").unwrap();
         let used = used(&cluster, user).unwrap();
-        assert!(used > 30.0, "{user} has used {used} s only");
-        assert_eq!(
-            charged,
-            used,
-            "'{user}' of Slurm {}, MULTIFACTOR2_SEED={seed}:\n{}",
+        assert!(used > 10.0, "{user} has used {used} s only");
+        // Both are whole seconds.
+        assert!(
+            (charged - used).abs() < 0.5,
+            "'{user}' of Slurm {}: charged {charged}, used {used}; MULTIFACTOR2_SEED={seed}:\n{}",
             release.version,
             cluster.log()
         );

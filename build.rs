@@ -1,4 +1,4 @@
-//! Compiles the C shim, and generates the plugin's record layouts from the committed table and, where `SLURM_SRC` names a
+//! Compiles the C shim, generates the tables of locks, and generates the plugin's record layouts from the committed table and, where `SLURM_SRC` names a
 //! Slurm source tree, that tree's layout beside them (`BUILT_FOR`), for sites whose Slurm is patched
 //! or newer than the table.
 
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use slurm_headers::{Column, Table};
+use slurm_headers::{Column, LockTable, Table};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    match generate_layouts() {
+    match generate_layouts().and_then(|()| generate_locks()) {
         Ok(()) => {
             compile_shim();
             ExitCode::SUCCESS
@@ -50,8 +50,22 @@ fn generate_layouts() -> Outcome<()> {
         None => None,
     };
     let source = slurm_headers::rust_source_built_for(&table, built_for.as_ref());
-    let path = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?)
-        .join("layouts.rs");
+    write_generated("layouts.rs", &source)
+}
+
+/// Writes `$OUT_DIR/callers.rs`: which locks Slurm holds where it calls the plugin, and takes where the plugin calls it.
+fn generate_locks() -> Outcome<()> {
+    let source = slurm_headers::rust_source_of_locks(
+        &Table::committed()?,
+        &LockTable::callers()?,
+        &LockTable::callees()?,
+    );
+    write_generated("callers.rs", &source)
+}
+
+fn write_generated(name: &str, source: &str) -> Outcome<()> {
+    let path =
+        PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?).join(name);
     fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(())
 }

@@ -49,6 +49,11 @@ impl Seen {
 pub trait Note {
     /// The job.
     fn seen(&self) -> Seen;
+
+    /// Whether it is to be visited at all.
+    fn is_wanted(&self) -> bool {
+        true
+    }
 }
 
 impl Note for Seen {
@@ -170,13 +175,16 @@ impl Touched {
         &self,
         lock: &'a JobLock<'_>,
         notes: &'n [N],
-        wants: impl Fn(Job<'a>) -> bool,
+        mut wants: impl FnMut(Job<'a>, &'n N) -> bool,
         mut visit: impl FnMut(Job<'a>, &'n N),
     ) {
         self.pipeline(
             notes.len(),
             |at| notes[at].seen().address,
-            |at| lock.job(notes[at].seen().id).filter(|job| wants(*job)),
+            |at| {
+                let job = if notes[at].is_wanted() { lock.job(notes[at].seen().id) } else { None };
+                job.filter(|job| wants(*job, &notes[at]))
+            },
             |at, job| visit(job, &notes[at]),
         );
     }

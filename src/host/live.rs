@@ -167,9 +167,8 @@ impl Hold {
     /// This thread has come to hold the lock on associations, on QOS or both.
     pub fn begin(associations: bool, qos: bool) -> Self {
         let begin = |held| Known { held, ..Known::NOTHING };
-        let before = KNOWN.with(|known| {
-            [known[0].replace(begin(associations)), known[1].replace(begin(qos))]
-        });
+        let before =
+            KNOWN.with(|known| [known[0].replace(begin(associations)), known[1].replace(begin(qos))]);
         Self { before, thread: PhantomData }
     }
 }
@@ -247,9 +246,8 @@ pub(super) fn find(host: &Host, kind: Kind, address: usize, id: u32) -> usize {
 pub(super) fn has(host: &Host, kind: Kind, address: usize) -> bool {
     let look = |table: &Table| table.has(address);
     address != 0
-        && with_table(host, kind, false, look).is_some_and(|found| {
-            found || with_table(host, kind, true, look).unwrap_or(false)
-        })
+        && with_table(host, kind, false, look)
+            .is_some_and(|found| found || with_table(host, kind, true, look).unwrap_or(false))
 }
 
 /// All QOS; none where their lock is not held.

@@ -317,6 +317,11 @@ impl<'a> Job<'a> {
         unsafe { List::new(self.host(), self.get(|job| job.part_ptr_list).cast()) }
     }
 
+    /// Address and id of the QOS, which may be gone.
+    pub fn named_qos(self) -> (usize, u32) {
+        (self.get(|job| job.qos_ptr) as usize, self.get(|job| job.qos_id))
+    }
+
     /// The QOS it runs under. The QOS lock is held: without it none is known to be live, and none is found.
     pub fn qos(self) -> Option<Qos<'a>> {
         let address = self.get(|job| job.qos_ptr) as usize;

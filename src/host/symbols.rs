@@ -159,6 +159,8 @@ symbols! {
     assoc_mgr_assoc_list: "assoc_mgr_assoc_list", needed, *mut RawList;
     /// All QOS.
     assoc_mgr_qos_list: "assoc_mgr_qos_list", needed, *mut RawList;
+    /// All users that accounting knows; null where there is no database.
+    assoc_mgr_user_list: "assoc_mgr_user_list", needed, *mut RawList;
     /// Names of the TRES.
     assoc_mgr_tres_name_array: "assoc_mgr_tres_name_array", needed, *mut *mut *mut c_char;
     /// Frees an association's usage record.

@@ -25,6 +25,7 @@ mod sync;
 mod thread;
 pub mod times;
 mod usage;
+mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub use sprio::ListAccess;
 use charged::Charged;
 use charging::Charger;
 use config::Config;
-use fresh::{Fresh, Moment};
+use draft::Drafts;
+use fresh::Fresh;
 use job::Pass;
 use recount::Recount;
 use standing::Standing;
@@ -65,6 +67,8 @@ pub struct Plugin {
     config: RwLock<Option<Arc<Config>>>,
     settings: Ranked<SettingsKeeper>,
     standing: Ranked<Standing>,
+    /// What the priorities of the last cycle came from.
+    drafts: Ranked<Option<Drafts>>,
     times: Ranked<Times>,
     /// What the state file holds.
     history: Ranked<History>,
@@ -90,6 +94,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
     settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
     standing: Ranked::new(Rank::Standing, Standing::new()),
+    drafts: Ranked::new(Rank::Drafts, None),
     times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
     history: Ranked::new(Rank::History, History::default()),
     fresh: Ranked::new(Rank::Fresh, Fresh::default()),
@@ -151,7 +156,7 @@ impl Plugin {
         self.advised.store(false, Ordering::Relaxed);
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
         host.forget_lists();
-        self.standing.lock().clear();
+        self.forget();
         self.charged.lock().clear();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
@@ -159,7 +164,7 @@ impl Plugin {
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
-        let settings = config::load_settings(host, &mut self.settings.lock()).ok_or(Refused)?;
+        let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
             self.read_times(host)?;
@@ -183,10 +188,17 @@ impl Plugin {
         self.thread.stop();
         self.save_at_end();
         *self.config.write() = None;
-        self.standing.lock().clear();
+        self.forget();
         if let Some(host) = Host::get() {
             host.stop_site_factor();
         }
+    }
+
+    /// Forgets what is known of associations and jobs.
+    fn forget(&self) {
+        self.standing.lock().clear();
+        *self.drafts.lock() = None;
+        self.fresh.lock().clear();
     }
 
     /// `priority_p_thread_start`, from 23.11.6 on; the host holds its configuration write lock.
@@ -197,16 +209,15 @@ impl Plugin {
     }
 
     /// `priority_p_reconfig`. `recount` (up to 23.02): the host has counted the run seconds of running jobs anew, and holds
-    /// no lock; otherwise it may hold its configuration lock.
-    pub fn reconfigure(&self, recount: bool, mut unlocked: Unlocked) {
-        let host = unlocked.host();
+    /// no lock; otherwise it holds its configuration and job locks.
+    pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let settings =
-            config::load_settings(host, &mut self.settings.lock()).unwrap_or_else(|| old.settings.clone());
+        let settings = config::load_settings(host, &mut self.settings.lock(), false)
+            .unwrap_or_else(|| old.settings.clone());
         *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
-        if recount {
+        if let Some(mut unlocked) = recount {
             rounds::forget_time_before_restart(self, &mut unlocked, true);
         }
         host.reconfigure_site_factor();
@@ -229,16 +240,13 @@ impl Plugin {
         let pass = Pass::new(host, &config, clock::now());
         let levels = if pass.explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
         let lock = caller.associations(levels);
-        let mut moment = Moment { at: pass.now, fair_share: 0.0 };
-        let priority = pass.evaluate(job, &mut pass.scratch(), |job| {
-            moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);
-            moment.fair_share
+        let evaluated = pass.evaluate(job, &mut pass.scratch(), |job| {
+            write::factor_of(&mut self.standing.lock(), &lock, job)
         });
-        // Without slurmdbd neither counts, and in older releases no cycle would forget it again.
-        if config.fair_share || config.weights.age != 0 {
-            self.fresh.lock().note(job.get(|job| job.job_id), moment);
+        if let Some(factors) = evaluated.factors {
+            self.fresh.lock().note(job.get(|job| job.job_id), factors, |id| caller.has_job(id));
         }
-        priority
+        evaluated.priority
     }
 
     /// `priority_p_job_end`: the last charge of a job. The host holds the job write lock.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::subsequence;
 use slurm_inproc::{
     state, AssociationUsage, Conf, Factors, FactorsFilter, FactorsObject, Host, HostResult, Job, JobRecord,
-    Nice,
+    Nice, Partition, Qos,
 };
 
 use crate::setup::{fill, in_both, NOW};
@@ -244,4 +244,49 @@ proptest! {
             }
         }
     }
+}
+
+/// A hundred thousand jobs, a hundred times over, with factors of tenths and weights of tens: sums are whole numbers but for
+/// the last bit, so every weighted factor must be added where stock adds it.
+#[test]
+fn ten_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostResult<()> {
+    const ROUNDS: u64 = 100;
+    const JOBS: u64 = 100_000;
+    const STEP: u32 = 3600;
+    let both = in_both(|host| {
+        fill(host)?;
+        host.configure(&Conf::new().cluster_cpus(10_u32).nodes(10_u32).max_age(10 * STEP))?;
+        for (name, factor) in [("batch", 10_u16), ("fast", 100), ("long", 30), ("billed", 70)] {
+            let tens = (1..=5).map(|tres| (tres, 10)).collect::<Vec<_>>();
+            host.partition(&Partition::new(name).factor(factor).tres(tens))?;
+        }
+        for (qos, priority) in [(1_u32, 10_u32), (2, 100), (3, 30), (4, 70), (5, 90)] {
+            host.qos(&Qos::new(qos).priority(priority))?;
+        }
+        host.bulk_jobs(1, JOBS, 7, false)?;
+        host.init()?;
+        (0..ROUNDS)
+            .map(|round| {
+                let weight = |prime: u64| u32::try_from(10 * (1 + round * prime % 997)).expect("small");
+                let [cpu, mem, node] = [29, 53, 83].map(weight);
+                host.configure(
+                    &Conf::new()
+                        .weight_age(weight(7919))
+                        .weight_association(weight(104_729))
+                        .weight_job_size(weight(1_299_709))
+                        .weight_partition(weight(15_485_863))
+                        .weight_qos(weight(31))
+                        .weight_tres(format!("cpu={cpu},mem={mem},node={node}")),
+                )?;
+                host.reconfigure(false)?;
+                host.vary_jobs(round, STEP)?;
+                host.advance(60)?;
+                host.cycle()?;
+                host.digest_jobs()
+            })
+            .collect::<HostResult<Vec<_>>>()
+    })?;
+    assert!(both.stock.iter().all(|(jobs, _, sum)| *jobs == JOBS && *sum > JOBS), "{:?}", both.stock);
+    assert_eq!(both.stock, both.ours);
+    Ok(())
 }

@@ -66,7 +66,8 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
     }
     let own_type = crate::exports::type_text();
     let configured = host.conf().get(|conf| conf.priority_type);
-    if text_of_length(configured as usize, own_type.to_bytes().len()).as_deref() != Some(own_type.to_bytes()) {
+    if text_of_length(configured as usize, own_type.to_bytes().len()).as_deref() != Some(own_type.to_bytes())
+    {
         return fail("slurm_conf.priority_type does not read back as priority/multifactor2".to_owned());
     }
     // SAFETY: a global of the host; only its address is used until it is checked.
@@ -74,7 +75,8 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
     if !root.is_null() {
         block(host, "the root association", root, host.layout.assoc.size)?;
         // SAFETY: a block of the size of an association.
-        let (account, usage) = unsafe { (host.layout.assoc.acct.get(root), host.layout.assoc.usage.get(root)) };
+        let (account, usage) =
+            unsafe { (host.layout.assoc.acct.get(root), host.layout.assoc.usage.get(root)) };
         if text_of_length(account as usize, 4).as_deref() != Some(b"root") {
             return fail("the root association is not called root".to_owned());
         }

@@ -128,11 +128,13 @@ pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
     job.put(layout.total_cpus, CPUS);
     job.put(layout.tres_alloc_cnt, nothing.as_ptr().cast::<u8>().cast_mut());
     // SAFETY: a record that only this thread knows, in no partition; 0 makes the function compute.
-    let (_, billable) =
-        job.changes(|job| unsafe { (host.sym.calc_job_billable_tres)(job, 0, true) });
+    let (_, billable) = job.changes(|job| unsafe { (host.sym.calc_job_billable_tres)(job, 0, true) });
     #[allow(clippy::float_cmp)] // a whole number
     if billable != f64::from(CPUS) {
-        return Err(failure(host, "slurmctld keeps the CPUs or the allocated TRES of a job elsewhere".to_owned()));
+        return Err(failure(
+            host,
+            "slurmctld keeps the CPUs or the allocated TRES of a job elsewhere".to_owned(),
+        ));
     }
     Ok(())
 }
@@ -321,8 +323,24 @@ fn about_usage_of_qos(host: &'static Host) -> Result<(), Failure> {
     message.number(11).number(12).number(13).array([21, 22, 23]).array([31, 32, 33]).double(41.5);
     message.double(0.625).long_double(51.0).long_doubles([61.0, 62.0, 63.0]);
     // A user, then an account.
-    message.number(1).number(14).text("").number(15).number(16).array([71, 72, 73]).array([81, 82, 83]).number(17);
-    message.number(1).number(14).text("a").number(15).number(16).array([74, 75, 76]).array([84, 85, 86]).number(17);
+    message
+        .number(1)
+        .number(14)
+        .text("")
+        .number(15)
+        .number(16)
+        .array([71, 72, 73])
+        .array([81, 82, 83])
+        .number(17);
+    message
+        .number(1)
+        .number(14)
+        .text("a")
+        .number(15)
+        .number(16)
+        .array([74, 75, 76])
+        .array([84, 85, 86])
+        .number(17);
     let record = message.unpack(host, host.sym.unpack_qos_usage);
     let layout = &host.layout.qos_usage;
     if record.is_null() {

@@ -10,8 +10,8 @@ use super::memory::{block_size, text_in_block};
 use super::questions::is_list;
 use super::{block, failure, Failure, DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
 use crate::host::layout::{Field, JobLayout, Ptr};
-use crate::host::live::{self, Kind};
 use crate::host::lists::{for_each_raw, List};
+use crate::host::live::{self, Kind};
 use crate::host::locks::AssocLock;
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
 use crate::host::Host;
@@ -209,7 +209,8 @@ fn check_association(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     let Some(association) = found else { return Ok(false) };
     let name = |text: *mut u8| text_in_block(text as usize).map(|text| text.to_ascii_lowercase());
     let (of_job, of_association) = (job.get(|job| job.account), association.get(|assoc| assoc.acct));
-    let mut sound = tallies.account.count(host, name(of_job).is_some() && name(of_job) == name(of_association))?;
+    let mut sound =
+        tallies.account.count(host, name(of_job).is_some() && name(of_job) == name(of_association))?;
     let uid = association.get(|assoc| assoc.uid);
     if association.is_user() && uid != UNKNOWN {
         sound &= tallies.user.count(host, uid == job.get(|job| job.user_id))?;
@@ -275,7 +276,8 @@ fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
     let (Some(record), Some(size)) = (pointer(job, layout.prio_mult), multiple.size) else { return Ok(()) };
     block(host, "a job's priorities", record, size)?;
     // SAFETY: a block of that size.
-    let get = |field: Option<Field<Ptr>>| field.map_or(std::ptr::null_mut(), |field| unsafe { field.get(record) });
+    let get =
+        |field: Option<Field<Ptr>>| field.map_or(std::ptr::null_mut(), |field| unsafe { field.get(record) });
     let array = get(multiple.priority_array);
     if !array.is_null() && block_size(array as usize).is_none_or(|size| size % 4 != 0) {
         return Err(failure(host, "a job's priorities are not in an array".to_owned()));

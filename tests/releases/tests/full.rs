@@ -338,12 +338,12 @@ fn failed_reconfigures_leave_the_numbers() {
 
         let own = cluster.directory().join("multifactor2.conf");
         fs::write(&own, "NoSuchSetting=1\n").unwrap();
-        let answer = cluster.reconfigure();
-        assert_eq!(answer.is_err(), has_reconfigure_by_child(release), "{answer:?}");
-        goes_on(&cluster);
+        // Our own mistakes are no failure: the settings of before hold.
+        cluster.reconfigure().unwrap();
+        lives_on(&cluster);
         assert!(cluster.log().contains("multifactor2.conf line 1"), "{}", cluster.log());
         if has_reconfigure_by_child(release) {
-            // Ours is still bad when the old process goes on, and so is slurm.conf now.
+            // Ours is still bad when the old process goes on after a mistake in slurm.conf.
             cluster.set("SchedulerType", "sched/nosuch").unwrap();
             cluster.reconfigure().unwrap_err();
             goes_on(&cluster);
@@ -360,8 +360,9 @@ fn failed_reconfigures_leave_the_numbers() {
     });
 }
 
-/// After a failed reconfigure the old process counts saved usage twice at the root, which is Slurm's doing; the stock plugin even
-/// dies then, because jobs point to associations that are gone. Ours goes on with cycles and priorities.
+/// After a failed reconfigure the old process counts usage twice at the root, which is Slurm's doing under any plugin
+/// (docs/releases.md); the stock plugin even dies then, because jobs point to associations that are gone. Ours goes on
+/// with cycles and priorities.
 fn goes_on(cluster: &Cluster) {
     cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
     cluster.wait_cycle().unwrap();

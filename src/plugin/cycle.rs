@@ -2,6 +2,7 @@
 //!
 //! | phase | locks |
 //! |---|---|
+//! | prepare the state file | none |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
 //! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
@@ -120,8 +121,11 @@ impl Plugin {
         OVERFLOW.renew();
         NO_DETAILS.renew();
         UNDERFLOW.renew();
-        let last_ran = self.times().last_ran;
-        if self.has_site_factor() && last_ran != 0 && now > last_ran {
+        let before = self.times();
+        let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
+        let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
+        attempt(|| self.prepare_times(host, &config, times));
+        if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
             attempt(|| {
                 faults::point("site_factors");
                 let _jobs = unlocked.jobs_write();
@@ -132,7 +136,10 @@ impl Plugin {
         if self.is_passive() {
             return;
         }
-        self.account(unlocked, &config, schedule, &running, now);
+        if self.account(unlocked, &config, &running, times, reset.is_some()) {
+            // Otherwise the next cycle does it.
+            reset.inspect(|at| schedule.note_reset(*at, now));
+        }
         if config.fair_share {
             self.distribute(unlocked, &config, drafts.waiting());
             attempt(|| self.publish(unlocked));
@@ -256,43 +263,34 @@ impl Plugin {
     /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::journal`]), which
     /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
     /// this step, from the last cycle on, or after it, from this one on.
+    ///
+    /// True if it was reset that was to be.
     fn account(
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
-        schedule: &mut Schedule,
         running: &[Seen],
-        now: i64,
-    ) {
+        times: Times,
+        reset: bool,
+    ) -> bool {
         /// As many jobs as the caches hold charges of.
         const CHUNK: usize = 4096;
         let host = unlocked.host();
-        let before = self.times();
-        let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
-        let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
+        let (before, now) = (self.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let touched = charging::touched(host);
         let mut charger = Charger::new(factor);
-        attempt(|| self.prepare_times(host, config, times));
-
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations(AssocLevels::WRITE_USAGE);
         if attempt(|| self.commit_times(config, times)).is_none() {
             // The next cycle does what this one leaves.
-            return;
+            return false;
         }
         self.set_times(Times { last_ran: now, ..before });
         self.recount.lock().note_cycle(host.partitions_address(), before.last_ran);
-        if let Some(at) = reset {
-            let done = attempt(|| {
-                faults::point("reset");
-                debug!("usage is reset");
-                usage::reset(&lock);
-            });
-            if done.is_some() {
-                schedule.note_reset(at, now);
-                self.set_times(times);
-            }
+        let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
+        if was_reset {
+            self.set_times(times);
         }
         attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
         let period = Period { start: before.last_ran, end: now, job_ended: false };
@@ -308,6 +306,7 @@ impl Plugin {
             );
             batch.post();
         }
+        was_reset
     }
 
     /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.
@@ -325,6 +324,13 @@ impl Plugin {
         }
         sound
     }
+}
+
+/// `PriorityUsageResetPeriod`
+fn reset_usage(lock: &AssocLock<'_>) {
+    faults::point("reset");
+    debug!("usage is reset");
+    usage::reset(lock);
 }
 
 /// Half-life decay of all usage since `begin`.

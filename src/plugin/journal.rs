@@ -98,7 +98,8 @@ impl Journal {
 
     /// The cycle is charged from here on.
     pub fn commit(&mut self, times: Times) {
-        if self.next.is_none() || matches!(self.watch.is_unchanged(), Ok(false)) {
+        let prepared = self.next.is_some_and(|(next, _)| next.newest == times);
+        if !prepared || matches!(self.watch.is_unchanged(), Ok(false)) {
             // slurmctld has saved in the moment since. That is rare enough to write once more here, as slurmctld itself writes
             // and syncs its files under these locks.
             self.prepare(times);

@@ -130,6 +130,34 @@ fn running_jobs_are_charged_for_all_of_their_time_wherever_a_save_falls_into_a_c
 }
 
 #[test]
+fn stock_goes_on_where_ours_was_stopped_wherever_the_save_fell() -> HostResult<()> {
+    let [stock, ours] = plugins()?;
+    let jobs = [running(1, 3, NOW)];
+    for lock in 1.. {
+        let mut lives = Lives::new(&ours, Conf::new())?;
+        let mut first = lives.start(NOW, &jobs)?;
+        first.init()?;
+        if !save_in_cycle(first, NOW + 300, lock, End::Stopped)? {
+            assert!(lock > 7, "{lock} locks");
+            break;
+        }
+        lives.plugin = &stock;
+        let mut second = lives.start(NOW + 1000, &jobs)?;
+        second.init()?;
+        assert_eq!(usage(&mut second, 3)?, 1000.0 * CPUS, "lock {lock}");
+        // And back, with stock's file and a regular end.
+        second.save()?;
+        second.quit()?;
+        lives.plugin = &ours;
+        let mut third = lives.start(NOW + 1500, &jobs)?;
+        third.init()?;
+        assert_eq!(usage(&mut third, 3)?, 1500.0 * CPUS, "lock {lock}");
+        third.quit()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn a_cycle_that_was_killed_is_charged_by_the_next_process_before_and_after_further_kills() -> HostResult<()> {
     let [_, ours] = plugins()?;
     let jobs = [running(1, 3, NOW)];

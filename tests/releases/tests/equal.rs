@@ -24,6 +24,10 @@ fn every_column_but_fair_share_is_equal_in_the_newest_release() {
     FORKY.test(|release| {
         let chosen: Vec<_> = VARIANTS.into_iter().filter(|(name, _)| CHOSEN.contains(name)).collect();
         assert_eq!(chosen.len(), CHOSEN.len());
-        compare(&mut Saved::new(cluster(release.clone()).unwrap(), &mut support::random(), 40), &chosen, false);
+        compare(
+            &mut Saved::new(cluster(release.clone()).unwrap(), &mut support::random(), 40),
+            &chosen,
+            false,
+        );
     });
 }

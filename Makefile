@@ -21,6 +21,7 @@ HEADERS   := target/slurm-src
 all: build
 
 build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+	@packaging/check-compilers rust c
 	$(CARGO) build --release --locked $(FEATURES)
 
 install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
@@ -33,8 +34,8 @@ install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBIND
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
 uninstall: ## remove what install has installed
-	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
-		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
+	@if file=$$(packaging/notice configured); then \
+		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
 	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
 
@@ -138,6 +139,7 @@ package-test: ## install, run, update and remove the packages of dist/ in root d
 	tests/packaging/build
 	tests/packaging/rpm
 	tests/packaging/rebuild
+	tests/packaging/source
 	tests/packaging/deb
 	tests/packaging/releases
 

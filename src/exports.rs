@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::tickets::fair_share_factor;
 use crate::faults;
+use crate::host::checks::questions::is_asking;
 use crate::host::locks::{AssocLock, Caller, ListCaller, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
@@ -133,6 +134,9 @@ unsafe fn job_of_caller<'a>(address: *mut c_void, export: &'static str) -> Optio
 /// Called by slurmctld with a live job and the job write lock.
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) -> u32 {
+    if is_asking() {
+        return 0;
+    }
     // SAFETY: the host's promise.
     let job = unsafe { job_of_caller(job, "priority_p_set") };
     // After a fault the job keeps what it has; a new one goes behind the others.

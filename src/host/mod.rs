@@ -264,12 +264,6 @@ impl Host {
         unsafe { (self.sym.slurm_with_slurmdbd)() }
     }
 
-    /// slurmctld was started with `-i`: damaged state files are to be ignored.
-    pub fn ignores_state_errors(&self) -> bool {
-        // SAFETY: a `bool` of the host.
-        unsafe { *self.sym.ignore_state_errors }
-    }
-
     /// Where the list of partitions is, to be compared only; 0 where the release does not tell. The job lock is held by the
     /// caller.
     pub fn partitions_address(&self) -> usize {

@@ -2,10 +2,9 @@
 //!
 //! | phase | locks |
 //! |---|---|
-//! | reset, decay | associations and QOS for writing |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
-//! | charge running jobs | jobs, associations and QOS for writing |
+//! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute | associations for reading |
 //! | write what sshare shows | associations for writing |
 //! | finish the priorities | none |
@@ -16,8 +15,8 @@
 //! Nothing of a record is kept between phases but addresses of associations, which are only compared, and those of jobs, which
 //! are only fetched ahead of a look by id.
 //!
-//! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. What has been
-//! charged, decayed or reset is noted before or while it is done, so that no later cycle does it again.
+//! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
+//! charged is noted before it is done, so that no later cycle does it again.
 
 use std::sync::Arc;
 
@@ -35,9 +34,8 @@ use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::faults;
 use crate::host::ahead::Seen;
-use crate::host::checks::check_job;
-use crate::host::lists::{JobChunks, List};
-use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::lists::JobChunks;
+use crate::host::locks::{AssocLevels, AssocLock, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::roster::Roster;
@@ -49,8 +47,6 @@ pub struct Schedule {
     period: ResetPeriod,
     /// When usage is reset next, once that has been worked out.
     next_reset: Option<i64>,
-    /// A period that has been decayed. Only after a fault is it not over: then the next cycle begins its decay at the end.
-    decayed: (i64, i64),
     /// The jobs of the last cycle.
     roster: Roster,
 }
@@ -59,7 +55,7 @@ impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, decayed: (i64::MIN, i64::MIN), roster: Roster::default() }
+        Self { period, next_reset: None, roster: Roster::default() }
     }
 
     /// The reset that is to be done now, if any.
@@ -79,16 +75,6 @@ impl Schedule {
             self.period = ResetPeriod::None;
         }
         self.next_reset = self.period.next(at, now);
-    }
-
-    /// Where the decay of a period up to `now` begins.
-    fn begin_decay(&mut self, last_ran: i64, now: i64) -> i64 {
-        let (since, until) = std::mem::replace(&mut self.decayed, (last_ran, now));
-        if since == last_ran {
-            until
-        } else {
-            last_ran
-        }
     }
 }
 
@@ -134,26 +120,8 @@ impl Plugin {
         OVERFLOW.renew();
         NO_DETAILS.renew();
         UNDERFLOW.renew();
-        let before = self.times();
-        let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
-        let times = Times { last_reset: reset.unwrap_or(before.last_reset), ..before };
-        // Before anything is charged: what a kill leaves on the disk must not be charged a second time after it.
-        attempt(|| self.save(host, &config, Times { last_ran: now, ..times }));
-        if let Some(at) = reset {
-            let done = attempt(|| {
-                faults::point("reset");
-                debug!("usage is reset");
-                usage::reset(&unlocked.associations(AssocLevels::WRITE_USAGE));
-            });
-            if done.is_some() {
-                schedule.note_reset(at, now);
-                self.set_times(times);
-            }
-        }
-        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let begin = schedule.begin_decay(before.last_ran, now);
-        attempt(|| decay_usage(unlocked, &config, factor, begin, now));
-        if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
+        let last_ran = self.times().last_ran;
+        if self.has_site_factor() && last_ran != 0 && now > last_ran {
             attempt(|| {
                 faults::point("site_factors");
                 let _jobs = unlocked.jobs_write();
@@ -161,7 +129,10 @@ impl Plugin {
             });
         }
         let Gathered { mut drafts, running, .. } = self.gather(unlocked, &config, &mut schedule.roster, now);
-        self.charge(unlocked, &running, factor, now);
+        if self.is_passive() {
+            return;
+        }
+        self.account(unlocked, &config, schedule, &running, now);
         if config.fair_share {
             self.distribute(unlocked, &config, drafts.waiting());
             attempt(|| self.publish(unlocked));
@@ -202,7 +173,8 @@ impl Plugin {
         faults::point("gather");
         let pass = Pass::new(unlocked.host(), config, now);
         self.fresh.lock().clear();
-        self.gather_known(unlocked, &pass, config, roster).unwrap_or_else(|| {
+        let known = if roster.pays() { self.gather_known(unlocked, &pass, config, roster) } else { None };
+        known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
             self.gather_list(unlocked, &pass, config, roster)
         })
@@ -230,14 +202,18 @@ impl Plugin {
         let mut begin = 0;
         loop {
             let jobs = unlocked.jobs_read();
-            let _lock = jobs.associations(AssocLevels::READ);
+            let lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
             gathered.drafts.begin_hold();
+            let mut read = |job| {
+                if self.admits(&lock, job, true) {
+                    gathered.read(pass, &standing, job);
+                }
+            };
             let end = roster.count().min(begin + size);
-            roster.walk(begin..end, &jobs, touched, |job| gathered.read(pass, &standing, job));
+            roster.walk(begin..end, &jobs, touched, &mut read);
             if end == roster.count() {
-                let complete =
-                    roster.complete(begin > 0, &jobs, touched, |job| gathered.read(pass, &standing, job));
+                let complete = roster.complete(begin > 0, &jobs, touched, read);
                 return complete.then_some(gathered);
             }
             begin = end;
@@ -262,68 +238,97 @@ impl Plugin {
             if chunk.is_empty() {
                 return gathered;
             }
-            let _lock = jobs.associations(AssocLevels::READ);
+            let lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
             gathered.drafts.begin_hold();
             roster.remember(&chunk);
-            pass.config.touched.walk(&chunk, |_, job| gathered.read(pass, &standing, job));
+            pass.config.touched.walk(&chunk, |_, job| {
+                if self.admits(&lock, job, true) {
+                    gathered.read(pass, &standing, job);
+                }
+            });
         }
     }
 
-    /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
+    /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
     /// next cycle, from their start.
-    fn charge(&self, unlocked: &mut Unlocked, running: &[Seen], factor: f64, now: i64) {
+    ///
+    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::journal`]), which
+    /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
+    /// this step, from the last cycle on, or after it, from this one on.
+    fn account(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        schedule: &mut Schedule,
+        running: &[Seen],
+        now: i64,
+    ) {
+        /// As many jobs as the caches hold charges of.
         const CHUNK: usize = 4096;
-        let times = self.times();
-        let touched = charging::touched(unlocked.host());
+        let host = unlocked.host();
+        let before = self.times();
+        let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
+        let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
+        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
+        let touched = charging::touched(host);
         let mut charger = Charger::new(factor);
-        self.charged.lock().begin(now);
-        let mut rest = running;
-        loop {
-            let jobs = unlocked.jobs_write();
-            self.recount.lock().note_cycle(jobs.host().partitions_address(), times.last_ran);
-            let (chunk, later) = rest.split_at(rest.len().min(CHUNK));
-            rest = later;
-            if !chunk.is_empty() {
-                let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-                let mut done = self.charged.lock();
-                let mut batch = charger.begin(&lock);
-                touched.walk_seen(
-                    &jobs,
-                    chunk,
-                    |job, _| is_chargeable(job),
-                    |job, _| {
-                        // One that an unfinished cycle has charged goes on from there.
-                        let start = done.note(job.get(|job| job.job_id)).unwrap_or(times.last_ran);
-                        let period = Period { start, end: now, job_ended: false };
-                        attempt(|| batch.charge(job, period));
-                    },
-                );
-                batch.post();
+        attempt(|| self.prepare_times(host, config, times));
+
+        let jobs = unlocked.jobs_write();
+        let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+        if attempt(|| self.commit_times(config, times)).is_none() {
+            // The next cycle does what this one leaves.
+            return;
+        }
+        self.set_times(Times { last_ran: now, ..before });
+        self.recount.lock().note_cycle(host.partitions_address(), before.last_ran);
+        if let Some(at) = reset {
+            let done = attempt(|| {
+                faults::point("reset");
+                debug!("usage is reset");
+                usage::reset(&lock);
+            });
+            if done.is_some() {
+                schedule.note_reset(at, now);
+                self.set_times(times);
             }
-            if rest.is_empty() {
-                // Still under the job lock: a job that ends from here on is not charged for this period again.
-                self.set_times(Times { last_ran: now, ..times });
-                self.charged.lock().clear();
-                return;
-            }
+        }
+        attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
+        let period = Period { start: before.last_ran, end: now, job_ended: false };
+        for chunk in running.chunks(CHUNK) {
+            let mut batch = charger.begin(&lock);
+            touched.walk_seen(
+                &jobs,
+                chunk,
+                |job, _| is_chargeable(job),
+                |job, _| {
+                    attempt(|| batch.charge(job, period));
+                },
+            );
+            batch.post();
         }
     }
 
-    /// Checks the first job that there is; on a mismatch nothing is written any more.
+    /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.
     pub(super) fn records_are_sound(&self, unlocked: &mut Unlocked) -> bool {
         faults::point("check");
-        if self.is_checked() {
+        if self.inspector.has_surveyed() {
             return true;
         }
         let jobs = unlocked.jobs_read();
-        let Some(job) = jobs.jobs().and_then(List::first) else { return true };
-        self.check(check_job(job))
+        let lock = jobs.associations(AssocLevels::READ);
+        let sound = self.check(self.inspector.check_lists(&lock))
+            && jobs.all_jobs().into_iter().all(|job| self.admits(&lock, job, true));
+        if sound {
+            self.inspector.note_survey();
+        }
+        sound
     }
 }
 
 /// Half-life decay of all usage since `begin`.
-fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64, now: i64) {
+fn decay_usage(lock: &AssocLock<'_>, config: &Config, factor: f64, begin: i64, now: i64) {
     faults::point("decay");
     if begin == 0 || now <= begin {
         return;
@@ -334,7 +339,7 @@ fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64
     explain::decay(seconds, factor, over);
     #[allow(clippy::float_cmp)] // exactly 1 means that there is no decay
     if config.fair_share && over != 1.0 {
-        usage::decay(&unlocked.associations(AssocLevels::WRITE_USAGE), over);
+        usage::decay(lock, over);
     }
 }
 

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod charged;
 mod charging;
 pub mod config;
 mod cycle;
@@ -15,9 +14,11 @@ mod draft;
 mod explain;
 mod fresh;
 mod job;
+pub mod journal;
 mod recount;
 mod reset;
 mod rounds;
+pub mod saved_usage;
 mod sprio;
 mod standing;
 pub mod state_file;
@@ -37,25 +38,24 @@ use tracing::{debug, error, info, warn};
 use crate::conf::SettingsKeeper;
 use crate::engine::charge::Period;
 use crate::engine::decay::decay_factor;
-use crate::host::checks::{check_job, Failure, Soundness};
+use crate::host::checks::{Failure, Inspector};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
 
-use charged::Charged;
 use charging::Charger;
 use config::Config;
 use draft::Drafts;
 use fresh::Fresh;
 use job::Pass;
+use journal::Journal;
 use recount::Recount;
 use standing::Standing;
 use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
-use times::History;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]
@@ -70,21 +70,21 @@ pub struct Plugin {
     /// What the priorities of the last cycle came from.
     drafts: Ranked<Option<Drafts>>,
     times: Ranked<Times>,
-    /// What the state file holds.
-    history: Ranked<History>,
+    /// The state file.
+    journal: Ranked<Journal>,
     /// Jobs whose priority is from their submission or last change, not from a cycle.
     fresh: Ranked<Fresh>,
-    /// Jobs that the cycle which is running has charged already.
-    charged: Ranked<Charged>,
     /// What a reconfigure has counted anew.
     recount: Ranked<Recount>,
     thread: DecayThread,
-    /// A job record was looked at and is as the layout says.
-    checked: AtomicBool,
-    /// One was not: nothing is written any more.
+    /// What is known of slurmctld's records.
+    inspector: Inspector,
+    /// One is not as the layout says: nothing is written any more.
     passive: AtomicBool,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
+    /// slurmctld is loading the plugin.
+    loading: AtomicBool,
     /// Questionable configuration was looked for since the last start or reconfigure.
     advised: AtomicBool,
 }
@@ -96,14 +96,14 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     standing: Ranked::new(Rank::Standing, Standing::new()),
     drafts: Ranked::new(Rank::Drafts, None),
     times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
-    history: Ranked::new(Rank::History, History::default()),
+    journal: Ranked::new(Rank::Journal, Journal::default()),
     fresh: Ranked::new(Rank::Fresh, Fresh::default()),
-    charged: Ranked::new(Rank::Charged, Charged::default()),
     recount: Ranked::new(Rank::Recount, Recount::new()),
     thread: DecayThread::new(),
-    checked: AtomicBool::new(false),
+    inspector: Inspector::new(),
     passive: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
+    loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
 });
 
@@ -120,8 +120,8 @@ impl Plugin {
         *self.times.lock() = times;
     }
 
-    fn is_checked(&self) -> bool {
-        self.checked.load(Ordering::Relaxed)
+    fn is_loading(&self) -> bool {
+        self.loading.load(Ordering::Relaxed)
     }
 
     /// There is a site factor plugin to be asked.
@@ -134,24 +134,20 @@ impl Plugin {
         self.passive.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a check of job records; false where they must not be used, which is logged once if it is for good.
-    fn check(&self, result: Result<Soundness, Failure>) -> bool {
-        match result {
-            Ok(Soundness::Stale) => {
-                debug!("jobs are not yet connected with their associations");
-                false
-            }
-            Ok(soundness) => {
-                self.checked.fetch_or(soundness == Soundness::Complete, Ordering::Relaxed);
-                true
-            }
-            Err(failure) => {
-                if !self.passive.swap(true, Ordering::Relaxed) {
-                    error!("{failure}. Until then jobs are ordered by submission and nothing is written");
-                }
-                false
-            }
+    /// Takes note of a check of records; false where they must not be used, which is for good and logged once.
+    fn check(&self, result: Result<(), Failure>) -> bool {
+        let Err(failure) = result else { return true };
+        if !self.passive.swap(true, Ordering::Relaxed) {
+            error!("{failure}. Until then jobs are ordered by submission and nothing is written");
         }
+        false
+    }
+
+    /// Whether a job may be used. The first of each kind are checked; `listed` where the job is in slurmctld's list.
+    fn admits(&self, lock: &AssocLock<'_>, job: Job<'_>, listed: bool) -> bool {
+        !self.is_passive()
+            && (self.inspector.knows(job)
+                || self.check(self.inspector.check_job(lock, job, listed, self.is_loading())))
     }
 
     /// `init` in slurmctld. The host holds its configuration lock (from 23.02 on), so no lock of slurmctld's is taken
@@ -161,13 +157,11 @@ impl Plugin {
     /// The plugin cannot work; why has been logged.
     pub fn start(&'static self, mut unlocked: Unlocked) -> Result<(), Refused> {
         let host = unlocked.host();
-        self.checked.store(false, Ordering::Relaxed);
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
         host.forget_lists();
         self.forget();
-        self.charged.lock().clear();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
             error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
@@ -177,13 +171,15 @@ impl Plugin {
         let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
-            self.read_times(host)?;
+            self.read_times(host);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
         }
         if !host.has_recover() && !host.has_database() {
+            self.loading.store(true, Ordering::Relaxed);
             self.set_initial_priorities(&mut unlocked);
+            self.loading.store(false, Ordering::Relaxed);
         }
         if !host.site_factor_first() {
             // As these releases do, without asking whether it worked.
@@ -237,7 +233,10 @@ impl Plugin {
     /// `priority_p_set`: the priority of a new or changed job. The host holds the job write lock.
     pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
         let host = caller.host();
-        if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
+        // Mostly known, and then the lock is taken later and for less.
+        let admitted = self.inspector.knows(job)
+            || self.admits(&caller.associations(AssocLevels::READ_FACTORS), job, false);
+        if self.is_passive() || !admitted {
             return after(last);
         }
         let Some(config) = self.config() else { return after(last) };
@@ -259,12 +258,15 @@ impl Plugin {
     /// `priority_p_job_end`: the last charge of a job. The host holds the job write lock.
     pub fn job_end(&self, caller: &Caller, job: Job<'_>) {
         let host = caller.host();
-        if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
+        if self.is_passive() {
             return;
         }
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
-        let start = self.charged.lock().until(job.get(|job| job.job_id)).unwrap_or(self.times().last_ran);
-        let period = Period { start, end: clock::now(), job_ended: true };
+        if !self.admits(&lock, job, false) {
+            return;
+        }
+        // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
+        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let mut charger = Charger::new(factor);
         let mut batch = charger.begin(&lock);
@@ -274,7 +276,7 @@ impl Plugin {
 
     /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.
     pub fn set_association_usage(&self, lock: &AssocLock<'_>, association: Association<'_>) {
-        if !self.is_passive() {
+        if !self.is_passive() && self.inspector.knows_lists() {
             self.standing.lock().publish_single(lock, association);
         }
     }

@@ -13,7 +13,6 @@ use super::standing::{Known, Standing};
 use super::Plugin;
 use crate::engine::priority::Factors;
 use crate::faults;
-use crate::host::checks::check_job;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, ListCaller, Unlocked};
@@ -59,8 +58,9 @@ impl Plugin {
         let request = message.read(host);
         let mut reply = Reply::new(host);
         let Some((jobs, config)) = jobs.zip(self.config()) else { return reply.into_raw() };
-        let sound = self.is_checked() || jobs.first().is_none_or(|job| self.check(check_job(job)));
-        if self.is_passive() || !sound {
+        // Nothing is checked here, where no lock may be taken that it would need: a submission or the first cycle does that,
+        // and until then a job is not shown.
+        if self.is_passive() {
             return reply.into_raw();
         }
         let viewer = Viewer::new(host, uid, |uid, account| self.standing.lock().has_member(uid, account));
@@ -71,7 +71,7 @@ impl Plugin {
             let visible = viewer.visible(chunk);
             let (standing, drafts, fresh) = (self.standing.lock(), self.drafts.lock(), self.fresh.lock());
             config.touched.walk(&visible, |_, job| {
-                if !is_shown(&pass, job, now) || !request.wants(job) {
+                if !self.inspector.has_seen(job) || !is_shown(&pass, job, now) || !request.wants(job) {
                     return;
                 }
                 // A fault leaves one job out.

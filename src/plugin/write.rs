@@ -134,7 +134,7 @@ impl Plugin {
         for job in jobs.all_jobs() {
             attempt(|| {
                 faults::point("initial");
-                if pass.is_computed(job) {
+                if pass.is_computed(job) && self.admits(&lock, job, true) {
                     let evaluated = pass.evaluate(job, &mut tres, |job| factor_of(&mut standing, &lock, job));
                     if let Some(factors) = evaluated.factors {
                         fresh.note(job.get(|job| job.job_id), factors, |id| jobs.job(id).is_some());

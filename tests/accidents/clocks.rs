@@ -155,6 +155,7 @@ fn a_clock_set_back_over_midnight_resets_no_second_time() -> HostResult<()> {
     host.usage(&[AssociationUsage::new(3_u32).raw(500.0)])?;
     host.set_clock(midnight - 1800)?;
     host.cycle()?;
+    host.save()?;
     host.fini()?;
     host.init()?;
     host.set_clock(midnight + 60)?;

@@ -114,6 +114,7 @@ impl Clock {
             }
             Event::Reconfigure(recount) => host.reconfigure(*recount),
             Event::Reload => {
+                host.save()?;
                 host.fini()?;
                 host.init().map(drop)
             }

@@ -110,8 +110,6 @@ pub fn fill(host: &mut Host) -> HostResult<()> {
 pub fn waiting(id: u32) -> Job {
     Job::new(id)
         .association(4_u32)
-        .user_id(1004_u32)
-        .account("physics")
         .qos(1_u32)
         .partitions(["batch".to_owned()])
         .priority(1_u32)

@@ -110,6 +110,7 @@ fn the_plugin_can_be_loaded_again_and_goes_on_where_it_was() -> HostResult<()> {
     host.jobs(&[pending(1)])?;
     host.init()?;
     for round in 1..=5 {
+        host.save()?;
         host.fini()?;
         host.advance(3600)?;
         // The saved state file tells the time of the last cycle.

@@ -71,6 +71,21 @@ soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times
 	tests/install-deps.sh test
 	RELEASES="$(RELEASES)" $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
 
+# The version that the list of equivalent mutants (.cargo/mutants.toml) was made with.
+MUTANTS_VERSION := 27.1.0
+# Files or directories below src; engine and conf take an hour, each file of plugin as long.
+MUTANTS   ?= engine conf
+# The in-process tests take the plugin that cargo builds beside them, and so the mutant.
+MUTANT_TESTS ?= $(if $(filter-out engine conf,$(MUTANTS)),--lib --test host --test accidents,--lib --test engine --test conf --test conf_parser)
+
+mutants: ## plant deliberate mistakes in MUTANTS="engine conf" (or plugin/job.rs, …) and see whether the tests notice; hours
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	target/tools/bin/cargo-mutants --version 2>/dev/null | grep -q '$(MUTANTS_VERSION)' || \
+		$(CARGO) install cargo-mutants --locked --version $(MUTANTS_VERSION) --root target/tools
+	env -u SLURM_SRC -u MULTIFACTOR2_PLUGIN SLURM_SRC_DIRS=$(abspath $(HEADERS)) \
+		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 target/tools/bin/cargo-mutants mutants -p slurm-multifactor2 \
+		$(foreach part,$(MUTANTS),-f 'src/$(part)$(if $(filter %.rs,$(part)),,/**)') -o target/mutants --timeout 300 -- $(MUTANT_TESTS)
+
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
 	cd fuzz && for target in settings state_file tree numbers; do \
 		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=120 || exit 1; done

@@ -15,7 +15,7 @@ use slurm_inproc::{
     Nice, Partition, Qos,
 };
 
-use crate::setup::{fill, in_both, seeded, NOW};
+use crate::setup::{fill, in_both, seeded, waiting, NOW};
 
 /// Partitions in the order in which a job may name them.
 const PARTITIONS: [&str; 4] = ["batch", "fast", "long", "billed"];
@@ -304,5 +304,52 @@ fn ten_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostRes
     })?;
     assert!(both.stock.iter().all(|(jobs, _, sum)| *jobs == JOBS && *sum > JOBS), "{:?}", both.stock);
     assert_eq!(both.stock, both.ours);
+    Ok(())
+}
+
+/// `INCR_ONLY` holds for the priority in each partition by itself, whichever of them the job's own is.
+#[test]
+fn with_incr_only_the_priority_in_each_partition_only_grows() -> HostResult<()> {
+    let both = in_both(|host| {
+        fill(host)?;
+        host.configure(
+            &Conf::new()
+                .flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_INCR_ONLY)
+                .weight_partition(100_000_u32),
+        )?;
+        host.partition(&Partition::new("up").factor(10_u16))?;
+        host.partition(&Partition::new("down").factor(100_u16))?;
+        host.jobs(&[waiting(1).partitions(["up".to_owned(), "down".to_owned()])])?;
+        host.set_priority(1)?;
+        host.init()?;
+        let mut seen = Vec::new();
+        let mut show = |host: &mut Host| -> HostResult<()> {
+            let job = host.dump_job(1)?;
+            seen.push((job.priority, job.priority_array));
+            Ok(())
+        };
+        show(host)?;
+        // What one gains the other loses, because the highest counts as 1.
+        host.partition(&Partition::new("up").factor(400_u16))?;
+        host.advance(60)?;
+        host.cycle()?;
+        show(host)?;
+        host.partition(&Partition::new("up").factor(1_u16))?;
+        host.partition(&Partition::new("down").factor(2_u16))?;
+        host.advance(60)?;
+        host.cycle()?;
+        show(host)?;
+        Ok(seen)
+    })?;
+    assert_eq!(both.ours, both.stock);
+    let arrays: Vec<&Vec<u32>> = both.ours.iter().map(|(_, array)| array).collect();
+    let [first, second, third] = arrays[..] else { panic!("three") };
+    let (mut grown, mut kept) = (0, 0);
+    for at in 0..2 {
+        assert!(first[at] <= second[at] && second[at] <= third[at], "{arrays:?}");
+        grown += u32::from(first[at] < second[at]);
+        kept += u32::from(second[at] == third[at]);
+    }
+    assert!(grown == 1 && kept == 2, "{arrays:?}");
     Ok(())
 }

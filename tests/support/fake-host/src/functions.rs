@@ -59,6 +59,9 @@ fn handed_over_text(text: &str, what: &str) -> *mut c_char {
 }
 
 pub(crate) unsafe extern "C" fn slurmdb_destroy_assoc_usage(usage: *mut c_void) {
+    if crate::made::destroy_usage(usage.cast(), "assoc_usage") {
+        return;
+    }
     require("assoc", Level::Write, "slurmdb_destroy_assoc_usage");
     let usage = Record { kind: "assoc_usage", address: usage.cast() };
     for array in ["grp_used_tres_run_secs", "usage_tres_raw"] {
@@ -87,6 +90,9 @@ pub(crate) unsafe extern "C" fn get_extra_conf_path(name: *const c_char) -> *mut
 }
 
 pub(crate) unsafe extern "C" fn calc_job_billable_tres(job: *mut c_void, _start: i64, locked: bool) -> f64 {
+    if let Some(billable) = crate::made::billable(job.cast()) {
+        return billable;
+    }
     // It keeps the number in the record.
     require("job", Level::Write, "calc_job_billable_tres");
     if locked {

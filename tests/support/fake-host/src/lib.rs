@@ -71,6 +71,7 @@ mod layout;
 mod library;
 pub mod lists;
 pub mod locks;
+mod made;
 pub mod memory;
 mod plugin;
 mod process;

@@ -26,8 +26,6 @@ struct Lists {
     known: HashMap<usize, List>,
     /// List and position.
     iterators: HashMap<usize, (usize, usize)>,
-    /// Handles that were given.
-    next: usize,
 }
 
 static LISTS: Mutex<Option<Lists>> = Mutex::new(None);
@@ -61,10 +59,13 @@ fn with<T>(body: impl FnOnce(&mut Lists) -> T) -> T {
     body(lists.get_or_insert_with(Lists::default))
 }
 
-/// A number that is no address of anything: who reads there is stopped by the processor.
-fn new_handle(lists: &mut Lists) -> usize {
-    lists.next += 16;
-    0x1000 + lists.next
+/// A block that begins as a list does; there is nothing else in it.
+fn new_handle() -> usize {
+    const XMALLOC_MAGIC: usize = 0x42;
+    const LIST_MAGIC: usize = 0xdead_beef;
+    let block: &'static [u128; 2] =
+        Box::leak(Box::new([(16 << 64) | XMALLOC_MAGIC as u128, LIST_MAGIC as u128]));
+    std::ptr::from_ref(&block[1]) as usize
 }
 
 fn create(
@@ -73,7 +74,7 @@ fn create(
     by_plugin: bool,
 ) -> *mut u8 {
     with(|lists| {
-        let handle = new_handle(lists);
+        let handle = new_handle();
         lists.known.insert(handle, List { elements: Vec::new(), destroy, protected, by_plugin });
         handle as *mut u8
     })
@@ -209,7 +210,7 @@ pub(crate) unsafe extern "C" fn slurm_list_for_each(
 pub(crate) unsafe extern "C" fn slurm_list_iterator_create(list: *mut c_void) -> *mut c_void {
     let list = check(list, "slurm_list_iterator_create");
     with(|lists| {
-        let handle = new_handle(lists);
+        let handle = new_handle();
         lists.iterators.insert(handle, (list as usize, 0));
         handle as *mut c_void
     })

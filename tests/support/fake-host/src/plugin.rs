@@ -126,6 +126,7 @@ impl Slurmctld {
             return Err(loader_error());
         }
         self.plugin.handle = Some(handle as usize);
+        crate::made::note_plugin(handle);
         // SAFETY: an exported `uint32_t`.
         let version = unsafe { *self.plugin.symbol("plugin_version").cast::<u32>() };
         if version != self.release.number() {

@@ -172,6 +172,34 @@ impl Record {
         unsafe { place.cast::<T>().read_unaligned() }
     }
 
+    /// Writes a field where the host has it and nowhere else, as the host's own functions do. One that has no place is lost.
+    pub(crate) fn put_real<T: Value>(self, name: &str, value: T) {
+        if let Some(place) = self.place(self.field(name)) {
+            // SAFETY: inside the record.
+            unsafe { place.cast::<T>().write_unaligned(value) }
+        }
+    }
+
+    /// Reads a field where the host has it, whatever else is there.
+    pub(crate) fn get_real<T: Value>(self, name: &str) -> T {
+        // SAFETY: inside the record.
+        unsafe { self.address.add(self.field(name).real).cast::<T>().read_unaligned() }
+    }
+
+    /// A pointer that [`Record::put_real`] has written; null where it was lost.
+    pub(crate) fn get_put(self, name: &str) -> *mut u8 {
+        let place = self.place(self.field(name));
+        // SAFETY: as above.
+        place.map_or(std::ptr::null_mut(), |place| unsafe { place.cast::<*mut u8>().read_unaligned() })
+    }
+
+    /// As [`Record::put_real`] for a `long double`.
+    pub(crate) fn put_real_ld(self, name: &str, value: f64) {
+        if let Some(place) = self.place(self.field(name)) {
+            set_long_double(place, value);
+        }
+    }
+
     /// Sets a `long double`.
     ///
     /// # Panics

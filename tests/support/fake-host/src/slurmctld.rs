@@ -15,7 +15,7 @@ use crate::memory::{self, Arena, Difference, Snapshot};
 use crate::plugin::Plugin;
 use crate::process::loader_error;
 use crate::record::{Record, Value};
-use crate::{fail, functions, lists, locks};
+use crate::{fail, functions, lists, locks, made};
 
 static LAYOUT: OnceLock<Layout> = OnceLock::new();
 
@@ -400,6 +400,8 @@ fn enter_functions() {
             slurm_mcs_get_privatedata slurm_destroy_priority_factors_object site_factor_g_set site_factor_g_update
             site_factor_init site_factor_fini site_factor_reconfig slurm_get_log_level
             assoc_mgr_is_user_acct_coord mcs_g_check_mcs_label part_list_to_xstr;
+        made: slurmdb_destroy_qos_usage slurmdb_unpack_assoc_usage slurmdb_unpack_qos_usage slurm_init_buf slurm_free_buf
+            set_job_prio job_end_time_reset;
     }
     enter("slurm_list_for_each_ro", lists::slurm_list_for_each as *const c_void);
 }

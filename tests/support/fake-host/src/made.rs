@@ -1,0 +1,240 @@
+//! What the plugin asks slurmctld about records that are nobody's: messages made into records, and jobs of the plugin's own.
+
+use std::collections::HashSet;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::cluster::RUNNING;
+use crate::lists;
+use crate::memory::{self, allocate, Arena, Owner};
+use crate::record::{set_long_double, Record};
+use crate::slurmctld::{layout, shared};
+
+/// Records made of messages, which no lock protects.
+static MADE: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
+
+/// The plugin, as the dynamic loader knows it.
+static PLUGIN: AtomicUsize = AtomicUsize::new(0);
+
+/// The plugin was loaded.
+pub(crate) fn note_plugin(handle: *mut c_void) {
+    PLUGIN.store(handle as usize, Ordering::Relaxed);
+}
+
+fn made<T>(body: impl FnOnce(&mut HashSet<usize>) -> T) -> T {
+    body(MADE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(HashSet::new))
+}
+
+/// A record that is zero, with as much again behind it.
+fn zeros(size: usize, what: &str) -> *mut u8 {
+    let address = allocate(Arena::Common, size, Owner::Host, what, "made of a message");
+    // SAFETY: a fresh block of that size.
+    unsafe { address.write_bytes(0, size) };
+    address
+}
+
+/// Where a message is read: `slurm_buf`.
+struct Reader {
+    head: *const u8,
+    at: usize,
+}
+
+impl Reader {
+    fn of(buffer: *mut c_void) -> Self {
+        // SAFETY: a buffer that `slurm_init_buf` made.
+        Self { head: unsafe { buffer.cast::<*const u8>().add(1).read() }, at: 0 }
+    }
+
+    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        // SAFETY: messages end where they should.
+        let bytes = unsafe { self.head.add(self.at).cast::<[u8; N]>().read() };
+        self.at += N;
+        bytes
+    }
+
+    fn number(&mut self) -> u32 {
+        u32::from_be_bytes(self.bytes())
+    }
+
+    fn double(&mut self) -> f64 {
+        f64::from_bits(u64::from_be_bytes(self.bytes())) / 1_000_000.0
+    }
+
+    fn text(&mut self) -> String {
+        let count = self.number() as usize;
+        let bytes: Vec<u8> = (0..count).map(|_| self.bytes::<1>()[0]).collect();
+        String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+    }
+
+    fn long_double(&mut self) -> f64 {
+        self.text().parse().expect("a number")
+    }
+
+    fn array(&mut self) -> *mut u8 {
+        let count = self.number() as usize;
+        let address = zeros(8 * count, "an array");
+        for at in 0..count {
+            // SAFETY: inside the block.
+            unsafe { address.cast::<u64>().add(at).write(u64::from_be_bytes(self.bytes())) };
+        }
+        address
+    }
+
+    fn long_doubles(&mut self) -> *mut u8 {
+        let count = self.number() as usize;
+        let address = zeros(16 * count, "an array");
+        for at in 0..count {
+            // SAFETY: inside the block.
+            set_long_double(unsafe { address.add(16 * at) }, self.long_double());
+        }
+        address
+    }
+}
+
+fn new_record(kind: &'static str) -> Record {
+    let record = Record { kind, address: zeros(layout().record(kind).size, kind) };
+    made(|made| made.insert(record.address as usize));
+    record
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_unpack_assoc_usage(
+    usage: *mut *mut c_void,
+    _protocol: u16,
+    buffer: *mut c_void,
+) -> c_int {
+    let (mut from, record) = (Reader::of(buffer), new_record("assoc_usage"));
+    from.number();
+    memory::free(from.array());
+    record.put_real("grp_used_tres_run_secs", from.array());
+    record.put_real("grp_used_wall", from.double());
+    record.put_real("fs_factor", from.double());
+    from.number();
+    record.put_real("shares_norm", from.double());
+    for field in ["usage_efctv", "usage_norm", "usage_raw"] {
+        record.put_real_ld(field, from.long_double());
+    }
+    record.put_real("usage_tres_raw", from.long_doubles());
+    from.number();
+    from.number();
+    record.put_real_ld("level_fs", from.long_double());
+    // SAFETY: where the caller wants the address.
+    unsafe { usage.write(record.address.cast()) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_unpack_qos_usage(
+    usage: *mut *mut c_void,
+    _protocol: u16,
+    buffer: *mut c_void,
+) -> c_int {
+    let (mut from, record) = (Reader::of(buffer), new_record("qos_usage"));
+    from.bytes::<12>();
+    memory::free(from.array());
+    record.put_real("grp_used_tres_run_secs", from.array());
+    record.put_real("grp_used_wall", from.double());
+    record.put_real("norm_priority", from.double());
+    record.put_real_ld("usage_raw", from.long_double());
+    record.put_real("usage_tres_raw", from.long_doubles());
+    for field in ["user_limit_list", "acct_limit_list"] {
+        let list = lists::new(None);
+        for _ in 0..from.number() {
+            let limits = new_record("used_limits");
+            from.number();
+            from.text();
+            from.bytes::<8>();
+            memory::free(from.array());
+            limits.put_real("tres_run_secs", from.array());
+            from.number();
+            lists::push(list, limits.address);
+        }
+        record.put_real(field, list);
+    }
+    // SAFETY: as above.
+    unsafe { usage.write(record.address.cast()) };
+    0
+}
+
+fn free_put(record: Record, array: &str) {
+    let array = record.get_put(array);
+    if !array.is_null() {
+        memory::free(array);
+    }
+}
+
+/// Frees a usage record that was made of a message; false for any other.
+pub(crate) fn destroy_usage(usage: *mut u8, kind: &'static str) -> bool {
+    if !made(|made| made.remove(&(usage as usize))) {
+        return false;
+    }
+    let record = Record { kind, address: usage };
+    for array in ["grp_used_tres_run_secs", "usage_tres_raw"] {
+        free_put(record, array);
+    }
+    memory::free(usage);
+    true
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_destroy_qos_usage(usage: *mut c_void) {
+    let record = Record { kind: "qos_usage", address: usage.cast() };
+    for field in ["user_limit_list", "acct_limit_list"] {
+        let list = record.get_put(field);
+        if list.is_null() {
+            continue;
+        }
+        for address in lists::elements(list) {
+            let limits = Record { kind: "used_limits", address };
+            made(|made| made.remove(&(address as usize)));
+            free_put(limits, "tres_run_secs");
+            memory::free(address);
+        }
+        lists::destroy(list);
+    }
+    assert!(destroy_usage(usage.cast(), "qos_usage"), "a usage record of slurmctld's was destroyed");
+}
+
+pub(crate) unsafe extern "C" fn slurm_init_buf(size: u32) -> *mut c_void {
+    let (buffer, head) = (zeros(32, "slurm_buf"), zeros(size as usize, "a message"));
+    // SAFETY: a fresh block.
+    unsafe { buffer.cast::<*mut u8>().add(1).write(head) };
+    buffer.cast()
+}
+
+pub(crate) unsafe extern "C" fn slurm_free_buf(buffer: *mut c_void) {
+    // SAFETY: a buffer that `slurm_init_buf` made.
+    memory::free(unsafe { buffer.cast::<*mut u8>().add(1).read() });
+    memory::free(buffer.cast());
+}
+
+/// A job of the plugin's own; `None` for one of slurmctld's.
+fn own(job: *mut u8) -> Option<Record> {
+    let known = shared(|shared| shared.jobs.values().any(|known| known.address == job));
+    (!known).then_some(Record { kind: "job", address: job })
+}
+
+pub(crate) fn billable(job: *mut u8) -> Option<f64> {
+    let job = own(job)?;
+    let holds = !job.get_real::<*mut u8>("tres_alloc_cnt").is_null();
+    Some(if holds { f64::from(job.get_real::<u32>("total_cpus")) } else { 0.0 })
+}
+
+pub(crate) unsafe extern "C" fn set_job_prio(job: *mut c_void) {
+    let record = own(job.cast()).expect("only asked about records of the plugin's own");
+    if record.get_real::<u32>("job_state") & 0xff > RUNNING + 1 {
+        return;
+    }
+    // SAFETY: the plugin's function, as priority_g_set calls it.
+    let priority = unsafe {
+        let plugin = PLUGIN.load(Ordering::Relaxed) as *mut c_void;
+        let set = libc::dlsym(plugin, c"priority_p_set".as_ptr());
+        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32, *mut c_void) -> u32>(set)(1, job)
+    };
+    record.put_real("priority", priority);
+}
+
+pub(crate) unsafe extern "C" fn job_end_time_reset(job: *mut c_void) {
+    let record = own(job.cast()).expect("only asked about records of the plugin's own");
+    let end = record.get_real::<i64>("start_time") + 60 * i64::from(record.get_real::<u32>("time_limit"));
+    record.put_real("end_time", end);
+    record.put_real("end_time_exp", end);
+}

@@ -16,7 +16,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases faults soak fuzz memcheck layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck layouts bench lint clean help
 
 all: build
 
@@ -58,15 +58,18 @@ test: ## run all tests (as root installs what they need)
 IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))
 KILLS     ?= 200
 MINUTES   ?= 10
+# Debian suites: bullseye bookworm trixie forky; all if empty.
+RELEASES  ?=
 FUZZ_SECONDS ?= 1800
 
 faults: build ## panic in every step of the plugin, in a test build
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
 
-soak: build ## kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; prints counts
+soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; ends in a table
+	tests/skips clear
 	tests/install-deps.sh test
-	$(IN_PROCESS) $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
+	RELEASES="$(RELEASES)" $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
 	cd fuzz && for target in settings state_file tree numbers; do \

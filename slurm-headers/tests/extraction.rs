@@ -212,7 +212,7 @@ fn a_constant_with_another_value_is_reported() {
 /// It is in no header: the allocator's own file, compared as text.
 #[test]
 fn blocks_of_the_allocator_begin_with_the_number_that_is_looked_for() {
-    let checks = include_str!("../../src/host/checks.rs");
+    let checks = include_str!("../../src/host/checks/memory.rs");
     assert!(checks.contains("const XMALLOC_MAGIC: usize = 0x42;"));
     for tree in trees() {
         let text = fs::read_to_string(tree.join("src/common/xmalloc.c")).unwrap();

@@ -151,11 +151,14 @@ impl Roster {
         // Ids that were given before are met again only where they have begun anew.
         let mut known: Option<FxHashSet<u32>> = None;
         for at in 0..self.sequences.len() {
-            let Sequence { next, highest, .. } = self.sequences[at];
+            let Sequence { cluster, next, highest } = self.sequences[at];
             let tries = u32::try_from(GAPS.saturating_add(10 * count)).unwrap_or(u32::MAX);
             for id in next..next.saturating_add(tries) {
                 if self.jobs.len() == all {
                     return;
+                }
+                if id >> SEQUENCE_BITS != cluster {
+                    break;
                 }
                 let Some(job) = lock.job(id) else { continue };
                 let ids = |jobs: &[Seen]| jobs.iter().map(|job| job.id).collect();

@@ -122,19 +122,18 @@ fn ask_priority(host: &Host, job: *mut c_void) {
 pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
     const CPUS: u32 = 7777;
     let layout = &host.layout.job;
-    let mut job = Scratch::filled_with(layout, 0);
-    // Whatever it is taken for, everything in it is null.
-    let nothing = vec![0_u128; 1024];
-    job.put(layout.total_cpus, CPUS);
-    job.put(layout.tres_alloc_cnt, nothing.as_ptr().cast::<u8>().cast_mut());
-    // SAFETY: a record that only this thread knows, in no partition; 0 makes the function compute.
-    let (_, billable) = job.changes(|job| unsafe { (host.sym.calc_job_billable_tres)(job, 0, true) });
-    #[allow(clippy::float_cmp)] // a whole number
-    if billable != f64::from(CPUS) {
-        return Err(failure(
-            host,
-            "slurmctld keeps the CPUs or the allocated TRES of a job elsewhere".to_owned(),
-        ));
+    // Without a partition the function asks only whether there is an array. Half an address is none.
+    for array in [0x1000_usize, 0x1000 << 32] {
+        let mut job = Scratch::filled_with(layout, 0);
+        job.put(layout.total_cpus, CPUS);
+        job.put(layout.tres_alloc_cnt, array as *mut u8);
+        // SAFETY: a record that only this thread knows, in no partition; 0 makes the function compute.
+        let (_, billable) = job.changes(|job| unsafe { (host.sym.calc_job_billable_tres)(job, 0, true) });
+        #[allow(clippy::float_cmp)] // a whole number
+        if billable != f64::from(CPUS) {
+            let what = "slurmctld keeps the CPUs or the allocated TRES of a job elsewhere";
+            return Err(failure(host, what.to_owned()));
+        }
     }
     Ok(())
 }

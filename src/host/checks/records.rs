@@ -108,6 +108,13 @@ fn magic(host: &'static Host, what: &str, found: u32, expected: u32) -> Result<(
     Err(failure(host, format!("{what} begins with {found:#x}, {expected:#x} expected")))
 }
 
+fn name_of(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
+    if text_in_block(text as usize).is_some_and(|name| !name.is_empty()) {
+        return Ok(());
+    }
+    Err(failure(host, format!("{what} is not a text")))
+}
+
 fn name_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
     if text.is_null() || text_in_block(text as usize).is_some() {
         return Ok(());
@@ -165,9 +172,7 @@ fn check_partition(host: &'static Host, partition: *mut u8) -> Result<(), Failur
         )
     };
     magic(host, "a partition", begin, PART_MAGIC)?;
-    if text_in_block(name as usize).is_none() {
-        return Err(failure(host, "a partition's name is not a text".to_owned()));
-    }
+    name_of(host, "a partition's name", name)?;
     name_or_none(host, "the name of a partition's QOS", qos_name)?;
     array_or_none(host, "a partition's TRES", tres)
 }
@@ -310,10 +315,7 @@ pub fn check_lists(lock: &AssocLock<'_>) -> Result<(), Failure> {
             if !usage.is_null() {
                 block(host, "the usage of a QOS", usage, host.layout.qos_usage.size)?;
             }
-            if text_in_block(qos.get(|qos| qos.name) as usize).is_none() {
-                return Err(failure(host, "a QOS' name is not a text".to_owned()));
-            }
-            Ok(())
+            name_of(host, "a QOS' name", qos.get(|qos| qos.name))
         })?;
     }
     Ok(())
@@ -350,9 +352,7 @@ fn check_association_record(association: Association<'_>, known: &HashSet<usize>
     if let Some(leaf) = association.leaf_usage() {
         block(host, "the leaf usage of an association", leaf.as_ptr(), host.layout.assoc_usage.size)?;
     }
-    if text_in_block(association.get(|assoc| assoc.acct) as usize).is_none() {
-        return Err(failure(host, "an association's account is not a text".to_owned()));
-    }
+    name_of(host, "an association's account", association.get(|assoc| assoc.acct))?;
     name_or_none(host, "an association's user", association.get(|assoc| assoc.user))?;
     name_or_none(host, "an association's partition", association.get(|assoc| assoc.partition))?;
     if parent(association).is_some_and(|parent| !known.contains(&parent)) {

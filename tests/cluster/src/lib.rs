@@ -26,6 +26,7 @@
 //! ```
 
 mod accounts;
+mod background;
 mod backup;
 mod builder;
 mod call;
@@ -43,6 +44,7 @@ mod usage;
 
 pub use accounts::{Account, Accounts, Shares, User};
 pub use anyhow::Result;
+pub use background::Background;
 pub use builder::Builder;
 pub use call::Call;
 pub use cluster::{Cluster, JobId};

@@ -7,7 +7,6 @@ mod seed;
 mod shared;
 
 use std::fs;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use seed::seed;
@@ -335,7 +334,7 @@ fn failed_reconfigures_leave_the_numbers() {
     in_every_release(|release| {
         let mut cluster = start(example(cluster(release.clone()).unwrap()).controller(false));
         // In the foreground a newer slurmctld would replace itself and end where that fails.
-        let mut background = Background::start(&mut cluster);
+        let background = cluster.start_background(TIMEOUT).unwrap();
         submit_example(&cluster);
         lives_on(&cluster);
 
@@ -359,7 +358,7 @@ fn failed_reconfigures_leave_the_numbers() {
         }
         cluster.reconfigure().unwrap();
         lives_on(&cluster);
-        background.stop(&cluster);
+        background.stop(&cluster, TIMEOUT).unwrap();
     });
 }
 
@@ -374,40 +373,6 @@ fn goes_on(cluster: &Cluster) {
     let best = jobs.iter().filter(|job| job.text("fairshare") == "1.0000000").count();
     assert_eq!(best, 1, "{jobs:?}");
     assert!(!cluster.log().contains("does not match"), "{}", cluster.log());
-}
-
-/// A slurmctld in the background, as a service runs; ends with the test.
-struct Background(std::path::PathBuf);
-
-impl Background {
-    fn start(cluster: &mut Cluster) -> Self {
-        let log = cluster.directory().join("log/slurmctld");
-        cluster.set("SlurmctldLogFile", log.to_str().unwrap()).unwrap();
-        let offset = cluster.release().calc_period_offset().unwrap().to_string();
-        let call = cluster.command("slurmctld").env("TESTCLUSTER_CYCLE_SECONDS", "1");
-        call.env("TESTCLUSTER_CYCLE_OFFSET", &offset).text().unwrap();
-        let background = Self(cluster.directory().join("slurmctld.pid"));
-        cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        background
-    }
-
-    fn signal(&self, signal: &str) -> bool {
-        let pid = fs::read_to_string(&self.0).unwrap_or_default();
-        let pid = pid.trim();
-        !pid.is_empty()
-            && Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap().success()
-    }
-
-    fn stop(&mut self, cluster: &Cluster) {
-        self.signal("-TERM");
-        cluster.wait_for("the end", TIMEOUT, |_| Ok((!self.signal("-0")).then_some(()))).unwrap();
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.signal("-KILL");
-    }
 }
 
 fn lives_on(cluster: &Cluster) {

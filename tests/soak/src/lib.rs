@@ -11,9 +11,11 @@ pub mod memory;
 pub mod outages;
 pub mod pressure;
 mod random;
+pub mod reconfigures;
 mod records;
 #[path = "../../support/seed.rs"]
 mod seed;
+pub mod table;
 pub mod takeovers;
 mod watchdog;
 
@@ -79,6 +81,7 @@ impl Plugin {
 }
 
 /// Lines of slurmctld's log in which the plugin complains.
-fn complaints(log: &str) -> Vec<&str> {
-    log.lines().filter(|line| line.contains("error:") && line.contains("priority/multifactor")).collect()
+fn complaints(log: &str) -> Vec<String> {
+    let lines = log.lines().filter(|line| line.contains("error:") && line.contains("priority/multifactor"));
+    lines.map(str::to_owned).collect()
 }

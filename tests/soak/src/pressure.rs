@@ -80,6 +80,12 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
+    /// All requests.
+    pub fn requests(&self) -> u64 {
+        let all = self.with_cycles.answers.iter().chain(&self.without.answers);
+        all.map(|(_, answers)| answers.answered + answers.refused).sum()
+    }
+
     /// Where it hung.
     pub fn hangs(&self) -> impl Iterator<Item = &Hang> {
         self.with_cycles.hang.iter().chain(&self.without.hang)
@@ -145,7 +151,7 @@ pub fn run(plugin: &Plugin, pressure: &Pressure) -> Result<Summary> {
     }
     half(&cluster, pressure, false, &mut summary.without)?;
     let log = cluster.log();
-    summary.complaints = complaints(&log).into_iter().map(str::to_owned).collect();
+    summary.complaints = complaints(&log);
     summary.ran = u32::try_from(log.matches("WEXITSTATUS 0").count())?;
     if summary.without.hang.is_some() {
         cluster.kill_controller()?;

@@ -1,0 +1,207 @@
+//! A slurmctld whose records keep their sizes, with one field elsewhere: in every layout, for every field that is written or
+//! followed, four and eight bytes off in either direction, the plugin refuses, or writes nothing.
+
+use std::collections::BTreeSet;
+
+use slurm_fakehost::memory::{self, Arena};
+use slurm_fakehost::{
+    in_releases, in_shifted_layouts, layout, one_of_each_layout, Association, Job, Kind, Layout, Partition,
+    Qos, Record, Shift, Slurmctld, RUNNING,
+};
+
+/// What is written or followed, and known.
+const PINNED: [(&str, &[&str]); 7] = [
+    (
+        "job",
+        &[
+            "account",
+            "assoc_id",
+            "assoc_ptr",
+            "details",
+            "end_time",
+            "end_time_exp",
+            "job_id",
+            "job_state",
+            "magic",
+            "part_ptr",
+            "part_ptr_list",
+            "priority",
+            "qos_id",
+            "qos_list",
+            "qos_ptr",
+            "start_time",
+            "time_limit",
+            "total_cpus",
+            "tres_alloc_cnt",
+            "tres_req_cnt",
+            "user_id",
+        ],
+    ),
+    ("details", &["magic"]),
+    ("part", &["magic", "name", "tres_cnt"]),
+    ("assoc", &["acct", "id", "usage"]),
+    (
+        "assoc_usage",
+        &[
+            "fs_factor",
+            "grp_used_tres_run_secs",
+            "grp_used_wall",
+            "level_fs",
+            "parent_assoc_ptr",
+            "shares_norm",
+            "usage_efctv",
+            "usage_norm",
+            "usage_raw",
+            "usage_tres_raw",
+        ],
+    ),
+    ("qos", &["id", "name", "usage"]),
+    (
+        "qos_usage",
+        &[
+            "acct_limit_list",
+            "grp_used_tres_run_secs",
+            "grp_used_wall",
+            "norm_priority",
+            "usage_raw",
+            "usage_tres_raw",
+            "user_limit_list",
+        ],
+    ),
+];
+
+fn shifts(layout: &Layout) -> Vec<Shift> {
+    let mut all = Vec::new();
+    for (record, fields) in PINNED {
+        let size = layout.record(record).size;
+        for field in fields {
+            let Some(place) = layout.field(record, field) else { continue };
+            for bytes in [-8, -4, 4, 8] {
+                let moved = place.offset.checked_add_signed(bytes);
+                if moved.is_some_and(|moved| moved + place.kind.bytes() <= size) {
+                    all.push(Shift { record, field, bytes });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Three jobs of each kind, each with an association, a user and an account of its own.
+fn fill(slurmctld: &mut Slurmctld) -> Vec<Record> {
+    let several_qos = layout().field("job", "qos_list").is_some();
+    let root = slurmctld.add_association(&Association::default());
+    let normal = slurmctld.add_qos(&Qos { id: 3, priority: (10, 0.25), ..Qos::default() });
+    let high = slurmctld.add_qos(&Qos { id: 8, name: "high", priority: (40, 1.0), ..Qos::default() });
+    let batch = slurmctld.add_partition(&Partition { qos: Some(high), ..Partition::default() });
+    let fast = slurmctld.add_partition(&Partition { name: "fast", tier: 3, ..Partition::default() });
+    let mut records = vec![normal, high, batch, fast, root];
+    for (number, (account, user)) in
+        [("physics", "alice"), ("chemistry", "bob"), ("biology", "carol"), ("history", "dora")]
+            .into_iter()
+            .enumerate()
+    {
+        let number = u32::try_from(number).unwrap();
+        let id = 20 + 10 * number;
+        let of_account = slurmctld.add_association(&Association {
+            id,
+            parent: Some(root),
+            account,
+            ..Association::default()
+        });
+        let association = slurmctld.add_association(&Association {
+            id: id + 1,
+            parent: Some(of_account),
+            account,
+            user: Some(user),
+            usage: 1000.0,
+            ..Association::default()
+        });
+        let waiting = Job {
+            id: 100 + number,
+            user_id: 1001 + id,
+            account,
+            association: Some(association),
+            partitions: vec![batch],
+            qos: vec![if number % 2 == 0 { normal } else { high }],
+            ..Job::default()
+        };
+        let running = Job {
+            id: 200 + number,
+            state: RUNNING,
+            times: (1_999_999_000, 2_000_002_600, 2_000_002_600),
+            allocated: Some(vec![4, 8000, 0, 2, 4]),
+            ..waiting.clone()
+        };
+        let several = Job {
+            id: 300 + number,
+            partitions: vec![batch, fast],
+            qos: if several_qos { vec![high, normal] } else { vec![normal] },
+            ..waiting.clone()
+        };
+        for job in [waiting, running, several] {
+            let record = slurmctld.add_job(&job);
+            // What the host knows, wherever it has it.
+            record.set("qos_id", if job.qos[0] == normal { 3_u32 } else { 8 });
+            records.push(record);
+        }
+        records.extend([of_account, association]);
+    }
+    slurmctld.configure("priority_weight_fs", 1000_u32);
+    slurmctld.configure("priority_weight_age", 1000_u32);
+    records
+}
+
+/// Beside pointers lie pointers to something else, beside texts those to other texts or to what is none.
+fn put_neighbours(records: &[Record], shift: &Shift) {
+    let is_pointer = layout().field(shift.record, shift.field).is_some_and(|field| field.kind == Kind::Ptr);
+    for record in records.iter().filter(|record| is_pointer && record.kind == shift.record) {
+        let text =
+            || memory::text(Arena::Common, "a text", "another text, which is longer than most of them are");
+        let neighbour = match (shift.record, shift.field) {
+            ("part" | "qos", "name") | ("assoc", "acct") => records[2].address,
+            ("part", "tres_cnt") => memory::text(Arena::Common, "a text", "cpu=1"),
+            _ => text(),
+        };
+        record.put_decoy(shift.field, neighbour);
+    }
+}
+
+/// What was written, and whether the plugin refused or said that it writes nothing.
+fn live(slurmctld: &mut Slurmctld) -> (bool, BTreeSet<String>) {
+    let (noticed, changed) = slurmctld.changes(|slurmctld| {
+        if slurmctld.load().is_err() {
+            return true;
+        }
+        slurmctld.recover();
+        slurmctld.thread_start();
+        slurmctld.await_cycle();
+        slurmctld.advance(300);
+        slurmctld.cycle();
+        false
+    });
+    // What the host made and has lost, as it knows of no place for it, is not the plugin's.
+    let written = changed.into_iter().filter(|name| !name.contains("made of a message")).collect();
+    (noticed || slurmctld.log().contains("does not match the layout"), written)
+}
+
+#[test]
+fn every_field_that_is_written_or_followed_is_missed_where_it_was_moved() {
+    in_shifted_layouts(&one_of_each_layout(), shifts, |slurmctld, shift| {
+        let records = fill(slurmctld);
+        put_neighbours(&records, shift);
+        let (noticed, changed) = live(slurmctld);
+        assert!(noticed, "not noticed; written: {changed:?}");
+        assert!(changed.is_empty(), "written: {changed:?}");
+    });
+}
+
+#[test]
+fn where_nothing_was_moved_it_works() {
+    in_releases(&one_of_each_layout(), |slurmctld| {
+        fill(slurmctld);
+        let (noticed, changed) = live(slurmctld);
+        assert!(!noticed, "{}", slurmctld.log());
+        assert!(!changed.is_empty(), "something is written");
+    });
+}

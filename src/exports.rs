@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::engine::tickets::fair_share_factor;
 use crate::faults;
-use crate::host::locks::{AssocLock, Caller, Unlocked};
+use crate::host::checks::questions::is_asking;
+use crate::host::locks::{AssocLock, Caller, ListCaller, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
 use crate::host::reply::RequestMessage;
@@ -84,9 +85,12 @@ pub extern "C" fn init() -> c_int {
             faults::point("init");
             match Host::establish() {
                 Ok(host) => {
-                    // SAFETY: the host calls without job and association locks (from 23.02 on with its configuration lock, which
-                    // the plugin heeds).
-                    let unlocked = unsafe { Unlocked::new(host) };
+                    // Up to 22.05 the only caller that comes this far, slurmctld's main thread, holds nothing; the others in the
+                    // table load a plugin that is loaded already.
+                    let export = if host.has_recover() { "init" } else { "" };
+                    // SAFETY: the host calls without association locks. From 23.02 on it holds its configuration, job, node and
+                    // partition locks for writing unless it takes over: there the plugin takes none of them.
+                    let unlocked = unsafe { Unlocked::new(host, export) };
                     PLUGIN.start(unlocked).map_or(SLURM_ERROR, |()| SLURM_SUCCESS)
                 }
                 Err(problem) => {
@@ -118,10 +122,10 @@ pub extern "C" fn fini() -> c_int {
 ///
 /// # Safety
 /// `address` is null or a live job for the duration of the call, and the lock is held.
-unsafe fn job_of_caller<'a>(address: *mut c_void) -> Option<(Caller, Job<'a>)> {
+unsafe fn job_of_caller<'a>(address: *mut c_void, export: &'static str) -> Option<(Caller, Job<'a>)> {
     let host = Host::get()?;
     // SAFETY: the caller's promise.
-    unsafe { Job::new(host, address.cast()).map(|job| (Caller::new(host), job)) }
+    unsafe { Job::new(host, address.cast()).map(|job| (Caller::new(host, export), job)) }
 }
 
 /// The priority of a job.
@@ -130,8 +134,11 @@ unsafe fn job_of_caller<'a>(address: *mut c_void) -> Option<(Caller, Job<'a>)> {
 /// Called by slurmctld with a live job and the job write lock.
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) -> u32 {
+    if is_asking() {
+        return 0;
+    }
     // SAFETY: the host's promise.
-    let job = unsafe { job_of_caller(job) };
+    let job = unsafe { job_of_caller(job, "priority_p_set") };
     // After a fault the job keeps what it has; a new one goes behind the others.
     let fallback = || match job.as_ref().map_or(0, |(_, job)| job.get(|job| job.priority)) {
         0 => after(last_priority),
@@ -153,8 +160,10 @@ pub extern "C" fn priority_p_reconfig(association_limits_cleared: bool) {
         || {
             faults::point("reconfig");
             if let Some(host) = Host::get() {
-                // SAFETY: called without job and association locks; with false perhaps with the configuration lock.
-                PLUGIN.reconfigure(association_limits_cleared, unsafe { Unlocked::new(host) });
+                // SAFETY: who calls with true holds no lock. Who calls with false (scontrol setdebugflags, a change of
+                // FairShareDampeningFactor) holds the configuration and job locks, and gets no token.
+                let unlocked = association_limits_cleared.then(|| unsafe { Unlocked::new(host, "") });
+                PLUGIN.reconfigure(host, unlocked);
             }
         },
         || (),
@@ -173,8 +182,12 @@ pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
             let Some(host) = Host::get() else { return };
             // SAFETY: the host's promise, for the duration of the call. (Up to 22.05 one caller, the UsageThreshold of a QOS, may
             // come without the lock, but only for an effective usage of NO_VAL, which this plugin never leaves.)
-            let (lock, association) =
-                unsafe { (AssocLock::of_caller(host), Association::new(host, association.cast())) };
+            let (lock, association) = unsafe {
+                (
+                    AssocLock::of_caller(host, "priority_p_set_assoc_usage"),
+                    Association::new(host, association.cast()),
+                )
+            };
             if let Some(association) = association {
                 PLUGIN.set_association_usage(&lock, association);
             }
@@ -190,7 +203,7 @@ pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
     // SAFETY: the host's promise.
-    let job = unsafe { job_of_caller(job) };
+    let job = unsafe { job_of_caller(job, "priority_p_job_end") };
     guard(
         || {
             faults::point("job_end");
@@ -208,6 +221,7 @@ pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
 /// Called by slurmctld with a live request or null, or with a number.
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void, second: u32) -> RawList {
+    const LIST: &str = "priority_p_get_priority_factors_list";
     guard(
         || {
             faults::point("factors_list");
@@ -219,13 +233,13 @@ pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void
                 #[allow(clippy::cast_possible_truncation)]
                 (std::ptr::null_mut(), first as usize as u32)
             };
-            // SAFETY: releases before 23.02 call without locks, later ones with those on jobs, nodes and partitions; the
+            // SAFETY: releases before 23.02 call without locks, later ones with those on jobs, nodes, partitions and QOS; the
             // message lives during the call.
             let (access, message) = unsafe {
                 let access = if host.list_caller_locks() {
-                    ListAccess::Caller(Caller::new(host))
+                    ListAccess::Caller(ListCaller::new(host, LIST))
                 } else {
-                    ListAccess::Unlocked(Unlocked::new(host))
+                    ListAccess::Unlocked(Unlocked::new(host, LIST))
                 };
                 (access, RequestMessage::new(message))
             };
@@ -243,7 +257,7 @@ pub extern "C" fn priority_p_recover(_boost: u32) -> u32 {
             faults::point("recover");
             if let Some(host) = Host::get() {
                 // SAFETY: called without job and association locks.
-                PLUGIN.set_initial_priorities(&mut unsafe { Unlocked::new(host) });
+                PLUGIN.set_initial_priorities(&mut unsafe { Unlocked::new(host, "priority_p_recover") });
             }
         },
         || (),

@@ -2,16 +2,19 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::conf::Settings;
+use priority_multifactor2::conf::{kept, Settings};
+use std::path::Path;
 
 fuzz_target!(|text: &str| {
     match Settings::parse(text, "fuzz") {
-        Ok((settings, warnings)) => {
-            let again = settings.to_string();
-            let (same, none) = Settings::parse(&again, "again").expect("what we write we can read");
-            assert_eq!(settings, same);
-            assert!(none.is_empty(), "{again}");
-            assert!(warnings.iter().all(|warning| !warning.to_string().is_empty()));
+        Ok(loaded) => {
+            let again = loaded.settings.to_string();
+            let same = Settings::parse(&again, "again").expect("what we write we can read");
+            assert_eq!(loaded.settings, same.settings);
+            assert!(same.warnings.is_empty(), "{again}");
+            assert!(loaded.warnings.iter().all(|warning| !warning.to_string().is_empty()));
+            let kept = kept::text(&loaded, Path::new(text));
+            assert_eq!(kept::parse(&kept, "kept").as_ref(), Ok(&loaded.settings), "{kept}");
         }
         Err(errors) => {
             assert!(!errors.is_empty());
@@ -21,5 +24,8 @@ fuzz_target!(|text: &str| {
                 assert!(!line.contains('\n'), "more than a line: {line}");
             }
         }
+    }
+    if let Err(why) = kept::parse(text, "fuzz") {
+        assert!(!why.contains('\n'), "more than a line: {why}");
     }
 });

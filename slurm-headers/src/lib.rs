@@ -4,16 +4,21 @@
 //! layout of the running release at load time, so what differs is kept as a table
 //! (`layouts.tsv`) and not as compiled-in struct definitions. This crate reads that table, turns
 //! it into Rust source for the plugin's build script, and (feature `extract`) takes a new column
-//! from the headers of a Slurm source tree.
+//! from the headers of a Slurm source tree. Beside it are two tables of locks (`callers.tsv`,
+//! `callees.tsv`).
 
+mod callers;
 mod codegen;
 mod column;
+mod constants;
 #[cfg(feature = "extract")]
 mod extract;
 mod table;
 
+pub use callers::{rust_source_of_locks, Level, LockRow, LockTable, LockTableError, LOCKS};
 pub use codegen::{rust_source, rust_source_built_for};
 pub use column::{Change, Column, Contradiction, Recorded};
+pub use constants::{constants, constants_source, Constant};
 #[cfg(feature = "extract")]
 pub use extract::{ExtractError, Mismatch, Tree};
 pub use table::{Field, Group, Kind, Record, Table, TableError, Version};

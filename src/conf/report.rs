@@ -10,6 +10,8 @@ pub const MAX_REPORTS: usize = 50;
 
 /// Characters of a value that a message shows.
 const MAX_SHOWN: usize = 80;
+/// And of a path, which must be found.
+const MAX_PATH: usize = 4096;
 
 /// Where a setting was written.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +24,7 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}", Shown(&self.source))?;
+        write!(f, "{}", Shown(&self.source, MAX_PATH))?;
         self.line.map_or(Ok(()), |line| write!(f, " line {line}"))
     }
 }
@@ -47,9 +49,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
         match (self.key.as_str(), self.value.as_str()) {
-            ("", text) => write!(f, "\"{}\"", Shown(text))?,
-            (key, "") => write!(f, "{}", Shown(key))?,
-            (key, value) => write!(f, "{}={}", Shown(key), Shown(value))?,
+            ("", text) => write!(f, "\"{}\"", Shown(text, MAX_SHOWN))?,
+            (key, "") => write!(f, "{}", Shown(key, MAX_SHOWN))?,
+            (key, value) => write!(f, "{}={}", Shown(key, MAX_SHOWN), Shown(value, MAX_SHOWN))?,
         }
         write!(f, ": {}; {}", self.allowed, self.advice)
     }
@@ -68,7 +70,7 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.place, Shown(&self.key), self.advice)
+        write!(f, "{}: {}: {}", self.place, Shown(&self.key, MAX_SHOWN), self.advice)
     }
 }
 
@@ -142,16 +144,16 @@ impl std::error::Error for Error {}
 impl std::error::Error for Errors {}
 
 /// Foreign text made fit for one line of a log: control characters escaped, long text cut.
-struct Shown<'a>(&'a str);
+struct Shown<'a>(&'a str, usize);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        for character in self.0.chars().take(MAX_SHOWN) {
+        for character in self.0.chars().take(self.1) {
             match character {
                 '"' | '\'' | '\\' => write!(f, "{character}")?,
                 other => write!(f, "{}", other.escape_debug())?,
             }
         }
-        f.write_str(if self.0.chars().nth(MAX_SHOWN).is_some() { "..." } else { "" })
+        f.write_str(if self.0.chars().nth(self.1).is_some() { "..." } else { "" })
     }
 }

@@ -66,6 +66,8 @@ pub struct Entry {
     pub setting: &'static Setting,
     /// The value; of a block, the one behind the block's own key.
     pub value: Value,
+    /// The value as it was written.
+    text: String,
     /// The attributes of a block, each at most once.
     attributes: Vec<Entry>,
 }
@@ -74,6 +76,15 @@ impl Entry {
     /// An attribute's value: as written, else its default.
     pub fn value_of(&self, attribute: &str) -> Option<Value> {
         value_of(&self.attributes, self.setting.attributes.unwrap_or_default(), attribute)
+    }
+}
+
+impl fmt::Display for Entry {
+    /// The entry so that it is read again as it was: `Key=Value`, for a block with its attributes.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (place, key) = (self.place.clone(), self.setting.name.to_owned());
+        write!(f, "{}", Pair { place, key, value: self.text.clone() })?;
+        self.attributes.iter().try_for_each(|attribute| write!(f, " {attribute}"))
     }
 }
 
@@ -95,6 +106,14 @@ impl Entries {
     /// All blocks of this name, in the order in which they were written.
     pub fn blocks<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Entry> {
         self.blocks.iter().filter(move |entry| entry.setting.name == name)
+    }
+}
+
+impl fmt::Display for Entries {
+    /// One entry a line, with its place in a comment.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut entries = self.plain.iter().chain(&self.blocks);
+        entries.try_for_each(|entry| writeln!(f, "{entry} # {}", entry.place))
     }
 }
 
@@ -199,14 +218,15 @@ impl Check {
             self.refuse(head, &allowed, format!("add {}=...", attribute.name));
         }
         let value = self.value(setting, head)?;
-        Some(Entry { place: head.place.clone(), setting, value, attributes })
+        Some(Entry { place: head.place.clone(), setting, value, text: head.value.clone(), attributes })
     }
 
     /// Reads a pair into `entries`, replacing what stands there under the same key.
     fn insert(&mut self, entries: &mut Vec<Entry>, table: &'static [Setting], pair: &Pair) {
         let Some(setting) = find(table, &pair.key) else { return self.unknown(table, pair) };
         let Some(value) = self.value(setting, pair) else { return };
-        let entry = Entry { place: pair.place.clone(), setting, value, attributes: Vec::new() };
+        let (place, text) = (pair.place.clone(), pair.value.clone());
+        let entry = Entry { place, setting, value, text, attributes: Vec::new() };
         let Some(earlier) = entries.iter_mut().find(|entry| std::ptr::eq(entry.setting, setting)) else {
             return entries.push(entry);
         };

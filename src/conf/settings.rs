@@ -29,6 +29,17 @@ pub struct Settings {
     pub active_jobs: ActiveJobs,
 }
 
+/// Good settings, as they are used and as they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// What holds.
+    pub settings: Settings,
+    /// The merged result in the syntax of the file, one setting a line, each with its place in a comment.
+    pub written: String,
+    /// What is odd.
+    pub warnings: Vec<Warning>,
+}
+
 /// Which jobs make their user active, so that tickets flow to the user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ActiveJobs {
@@ -61,7 +72,7 @@ impl Settings {
     ///
     /// # Errors
     /// Everything wrong with both, and with what the file includes. A file that is there but unreadable is an error.
-    pub fn load(priority_parameters: Option<&str>, file: &Path) -> Result<(Settings, Vec<Warning>), Errors> {
+    pub fn load(priority_parameters: Option<&str>, file: &Path) -> Result<Loaded, Errors> {
         let mut document = text::parse_list(priority_parameters.unwrap_or_default(), PARAMETERS);
         if let Some(Document { statements, errors }) = files::read(file) {
             document.statements.extend(statements);
@@ -74,12 +85,13 @@ impl Settings {
     ///
     /// # Errors
     /// Everything wrong with the text; an `Include` too.
-    pub fn parse(text: &str, name: &str) -> Result<(Settings, Vec<Warning>), Errors> {
+    pub fn parse(text: &str, name: &str) -> Result<Loaded, Errors> {
         Settings::from_document(text::parse(text, name))
     }
 
-    fn from_document(document: Document) -> Result<(Settings, Vec<Warning>), Errors> {
-        schema::check(document, SETTINGS).map(|(entries, warnings)| (Settings::from(&entries), warnings))
+    fn from_document(document: Document) -> Result<Loaded, Errors> {
+        let (entries, warnings) = schema::check(document, SETTINGS)?;
+        Ok(Loaded { settings: Settings::from(&entries), written: entries.to_string(), warnings })
     }
 }
 
@@ -98,17 +110,17 @@ impl From<&Entries> for Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The new settings hold.
-    Fresh(Settings, Vec<Warning>),
+    Fresh(Loaded),
     /// The new ones are bad: the last good settings, given here, go on.
     Kept(Settings, Errors),
     /// The new ones are bad and there never were good ones: the daemon must not start.
     Refused(Errors),
 }
 
-/// Remembers the last good settings of this process, over any number of init and fini.
+/// Remembers the last good settings, over any number of init and fini.
 ///
-/// A process that starts with a bad file refuses, as Slurm does for slurm.conf. One that has once had good settings
-/// must live on: from 23.11 a refusal after a failed reconfigure would be fatal to the running controller.
+/// A daemon that has once had good settings must live on when they become bad: from 23.11 on every reconfigure is a
+/// start, and its refusal would end the controller. What an earlier process had is told with [`SettingsKeeper::remember`].
 #[derive(Debug, Default)]
 pub struct SettingsKeeper {
     good: Option<Settings>,
@@ -125,12 +137,17 @@ impl SettingsKeeper {
         self.good.as_ref()
     }
 
+    /// Takes over the last good settings of an earlier process.
+    pub fn remember(&mut self, good: Settings) {
+        self.good = Some(good);
+    }
+
     /// Decides what becomes of a load, and remembers the settings if they are good.
-    pub fn reload(&mut self, loaded: Result<(Settings, Vec<Warning>), Errors>) -> Outcome {
+    pub fn reload(&mut self, loaded: Result<Loaded, Errors>) -> Outcome {
         match (loaded, &self.good) {
-            (Ok((settings, warnings)), _) => {
-                self.good = Some(settings.clone());
-                Outcome::Fresh(settings, warnings)
+            (Ok(loaded), _) => {
+                self.good = Some(loaded.settings.clone());
+                Outcome::Fresh(loaded)
             }
             (Err(errors), Some(good)) => Outcome::Kept(good.clone(), errors),
             (Err(errors), None) => Outcome::Refused(errors),

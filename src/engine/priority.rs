@@ -18,10 +18,16 @@ pub const NO_VAL: u32 = 0xffff_fffe;
 /// `now` and `accrue_time` (since when it gains age, 0 if it does not) are seconds since 1970, `max_age` is
 /// in seconds. 1 for a job that gains age if `max_age` is 0.
 pub fn age_factor(now: i64, accrue_time: i64, max_age: u32) -> f64 {
-    if accrue_time == 0 {
-        return 0.0;
-    }
-    let age = u32::try_from(now.saturating_sub(accrue_time).max(0)).unwrap_or(u32::MAX);
+    age(now, accrue_time).map_or(0.0, |age| age_part(age, max_age))
+}
+
+/// How many seconds a job has waited, as [`age_factor`] counts them; `None` for one that does not gain age.
+pub fn age(now: i64, accrue_time: i64) -> Option<u32> {
+    (accrue_time != 0).then(|| u32::try_from(now.saturating_sub(accrue_time).max(0)).unwrap_or(u32::MAX))
+}
+
+/// The factor of a job that has waited for `age` seconds and gains age, see [`age_factor`].
+pub fn age_part(age: u32, max_age: u32) -> f64 {
     if age < max_age {
         f64::from(age) / f64::from(max_age)
     } else {
@@ -276,22 +282,18 @@ impl Factors {
         }
     }
 
-    /// The sum of weighted factors, for the priority of the job itself.
-    ///
-    /// Fair-share is known last in a cycle, so the terms before and after it are summed apart: stock adds them one by one,
-    /// and the last bit, or one unit of priority, can differ.
+    /// The sum of weighted factors, for the priority of the job itself: one by one in stock's order, because the last bit decides
+    /// between two neighbouring priorities.
     pub fn sum(&self) -> f64 {
-        self.before_fair_share() + self.fair_share + self.after_fair_share()
-    }
-
-    /// The weighted factors that stock adds before fair-share.
-    pub fn before_fair_share(&self) -> f64 {
-        self.age + self.assoc
-    }
-
-    /// The weighted factors that stock adds after fair-share, site and nice included.
-    pub fn after_fair_share(&self) -> f64 {
-        self.job_size + self.partition + self.qos + self.tres + unshift(self.site) - unshift(self.nice)
+        self.age
+            + self.assoc
+            + self.fair_share
+            + self.job_size
+            + self.partition
+            + self.qos
+            + self.tres
+            + unshift(self.site)
+            - unshift(self.nice)
     }
 
     /// The sum of weighted factors, for the priority of a job in one of several partitions or QOSes: `self`

@@ -49,6 +49,11 @@ impl Seen {
 pub trait Note {
     /// The job.
     fn seen(&self) -> Seen;
+
+    /// Whether it is to be visited at all.
+    fn is_wanted(&self) -> bool {
+        true
+    }
 }
 
 impl Note for Seen {
@@ -88,8 +93,12 @@ struct Path {
 impl Path {
     fn fetch<L: RecordLayout>(&self, record: Record<'_, L>) {
         let mut address = record.as_ptr();
+        if self.pointers.len() > 1 && !L::may_follow(record, self.pointers[0]) {
+            return;
+        }
         for pointer in &self.pointers {
-            // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held.
+            // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held;
+            // where the first may be stale, that was asked above.
             address = unsafe { pointer.get(address) };
             // Fetching near null walks the page tables every time.
             if address.is_null() {
@@ -166,13 +175,16 @@ impl Touched {
         &self,
         lock: &'a JobLock<'_>,
         notes: &'n [N],
-        wants: impl Fn(Job<'a>) -> bool,
+        mut wants: impl FnMut(Job<'a>, &'n N) -> bool,
         mut visit: impl FnMut(Job<'a>, &'n N),
     ) {
         self.pipeline(
             notes.len(),
             |at| notes[at].seen().address,
-            |at| lock.job(notes[at].seen().id).filter(|job| wants(*job)),
+            |at| {
+                let job = if notes[at].is_wanted() { lock.job(notes[at].seen().id) } else { None };
+                job.filter(|job| wants(*job, &notes[at]))
+            },
             |at, job| visit(job, &notes[at]),
         );
     }

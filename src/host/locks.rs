@@ -3,20 +3,23 @@
 //! The order is: slurmctld's locks, then the association manager's, then our own. A thread that holds
 //! nothing has an [`Unlocked`]; taking a lock borrows it, so a second slurmctld lock, or one after an
 //! association lock, does not compile. An export that is called with locks held gets a [`Caller`],
-//! which can only add what may still be taken. Debug builds also check the order at run time.
+//! which can only add what may still be taken. Debug builds also check the order at run time ([`super::order`]), with what
+//! the caller of an export holds in the running release.
 
 use std::io;
 use std::marker::PhantomData;
 use std::thread::{Builder, JoinHandle};
 
+use super::constants::{READ_LOCK, WRITE_LOCK};
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
-use super::order;
+use super::live::Hold;
+use super::order::{self, Entered};
 use super::records::{Association, Job};
 use super::Host;
 
-const READ: u32 = 1;
-const WRITE: u32 = 2;
+const READ: u32 = READ_LOCK;
+const WRITE: u32 = WRITE_LOCK;
 
 /// Which of the association manager's locks to take. The others stay free.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +34,8 @@ impl AssocLevels {
     pub const READ: Self = Self { assoc: READ, qos: READ, tres: READ };
     /// Associations and QOS for reading: what a job's factors need without explanation.
     pub const READ_FACTORS: Self = Self { assoc: READ, qos: READ, tres: 0 };
+    /// QOS for reading: what the list for `sprio` needs where its caller holds no lock.
+    pub const READ_QOS: Self = Self { assoc: 0, qos: READ, tres: 0 };
     /// Associations for writing.
     pub const WRITE_ASSOC: Self = Self { assoc: WRITE, qos: 0, tres: 0 };
     /// Associations and QOS for writing, TRES for reading: what charging and decay need.
@@ -59,6 +64,7 @@ type OnThread<'t> = PhantomData<*mut &'t ()>;
 pub struct Unlocked {
     host: &'static Host,
     thread: OnThread<'static>,
+    _entered: Entered,
 }
 
 /// Starts a thread that holds no lock of the host.
@@ -70,7 +76,9 @@ pub fn spawn(
     name: &str,
     body: impl FnOnce(Unlocked) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    Builder::new().name(name.to_owned()).spawn(move || body(Unlocked { host, thread: PhantomData }))
+    Builder::new().name(name.to_owned()).spawn(move || {
+        body(Unlocked { host, thread: PhantomData, _entered: Entered::new(host.release, "") });
+    })
 }
 
 /// Held by an export that the host calls with slurmctld's job lock held.
@@ -78,6 +86,17 @@ pub fn spawn(
 pub struct Caller {
     host: &'static Host,
     thread: OnThread<'static>,
+    _entered: Entered,
+}
+
+/// Held by an export that the host calls with the job, node and partition locks and the association manager's QOS lock, all
+/// for reading. It can take nothing more: whoever waits for associations there waits for one who may be waiting for the QOS.
+#[derive(Debug)]
+pub struct ListCaller {
+    host: &'static Host,
+    thread: OnThread<'static>,
+    _entered: Entered,
+    _hold: Hold,
 }
 
 /// slurmctld's job lock, with nodes and partitions for reading.
@@ -93,7 +112,10 @@ pub struct JobLock<'t> {
 pub struct AssocLock<'t> {
     host: &'static Host,
     raw: [u32; 7],
-    taken: bool,
+    /// Of a caller, who lets go of it itself.
+    of_caller: Option<Entered>,
+    /// Ends before the lock does.
+    hold: Option<Hold>,
     thread: OnThread<'t>,
 }
 
@@ -104,12 +126,12 @@ impl std::fmt::Debug for SlurmctldLevels {
 }
 
 impl Unlocked {
-    /// For an export that the host calls without locks.
+    /// For an `export` that the host calls without locks.
     ///
     /// # Safety
     /// This thread holds none of the locks that the token can take.
-    pub unsafe fn new(host: &'static Host) -> Self {
-        Self { host, thread: PhantomData }
+    pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
+        Self { host, thread: PhantomData, _entered: Entered::new(host.release, export) }
     }
 
     /// The host.
@@ -134,12 +156,39 @@ impl Unlocked {
 }
 
 impl Caller {
-    /// For an export that the host calls with its job lock, and without the association manager's.
+    /// For an `export` that the host calls with its job lock, and without the association manager's.
     ///
     /// # Safety
     /// That is so.
-    pub unsafe fn new(host: &'static Host) -> Self {
-        Self { host, thread: PhantomData }
+    pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
+        Self { host, thread: PhantomData, _entered: Entered::new(host.release, export) }
+    }
+
+    /// The host.
+    pub fn host(&self) -> &'static Host {
+        self.host
+    }
+
+    /// Whether there is a job with an id.
+    pub fn has_job(&self, id: u32) -> bool {
+        // SAFETY: an id is all that the function needs, and the caller holds the job lock.
+        unsafe { !(self.host.sym.find_job_record)(id).is_null() }
+    }
+
+    /// Associations, under the caller's job lock.
+    pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
+        AssocLock::take(self.host, levels)
+    }
+}
+
+impl ListCaller {
+    /// For an `export` that the host calls with its job lock and the association manager's for QOS.
+    ///
+    /// # Safety
+    /// That is so.
+    pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
+        let _entered = Entered::new(host.release, export);
+        Self { host, thread: PhantomData, _entered, _hold: Hold::begin(false, true) }
     }
 
     /// The host.
@@ -152,21 +201,15 @@ impl Caller {
         // SAFETY: the job list, which lives while its lock is held.
         unsafe { List::new(self.host, *self.host.sym.job_list) }
     }
-
-    /// Associations, under the caller's job lock.
-    pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
-        AssocLock::take(self.host, levels)
-    }
 }
 
 impl JobLock<'_> {
     fn take(host: &'static Host, job: u32) -> Self {
-        order::before_slurmctld();
         // conf, job, node, part, fed, select_node
         let levels = SlurmctldLevels([0, job, READ, READ, 0, 0]);
+        order::take_slurmctld(&levels.0);
         // SAFETY: the function of the host and levels that it knows.
         unsafe { mf2_call_slurmctld_lock(host.sym.lock_slurmctld, &raw const levels) };
-        order::took_slurmctld();
         Self { host, levels, thread: PhantomData }
     }
 
@@ -207,18 +250,18 @@ impl Drop for JobLock<'_> {
     fn drop(&mut self) {
         // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
         unsafe { mf2_call_slurmctld_lock(self.host.sym.unlock_slurmctld, &raw const self.levels) };
-        order::left_slurmctld();
+        order::leave_slurmctld();
     }
 }
 
 impl AssocLock<'_> {
     fn take(host: &'static Host, levels: AssocLevels) -> Self {
-        order::before_assoc();
         let mut raw = levels.raw();
+        order::take_assoc(&raw);
         // SAFETY: the function of the host and levels that it knows.
         unsafe { (host.sym.assoc_mgr_lock)(&raw mut raw) };
-        order::took_assoc();
-        Self { host, raw, taken: true, thread: PhantomData }
+        let hold = Some(Hold::begin(levels.assoc != 0, levels.qos != 0));
+        Self { host, raw, of_caller: None, hold, thread: PhantomData }
     }
 
     /// The host.
@@ -226,12 +269,14 @@ impl AssocLock<'_> {
         self.host
     }
 
-    /// For an export that the host calls with the association lock held.
+    /// For an `export` that the host calls with the association lock held.
     ///
     /// # Safety
     /// That is so for the whole of `'t`.
-    pub unsafe fn of_caller(host: &'static Host) -> Self {
-        Self { host, raw: [0; 7], taken: false, thread: PhantomData }
+    pub unsafe fn of_caller(host: &'static Host, export: &'static str) -> Self {
+        let entered = Some(Entered::new(host.release, export));
+        let hold = Some(Hold::begin(true, false));
+        Self { host, raw: [0; 7], of_caller: entered, hold, thread: PhantomData }
     }
 
     /// The association of the root account.
@@ -255,10 +300,11 @@ impl AssocLock<'_> {
 
 impl Drop for AssocLock<'_> {
     fn drop(&mut self) {
-        if self.taken {
+        self.hold = None;
+        if self.of_caller.is_none() {
             // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
             unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut self.raw) };
-            order::left_assoc();
+            order::leave_assoc();
         }
     }
 }

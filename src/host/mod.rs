@@ -8,10 +8,13 @@
 #![allow(clippy::cast_ptr_alignment)]
 
 pub mod ahead;
+pub mod callers;
 pub mod checks;
 pub mod clock;
+pub mod constants;
 pub mod layout;
 pub mod lists;
+mod live;
 pub mod locks;
 pub mod log;
 pub mod long_double;
@@ -34,6 +37,7 @@ use std::path::PathBuf;
 
 use once_cell::sync::OnceCell;
 
+use constants::{ACCOUNTING_ENFORCE_ASSOCS, ACCOUNTING_ENFORCE_LIMITS, PRIVATE_DATA_JOBS};
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
 use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
@@ -65,8 +69,8 @@ pub enum HostError {
     Version(version::Mismatch),
     /// Not a Slurm process at all.
     NoSlurm,
-    /// Functions or variables that this release should have.
-    Missing(Release, Vec<&'static str>),
+    /// Functions or variables that this release should have; the program, where that is not slurmctld.
+    Missing(Release, Vec<&'static str>, Option<String>),
     /// A record does not look as the table says.
     Check(checks::Failure),
 }
@@ -76,7 +80,10 @@ impl fmt::Display for HostError {
         match self {
             Self::Version(mismatch) => mismatch.fmt(f),
             Self::NoSlurm => f.write_str("not loaded by a Slurm process"),
-            Self::Missing(release, names) => write!(
+            Self::Missing(release, names, Some(program)) => {
+                write!(f, "Slurm {release} without {}: {}", names.join(", "), version::Stranger(program))
+            }
+            Self::Missing(release, names, None) => write!(
                 f,
                 "slurmctld {release} lacks {}; its build differs from every known one. Set \
                  PriorityType=priority/multifactor and report the release and its packager",
@@ -159,7 +166,8 @@ impl Host {
     fn find() -> Result<&'static Self, HostError> {
         let evidence = version::gather().ok_or(HostError::NoSlurm)?;
         let found = version::choose(&evidence).map_err(HostError::Version)?;
-        let sym = Symbols::find(found.release).map_err(|names| HostError::Missing(found.release, names))?;
+        let sym = Symbols::find(found.release)
+            .map_err(|names| HostError::Missing(found.release, names, version::stranger()))?;
         // Never freed: records keep a reference, and a process that refuses us ends.
         Ok(Box::leak(Box::new(Self {
             release: found.release,
@@ -180,6 +188,11 @@ impl Host {
     /// A text of `slurm_conf`.
     pub fn conf_text(&'static self, pick: fn(&'static ConfLayout) -> layout::Field<layout::Ptr>) -> String {
         self.conf().text(pick).into_owned()
+    }
+
+    /// Forgets which associations and QOS there are: before init, slurmctld may have loaded all of them anew.
+    pub fn forget_lists(&self) {
+        live::forget();
     }
 
     /// Number of TRES that the cluster knows.
@@ -221,9 +234,28 @@ impl Host {
 
     /// `AccountingStorageEnforce` has `limits`.
     pub fn enforces_limits(&self) -> bool {
-        const ACCOUNTING_ENFORCE_LIMITS: u16 = 2;
         // SAFETY: a `uint16_t` of the host.
         unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_LIMITS != 0 }
+    }
+
+    /// `AccountingStorageEnforce` has `associations`.
+    pub fn enforces_associations(&self) -> bool {
+        // SAFETY: a `uint16_t` of the host.
+        unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_ASSOCS != 0 }
+    }
+
+    /// `PrivateData` hides jobs.
+    pub fn hides_jobs(&'static self) -> bool {
+        self.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0
+    }
+
+    /// The MCS plugin decides who sees a job, and does so by the accounts that a user has associations in (mcs/account). Its own
+    /// answer takes the association manager's lock for associations.
+    pub fn shows_jobs_by_account(&'static self) -> bool {
+        // SAFETY: no arguments.
+        self.hides_jobs()
+            && unsafe { (self.sym.mcs_privatedata)() } == 1
+            && version::is_loaded("mcs_account.so")
     }
 
     /// Accounting goes through slurmdbd.

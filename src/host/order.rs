@@ -1,89 +1,264 @@
-//! The run-time half of the lock order, in debug builds only: what the types of [`super::locks`] leave open, which is an
-//! association lock taken twice and our own locks (`plugin::sync`) under or between the host's.
+//! The run-time half of the lock order, in debug builds only: what the types of [`super::locks`] leave open.
+//!
+//! Every lock of slurmctld's, of the association manager's and of our own is a node of one graph. Whoever wants a lock while
+//! holding others draws an arrow from each of them. slurmctld's own arrows are there from the start: it takes its locks, and the
+//! association manager's after them, in one order. What the caller of an export holds in the running release counts as
+//! held, by the table of [`super::callers`]. A circle of arrows is a deadlock that waits for its moment: it ends the process with
+//! the two places named, without two threads having to meet.
 
 #[cfg(debug_assertions)]
 mod checked {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
     use std::marker::PhantomData;
 
-    /// What the thread holds.
-    #[derive(Clone, Copy)]
-    struct Held {
-        slurmctld: bool,
-        assoc: bool,
-        /// One bit for each rank of our own locks.
-        own: u32,
-    }
+    use parking_lot::Mutex;
+
+    use crate::host::callers::{held, taken, LOCKS, LOCK_COUNT};
+    use crate::host::layout::Release;
+
+    /// Locks of our own, as ranks of [`crate::plugin`]'s.
+    const OWN: usize = 16;
+    const NODES: usize = LOCK_COUNT + OWN;
+    /// The first of the association manager's.
+    const ASSOC: usize = 5;
+
+    /// 0 for not held, 1 for reading, 2 for writing, by node.
+    type Levels = [u8; NODES];
+
+    /// Who drew an arrow, by where it begins and where it ends.
+    type Arrows = [[Option<String>; NODES]; NODES];
 
     thread_local! {
-        static HELD: Cell<Held> = const { Cell::new(Held { slurmctld: false, assoc: false, own: 0 }) };
+        static HELD: Cell<Levels> = const { Cell::new([0; NODES]) };
+        static CALLER: RefCell<String> = const { RefCell::new(String::new()) };
     }
 
-    pub fn before_slurmctld() {
+    static GRAPH: Mutex<Option<Box<Arrows>>> = Mutex::new(None);
+
+    fn name(node: usize) -> String {
+        match node {
+            0..ASSOC => format!("slurmctld's lock for {}", LOCKS[node]),
+            ASSOC..LOCK_COUNT => format!("the association manager's lock for {}", LOCKS[node]),
+            own => format!("our own lock of rank {}", own - LOCK_COUNT),
+        }
+    }
+
+    /// Slurm takes the locks that it needs in one order, so each may be held while a later one is waited for.
+    fn of_slurm() -> Box<Arrows> {
+        let mut arrows: Box<Arrows> = Box::new(std::array::from_fn(|_| std::array::from_fn(|_| None)));
+        for from in 0..LOCK_COUNT {
+            for to in from + 1..LOCK_COUNT {
+                arrows[from][to] = Some("slurmctld itself".to_owned());
+            }
+        }
+        arrows
+    }
+
+    /// A way along the arrows.
+    fn way(arrows: &Arrows, from: usize, to: usize) -> Option<Vec<usize>> {
+        let mut before = [None; NODES];
+        let mut open = vec![from];
+        while let Some(node) = open.pop() {
+            if node == to {
+                let mut way = vec![to];
+                while let Some(last) = before[way[way.len() - 1]] {
+                    way.push(last);
+                    if last == from {
+                        break;
+                    }
+                }
+                way.reverse();
+                return Some(way);
+            }
+            for next in (0..NODES).filter(|next| arrows[node][*next].is_some()) {
+                if next != from && before[next].is_none() {
+                    before[next] = Some(node);
+                    open.push(next);
+                }
+            }
+        }
+        None
+    }
+
+    /// A lock is wanted while others are held.
+    fn wants(held: &Levels, wanted: usize, who: &str) -> Result<(), String> {
+        if held[wanted] != 0 {
+            return Err(format!("{} is taken twice by one thread ({who})", name(wanted)));
+        }
+        let mut graph = GRAPH.lock();
+        let arrows = graph.get_or_insert_with(of_slurm);
+        for from in (0..NODES).filter(|node| held[*node] != 0) {
+            if arrows[from][wanted].is_some() {
+                continue;
+            }
+            if let Some(way) = way(arrows, wanted, from) {
+                let other: Vec<String> = way
+                    .windows(2)
+                    .map(|pair| {
+                        let by = arrows[pair[0]][pair[1]].as_deref().unwrap_or("?");
+                        format!("{} before {} ({by})", name(pair[0]), name(pair[1]))
+                    })
+                    .collect();
+                return Err(format!(
+                    "{} is held while {} is waited for ({who}), but others take {}",
+                    name(from),
+                    name(wanted),
+                    other.join(", ")
+                ));
+            }
+            arrows[from][wanted] = Some(who.to_owned());
+        }
+        Ok(())
+    }
+
+    fn fail(violation: &str) -> ! {
+        // A panic would be caught at the boundary, and the test would go on.
+        if !cfg!(test) {
+            eprintln!("LOCK ORDER: {violation}");
+            std::process::abort();
+        }
+        panic!("{violation}")
+    }
+
+    fn who(what: &str) -> String {
+        CALLER.with_borrow(|caller| match caller.as_str() {
+            "" => what.to_owned(),
+            caller => format!("{what} for {caller}"),
+        })
+    }
+
+    fn take(wanted: &[(usize, u8)], what: &str) {
+        let mut held = HELD.get();
+        let who = who(what);
+        for (node, level) in wanted {
+            if let Err(violation) = wants(&held, *node, &who) {
+                fail(&violation);
+            }
+            held[*node] = *level;
+        }
+        HELD.set(held);
+    }
+
+    fn leave(nodes: impl IntoIterator<Item = usize>) {
+        let mut held = HELD.get();
+        nodes.into_iter().for_each(|node| held[node] = 0);
+        HELD.set(held);
+    }
+
+    fn wanted(levels: &[u32], first: usize) -> Vec<(usize, u8)> {
+        let numbered = levels.iter().enumerate().filter(|(_, level)| **level != 0);
+        numbered.map(|(at, level)| (first + at, u8::from(*level == 2) + 1)).collect()
+    }
+
+    /// Notes that slurmctld's locks are about to be taken, all of which only one call may take.
+    pub fn take_slurmctld(levels: &[u32]) {
         let held = HELD.get();
-        assert!(!held.slurmctld, "slurmctld lock taken twice by one thread");
-        assert!(!held.assoc, "slurmctld lock taken after the association lock");
-        assert!(held.own == 0, "slurmctld lock taken after one of the plugin's own (ranks {:#b})", held.own);
+        if held[..ASSOC].iter().any(|level| *level != 0) {
+            fail("slurmctld's locks are taken twice by one thread");
+        }
+        take(&wanted(&levels[..ASSOC], 0), "lock_slurmctld");
     }
 
-    pub fn took_slurmctld() {
-        HELD.set(Held { slurmctld: true, ..HELD.get() });
+    /// Notes that they were let go of.
+    pub fn leave_slurmctld() {
+        leave(0..ASSOC);
     }
 
-    pub fn left_slurmctld() {
-        HELD.set(Held { slurmctld: false, ..HELD.get() });
-    }
-
-    pub fn before_assoc() {
+    /// Notes that locks of the association manager are about to be taken.
+    pub fn take_assoc(levels: &[u32]) {
         let held = HELD.get();
-        assert!(!held.assoc, "association lock taken twice by one thread");
-        assert!(
-            held.own == 0,
-            "association lock taken after one of the plugin's own (ranks {:#b})",
-            held.own
-        );
+        if held[ASSOC..LOCK_COUNT].iter().any(|level| *level != 0) {
+            fail("the association manager's locks are taken twice by one thread");
+        }
+        take(&wanted(levels, ASSOC), "assoc_mgr_lock");
     }
 
-    pub fn took_assoc() {
-        HELD.set(Held { assoc: true, ..HELD.get() });
+    /// Notes that they were let go of.
+    pub fn leave_assoc() {
+        leave(ASSOC..LOCK_COUNT);
     }
 
-    pub fn left_assoc() {
-        HELD.set(Held { assoc: false, ..HELD.get() });
+    /// Notes what a function of the host is about to take inside, in the cases that `happens` allows.
+    pub fn visit(release: Release, function: &'static str, happens: impl Fn(&str) -> bool) {
+        for row in taken(function, release).filter(|row| happens(row.case)) {
+            let before = HELD.get();
+            let levels = row.levels.iter().enumerate().filter(|(_, level)| **level != 0);
+            let levels: Vec<(usize, u8)> = levels.map(|(node, level)| (node, *level)).collect();
+            take(&levels, function);
+            HELD.set(before);
+        }
+    }
+
+    /// What the caller of an export holds while the call lasts.
+    #[derive(Debug)]
+    pub struct Entered(Levels, PhantomData<*mut ()>);
+
+    impl Entered {
+        /// Counts what all its callers hold in a release as held by this thread.
+        pub fn new(release: Release, export: &'static str) -> Self {
+            let before = HELD.get();
+            let mut levels = before;
+            for row in held(export, release) {
+                for (level, of_caller) in levels.iter_mut().zip(row.levels) {
+                    *level = of_caller.max(*level);
+                }
+            }
+            HELD.set(levels);
+            CALLER.set(export.to_owned());
+            Self(before, PhantomData)
+        }
+    }
+
+    impl Drop for Entered {
+        fn drop(&mut self) {
+            HELD.set(self.0);
+            CALLER.take();
+        }
     }
 
     /// A lock of our own, held by this thread.
     #[derive(Debug)]
-    pub struct Own(u32, PhantomData<*mut ()>);
+    pub struct Own(usize, PhantomData<*mut ()>);
 
     /// Notes that a lock of our own is about to be taken.
-    ///
-    /// # Panics
-    /// If this thread holds one of the same rank or a later one.
     pub fn take_own(rank: u8) -> Own {
+        let node = LOCK_COUNT + usize::from(rank);
         let held = HELD.get();
-        assert!(held.own >> rank == 0, "lock of rank {rank} taken after ranks {:#b}", held.own);
-        let bit = 1 << rank;
-        HELD.set(Held { own: held.own | bit, ..held });
-        Own(bit, PhantomData)
+        // Among our own the rank is the order, known before anybody takes two.
+        if held[node..].iter().any(|level| *level != 0) {
+            fail(&format!("{} is taken after one of the same rank or a later one", name(node)));
+        }
+        take(&[(node, 2)], "the plugin");
+        Own(node, PhantomData)
     }
 
     impl Drop for Own {
         fn drop(&mut self) {
-            let held = HELD.get();
-            HELD.set(Held { own: held.own & !self.0, ..held });
+            leave([self.0]);
         }
     }
 }
 
 #[cfg(not(debug_assertions))]
 mod checked {
-    pub fn before_slurmctld() {}
-    pub fn took_slurmctld() {}
-    pub fn left_slurmctld() {}
-    pub fn before_assoc() {}
-    pub fn took_assoc() {}
-    pub fn left_assoc() {}
+    use crate::host::layout::Release;
+
+    pub fn take_slurmctld(_levels: &[u32]) {}
+    pub fn leave_slurmctld() {}
+    pub fn take_assoc(_levels: &[u32]) {}
+    pub fn leave_assoc() {}
+    pub fn visit(_release: Release, _function: &'static str, _happens: impl Fn(&str) -> bool) {}
+
+    /// Nothing in this build.
+    #[derive(Debug)]
+    pub struct Entered;
+
+    impl Entered {
+        /// Notes nothing.
+        pub fn new(_release: Release, _export: &'static str) -> Self {
+            Self
+        }
+    }
 
     /// Nothing in this build.
     #[derive(Debug)]
@@ -95,59 +270,69 @@ mod checked {
     }
 }
 
-pub(super) use checked::{
-    before_assoc, before_slurmctld, left_assoc, left_slurmctld, took_assoc, took_slurmctld,
-};
-pub use checked::{take_own, Own};
+pub(super) use checked::{leave_assoc, leave_slurmctld, take_assoc, take_slurmctld, visit};
+pub use checked::{take_own, Entered, Own};
 
 #[cfg(all(test, debug_assertions))]
 mod tests {
     use super::*;
+    use crate::host::layout::Release;
     use crate::host::panics::attempt;
 
-    /// Each test has a thread of its own, and so locks of its own.
+    const JOBS: [u32; 6] = [0, 2, 1, 1, 0, 0];
+    const ALL: [u32; 7] = [1, 0, 1, 0, 1, 0, 0];
+    const QOS: [u32; 7] = [0, 0, 1, 0, 0, 0, 0];
+    const LATER: Release = Release::new(24, 11, 5);
+
+    /// Each test has a thread of its own, and so locks of its own; the arrows are everybody's.
     #[test]
     fn the_right_order_is_allowed() {
         for _ in 0..2 {
-            before_slurmctld();
-            took_slurmctld();
+            take_slurmctld(&JOBS);
             for _ in 0..2 {
-                before_assoc();
-                took_assoc();
+                take_assoc(&ALL);
                 let outer = take_own(1);
                 let inner = take_own(2);
                 drop(outer);
                 drop(inner);
-                left_assoc();
+                leave_assoc();
             }
-            left_slurmctld();
+            leave_slurmctld();
         }
     }
 
     #[test]
     fn a_slurmctld_lock_after_one_of_associations_is_noticed() {
-        took_assoc();
-        assert!(attempt(before_slurmctld).is_none());
+        take_assoc(&QOS);
+        assert!(attempt(|| take_slurmctld(&JOBS)).is_none());
     }
 
     #[test]
     fn taking_either_lock_twice_is_noticed() {
-        took_slurmctld();
-        assert!(attempt(before_slurmctld).is_none());
-        took_assoc();
-        assert!(attempt(before_assoc).is_none());
-        left_assoc();
-        before_assoc();
+        take_slurmctld(&JOBS);
+        assert!(attempt(|| take_slurmctld(&JOBS)).is_none());
+        take_assoc(&QOS);
+        assert!(attempt(|| take_assoc(&QOS)).is_none());
+        leave_assoc();
+        take_assoc(&ALL);
     }
 
     #[test]
     fn a_lock_of_the_host_after_one_of_our_own_is_noticed() {
-        let own = take_own(0);
-        assert!(attempt(before_slurmctld).is_none());
-        assert!(attempt(before_assoc).is_none());
+        {
+            // Somebody takes ours under both.
+            take_slurmctld(&JOBS);
+            take_assoc(&ALL);
+            drop(take_own(8));
+            leave_assoc();
+            leave_slurmctld();
+        }
+        let own = take_own(8);
+        assert!(attempt(|| take_slurmctld(&JOBS)).is_none());
+        assert!(attempt(|| take_assoc(&ALL)).is_none());
         drop(own);
-        before_slurmctld();
-        before_assoc();
+        take_slurmctld(&JOBS);
+        take_assoc(&ALL);
     }
 
     #[test]
@@ -156,5 +341,29 @@ mod tests {
         assert!(attempt(|| take_own(1)).is_none());
         assert!(attempt(|| take_own(2)).is_none());
         let _third = take_own(3);
+    }
+
+    /// The deadlock of sprio: slurmctld asks with its lock for QOS, and takes associations before QOS elsewhere.
+    #[test]
+    fn waiting_for_associations_to_answer_sprio_is_noticed_from_23_02_on() {
+        const EXPORT: &str = "priority_p_get_priority_factors_list";
+        for (release, deadlock) in
+            [(Release::new(22, 5, 8), false), (Release::new(23, 2, 0), true), (LATER, true)]
+        {
+            let entered = Entered::new(release, EXPORT);
+            assert_eq!(attempt(|| take_assoc(&[1, 0, 0, 0, 0, 0, 0])).is_none(), deadlock, "{release}");
+            leave_assoc();
+            drop(entered);
+            take_assoc(&ALL);
+            leave_assoc();
+        }
+    }
+
+    /// And its second way.
+    #[test]
+    fn asking_mcs_account_to_answer_sprio_is_noticed() {
+        let _entered = Entered::new(LATER, "priority_p_get_priority_factors_list");
+        visit(LATER, "mcs_g_check_mcs_label", |case| !case.starts_with("mcs/account"));
+        assert!(attempt(|| visit(LATER, "mcs_g_check_mcs_label", |_| true)).is_none());
     }
 }

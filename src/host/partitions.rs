@@ -15,7 +15,8 @@ use super::Host;
 
 const ENTRY: usize = size_of::<u32>();
 
-/// The array to fill in, partition by partition and within it QOS by QOS; `None` for a job with one of each.
+/// The array to fill in, partition by partition and within it QOS by QOS; `None` for a job with one of each, and for one
+/// whose QOS slurmctld has yet to find again.
 /// The job write lock and the partition lock are held. `now` is noted in the record.
 pub fn priorities(job: Job<'_>, now: i64) -> Option<&mut [u32]> {
     let host = job.host();
@@ -58,6 +59,9 @@ fn array_in_record(job: Job<'_>, field: Field<Ptr>, now: i64) -> Option<&mut [u3
         return None;
     };
     let record = job.get(|_| field);
+    if job.has_stale_qos_list() {
+        return None;
+    }
     if job.partitions().is_none() && job.qos_list().is_none() {
         release(host, job, field, array, names);
         return None;

@@ -7,13 +7,19 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, CStr};
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::{fmt, slice};
 
+use super::constants::{
+    JOB_COMPLETING, JOB_PENDING, JOB_POWER_UP_NODE, JOB_RESIZING, JOB_REVOKED, JOB_RUNNING, JOB_STATE_BASE,
+    JOB_SUSPENDED, QOS_FLAG_NO_DECAY,
+};
 use super::layout::{
     AssocLayout, AssocUsageLayout, DetailsLayout, FactorsLayout, Field, JobLayout, Layout, LongDouble,
     PartLayout, Ptr, QosLayout, QosUsageLayout,
 };
 use super::lists::List;
+use super::live::{self, Kind};
 use super::long_double::LongDoubles;
 use super::Host;
 
@@ -21,6 +27,12 @@ use super::Host;
 pub trait RecordLayout: Sized + 'static {
     /// The part of the layout.
     fn of(layout: &'static Layout) -> &'static Self;
+
+    /// Whether what a pointer of a record leads to may be read; false for one that may be stale.
+    fn may_follow(record: Record<'_, Self>, pointer: Field<Ptr>) -> bool {
+        let _ = (record, pointer);
+        true
+    }
 }
 
 macro_rules! record_layouts {
@@ -34,7 +46,6 @@ macro_rules! record_layouts {
 }
 
 record_layouts! {
-    JobLayout job;
     DetailsLayout details;
     PartLayout part;
     AssocLayout assoc;
@@ -42,6 +53,16 @@ record_layouts! {
     QosLayout qos;
     QosUsageLayout qos_usage;
     FactorsLayout factors;
+}
+
+impl RecordLayout for JobLayout {
+    fn of(layout: &'static Layout) -> &'static Self {
+        &layout.job
+    }
+
+    fn may_follow(job: Job<'_>, pointer: Field<Ptr>) -> bool {
+        pointer.offset() != job.layout().assoc_ptr.offset() || job.has_live_association()
+    }
 }
 
 /// A live record of the host.
@@ -198,16 +219,6 @@ impl<'a, L: RecordLayout> Record<'a, L> {
     }
 }
 
-/// `JOB_STATE_BASE` and what it holds.
-const STATE_BASE: u32 = 0xff;
-const PENDING: u32 = 0;
-const RUNNING: u32 = 1;
-const SUSPENDED: u32 = 2;
-const RESIZING: u32 = 0x2000;
-const COMPLETING: u32 = 0x8000;
-const POWER_UP_NODE: u32 = 0x4_0000;
-const REVOKED: u32 = 0x8_0000;
-
 /// `job_record_t.job_state`: the base state and its flags. The values are the same in every release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobState(pub u32);
@@ -215,37 +226,37 @@ pub struct JobState(pub u32);
 impl JobState {
     /// Waiting for resources.
     pub fn is_pending(self) -> bool {
-        self.0 & STATE_BASE == PENDING
+        self.0 & JOB_STATE_BASE == JOB_PENDING
     }
 
     /// Has resources and uses them.
     pub fn is_running(self) -> bool {
-        self.0 & STATE_BASE == RUNNING
+        self.0 & JOB_STATE_BASE == JOB_RUNNING
     }
 
     /// Has ended, for whatever reason.
     pub fn is_finished(self) -> bool {
-        self.0 & STATE_BASE > SUSPENDED
+        self.0 & JOB_STATE_BASE > JOB_SUSPENDED
     }
 
     /// Its nodes are being cleaned up.
     pub fn is_completing(self) -> bool {
-        self.0 & COMPLETING != 0
+        self.0 & JOB_COMPLETING != 0
     }
 
     /// Its size is being changed.
     pub fn is_resizing(self) -> bool {
-        self.0 & RESIZING != 0
+        self.0 & JOB_RESIZING != 0
     }
 
     /// Waits for its nodes to boot.
     pub fn is_powering_up(self) -> bool {
-        self.0 & POWER_UP_NODE != 0
+        self.0 & JOB_POWER_UP_NODE != 0
     }
 
     /// Runs on another cluster of the federation.
     pub fn is_revoked(self) -> bool {
-        self.0 & REVOKED != 0
+        self.0 & JOB_REVOKED != 0
     }
 }
 
@@ -255,9 +266,28 @@ impl<'a> Job<'a> {
         JobState(self.get(|job| job.job_state))
     }
 
-    /// The association; null where accounting does not know the job.
+    /// The association; `None` where accounting does not know the job. The association lock is held: without it nothing is
+    /// known to be live, and nothing is found.
     pub fn association(self) -> Option<Association<'a>> {
-        self.follow(|job| job.assoc_ptr)
+        let (address, id) = self.named_association();
+        // SAFETY: in the list of associations, whose lock is held.
+        unsafe { Record::new(self.host, live::find(self.host, Kind::Association, address, id) as *mut u8) }
+    }
+
+    /// Whether accounting knows the job.
+    pub fn is_accounted(self) -> bool {
+        !self.get(|job| job.assoc_ptr).is_null()
+    }
+
+    /// Address and id of the association, which may be gone.
+    pub fn named_association(self) -> (usize, u32) {
+        (self.get(|job| job.assoc_ptr) as usize, self.get(|job| job.assoc_id))
+    }
+
+    /// Whether the pointer to the association is what the list of associations has.
+    fn has_live_association(self) -> bool {
+        let (address, id) = self.named_association();
+        live::is(self.host, Kind::Association, address, id)
     }
 
     /// What the job asked for; absent once Slurm has dropped it.
@@ -272,8 +302,7 @@ impl<'a> Job<'a> {
 
     /// True for a job that was submitted to several partitions or QOS.
     pub fn has_variants(self) -> bool {
-        let several_qos = self.layout().qos_list.is_some_and(|list| !self.get(|_| list).is_null());
-        several_qos || !self.get(|job| job.part_ptr_list).is_null()
+        self.has_several_qos() || !self.get(|job| job.part_ptr_list).is_null()
     }
 
     /// All partitions of a job that was submitted to several.
@@ -282,16 +311,46 @@ impl<'a> Job<'a> {
         unsafe { List::new(self.host(), self.get(|job| job.part_ptr_list).cast()) }
     }
 
-    /// The QOS it runs under.
-    pub fn qos(self) -> Option<Qos<'a>> {
-        self.follow(|job| job.qos_ptr)
+    /// Address and id of the QOS, which may be gone.
+    pub fn named_qos(self) -> (usize, u32) {
+        (self.get(|job| job.qos_ptr) as usize, self.get(|job| job.qos_id))
     }
 
-    /// All QOS of a job that was submitted to several; from 24.11 on.
+    /// The QOS it runs under. The QOS lock is held: without it none is known to be live, and none is found.
+    pub fn qos(self) -> Option<Qos<'a>> {
+        let address = self.get(|job| job.qos_ptr) as usize;
+        // Of several QOS the scheduler notes by the pointer alone which one it tries.
+        let tried = self.has_several_qos() && live::has(self.host, Kind::Qos, address);
+        let found = if tried {
+            address
+        } else {
+            live::find(self.host, Kind::Qos, address, self.get(|job| job.qos_id))
+        };
+        // SAFETY: in the list of QOS, whose lock is held.
+        unsafe { Record::new(self.host, found as *mut u8) }
+    }
+
+    /// Submitted to several QOS of which one is gone: until slurmctld has connected the job with what it loaded anew.
+    pub(super) fn has_stale_qos_list(self) -> bool {
+        self.has_several_qos() && self.qos_list().is_none()
+    }
+
+    pub(super) fn has_several_qos(self) -> bool {
+        self.layout().qos_list.is_some_and(|list| !self.get(|_| list).is_null())
+    }
+
+    /// All QOS of a job that was submitted to several; from 24.11 on. `None` also where one of them is gone. The QOS lock
+    /// is held.
     pub fn qos_list(self) -> Option<List<'a, QosLayout>> {
         let field = self.layout().qos_list?;
-        // SAFETY: a list of QOS that lives as long as the job.
-        unsafe { List::new(self.host(), self.get(|_| field).cast()) }
+        // SAFETY: a list of QOS that lives as long as the job. Of those that may be gone only the address is looked at.
+        let list: List<'a, QosLayout> = unsafe { List::new(self.host, self.get(|_| field).cast()) }?;
+        let mut all_live = true;
+        list.for_each_ro(|qos| {
+            all_live &= live::has(self.host, Kind::Qos, qos.address());
+            ControlFlow::Continue(())
+        });
+        all_live.then_some(list)
     }
 
     /// TRES that it holds.
@@ -327,9 +386,16 @@ impl<'a> Job<'a> {
 }
 
 impl<'a> Partition<'a> {
-    /// The partition's own QOS.
+    /// The partition's own QOS, by its name where the pointer leads to one that is gone. The QOS lock is held.
     pub fn qos(self) -> Option<Qos<'a>> {
-        self.follow(|part| part.qos_ptr)
+        let address = self.get(|part| part.qos_ptr) as usize;
+        // SAFETY: in the list of QOS, whose lock is held.
+        let qos = |address: usize| unsafe { Record::<QosLayout>::new(self.host, address as *mut u8) };
+        if address == 0 || live::has(self.host, Kind::Qos, address) {
+            return qos(address);
+        }
+        let name = self.text(|part| part.qos_char);
+        live::all_qos(self.host).into_iter().filter_map(qos).find(|qos| qos.text(|qos| qos.name) == name)
     }
 
     /// TRES of the partition.
@@ -394,7 +460,7 @@ impl<'a> Qos<'a> {
 
     /// `QOS_FLAG_NO_DECAY`
     pub fn is_undecayed(self) -> bool {
-        self.get(|qos| qos.flags) & 0x100 != 0
+        self.get(|qos| qos.flags) & QOS_FLAG_NO_DECAY != 0
     }
 }
 

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::ffi::{c_char, c_void, CString};
 use std::ops::ControlFlow;
 
-use super::layout::{Field, Ptr};
 use super::lists::for_each_raw;
+use super::order;
 use super::panics::guard;
 use super::records::{Job, Partition, PriorityFactors, Qos, Record};
 use super::symbols::RawList;
@@ -105,53 +105,113 @@ fn partition_addresses(host: &'static Host, names: &[u8]) -> HashSet<usize> {
 
 /// Who asks, and what `PrivateData` lets them see.
 #[derive(Debug, Clone, Copy)]
-pub struct Viewer {
+pub struct Viewer<M> {
     uid: u32,
-    sees_all: bool,
+    rule: Rule,
+    is_member: M,
 }
 
-impl Viewer {
-    /// The user with `uid`.
-    pub fn new(host: &'static Host, uid: u32) -> Self {
-        const PRIVATE_DATA_JOBS: u16 = 1;
-        let private = host.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0;
-        // SAFETY: a user id is all that the function needs.
-        let sees_all = !private || unsafe { (host.sym.validate_operator)(uid) };
-        Self { uid, sees_all }
+/// How it is decided what a viewer sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// Everything: nothing is private, or the viewer is at least an operator.
+    All,
+    /// Its own jobs: without users in accounting there are neither operators nor coordinators.
+    Own,
+    /// Its own jobs, and those of accounts that it coordinates.
+    Coordinator,
+    /// Its own jobs, and those whose MCS label the MCS plugin lets it see.
+    Label,
+    /// The same where the label is an account: as mcs/account, but without asking it, as it takes the association lock.
+    LabelOfAccount,
+}
+
+impl<M: Fn(u32, &str) -> bool> Viewer<M> {
+    /// The user with `uid`. `is_member` knows who has an association in an account.
+    pub fn new(host: &'static Host, uid: u32, is_member: M) -> Self {
+        let rule = if !host.hides_jobs() || is_operator(host, uid) {
+            Rule::All
+        } else if host.shows_jobs_by_account() {
+            Rule::LabelOfAccount
+        } else {
+            // SAFETY: no arguments.
+            match unsafe { (host.sym.mcs_privatedata)() } {
+                0 if knows_users(host) => Rule::Coordinator,
+                0 => Rule::Own,
+                1 => Rule::Label,
+                _ => Rule::All,
+            }
+        };
+        Self { uid, rule, is_member }
     }
 
     /// Those of some jobs that the user may see, see [`Viewer::sees`].
-    pub fn visible<'a, 'j>(self, jobs: &'j [Job<'a>]) -> Cow<'j, [Job<'a>]> {
-        if self.sees_all {
+    pub fn visible<'a, 'j>(&self, jobs: &'j [Job<'a>]) -> Cow<'j, [Job<'a>]> {
+        if self.rule == Rule::All {
             return Cow::Borrowed(jobs);
         }
         Cow::Owned(jobs.iter().copied().filter(|job| self.sees(*job)).collect())
     }
 
-    /// Whether that user may see a job: its own, one of an account that it coordinates, or one whose MCS label it shares.
-    /// The association lock is not held (the host takes it).
-    fn sees(self, job: Job<'_>) -> bool {
-        if self.sees_all || job.get(|job| job.user_id) == self.uid {
+    /// Whether that user may see a job. None of the answers takes a lock of the association manager's but that for users, which
+    /// comes after all that the caller may hold.
+    fn sees(&self, job: Job<'_>) -> bool {
+        let host = job.host();
+        if job.get(|job| job.user_id) == self.uid {
             return true;
         }
-        let host = job.host();
-        let text = |pick: fn(&'static super::layout::JobLayout) -> Field<Ptr>| -> *const c_char {
-            job.get(pick).cast()
-        };
+        match self.rule {
+            Rule::Coordinator => order::visit(host.release, "assoc_mgr_is_user_acct_coord", is_always),
+            Rule::Label => {
+                order::visit(host.release, "mcs_g_check_mcs_label", |case| !case.starts_with("mcs/account"));
+            }
+            Rule::All | Rule::Own | Rule::LabelOfAccount => (),
+        }
         // SAFETY: texts of a live job; the last argument is ignored by releases that do not have it.
         unsafe {
-            match (host.sym.mcs_privatedata)() {
-                0 => (host.sym.is_user_acct_coord)(
+            match self.rule {
+                Rule::All => true,
+                Rule::Own => false,
+                Rule::Coordinator => (host.sym.is_user_acct_coord)(
                     *host.sym.acct_db_conn,
                     self.uid,
-                    text(|job| job.account),
+                    job.get(|job| job.account).cast(),
                     false,
                 ),
-                1 => (host.sym.mcs_check_label)(self.uid, text(|job| job.mcs_label), false) == 0,
-                _ => true,
+                Rule::Label => {
+                    (host.sym.mcs_check_label)(self.uid, job.get(|job| job.mcs_label).cast(), false) == 0
+                }
+                // Where associations are not enforced, mcs/account hides nothing.
+                Rule::LabelOfAccount => {
+                    job.get(|job| job.mcs_label).is_null()
+                        || !host.enforces_associations()
+                        || (self.is_member)(self.uid, &job.text(|job| job.mcs_label))
+                }
             }
         }
     }
+}
+
+fn is_always(case: &str) -> bool {
+    case == "always"
+}
+
+/// Whether accounting has users. Where it has none, slurmctld asks the database for them whenever somebody asks for one, in
+/// some releases under the association lock.
+fn knows_users(host: &'static Host) -> bool {
+    // SAFETY: a pointer of the host that is set once.
+    unsafe { !(*host.sym.assoc_mgr_user_list).is_null() }
+}
+
+/// Whether a user is at least an operator.
+fn is_operator(host: &'static Host, uid: u32) -> bool {
+    if !knows_users(host) {
+        // SAFETY: no arguments. slurmctld runs as SlurmUser.
+        return uid == 0 || uid == unsafe { libc::geteuid() };
+    }
+    order::visit(host.release, "validate_operator", is_always);
+    // SAFETY: a user id is all that the function needs.
+    unsafe { (host.sym.validate_operator)(uid) }
 }
 
 /// The list under construction.

@@ -3,9 +3,14 @@
 //! The nodes of slurmctld's job list are the worst of a walk over all jobs: each is waited for before the next is
 //! known. slurmctld also finds jobs by their ids, and those that came since the last walk have the ids that follow. Where as
 //! many are found so as the list has, they are those of the list: under the job lock a record is in both or in neither.
+//!
+//! Ids follow each other, but begin anew behind `MaxJobId`, and in a federation each cluster counts for itself, in the lower bits.
+//! Where they are no help at all, the list is walked at once for some cycles before they are tried again.
 
 use std::cell::Cell;
 use std::ops::Range;
+
+use rustc_hash::FxHashSet;
 
 use super::ahead::{Seen, Touched};
 use super::locks::JobLock;
@@ -17,12 +22,31 @@ const GAPS: usize = 10_000;
 /// The address of a job that is not there any more.
 const GONE: usize = 0;
 
+/// Bits of an id that one cluster of a federation counts with; those above say which one.
+const SEQUENCE_BITS: u32 = 26;
+
+/// At most so many times in a row is the list walked at once.
+const LONGEST_REST: u32 = 63;
+
+/// The ids that one cluster gives.
+#[derive(Debug, Clone, Copy)]
+struct Sequence {
+    cluster: u32,
+    /// The id after the one that was given last.
+    next: u32,
+    /// The highest one that was given to a job of the roster; what is above is new.
+    highest: u32,
+}
+
 /// The jobs of the last walk, in the order of the list.
 #[derive(Debug, Default)]
 pub struct Roster {
     jobs: Vec<Seen>,
-    /// The id after the highest one that was ever seen.
-    next: u32,
+    sequences: Vec<Sequence>,
+    /// How often in a row jobs were not all found by their ids.
+    vain: u32,
+    /// How often the list is still to be walked at once.
+    rest: u32,
 }
 
 impl Roster {
@@ -33,14 +57,42 @@ impl Roster {
 
     /// Forgets all jobs.
     pub fn clear(&mut self) {
-        *self = Self::default();
+        self.jobs.clear();
+        self.sequences.clear();
     }
 
-    /// Remembers jobs of the list, in its order.
+    /// Remembers jobs of the list, in its order: the last one was given its id last.
     pub fn remember(&mut self, jobs: &[Job<'_>]) {
-        self.jobs.extend(jobs.iter().copied().map(Seen::of));
-        let highest = jobs.iter().map(|job| job.get(|job| job.job_id)).max();
-        self.next = self.next.max(highest.map_or(0, |id| id.saturating_add(1)));
+        for job in jobs {
+            let job = Seen::of(*job);
+            self.note_id(job.id);
+            self.jobs.push(job);
+        }
+    }
+
+    fn note_id(&mut self, id: u32) {
+        let (cluster, next) = (id >> SEQUENCE_BITS, id.wrapping_add(1));
+        match self.sequences.iter_mut().find(|sequence| sequence.cluster == cluster) {
+            Some(sequence) => {
+                sequence.next = next;
+                sequence.highest = sequence.highest.max(id);
+            }
+            None => self.sequences.push(Sequence { cluster, next, highest: id }),
+        }
+    }
+
+    /// Whether to look for the jobs by their ids; else the list is to be walked at once. Asked once per cycle.
+    pub fn pays(&mut self) -> bool {
+        let rests = self.rest > 0;
+        self.rest = self.rest.saturating_sub(1);
+        !rests
+    }
+
+    /// After the jobs were looked for by their ids.
+    fn note_result(&mut self, found: bool) {
+        self.vain = if found { 0 } else { self.vain + 1 };
+        // The first time may be the end of an era: ids that began anew.
+        self.rest = (1_u32 << self.vain.saturating_sub(1).min(6)).saturating_sub(1).min(LONGEST_REST);
     }
 
     /// Visits those of a range of remembered jobs that are still there. The caller holds the locks of what `touched` leads
@@ -86,21 +138,32 @@ impl Roster {
             self.find_new(all - known, lock);
             self.walk(known..self.jobs.len(), lock, touched, visit);
         }
-        self.jobs.len() == all
+        let found = self.jobs.len() == all;
+        if known > 0 || found {
+            self.note_result(found);
+        }
+        found
     }
 
     /// Looks for so many jobs among the ids that slurmctld has given since.
     fn find_new(&mut self, count: usize, lock: &JobLock<'_>) {
-        let (mut found, mut tries) = (0, GAPS.saturating_add(10 * count));
-        let mut id = self.next;
-        while found < count && tries > 0 && id != u32::MAX {
-            if let Some(job) = lock.job(id) {
-                self.jobs.push(Seen::of(job));
-                self.next = id + 1;
-                found += 1;
+        let all = self.jobs.len() + count;
+        // Ids that were given before are met again only where they have begun anew.
+        let mut known: Option<FxHashSet<u32>> = None;
+        for at in 0..self.sequences.len() {
+            let Sequence { next, highest, .. } = self.sequences[at];
+            let tries = u32::try_from(GAPS.saturating_add(10 * count)).unwrap_or(u32::MAX);
+            for id in next..next.saturating_add(tries) {
+                if self.jobs.len() == all {
+                    return;
+                }
+                let Some(job) = lock.job(id) else { continue };
+                let ids = |jobs: &[Seen]| jobs.iter().map(|job| job.id).collect();
+                if id > highest || !known.get_or_insert_with(|| ids(&self.jobs)).contains(&id) {
+                    self.jobs.push(Seen::of(job));
+                    self.note_id(id);
+                }
             }
-            id += 1;
-            tries -= 1;
         }
     }
 }

@@ -5,7 +5,7 @@
 //! finds the live copy of variables that the executable and libslurmfull both export (copy
 //! relocations), which a handle of libslurmfull would not.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_long, c_void, CStr};
 
 use super::layout::Release;
 
@@ -159,10 +159,24 @@ symbols! {
     assoc_mgr_assoc_list: "assoc_mgr_assoc_list", needed, *mut RawList;
     /// All QOS.
     assoc_mgr_qos_list: "assoc_mgr_qos_list", needed, *mut RawList;
+    /// All users that accounting knows; null where there is no database.
+    assoc_mgr_user_list: "assoc_mgr_user_list", needed, *mut RawList;
     /// Names of the TRES.
     assoc_mgr_tres_name_array: "assoc_mgr_tres_name_array", needed, *mut *mut *mut c_char;
     /// Frees an association's usage record.
     slurmdb_destroy_assoc_usage: "slurmdb_destroy_assoc_usage", needed, unsafe extern "C" fn(*mut c_void);
+    /// Frees a QOS' usage record.
+    slurmdb_destroy_qos_usage: "slurmdb_destroy_qos_usage", needed, unsafe extern "C" fn(*mut c_void);
+    /// Makes an association's usage record from a message: record, protocol version, buffer.
+    unpack_assoc_usage: "slurmdb_unpack_assoc_usage", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
+    /// Makes a QOS' usage record from a message.
+    unpack_qos_usage: "slurmdb_unpack_qos_usage", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
+    /// A buffer for messages, of so many bytes.
+    init_buf: "slurm_init_buf", needed, unsafe extern "C" fn(u32) -> *mut c_void;
+    /// Frees it.
+    free_buf: "slurm_free_buf", needed, unsafe extern "C" fn(*mut c_void);
+    /// `API_CURRENT` and more: its upper half counts major releases.
+    api_version: "slurm_api_version", needed, unsafe extern "C" fn() -> c_long;
     /// True where accounting goes through slurmdbd.
     slurm_with_slurmdbd: "slurm_with_slurmdbd", needed, unsafe extern "C" fn() -> bool;
     /// Whether a user coordinates an account; the argument `is_locked` exists from 23.11.6 on.
@@ -172,6 +186,10 @@ symbols! {
     job_list: "job_list", needed, *mut RawList;
     /// A job by its id, null where there is none.
     find_job_record: "find_job_record", needed, unsafe extern "C" fn(u32) -> *mut c_void;
+    /// Asks for the priority of a job that is not finished, and writes it.
+    set_job_prio: "set_job_prio", needed, unsafe extern "C" fn(*mut c_void);
+    /// Works out when a job ends, and writes it.
+    job_end_time_reset: "job_end_time_reset", needed, unsafe extern "C" fn(*mut c_void);
     /// When a job record last changed; clients are sent news when it moves.
     last_job_update: "last_job_update", needed, *mut i64;
     /// When a partition last changed.

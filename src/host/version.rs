@@ -5,7 +5,7 @@
 //! their `plugin_version` is the number; before any was loaded, a stock plugin beside libslurmfull is
 //! asked. Everything found is cross-checked with functions that came or went with a release.
 
-use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString};
+use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString, OsStr};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,11 @@ pub struct Evidence {
     pub plugin_version: Option<Release>,
     /// `slurm_api_version()`, whose upper half counts major releases.
     pub api_version: u32,
-    /// Functions that came or went with a release: name, first or first-without, whether new, whether found.
+    /// Functions that came or went with a release: name, first or first-without, whether new, whether found. Empty outside
+    /// slurmctld, where a program may have no more of Slurm than it uses.
     pub landmarks: Vec<Landmark>,
+    /// The name of a program that has names of slurmctld's and is not slurmctld.
+    pub stranger: Option<String>,
 }
 
 /// A function whose presence tells releases apart.
@@ -58,22 +61,21 @@ pub const LANDMARKS: [(&CStr, Release, bool); 5] = [
     (c"priority_g_recover", V23_02, true),
     (c"priority_g_thread_start", V23_11_6, true),
     (c"priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
-    // slurmctld's own: elsewhere its absence says nothing.
-    (OF_SLURMCTLD, V24_05, true),
+    (c"part_list_to_xstr", V24_05, true),
     (c"threadpool_create", Release::new(26, 5, 0), true),
 ];
-const OF_SLURMCTLD: &CStr = c"part_list_to_xstr";
 
 impl Evidence {
-    /// What a Slurm that does not run shows: the version of its plugins, and which functions its files have. Its API
-    /// number is in none of them; it is taken to be the right one.
-    pub fn of_files(plugin_version: Release, has: impl Fn(&str) -> bool) -> Self {
+    /// What a Slurm that does not run shows: the version of its plugins, and where there is a slurmctld which functions
+    /// its files have. Its API number is in none of them; it is taken to be the right one.
+    pub fn of_files(plugin_version: Release, slurmctld: Option<&dyn Fn(&str) -> bool>) -> Self {
         let at = MAJORS.iter().position(|major| major.major() == plugin_version.major());
         let api_version = at.and_then(|at| u32::try_from(at).ok()).map_or(0, |at| (FIRST_API + at) << 16);
         Self {
             plugin_version: Some(plugin_version),
             api_version,
-            landmarks: landmarks(|name| name.to_str().is_ok_and(&has)),
+            landmarks: slurmctld.map_or_else(Vec::new, |has| landmarks(|name| name.to_str().is_ok_and(has))),
+            stranger: None,
         }
     }
 }
@@ -117,6 +119,8 @@ pub enum Mismatch {
         release: Release,
         /// What contradicts it.
         evidence: String,
+        /// The program, where that is not slurmctld.
+        stranger: Option<String>,
     },
 }
 
@@ -136,12 +140,30 @@ impl fmt::Display for Mismatch {
                 "Slurm {release} is not supported; {supported}. Install a newer slurm-multifactor2, or build one for it \
                  with SLURM_SRC=/path/to/slurm-{release}, or set PriorityType=priority/multifactor"
             ),
-            Self::Contradiction { release, evidence } => write!(
+            Self::Contradiction { release, evidence, stranger: None } => write!(
                 f,
                 "the process says Slurm {release}, but {evidence}; {supported}. PluginDir in slurm.conf probably mixes \
                  two Slurm installations: let it name the running one's directory"
             ),
+            Self::Contradiction { release, evidence, stranger: Some(program) } => {
+                write!(f, "the process says Slurm {release}, but {evidence}. {}", Stranger(program))
+            }
         }
+    }
+}
+
+/// What to do about a program that looks like slurmctld, and is another.
+#[derive(Debug)]
+pub struct Stranger<'a>(pub &'a str);
+
+impl fmt::Display for Stranger<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} has names of slurmctld's, but is another program; priority/multifactor2 works in slurmctld and sshare only. \
+             Give this program a slurm.conf with PriorityType=priority/multifactor",
+            self.0
+        )
     }
 }
 
@@ -175,7 +197,8 @@ fn choose_from(evidence: &Evidence, built_for: Option<&'static Layout>) -> Resul
     if !MAJORS.iter().any(|known| known.major() == release.major()) {
         return Err(Mismatch::Unsupported(release));
     }
-    let contradiction = |evidence| Err(Mismatch::Contradiction { release, evidence });
+    let contradiction =
+        |what| Err(Mismatch::Contradiction { release, evidence: what, stranger: evidence.stranger.clone() });
     if by_api.map(Release::major) != Some(release.major()) {
         return contradiction(format!("its library has API {}", evidence.api_version >> 16));
     }
@@ -209,15 +232,31 @@ pub fn gather() -> Option<Evidence> {
     Some(Evidence {
         plugin_version,
         api_version: u32::try_from(api_version).unwrap_or(0),
-        landmarks: landmarks(|name| !find(name).is_null())
-            .into_iter()
-            .filter(|landmark| landmark.name.as_bytes() != OF_SLURMCTLD.to_bytes() || super::in_slurmctld())
-            .collect(),
+        landmarks: if super::in_slurmctld() { landmarks(|name| !find(name).is_null()) } else { Vec::new() },
+        stranger: stranger(),
     })
+}
+
+/// The name of this program, where it has names of slurmctld's and is not slurmctld: tests of Slurm's own are such.
+pub fn stranger() -> Option<String> {
+    let name = std::env::current_exe().ok()?.file_name()?.to_string_lossy().into_owned();
+    (super::in_slurmctld() && !name.contains("slurmctld")).then_some(name)
 }
 
 /// `plugin_version` of the first plugin of the host among the objects that the process has loaded.
 fn loaded_plugin_version() -> Option<Release> {
+    loaded_objects().iter().find_map(|name| plugin_version_of(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD))
+}
+
+/// Whether the process has loaded a plugin with this file name.
+pub(super) fn is_loaded(file: &str) -> bool {
+    let of =
+        |path: &CString| Path::new(OsStr::from_bytes(path.to_bytes())).file_name() == Some(OsStr::new(file));
+    loaded_objects().iter().any(of)
+}
+
+/// The files of the shared objects that the process has loaded.
+fn loaded_objects() -> Vec<CString> {
     unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, names: *mut c_void) -> c_int {
         // SAFETY: the loader passes a live description, and we pass our own vector.
         let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
@@ -233,7 +272,7 @@ fn loaded_plugin_version() -> Option<Release> {
     let mut names: Vec<CString> = Vec::new();
     // SAFETY: the callback fits and only uses the vector during the call.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
-    names.iter().find_map(|name| plugin_version_of(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD))
+    names
 }
 
 /// `plugin_version` of a stock plugin that lies in the directory of libslurmfull.so, where Slurm installs both.
@@ -312,6 +351,7 @@ mod tests {
                 landmark("priority_g_recover", V23_02, true),
                 landmark("priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
             ],
+            stranger: None,
         }
     }
 
@@ -383,6 +423,11 @@ mod tests {
         wrong_api.landmarks[0].found = true;
         let error = choose(&wrong_api).unwrap_err().to_string();
         assert!(error.contains("has priority_g_recover"), "{error}");
+        assert!(error.contains("PluginDir"), "{error}");
+        wrong_api.stranger = Some("test24.1.prog".into());
+        let error = choose(&wrong_api).unwrap_err().to_string();
+        assert!(error.contains("test24.1.prog has names of slurmctld's, but is another program"), "{error}");
+        assert!(!error.contains("PluginDir"), "{error}");
         let silent = Evidence { plugin_version: None, ..evidence(Release::new(22, 5, 8), 38) };
         assert_eq!(choose(&silent).unwrap_err(), Mismatch::Unknown { api_version: 38 << 16 });
     }

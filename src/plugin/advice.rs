@@ -10,6 +10,9 @@ use super::Plugin;
 use crate::faults;
 use crate::host::locks::{AssocLevels, Unlocked};
 
+/// The flag of a QOS without which slurmctld does not look at its `UsageThreshold`; the same bit in every release.
+const ENFORCES_THRESHOLD: u32 = crate::host::constants::QOS_FLAG_ENFORCE_USAGE_THRES;
+
 impl Plugin {
     /// Looks for them, unless that was done since the last start or reconfigure.
     pub(super) fn advise(&self, unlocked: &mut Unlocked) {
@@ -17,6 +20,13 @@ impl Plugin {
             return;
         }
         faults::point("advise");
+        let Some(config) = self.config() else { return };
+        if config.flags.increase_only() && config.fair_share && config.weights.fair_share != 0 {
+            warn!(
+                "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had: fair-share is relative to who \
+                 waits at the moment, so in time all jobs come near the top and their order means nothing. Remove INCR_ONLY"
+            );
+        }
         let lock = unlocked.associations(AssocLevels::READ);
         if self.standing.lock().has_parent_users_under_root() {
             info!(
@@ -26,10 +36,10 @@ impl Plugin {
         }
         let Some(list) = lock.qos() else { return };
         list.for_each_ro(|qos| {
-            if has_threshold(qos) {
+            if has_threshold(qos) && qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0 {
                 warn!(
                     "QOS {} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column \
-                     FAIRSHARE of sprio), which is relative to the best waiting user here. It has little meaning: unset it",
+                     FAIRSHARE of sprio), which is relative to the best waiting user here. It has little meaning: unset it, or the flag EnforceUsageThreshold",
                     qos.text(|qos| qos.name)
                 );
             }

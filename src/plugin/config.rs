@@ -1,44 +1,45 @@
 //! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
 //! read together at start and at every reconfigure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tracing::{error, warn};
 
 use super::job::touched;
+use super::standing::AssocFactor;
 use super::state_file;
-use crate::conf::{ActiveJobs, Errors, Outcome, Settings, SettingsKeeper};
+use crate::conf::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 use crate::engine::priority::{NodeCount, SizeOrder, SizePolicy, Weights};
 use crate::host::ahead::Touched;
-use crate::host::Host;
+use crate::host::{constants, Host};
 
 /// `PriorityFlags`, the same bits in every release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
 macro_rules! flags {
-    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
-        impl Flags { $( $(#[$doc])* pub fn $name(self) -> bool { self.0 & $bit != 0 } )* }
+    ($($(#[$doc:meta])* $name:ident = $bit:ident;)*) => {
+        impl Flags { $( $(#[$doc])* pub fn $name(self) -> bool { self.0 & constants::$bit != 0 } )* }
     };
 }
 
 flags! {
     /// `ACCRUE_ALWAYS`: a job is shown from its submission on.
-    accrue_always = 0x1;
+    accrue_always = PRIORITY_FLAGS_ACCRUE_ALWAYS;
     /// `SMALL_RELATIVE_TO_TIME`
-    size_relative = 0x4;
+    size_relative = PRIORITY_FLAGS_SIZE_RELATIVE;
     /// `CALCULATE_RUNNING`: running jobs keep getting priorities.
-    calculate_running = 0x10;
+    calculate_running = PRIORITY_FLAGS_CALCULATE_RUNNING;
     /// `INCR_ONLY`: a priority never falls.
-    increase_only = 0x40;
+    increase_only = PRIORITY_FLAGS_INCR_ONLY;
     /// `NO_NORMAL_ASSOC`
-    no_normal_assoc = 0x80;
+    no_normal_assoc = PRIORITY_FLAGS_NO_NORMAL_ASSOC;
     /// `NO_NORMAL_PART`
-    no_normal_part = 0x100;
+    no_normal_part = PRIORITY_FLAGS_NO_NORMAL_PART;
     /// `NO_NORMAL_QOS`
-    no_normal_qos = 0x200;
+    no_normal_qos = PRIORITY_FLAGS_NO_NORMAL_QOS;
     /// `NO_NORMAL_TRES`
-    no_normal_tres = 0x400;
+    no_normal_tres = PRIORITY_FLAGS_NO_NORMAL_TRES;
 }
 
 /// The configuration that priorities are computed with.
@@ -113,42 +114,93 @@ impl Config {
         }
     }
 
+    /// The weight of fair-share; 0 where it is not computed.
+    pub fn fair_share_weight(&self) -> u32 {
+        if self.fair_share {
+            self.weights.fair_share
+        } else {
+            0
+        }
+    }
+
+    /// What the association factor of a job is.
+    pub fn assoc_factor(&self) -> AssocFactor {
+        match (self.weights.assoc, self.flags.no_normal_assoc()) {
+            (0, _) => AssocFactor::None,
+            (_, true) => AssocFactor::Plain,
+            (_, false) => AssocFactor::Normalised,
+        }
+    }
+
     /// Whether held and not yet eligible jobs hold tickets, too (`ActiveJobs=pending`).
     pub fn counts_all_pending(&self) -> bool {
         self.settings.active_jobs == ActiveJobs::Pending
     }
 }
 
-/// Loads our settings with the rule that a daemon which once had good ones keeps them.
+/// Loads our settings. Good ones are kept in `StateSaveLocation`; in place of bad ones the last good ones hold: those of
+/// this process at a reconfigure, at a `start` those that are kept, which another controller may have written.
 ///
-/// `None` where the settings are wrong and there are none to keep. What is wrong has been logged.
-pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper) -> Option<Settings> {
+/// `None` where the settings are wrong and there never were good ones. What is wrong has been logged. Takes no lock of the
+/// host's: nobody else touches the file.
+pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bool) -> Option<Settings> {
     let parameters = host.conf_text(|conf| conf.priority_params);
-    let loaded = Settings::load(Some(&parameters), &host.conf_path(c"multifactor2.conf"));
+    let configuration = host.conf_path(c"multifactor2.conf");
+    let loaded = Settings::load(Some(&parameters), &configuration);
+    let directory = host.conf_text(|conf| conf.state_save_location);
+    let file = state_file::path(&directory).map(|path| path.with_file_name(kept::NAME));
+    if let (true, Err(_), Some(file)) = (start, &loaded, &file) {
+        match kept::read(file) {
+            Ok(settings) => settings.into_iter().for_each(|settings| keeper.remember(settings)),
+            Err(damage) => error!("{damage}. It is ignored, and written anew once the settings are good"),
+        }
+    }
     match keeper.reload(loaded) {
-        Outcome::Fresh(settings, warnings) => {
-            for warning in &warnings {
+        Outcome::Fresh(loaded) => {
+            for warning in &loaded.warnings {
                 warn!("{warning}");
             }
-            Some(settings)
+            if let Some(file) = &file {
+                keep(file, &loaded, &configuration);
+            }
+            Some(loaded.settings)
         }
         Outcome::Kept(settings, errors) => {
-            log_errors(&errors);
-            error!("the last good settings stay in force; correct the lines above and run 'scontrol reconfigure'");
+            let in_force = format!(
+                ". The last good settings stay in force ({settings}): correct what is wrong and run 'scontrol reconfigure'"
+            );
+            log_errors(&errors, &in_force);
             Some(settings)
         }
         Outcome::Refused(errors) => {
-            log_errors(&errors);
+            log_errors(&errors, "");
             None
         }
     }
 }
 
-fn log_errors(errors: &Errors) {
-    for problem in errors {
-        error!("{problem}");
+fn keep(file: &Path, loaded: &Loaded, configuration: &Path) {
+    match kept::keep(file, loaded, configuration) {
+        Ok(None) => (),
+        Ok(Some(damage)) => error!("{damage}. It has been written anew"),
+        Err(problem) => error!(
+            "cannot save {}: {problem}. Make room or mend the permissions of StateSaveLocation: without this file slurmctld \
+             does not start with a bad multifactor2.conf",
+            file.display()
+        ),
     }
+}
+
+/// One line for each problem; `end` is said once, with the last.
+fn log_errors(errors: &Errors, end: &str) {
+    let mut lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     if errors.omitted() > 0 {
-        error!("and {} more", errors.omitted());
+        lines.push(format!("and {} more", errors.omitted()));
+    }
+    if let Some(last) = lines.last_mut() {
+        last.push_str(end);
+    }
+    for line in lines {
+        error!("{line}");
     }
 }

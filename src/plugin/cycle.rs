@@ -19,12 +19,14 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
 
+use std::sync::Arc;
+
 use tracing::{debug, trace};
 
 use super::charging::{is_chargeable, Charger, UNDERFLOW};
 use super::config::Config;
-use super::draft::{self, Draft};
-use super::job::{warn_of_overflow, Pass, NO_DETAILS, OVERFLOW};
+use super::draft::Drafts;
+use super::job::{Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::Times;
@@ -32,14 +34,13 @@ use super::{charging, explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
 use crate::faults;
-use crate::host::ahead::{Seen, Touched};
-use crate::host::checks::check_job;
-use crate::host::lists::{JobChunks, List};
+use crate::host::ahead::Seen;
+use crate::host::lists::JobChunks;
 use crate::host::locks::{AssocLevels, AssocLock, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::roster::Roster;
-use crate::host::{clock, Host};
+use crate::host::Host;
 
 /// What the decay thread remembers between cycles.
 #[derive(Debug)]
@@ -80,8 +81,7 @@ impl Schedule {
 
 /// What a cycle reads of the jobs.
 struct Gathered {
-    waiting: Waiting,
-    drafts: Vec<Draft>,
+    drafts: Drafts,
     /// Jobs to charge.
     running: Vec<Seen>,
     /// A buffer for TRES.
@@ -89,12 +89,6 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// For about so many jobs.
-    fn new(standing: &Standing, pass: &Pass<'_>, jobs: usize) -> Self {
-        let drafts = Vec::with_capacity(jobs);
-        Self { waiting: standing.collect(), drafts, running: Vec::new(), tres: pass.scratch() }
-    }
-
     /// Reads a job.
     fn read(&mut self, pass: &Pass<'_>, standing: &Standing, job: Job<'_>) {
         if is_chargeable(job) {
@@ -105,11 +99,13 @@ impl Gathered {
         }
         attempt(|| {
             faults::point("draft");
-            let association = standing.place(&mut self.waiting, job);
-            if !self.waiting.is_noted(association) && waits(pass.config, job, pass.now) {
-                self.waiting.note(association);
+            let waiting = self.drafts.waiting_mut();
+            let association = standing.place(waiting, job);
+            // Mostly another job of the same user has been noted already.
+            if !waiting.is_noted(association) && waits(pass.config, job, pass.now) {
+                waiting.note(association);
             }
-            self.drafts.extend(pass.draft(job, association, &mut self.tres));
+            pass.draft(&mut self.drafts, job, association, &mut self.tres);
         });
     }
 }
@@ -136,29 +132,34 @@ impl Plugin {
                 host.update_site_factors();
             });
         }
-        let Gathered { waiting, mut drafts, running, .. } =
-            self.gather(unlocked, &config, &mut schedule.roster, now);
+        let Gathered { mut drafts, running, .. } = self.gather(unlocked, &config, &mut schedule.roster, now);
+        if self.is_passive() {
+            return;
+        }
         if self.account(unlocked, &config, &running, times, reset.is_some()) {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
         if config.fair_share {
-            self.distribute(unlocked, &waiting);
+            self.distribute(unlocked, &config, drafts.waiting());
             attempt(|| self.publish(unlocked));
             attempt(|| explain::associations(&self.standing, unlocked));
             attempt(|| self.advise(unlocked));
         }
         faults::point("finish");
-        draft::finish(&mut drafts, &self.standing.lock(), &waiting, config.weights.fair_share);
-        self.write_priorities(unlocked, &config, &drafts, now);
+        let finished = drafts.finish(&self.standing.lock());
+        *self.drafts.lock() = Some(drafts);
+        let tally = self.write_priorities(unlocked, &config, finished, now);
+        explain::tally(&tally);
     }
 
     /// Hands the tickets down.
-    fn distribute(&self, unlocked: &mut Unlocked, waiting: &Waiting) {
+    fn distribute(&self, unlocked: &mut Unlocked, config: &Config, waiting: &Waiting) {
         let lock = unlocked.associations(AssocLevels::READ);
         let mut standing = self.standing.lock();
         faults::point("distribute");
-        standing.distribute(&lock, waiting);
+        standing.distribute(&lock, waiting, config.assoc_factor());
+        standing.read_members(&lock);
     }
 
     /// Writes what `sshare` shows.
@@ -169,14 +170,28 @@ impl Plugin {
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
     /// runs.
-    fn gather(&self, unlocked: &mut Unlocked, config: &Config, roster: &mut Roster, now: i64) -> Gathered {
+    fn gather(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Arc<Config>,
+        roster: &mut Roster,
+        now: i64,
+    ) -> Gathered {
         faults::point("gather");
         let pass = Pass::new(unlocked.host(), config, now);
         self.fresh.lock().clear();
-        self.gather_known(unlocked, &pass, roster).unwrap_or_else(|| {
+        let known = if roster.pays() { self.gather_known(unlocked, &pass, config, roster) } else { None };
+        known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
-            self.gather_list(unlocked, &pass, roster)
+            self.gather_list(unlocked, &pass, config, roster)
         })
+    }
+
+    fn begin_gathering(&self, pass: &Pass<'_>, config: &Arc<Config>, jobs: usize) -> Gathered {
+        let waiting = self.standing.lock().collect();
+        let before = self.drafts.lock().take();
+        let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
+        Gathered { drafts, running: Vec::new(), tres: pass.scratch() }
     }
 
     /// By their ids; `None` where there are other jobs.
@@ -184,22 +199,28 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         pass: &Pass<'_>,
+        config: &Arc<Config>,
         roster: &mut Roster,
     ) -> Option<Gathered> {
-        let mut gathered = Gathered::new(&self.standing.lock(), pass, roster.count());
+        let mut gathered = self.begin_gathering(pass, config, roster.count());
         let touched = &pass.config.touched;
         let many = roster.count() > JobChunks::MANY;
         let size = if many { JobChunks::SIZE } else { JobChunks::MANY };
         let mut begin = 0;
         loop {
             let jobs = unlocked.jobs_read();
-            let _lock = jobs.associations(AssocLevels::READ);
+            let lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
+            gathered.drafts.begin_hold();
+            let mut read = |job| {
+                if self.admits(&lock, job, true) {
+                    gathered.read(pass, &standing, job);
+                }
+            };
             let end = roster.count().min(begin + size);
-            roster.walk(begin..end, &jobs, touched, |job| gathered.read(pass, &standing, job));
+            roster.walk(begin..end, &jobs, touched, &mut read);
             if end == roster.count() {
-                let complete =
-                    roster.complete(begin > 0, &jobs, touched, |job| gathered.read(pass, &standing, job));
+                let complete = roster.complete(begin > 0, &jobs, touched, read);
                 return complete.then_some(gathered);
             }
             begin = end;
@@ -207,8 +228,14 @@ impl Plugin {
     }
 
     /// By the list.
-    fn gather_list(&self, unlocked: &mut Unlocked, pass: &Pass<'_>, roster: &mut Roster) -> Gathered {
-        let mut gathered = Gathered::new(&self.standing.lock(), pass, roster.count());
+    fn gather_list(
+        &self,
+        unlocked: &mut Unlocked,
+        pass: &Pass<'_>,
+        config: &Arc<Config>,
+        roster: &mut Roster,
+    ) -> Gathered {
+        let mut gathered = self.begin_gathering(pass, config, roster.count());
         roster.clear();
         let mut chunks = None;
         loop {
@@ -218,10 +245,15 @@ impl Plugin {
             if chunk.is_empty() {
                 return gathered;
             }
-            let _lock = jobs.associations(AssocLevels::READ);
+            let lock = jobs.associations(AssocLevels::READ);
             let standing = self.standing.lock();
+            gathered.drafts.begin_hold();
             roster.remember(&chunk);
-            pass.config.touched.walk(&chunk, |_, job| gathered.read(pass, &standing, job));
+            pass.config.touched.walk(&chunk, |_, job| {
+                if self.admits(&lock, job, true) {
+                    gathered.read(pass, &standing, job);
+                }
+            });
         }
     }
 
@@ -264,88 +296,33 @@ impl Plugin {
         let period = Period { start: before.last_ran, end: now, job_ended: false };
         for chunk in running.chunks(CHUNK) {
             let mut batch = charger.begin(&lock);
-            touched.walk_seen(&jobs, chunk, is_chargeable, |job, _| {
-                attempt(|| batch.charge(job, period));
-            });
+            touched.walk_seen(
+                &jobs,
+                chunk,
+                |job, _| is_chargeable(job),
+                |job, _| {
+                    attempt(|| batch.charge(job, period));
+                },
+            );
             batch.post();
         }
         was_reset
     }
 
-    /// Writes the finished priorities. What was set since a job was read is newer and stays.
-    fn write_priorities(&self, unlocked: &mut Unlocked, config: &Config, drafts: &[Draft], now: i64) {
-        let host = unlocked.host();
-        let layout = &host.layout.job;
-        let mut touched = Touched::new();
-        touched
-            .field(layout.job_id)
-            .field(layout.job_state)
-            .field(layout.priority)
-            .field(layout.direct_set_prio);
-        let pass = Pass::new(host, config, now);
-        let mut tres = pass.scratch();
-        for chunk in drafts.chunks(JobChunks::SIZE) {
-            let jobs = unlocked.jobs_write();
-            let lock = jobs.associations(AssocLevels::READ);
-            let mut standing = self.standing.lock();
-            let fresh = self.fresh.lock();
-            let mut changed = false;
-            let is_computed = |job: Job<'_>| pass.is_computed(job) && job.get(|job| job.direct_set_prio) == 0;
-            touched.walk_seen(&jobs, chunk, is_computed, |job, draft| {
-                if job.get(|job| job.priority) != draft.old {
-                    return;
-                }
-                attempt(|| {
-                    faults::point("write");
-                    if fresh.get(job.get(|job| job.job_id)).is_some() {
-                        return;
-                    }
-                    let new = if draft.whole {
-                        pass.evaluate(job, &mut tres, |job| factor_of(&mut standing, &lock, job))
-                    } else {
-                        warn_of_overflow(job, draft.priority())
-                    };
-                    changed |= assign(job, new, config);
-                });
-            });
-            if changed {
-                host.note_job_update(clock::now());
-            }
-        }
-    }
-
-    /// Evaluates every job as at its submission: without a database no cycle does it in older releases.
-    pub(super) fn evaluate_all(&self, unlocked: &mut Unlocked, config: &Config, now: i64) {
-        let host = unlocked.host();
-        let jobs = unlocked.jobs_write();
-        let lock = jobs.associations(AssocLevels::READ);
-        let pass = Pass::new(host, config, now);
-        let mut standing = self.standing.lock();
-        let mut tres = pass.scratch();
-        for job in jobs.all_jobs() {
-            attempt(|| {
-                faults::point("initial");
-                if pass.is_computed(job) {
-                    assign(
-                        job,
-                        pass.evaluate(job, &mut tres, |job| factor_of(&mut standing, &lock, job)),
-                        config,
-                    );
-                }
-            });
-        }
-        host.note_job_update(clock::now());
-    }
-
-    /// Checks the first job that there is; on a mismatch nothing is written any more.
+    /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.
     pub(super) fn records_are_sound(&self, unlocked: &mut Unlocked) -> bool {
         faults::point("check");
-        if self.is_checked() {
+        if self.inspector.has_surveyed() {
             return true;
         }
         let jobs = unlocked.jobs_read();
-        let Some(job) = jobs.jobs().and_then(List::first) else { return true };
-        self.check(check_job(job))
+        let lock = jobs.associations(AssocLevels::READ);
+        let sound = self.check(self.inspector.check_lists(&lock))
+            && jobs.all_jobs().into_iter().all(|job| self.admits(&lock, job, true));
+        if sound {
+            self.inspector.note_survey();
+        }
+        sound
     }
 }
 
@@ -385,24 +362,4 @@ fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
         && job.get(|job| job.priority) != 0
         && begin != 0
         && begin <= now
-}
-
-/// The fair-share factor of a job, 0 without an association.
-pub(super) fn factor_of(standing: &mut Standing, lock: &AssocLock<'_>, job: Job<'_>) -> f64 {
-    // Mostly without a look at the association itself.
-    let (address, id) = (job.get(|job| job.assoc_ptr) as usize, job.get(|job| job.assoc_id));
-    let factor = standing
-        .known_factor(address, id)
-        .or_else(|| job.association().and_then(|association| standing.factor(lock, association)));
-    factor.unwrap_or(0.0)
-}
-
-/// Writes a priority, unless `INCR_ONLY` forbids it; true where it changed.
-fn assign(job: Job<'_>, new: u32, config: &Config) -> bool {
-    let old = job.get(|job| job.priority);
-    let changed = new != old && !(config.flags.increase_only() && new < old);
-    if changed {
-        job.set(|job| job.priority, new);
-    }
-    changed
 }

@@ -1,66 +1,323 @@
-//! Priorities in the making. A cycle reads each job once, under the job read lock, and keeps of it what its priority
-//! needs besides fair-share; when the tickets are distributed the priorities are finished without
-//! any lock, and under the job write lock only the numbers are written.
+//! Priorities in the making, and what they were made of. A cycle reads each job once, under the job read lock, and keeps of
+//! it what its priority needs besides fair-share; when the tickets are distributed the priorities are finished without any lock,
+//! and under the job write lock only the numbers are written.
 //!
-//! A job may vanish or change in between. So a draft names its job by id and by the priority that it had:
-//! what was set meanwhile, by a submission, a hold or an administrator, is newer and stays.
+//! The parts stay until the next cycle: `sprio` shows what a priority came from, not what it would come from now. There may be
+//! a million of them, so what many jobs have in common is kept once.
 
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::config::Config;
+use super::job::{has_threshold, warn_of_overflow, Pass};
 use super::standing::{Place, Standing, Waiting};
-use crate::engine::priority::{Factors, Priority};
+use crate::engine::priority::{age_part, Factors, Priority};
 use crate::host::ahead::{Note, Seen};
-use crate::host::records::Job;
+use crate::host::records::{Details, Job, Record};
 
 /// One job.
 #[derive(Debug, Clone, Copy)]
 pub struct Draft {
     /// Where its record was.
     address: usize,
-    /// Weighted factors before and after fair-share.
-    before: f64,
-    after: f64,
+    /// Weighted, as is `tres`.
+    job_size: f64,
+    tres: f64,
     id: u32,
-    /// The priority that the job had.
-    pub old: u32,
+    /// The priority that the job has; once finished, the one that it gets.
+    priority: u32,
     association: Place,
-    /// More than a number is to be written: several partitions or QOS, or factors that the scheduler reads. It is
-    /// evaluated as at a submission.
-    pub whole: bool,
+    /// Seconds, [`NO_AGE`] where it gains none.
+    age: u32,
+    partition: Index,
+    qos: Index,
+    /// Site factor and nice value.
+    offsets: Index,
+    task: Task,
+}
+
+/// A million jobs are the size to design for.
+const _: () = assert!(size_of::<Draft>() == 48);
+
+/// A job that gains no age.
+const NO_AGE: u32 = u32::MAX;
+
+/// What is to be done for a job at the end of the cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Nothing: its priority stays as it is.
+    Nothing,
+    /// The number is to be written.
+    Number,
+    /// More than the number: priorities by partition and QOS, or a factor that the scheduler reads.
+    More,
+    /// It is to be evaluated as at a submission: not everything was known when it was read.
+    Evaluate,
+    /// Its priority was set directly; the factor that the scheduler reads is to be cleared.
+    Clear,
 }
 
 impl Note for Draft {
     fn seen(&self) -> Seen {
         Seen { id: self.id, address: self.address }
     }
+
+    fn is_wanted(&self) -> bool {
+        self.task != Task::Nothing
+    }
 }
 
 impl Draft {
-    /// Of a job and its weighted factors, which have no fair-share yet.
-    pub fn new(job: Job<'_>, association: Place, weighted: &Factors, whole: bool) -> Self {
-        Self {
-            address: job.address(),
-            before: weighted.before_fair_share(),
-            after: weighted.after_fair_share(),
-            id: job.get(|job| job.job_id),
-            old: job.get(|job| job.priority),
-            association,
-            whole,
-        }
+    /// What is to be done.
+    pub fn task(&self) -> Task {
+        self.task
     }
 
-    /// The priority, once fair-share is in.
-    pub fn priority(&self) -> Priority {
-        Priority::from_sum(self.before + self.after)
+    /// The finished priority.
+    pub fn priority(&self) -> u32 {
+        self.priority
     }
 }
 
-/// Adds fair-share, `weight` times the factor of each job's association, to the drafts of a cycle, and keeps the jobs that
-/// something is to be written for. Needs no lock of the host.
-pub fn finish(drafts: &mut Vec<Draft>, standing: &Standing, waiting: &Waiting, weight: u32) {
-    drafts.retain_mut(|draft| {
-        if weight != 0 && draft.association != Place::NONE {
-            let factor = standing.factor_at(waiting, draft.association).unwrap_or(0.0);
-            draft.before += factor * f64::from(weight);
+/// Which value of a [`Palette`] is meant.
+type Index = u16;
+
+/// Values that many jobs have in common, each once.
+#[derive(Debug)]
+struct Palette<K, V> {
+    values: Vec<V>,
+    /// So many of them have lost their keys.
+    forgotten: usize,
+    known: FxHashMap<K, Index>,
+    /// Jobs that come one after the other are mostly alike.
+    last: Option<(K, Index)>,
+}
+
+impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
+    fn new() -> Self {
+        Self { values: Vec::new(), forgotten: 0, known: FxHashMap::default(), last: None }
+    }
+
+    /// Keys may mean something else from here on.
+    fn forget_keys(&mut self) {
+        self.known.clear();
+        self.forgotten = self.values.len();
+        self.last = None;
+    }
+
+    /// The place of a key's value; `None` where there are too many values.
+    fn place(&mut self, key: K, value: impl FnOnce() -> V) -> Option<Index> {
+        if let Some((_, index)) = self.last.filter(|(last, _)| *last == key) {
+            return Some(index);
         }
-        draft.whole || draft.priority().value != draft.old
-    });
+        let index = match self.known.get(&key).copied() {
+            None => self.add(key, value())?,
+            Some(index) => index,
+        };
+        self.last = Some((key, index));
+        Some(index)
+    }
+
+    fn add(&mut self, key: K, value: V) -> Option<Index> {
+        let same = self.values[..self.forgotten].iter().position(|known| *known == value);
+        let at = same.unwrap_or(self.values.len());
+        let index = Index::try_from(at).ok()?;
+        if at == self.values.len() {
+            self.values.push(value);
+        }
+        self.known.insert(key, index);
+        Some(index)
+    }
+
+    fn get(&self, index: Index) -> V {
+        self.values.get(usize::from(index)).copied().unwrap_or_default()
+    }
+}
+
+/// What the jobs of a QOS have in common.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct OfQos {
+    /// The weighted factor.
+    factor: f64,
+    /// It has a `UsageThreshold`.
+    threshold: bool,
+}
+
+/// How many priorities a cycle has computed, and what is to become of them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// All of them.
+    pub computed: usize,
+    /// Those that are the same as before, with nothing else to be written.
+    pub same: usize,
+}
+
+/// The drafts of one cycle.
+#[derive(Debug)]
+pub struct Drafts {
+    config: Arc<Config>,
+    waiting: Waiting,
+    jobs: Vec<Draft>,
+    partitions: Palette<usize, f64>,
+    /// By what jobs name: a pointer, which may be stale, and an id.
+    qos: Palette<(usize, u32), OfQos>,
+    offsets: Palette<(u32, u32), (u32, u32)>,
+}
+
+impl Drafts {
+    /// For about so many jobs, whose associations get places in `waiting`; with the memory of those of the cycle before.
+    pub fn new(config: Arc<Config>, waiting: Waiting, before: Option<Self>, jobs: usize) -> Self {
+        let mut memory = before.map(|before| before.jobs).unwrap_or_default();
+        memory.clear();
+        memory.reserve(jobs);
+        Self {
+            config,
+            waiting,
+            jobs: memory,
+            partitions: Palette::new(),
+            qos: Palette::new(),
+            offsets: Palette::new(),
+        }
+    }
+
+    /// The associations of the jobs.
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// The same, to note those that have waiting jobs.
+    pub fn waiting_mut(&mut self) -> &mut Waiting {
+        &mut self.waiting
+    }
+
+    /// All drafts; in the order of their ids once they are finished.
+    pub fn jobs(&self) -> &[Draft] {
+        &self.jobs
+    }
+
+    /// To be called whenever the locks were let go of: an address may belong to something else.
+    pub fn begin_hold(&mut self) {
+        self.partitions.forget_keys();
+        self.qos.forget_keys();
+    }
+
+    /// Reads what the priority of a job needs besides fair-share; nothing is written. `tres` is a buffer.
+    pub fn add(
+        &mut self,
+        pass: &Pass<'_>,
+        job: Job<'_>,
+        details: Details<'_>,
+        association: Place,
+        tres: &mut [f64],
+    ) {
+        let partition = job.partition();
+        let of_partition = self.partitions.place(partition.map_or(0, Record::address), || {
+            partition.map_or(0.0, |part| pass.weighted_partition(part))
+        });
+        let of_qos = self.qos.place(job.named_qos(), || {
+            job.qos().map_or(OfQos::default(), |qos| OfQos {
+                factor: pass.weighted_qos(qos),
+                threshold: has_threshold(qos),
+            })
+        });
+        let offsets = (job.get(|job| job.site_factor), details.get(|details| details.nice));
+        let of_offsets = self.offsets.place(offsets, || offsets);
+        let task = if of_partition.is_none() || of_qos.is_none() || of_offsets.is_none() {
+            Task::Evaluate
+        } else if pass.explain || job.has_variants() || of_qos.is_some_and(|qos| self.qos.get(qos).threshold)
+        {
+            Task::More
+        } else {
+            Task::Number
+        };
+        self.jobs.push(Draft {
+            job_size: pass.weighted_size(job, details),
+            tres: pass.weighted_tres(job, partition, tres),
+            age: pass.age(details).unwrap_or(NO_AGE),
+            association,
+            partition: of_partition.unwrap_or_default(),
+            qos: of_qos.unwrap_or_default(),
+            offsets: of_offsets.unwrap_or_default(),
+            ..Self::bare(job, task)
+        });
+    }
+
+    /// Notes a job whose priority was set directly and whose QOS has a `UsageThreshold`.
+    pub fn add_to_clear(&mut self, job: Job<'_>) {
+        self.jobs.push(Self::bare(job, Task::Clear));
+    }
+
+    fn bare(job: Job<'_>, task: Task) -> Draft {
+        Draft {
+            address: job.address(),
+            job_size: 0.0,
+            tres: 0.0,
+            id: job.get(|job| job.job_id),
+            priority: job.get(|job| job.priority),
+            association: Place::NONE,
+            age: NO_AGE,
+            partition: 0,
+            qos: 0,
+            offsets: 0,
+            task,
+        }
+    }
+
+    /// Puts the factors of associations in. Needs no lock of the host.
+    pub fn finish(&mut self, standing: &Standing) -> Finished {
+        let mut finished = Finished::default();
+        let mut jobs = std::mem::take(&mut self.jobs);
+        for draft in &mut jobs {
+            if draft.task == Task::Clear {
+                continue;
+            }
+            finished.computed += 1;
+            let Some(factors) = self.factors(draft, standing).filter(|_| draft.task != Task::Evaluate) else {
+                draft.task = Task::Evaluate;
+                continue;
+            };
+            let priority = Priority::from_sum(factors.sum());
+            let value = warn_of_overflow(draft.id, priority);
+            if value == draft.priority && draft.task == Task::Number {
+                draft.task = Task::Nothing;
+                finished.same += 1;
+            }
+            draft.priority = value;
+        }
+        // Jobs mostly come in the order of their ids, which costs next to nothing then.
+        jobs.sort_unstable_by_key(|draft| draft.id);
+        self.jobs = jobs;
+        finished
+    }
+
+    /// The weighted factors of a draft; `None` where the association is none that the last distribution knew.
+    pub fn factors(&self, draft: &Draft, standing: &Standing) -> Option<Factors> {
+        let weights = &self.config.weights;
+        let mut factors = Factors { tres: draft.tres, ..Factors::default() };
+        if draft.age != NO_AGE {
+            factors.age = age_part(draft.age, self.config.max_age) * f64::from(weights.age);
+        }
+        if draft.association != Place::NONE {
+            let known = standing.known_at(&self.waiting, draft.association)?;
+            factors.assoc = known.assoc * f64::from(weights.assoc);
+            factors.fair_share = known.fair_share * f64::from(self.config.fair_share_weight());
+        }
+        factors.job_size = draft.job_size;
+        factors.partition = self.partitions.get(draft.partition);
+        factors.qos = self.qos.get(draft.qos).factor;
+        (factors.site, factors.nice) = self.offsets.get(draft.offsets);
+        Some(factors)
+    }
+
+    /// What the priority of a job came from; `None` for a job that these drafts do not have.
+    pub fn factors_of(&self, id: u32, standing: &Standing) -> Option<Factors> {
+        let at = self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()?;
+        let draft = &self.jobs[at];
+        if matches!(draft.task, Task::Clear | Task::Evaluate) {
+            return None;
+        }
+        self.factors(draft, standing)
+    }
 }

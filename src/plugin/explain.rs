@@ -8,6 +8,7 @@ use tracing::info;
 use super::job::Pass;
 use super::standing::{Numbers, Standing};
 use super::sync::Ranked;
+use super::write::Tally;
 use crate::engine::charge::{Amounts, Elapsed};
 use crate::engine::priority::{unshift, Factors};
 use crate::faults;
@@ -16,26 +17,19 @@ use crate::host::log::{explains, PRIORITY};
 use crate::host::records::{Association, Job};
 
 /// Every factor of a job, its weight, their product and the sum.
-pub fn job(
-    pass: &Pass<'_>,
-    job: Job<'_>,
-    plain: &Factors,
-    weighted: &Factors,
-    tres: &[f64],
-    priority: u32,
-    variants: &[u32],
-) {
+pub fn job(pass: &Pass<'_>, job: Job<'_>, weighted: &Factors, tres: &[f64], priority: u32, variants: &[u32]) {
     let weights = &pass.config.weights;
     let mut line = format!("job {}:", job.get(|job| job.job_id));
-    for (name, factor, weight, product) in [
-        ("age", plain.age, weights.age, weighted.age),
-        ("association", plain.assoc, weights.assoc, weighted.assoc),
-        ("fair-share", plain.fair_share, weights.fair_share, weighted.fair_share),
-        ("job size", plain.job_size, weights.job_size, weighted.job_size),
-        ("partition", plain.partition, weights.partition, weighted.partition),
-        ("QOS", plain.qos, weights.qos, weighted.qos),
+    for (name, weight, product) in [
+        ("age", weights.age, weighted.age),
+        ("association", weights.assoc, weighted.assoc),
+        ("fair-share", weights.fair_share, weighted.fair_share),
+        ("job size", weights.job_size, weighted.job_size),
+        ("partition", weights.partition, weighted.partition),
+        ("QOS", weights.qos, weighted.qos),
     ] {
         if weight != 0 {
+            let factor = product / f64::from(weight);
             let _ = write!(line, " {name} {factor:.6} * {weight} = {product:.2};");
         }
     }
@@ -138,4 +132,28 @@ pub fn charge(job: Job<'_>, elapsed: &Elapsed, amounts: &Amounts) {
             amounts.released
         );
     }
+}
+
+/// What became of the priorities that a cycle has computed.
+pub fn tally(tally: &Tally) {
+    if !explains() {
+        return;
+    }
+    let mut line = format!(
+        "{} priorities computed: {} written, {} as they were",
+        tally.computed, tally.written, tally.same
+    );
+    for (count, why) in [
+        (tally.lower, "lower, which INCR_ONLY forbids"),
+        (tally.held, "left to a hold"),
+        (tally.direct, "left to a direct priority"),
+        (tally.fresh, "left to a submission or change"),
+        (tally.gone, "of jobs that have started or are gone"),
+        (tally.failed, "given up after an internal error"),
+    ] {
+        if count != 0 {
+            let _ = write!(line, ", {count} {why}");
+        }
+    }
+    info!(target: PRIORITY, "{line}");
 }

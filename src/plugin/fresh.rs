@@ -1,45 +1,54 @@
-//! Jobs whose priority is from their submission or last change, not from a cycle, and what it was computed of that changes
-//! by itself: `sprio` computes the same again.
+//! Jobs whose priority is from their submission or last change, not from a cycle, and what it came from: `sprio` shows that.
 //!
 //! Ids come one after the other, so those of a few share a place: each by itself would miss the caches at every submission.
 
 use rustc_hash::FxHashMap;
 
-/// What a priority was computed of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Moment {
-    /// The time that the age was measured at.
-    pub at: i64,
-    /// The fair-share factor, 0 to 1.
-    pub fair_share: f64,
-}
+use crate::engine::priority::Factors;
 
 /// Ids that share a place.
 const BLOCK: u32 = 16;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Fresh(FxHashMap<u32, [Moment; BLOCK as usize]>);
+pub struct Fresh {
+    blocks: FxHashMap<u32, [Option<Factors>; BLOCK as usize]>,
+    /// So many blocks are kept before it is asked which jobs are still there.
+    limit: usize,
+}
 
 impl Fresh {
-    /// No job. No clock shows that time.
-    const NONE: Moment = Moment { at: i64::MIN, fair_share: 0.0 };
+    /// Blocks that are always kept.
+    const FEW: usize = 4096;
 
-    /// Notes a job; what was noted before is forgotten.
-    pub fn note(&mut self, id: u32, moment: Moment) {
-        let block = self.0.entry(id / BLOCK).or_insert([Self::NONE; BLOCK as usize]);
-        block[(id % BLOCK) as usize] = moment;
+    /// Notes the weighted factors of a job; what was noted before is forgotten. Where no cycle clears the notes, those of jobs
+    /// that are gone are forgotten now and then; `exists` tells.
+    pub fn note(&mut self, id: u32, factors: Factors, exists: impl Fn(u32) -> bool) {
+        let block = self.blocks.entry(id / BLOCK).or_insert([None; BLOCK as usize]);
+        block[(id % BLOCK) as usize] = Some(factors);
+        if self.blocks.len() > self.limit.max(Self::FEW) {
+            self.forget_gone(exists);
+            self.limit = 2 * self.blocks.len();
+        }
     }
 
     /// What was noted of a job last.
-    pub fn get(&self, id: u32) -> Option<Moment> {
-        let moment = self.0.get(&(id / BLOCK))?[(id % BLOCK) as usize];
-        (moment.at != Self::NONE.at).then_some(moment)
+    pub fn get(&self, id: u32) -> Option<&Factors> {
+        self.blocks.get(&(id / BLOCK))?[(id % BLOCK) as usize].as_ref()
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    fn forget_gone(&mut self, exists: impl Fn(u32) -> bool) {
+        self.blocks.retain(|number, block| {
+            for (id, noted) in (number * BLOCK..).zip(block.iter_mut()) {
+                *noted = noted.filter(|_| exists(id));
+            }
+            block.iter().any(Option::is_some)
+        });
     }
 }
 
@@ -49,23 +58,39 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
+    fn aged(age: u32) -> Factors {
+        Factors { age: f64::from(age), ..Factors::default() }
+    }
+
     proptest! {
         #[test]
         fn holds_what_a_hash_map_holds(
-            notes in prop::collection::vec((prop_oneof![0..40_u32, any::<u32>()], 0..1_000_000_i64), 0..400),
+            notes in prop::collection::vec((prop_oneof![0..40_u32, any::<u32>()], 0..1_000_000_u32), 0..400),
             others in prop::collection::vec(any::<u32>(), 0..100),
         ) {
             let (mut fresh, mut expected) = (Fresh::default(), HashMap::new());
-            for (id, at) in notes {
-                let moment = Moment { at, fair_share: 0.5 };
-                fresh.note(id, moment);
-                expected.insert(id, moment);
+            for (id, age) in notes {
+                fresh.note(id, aged(age), |_| true);
+                expected.insert(id, aged(age));
             }
             for id in (0..60).chain(others).chain(expected.keys().copied()) {
-                prop_assert_eq!(fresh.get(id), expected.get(&id).copied());
+                prop_assert_eq!(fresh.get(id), expected.get(&id));
             }
             fresh.clear();
             prop_assert!(expected.keys().all(|id| fresh.get(*id).is_none()));
         }
+    }
+
+    #[test]
+    fn without_cycles_notes_of_jobs_that_are_gone_are_forgotten() {
+        let mut fresh = Fresh::default();
+        let mut most = 0;
+        // Ten thousand jobs at a time, two million in all.
+        for id in 0..2_000_000 {
+            fresh.note(id, aged(id), |asked| asked + 10_000 > id);
+            most = most.max(fresh.blocks.len());
+        }
+        assert!(most <= Fresh::FEW + 1, "{most} blocks");
+        assert!((1_990_001..2_000_000).all(|id| fresh.get(id) == Some(&aged(id))));
     }
 }

@@ -6,11 +6,11 @@
 use tracing::error;
 
 use super::config::Config;
-use super::draft::Draft;
+use super::draft::Drafts;
 use super::explain;
-use super::standing::Place;
+use super::standing::{AssocFactor, Known, Place};
 use crate::engine::priority::{
-    age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
+    age, age_part, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, Priority, Weights,
 };
 use crate::host::ahead::Touched;
@@ -24,6 +24,17 @@ pub static NO_DETAILS: Once = Once::new();
 
 /// Priorities that do not fit, once per cycle.
 pub static OVERFLOW: Once = Once::new();
+
+/// What came of the evaluation of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluated {
+    /// The priority.
+    pub priority: u32,
+    /// The weighted factors that it came from, where it was computed.
+    pub factors: Option<Factors>,
+    /// A priority in one of several partitions or QOS changed.
+    pub variants_changed: bool,
+}
 
 /// What all jobs of one pass have in common.
 #[derive(Debug, Clone, Copy)]
@@ -49,17 +60,20 @@ impl<'c> Pass<'c> {
         }
     }
 
-    /// What the priority of a job needs besides fair-share; nothing is written. `None` for jobs that get no priority.
-    pub fn draft(&self, job: Job<'_>, association: Place, scratch: &mut [f64]) -> Option<Draft> {
-        if !self.is_computed(job) || job.get(|job| job.direct_set_prio) != 0 {
-            return None;
+    /// What the priority of a job needs besides fair-share, into the drafts; nothing is written.
+    pub fn draft(&self, drafts: &mut Drafts, job: Job<'_>, association: Place, tres: &mut [f64]) {
+        if !self.is_computed(job) {
+            return;
         }
-        let weighted = self.weighted(job, scratch, 0.0);
-        if weighted.is_none() && NO_DETAILS.first() {
+        if job.get(|job| job.direct_set_prio) != 0 {
+            if job.qos().is_some_and(has_threshold) {
+                drafts.add_to_clear(job);
+            }
+        } else if let Some(details) = job.details() {
+            drafts.add(self, job, details, association, tres);
+        } else if NO_DETAILS.first() {
             warn_of_missing_details(job);
         }
-        let whole = self.explain || job.qos().is_some_and(has_threshold) || job.has_variants();
-        Some(Draft::new(job, association, &weighted?, whole))
     }
 
     /// Whether a cycle gives a job a priority: one that waits and is not held; with `CALCULATE_RUNNING` one that runs.
@@ -68,19 +82,6 @@ impl<'c> Pass<'c> {
         job.get(|job| job.priority) != 0
             && !state.is_powering_up()
             && (state.is_pending() || self.config.flags.calculate_running())
-    }
-
-    /// The weighted factors of a job as they are now, those of TRES in `tres`.
-    pub fn weighted(&self, job: Job<'_>, tres: &mut [f64], fair_share: f64) -> Option<Factors> {
-        Some(self.weigh(&self.plain_factors(job, job.details()?, |_| fair_share), job, tres))
-    }
-
-    fn weigh(&self, plain: &Factors, job: Job<'_>, tres: &mut [f64]) -> Factors {
-        let sum = match &self.config.tres_weights {
-            Some(weights) => self.weigh_tres_in(tres, weights, job, job.partition()),
-            None => 0.0,
-        };
-        Factors { tres: sum, ..plain.weigh(&self.config.weights) }
     }
 
     /// A buffer with one entry per weighted TRES.
@@ -92,66 +93,86 @@ impl<'c> Pass<'c> {
     ///
     /// `fair_share` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority
     /// that was set directly is returned as it is; 0 means that none can be computed.
-    pub fn evaluate(&self, job: Job<'_>, tres: &mut [f64], fair_share: impl FnOnce(Job<'_>) -> f64) -> u32 {
+    pub fn evaluate(
+        &self,
+        job: Job<'_>,
+        tres: &mut [f64],
+        fair_share: impl FnOnce(Job<'_>) -> f64,
+    ) -> Evaluated {
+        let none = |priority| Evaluated { priority, factors: None, variants_changed: false };
         let current = job.get(|job| job.priority);
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, 0.0);
-            return current;
+            return none(current);
         }
         let Some(details) = job.details() else {
             warn_of_missing_details(job);
             keep_fair_share(job, 0.0);
-            return 0;
+            return none(0);
         };
-        let plain = self.plain_factors(job, details, fair_share);
-        let weighted = self.weigh(&plain, job, tres);
-        keep_fair_share(job, weighted.fair_share);
-        let priority = round(job, weighted.sum());
-        let variants = self.write_variants(job, &weighted);
-        if self.explain {
-            explain::job(self, job, &plain, &weighted, tres, priority, variants);
+        let mut known = Known { assoc: 0.0, fair_share: 0.0 };
+        if self.config.assoc_factor() != AssocFactor::None {
+            known.assoc =
+                job.association().map_or(0.0, |association| self.config.assoc_factor().of(association));
         }
-        priority
+        if self.config.fair_share_weight() != 0 && job.is_accounted() {
+            known.fair_share = fair_share(job);
+        }
+        let factors = self.weighted(job, details, known, tres);
+        let priority = round(job, factors.sum());
+        let variants_changed = self.write_more(job, &factors, tres, priority);
+        Evaluated { priority, factors: Some(factors), variants_changed }
     }
 
-    fn plain_factors(
-        &self,
-        job: Job<'_>,
-        details: Details<'_>,
-        fair_share: impl FnOnce(Job<'_>) -> f64,
-    ) -> Factors {
-        let config = self.config;
-        let (weights, flags) = (&config.weights, config.flags);
-        let mut factors = Factors {
+    /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
+    /// scheduler reads; explains it. `tres` is a buffer. True where a priority changed.
+    pub fn write_more(&self, job: Job<'_>, factors: &Factors, tres: &mut [f64], priority: u32) -> bool {
+        keep_fair_share(job, factors.fair_share);
+        let (variants, changed) = self.write_variants(job, factors);
+        if self.explain {
+            self.weighted_tres(job, job.partition(), tres);
+            explain::job(self, job, factors, tres, priority, variants);
+        }
+        changed
+    }
+
+    /// The weighted factors of a job as they are now, those of TRES in `tres`.
+    pub fn weighted(&self, job: Job<'_>, details: Details<'_>, known: Known, tres: &mut [f64]) -> Factors {
+        let weights = &self.config.weights;
+        let age = if weights.age == 0 { None } else { self.age(details) };
+        Factors {
+            age: age.map_or(0.0, |age| age_part(age, self.config.max_age)) * f64::from(weights.age),
+            assoc: known.assoc * f64::from(weights.assoc),
+            fair_share: known.fair_share * f64::from(self.config.fair_share_weight()),
+            job_size: self.weighted_size(job, details),
+            partition: job.partition().map_or(0.0, |part| self.weighted_partition(part)),
+            qos: job.qos().map_or(0.0, |qos| self.weighted_qos(qos)),
+            tres: self.weighted_tres(job, job.partition(), tres),
             site: job.get(|job| job.site_factor),
             nice: details.get(|details| details.nice),
-            ..Factors::default()
-        };
-        if weights.age != 0 {
-            factors.age = age_factor(self.now, details.get(|d| d.accrue_time), config.max_age);
         }
-        if weights.job_size != 0 {
-            factors.job_size = job_size_factor(&size(job, details), self.cluster, config.size);
+    }
+
+    /// Seconds that a job has waited; `None` for one that gains no age.
+    pub fn age(&self, details: Details<'_>) -> Option<u32> {
+        age(self.now, details.get(|d| d.accrue_time))
+    }
+
+    /// The weighted factor of a job's size.
+    pub fn weighted_size(&self, job: Job<'_>, details: Details<'_>) -> f64 {
+        let weight = self.config.weights.job_size;
+        if weight == 0 {
+            return 0.0;
         }
-        if weights.partition != 0 {
-            factors.partition = job.partition().map_or(0.0, |part| self.partition_factor(part));
+        job_size_factor(&size(job, details), self.cluster, self.config.size) * f64::from(weight)
+    }
+
+    /// The weighted factors of a job's TRES in a partition, in `tres`, and their sum.
+    pub fn weighted_tres(&self, job: Job<'_>, partition: Option<Partition<'_>>, tres: &mut [f64]) -> f64 {
+        match &self.config.tres_weights {
+            Some(weights) => self.weigh_tres_in(tres, weights, job, partition),
+            None => 0.0,
         }
-        if weights.qos != 0 {
-            factors.qos = job.qos().map_or(0.0, |qos| self.qos_factor(qos));
-        }
-        if let Some(association) = job.association() {
-            if weights.assoc != 0 {
-                factors.assoc = if flags.no_normal_assoc() {
-                    f64::from(association.get(|assoc| assoc.priority))
-                } else {
-                    association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm))
-                };
-            }
-            if weights.fair_share != 0 && config.fair_share {
-                factors.fair_share = fair_share(job);
-            }
-        }
-        factors
     }
 
     fn partition_factor(&self, partition: Partition<'_>) -> f64 {
@@ -188,19 +209,22 @@ impl<'c> Pass<'c> {
         weigh_tres(factors, weights)
     }
 
-    /// Writes the priorities of a job in each of its partitions and QOS; returns them, empty where it has one of each.
-    fn write_variants<'a>(&self, job: Job<'a>, weighted: &Factors) -> &'a [u32] {
-        let Some(slots) = partitions::priorities(job, self.now) else { return &[] };
+    /// Writes the priorities of a job in each of its partitions and QOS; returns them, empty where it has one of each, and
+    /// whether one changed.
+    fn write_variants<'a>(&self, job: Job<'a>, weighted: &Factors) -> (&'a [u32], bool) {
+        let Some(slots) = partitions::priorities(job, self.now) else { return (&[], false) };
         let increase = self.config.flags.increase_only();
-        let mut at = 0;
+        let (mut at, mut changed) = (0, false);
         self.for_each_variant(job, weighted, |_, _, variant| {
             let priority = round(job, variant.sum_of_variant());
             if let Some(slot) = slots.get_mut(at) {
-                *slot = if increase { increase_only(*slot, priority) } else { priority };
+                let new = if increase { increase_only(*slot, priority) } else { priority };
+                changed |= *slot != new;
+                *slot = new;
             }
             at += 1;
         });
-        slots
+        (slots, changed)
     }
 
     /// Calls `visit` with the weighted factors of the job in each of its partitions and QOS, partition by partition.
@@ -222,7 +246,7 @@ impl<'c> Pass<'c> {
                     visit(
                         partition,
                         Some(qos),
-                        Factors { qos: self.weighted_qos(qos, weighted.qos), ..variant },
+                        Factors { qos: self.weighted_qos_of_several(qos, weighted.qos), ..variant },
                     );
                     std::ops::ControlFlow::Continue(())
                 }),
@@ -238,16 +262,28 @@ impl<'c> Pass<'c> {
         }
     }
 
-    fn weighted_partition(&self, partition: Partition<'_>) -> f64 {
-        self.partition_factor(partition) * f64::from(self.config.weights.partition)
+    /// The weighted factor of a partition.
+    pub fn weighted_partition(&self, partition: Partition<'_>) -> f64 {
+        match self.config.weights.partition {
+            0 => 0.0,
+            weight => self.partition_factor(partition) * f64::from(weight),
+        }
+    }
+
+    /// The weighted factor of a QOS.
+    pub fn weighted_qos(&self, qos: Qos<'_>) -> f64 {
+        match self.config.weights.qos {
+            0 => 0.0,
+            weight => self.qos_factor(qos) * f64::from(weight),
+        }
     }
 
     /// The weighted factor of one QOS of several; one without a priority keeps the job's.
-    fn weighted_qos(&self, qos: Qos<'_>, of_job: f64) -> f64 {
+    fn weighted_qos_of_several(&self, qos: Qos<'_>, of_job: f64) -> f64 {
         if qos.get(|qos| qos.priority) == 0 || self.config.weights.qos == 0 {
             return of_job;
         }
-        self.qos_factor(qos) * f64::from(self.config.weights.qos)
+        self.weighted_qos(qos)
     }
 
     /// Changes a copy of a job's factors to those of one partition and QOS, for `sprio`.
@@ -267,7 +303,7 @@ impl<'c> Pass<'c> {
             }
         }
         if let Some(qos) = qos {
-            copy.set(|f| f.priority_qos, self.weighted_qos(qos, copy.get(|f| f.priority_qos)));
+            copy.set(|f| f.priority_qos, self.weighted_qos_of_several(qos, copy.get(|f| f.priority_qos)));
         }
     }
 }
@@ -302,16 +338,16 @@ fn warn_of_missing_details(job: Job<'_>) {
 }
 
 fn round(job: Job<'_>, sum: f64) -> u32 {
-    warn_of_overflow(job, Priority::from_sum(sum))
+    warn_of_overflow(job.get(|job| job.job_id), Priority::from_sum(sum))
 }
 
-/// The priority, with a line in the log where it was cut.
-pub fn warn_of_overflow(job: Job<'_>, priority: Priority) -> u32 {
+/// The priority of the job with an id, with a line in the log where it was cut.
+pub fn warn_of_overflow(id: u32, priority: Priority) -> u32 {
     if priority.overflow && OVERFLOW.first() {
         error!(
             "the priority of job {}, and perhaps of others, exceeds 32 bits and is cut to {}: lower the PriorityWeight \
              parameters",
-            job.get(|job| job.job_id),
+            id,
             priority.value
         );
     }

@@ -26,6 +26,7 @@ mod sync;
 mod thread;
 pub mod times;
 mod usage;
+mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ use tracing::{debug, error, info, warn};
 use crate::conf::SettingsKeeper;
 use crate::engine::charge::Period;
 use crate::engine::decay::decay_factor;
-use crate::host::checks::{check_job, Failure, Soundness};
+use crate::host::checks::{Failure, Inspector};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
 use crate::host::records::{Association, Job};
@@ -46,7 +47,8 @@ pub use sprio::ListAccess;
 
 use charging::Charger;
 use config::Config;
-use fresh::{Fresh, Moment};
+use draft::Drafts;
+use fresh::Fresh;
 use job::Pass;
 use journal::Journal;
 use recount::Recount;
@@ -65,6 +67,8 @@ pub struct Plugin {
     config: RwLock<Option<Arc<Config>>>,
     settings: Ranked<SettingsKeeper>,
     standing: Ranked<Standing>,
+    /// What the priorities of the last cycle came from.
+    drafts: Ranked<Option<Drafts>>,
     times: Ranked<Times>,
     /// The state file.
     journal: Ranked<Journal>,
@@ -73,12 +77,14 @@ pub struct Plugin {
     /// What a reconfigure has counted anew.
     recount: Ranked<Recount>,
     thread: DecayThread,
-    /// A job record was looked at and is as the layout says.
-    checked: AtomicBool,
-    /// One was not: nothing is written any more.
+    /// What is known of slurmctld's records.
+    inspector: Inspector,
+    /// One is not as the layout says: nothing is written any more.
     passive: AtomicBool,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
+    /// slurmctld is loading the plugin.
+    loading: AtomicBool,
     /// Questionable configuration was looked for since the last start or reconfigure.
     advised: AtomicBool,
 }
@@ -88,14 +94,16 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
     settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
     standing: Ranked::new(Rank::Standing, Standing::new()),
+    drafts: Ranked::new(Rank::Drafts, None),
     times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
     journal: Ranked::new(Rank::Journal, Journal::default()),
     fresh: Ranked::new(Rank::Fresh, Fresh::default()),
     recount: Ranked::new(Rank::Recount, Recount::new()),
     thread: DecayThread::new(),
-    checked: AtomicBool::new(false),
+    inspector: Inspector::new(),
     passive: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
+    loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
 });
 
@@ -112,8 +120,8 @@ impl Plugin {
         *self.times.lock() = times;
     }
 
-    fn is_checked(&self) -> bool {
-        self.checked.load(Ordering::Relaxed)
+    fn is_loading(&self) -> bool {
+        self.loading.load(Ordering::Relaxed)
     }
 
     /// There is a site factor plugin to be asked.
@@ -126,24 +134,20 @@ impl Plugin {
         self.passive.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a check of job records; false where they must not be used, which is logged once if it is for good.
-    fn check(&self, result: Result<Soundness, Failure>) -> bool {
-        match result {
-            Ok(Soundness::Stale) => {
-                debug!("jobs are not yet connected with their associations");
-                false
-            }
-            Ok(soundness) => {
-                self.checked.fetch_or(soundness == Soundness::Complete, Ordering::Relaxed);
-                true
-            }
-            Err(failure) => {
-                if !self.passive.swap(true, Ordering::Relaxed) {
-                    error!("{failure}. Until then jobs are ordered by submission and nothing is written");
-                }
-                false
-            }
+    /// Takes note of a check of records; false where they must not be used, which is for good and logged once.
+    fn check(&self, result: Result<(), Failure>) -> bool {
+        let Err(failure) = result else { return true };
+        if !self.passive.swap(true, Ordering::Relaxed) {
+            error!("{failure}. Until then jobs are ordered by submission and nothing is written");
         }
+        false
+    }
+
+    /// Whether a job may be used. The first of each kind are checked; `listed` where the job is in slurmctld's list.
+    fn admits(&self, lock: &AssocLock<'_>, job: Job<'_>, listed: bool) -> bool {
+        !self.is_passive()
+            && (self.inspector.knows(job)
+                || self.check(self.inspector.check_job(lock, job, listed, self.is_loading())))
     }
 
     /// `init` in slurmctld. The host holds its configuration lock (from 23.02 on), so no lock of slurmctld's is taken
@@ -153,18 +157,18 @@ impl Plugin {
     /// The plugin cannot work; why has been logged.
     pub fn start(&'static self, mut unlocked: Unlocked) -> Result<(), Refused> {
         let host = unlocked.host();
-        self.checked.store(false, Ordering::Relaxed);
         self.passive.store(false, Ordering::Relaxed);
         self.advised.store(false, Ordering::Relaxed);
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
-        self.standing.lock().clear();
+        host.forget_lists();
+        self.forget();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
             error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
-        let settings = config::load_settings(host, &mut self.settings.lock()).ok_or(Refused)?;
+        let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
             self.read_times(host);
@@ -173,7 +177,9 @@ impl Plugin {
             self.start_thread(host);
         }
         if !host.has_recover() && !host.has_database() {
+            self.loading.store(true, Ordering::Relaxed);
             self.set_initial_priorities(&mut unlocked);
+            self.loading.store(false, Ordering::Relaxed);
         }
         if !host.site_factor_first() {
             // As these releases do, without asking whether it worked.
@@ -188,10 +194,17 @@ impl Plugin {
         self.thread.stop();
         self.save_at_end();
         *self.config.write() = None;
-        self.standing.lock().clear();
+        self.forget();
         if let Some(host) = Host::get() {
             host.stop_site_factor();
         }
+    }
+
+    /// Forgets what is known of associations and jobs.
+    fn forget(&self) {
+        self.standing.lock().clear();
+        *self.drafts.lock() = None;
+        self.fresh.lock().clear();
     }
 
     /// `priority_p_thread_start`, from 23.11.6 on; the host holds its configuration write lock.
@@ -202,16 +215,15 @@ impl Plugin {
     }
 
     /// `priority_p_reconfig`. `recount` (up to 23.02): the host has counted the run seconds of running jobs anew, and holds
-    /// no lock; otherwise it may hold its configuration lock.
-    pub fn reconfigure(&self, recount: bool, mut unlocked: Unlocked) {
-        let host = unlocked.host();
+    /// no lock; otherwise it holds its configuration and job locks.
+    pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let settings =
-            config::load_settings(host, &mut self.settings.lock()).unwrap_or_else(|| old.settings.clone());
+        let settings = config::load_settings(host, &mut self.settings.lock(), false)
+            .unwrap_or_else(|| old.settings.clone());
         *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
-        if recount {
+        if let Some(mut unlocked) = recount {
             rounds::forget_time_before_restart(self, &mut unlocked, true);
         }
         host.reconfigure_site_factor();
@@ -221,7 +233,10 @@ impl Plugin {
     /// `priority_p_set`: the priority of a new or changed job. The host holds the job write lock.
     pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
         let host = caller.host();
-        if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
+        // Mostly known, and then the lock is taken later and for less.
+        let admitted = self.inspector.knows(job)
+            || self.admits(&caller.associations(AssocLevels::READ_FACTORS), job, false);
+        if self.is_passive() || !admitted {
             return after(last);
         }
         let Some(config) = self.config() else { return after(last) };
@@ -231,25 +246,25 @@ impl Plugin {
         let pass = Pass::new(host, &config, clock::now());
         let levels = if pass.explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
         let lock = caller.associations(levels);
-        let mut moment = Moment { at: pass.now, fair_share: 0.0 };
-        let priority = pass.evaluate(job, &mut pass.scratch(), |job| {
-            moment.fair_share = cycle::factor_of(&mut self.standing.lock(), &lock, job);
-            moment.fair_share
+        let evaluated = pass.evaluate(job, &mut pass.scratch(), |job| {
+            write::factor_of(&mut self.standing.lock(), &lock, job)
         });
-        // Without slurmdbd neither counts, and in older releases no cycle would forget it again.
-        if config.fair_share || config.weights.age != 0 {
-            self.fresh.lock().note(job.get(|job| job.job_id), moment);
+        if let Some(factors) = evaluated.factors {
+            self.fresh.lock().note(job.get(|job| job.job_id), factors, |id| caller.has_job(id));
         }
-        priority
+        evaluated.priority
     }
 
     /// `priority_p_job_end`: the last charge of a job. The host holds the job write lock.
     pub fn job_end(&self, caller: &Caller, job: Job<'_>) {
         let host = caller.host();
-        if self.is_passive() || (!self.is_checked() && !self.check(check_job(job))) {
+        if self.is_passive() {
             return;
         }
         let lock = caller.associations(AssocLevels::WRITE_USAGE);
+        if !self.admits(&lock, job, false) {
+            return;
+        }
         // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
         let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
@@ -261,7 +276,7 @@ impl Plugin {
 
     /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.
     pub fn set_association_usage(&self, lock: &AssocLock<'_>, association: Association<'_>) {
-        if !self.is_passive() {
+        if !self.is_passive() && self.inspector.knows_lists() {
             self.standing.lock().publish_single(lock, association);
         }
     }

@@ -62,7 +62,9 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     let mut charger = Charger::new(1.0);
     let mut batch = charger.begin(&lock);
     for job in list {
-        batch.forget_time_before_restart(job, used_until);
+        if plugin.admits(&lock, job, true) {
+            batch.forget_time_before_restart(job, used_until);
+        }
     }
     batch.post();
 }

@@ -1,34 +1,37 @@
 //! What `sprio` shows: the factors of every job that is eligible, not held and visible to who asks.
 //!
-//! A cycle does not store factors in job records, they are computed here when somebody asks.
+//! They are those that the job's priority came from, at its submission or last change or in the last cycle, whatever has changed
+//! since. They come from our own state, by job id: slurmctld calls with the association manager's lock for QOS, and whoever waits for
+//! associations there waits for one who may be waiting for the QOS.
 
 use std::ops::ControlFlow;
 
-use super::cycle::factor_of;
+use super::draft::Drafts;
+use super::fresh::Fresh;
 use super::job::{write_factors, Pass};
+use super::standing::{Known, Standing};
 use super::Plugin;
 use crate::engine::priority::Factors;
 use crate::faults;
-use crate::host::checks::check_job;
 use crate::host::layout::JobLayout;
 use crate::host::lists::List;
-use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::locks::{AssocLevels, ListCaller, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition, PriorityFactors, Qos};
 use crate::host::reply::{Reply, Request, RequestMessage, Viewer};
 use crate::host::symbols::RawList;
 use crate::host::{clock, Host};
 
-/// Jobs for which the association lock is held once.
+/// Jobs for which our own locks are held once.
 const CHUNK: usize = 1024;
 
-/// Who locks the jobs.
+/// Who locks the jobs and QOS.
 #[derive(Debug)]
 pub enum ListAccess {
     /// We do: releases before 23.02.
     Unlocked(Unlocked),
     /// The caller has: from 23.02 on.
-    Caller(Caller),
+    Caller(ListCaller),
 }
 
 impl Plugin {
@@ -37,19 +40,17 @@ impl Plugin {
         match access {
             ListAccess::Unlocked(mut unlocked) => {
                 let lock = unlocked.jobs_read();
-                self.reply(lock.host(), lock.jobs(), &|levels| lock.associations(levels), message, uid)
+                let _qos = lock.associations(AssocLevels::READ_QOS);
+                self.reply(lock.host(), lock.jobs(), message, uid)
             }
-            ListAccess::Caller(caller) => {
-                self.reply(caller.host(), caller.jobs(), &|levels| caller.associations(levels), message, uid)
-            }
+            ListAccess::Caller(caller) => self.reply(caller.host(), caller.jobs(), message, uid),
         }
     }
 
-    fn reply<'l>(
+    fn reply(
         &self,
         host: &'static Host,
         jobs: Option<List<'_, JobLayout>>,
-        associations: &dyn Fn(AssocLevels) -> AssocLock<'l>,
         message: RequestMessage,
         uid: u32,
     ) -> RawList {
@@ -57,37 +58,28 @@ impl Plugin {
         let request = message.read(host);
         let mut reply = Reply::new(host);
         let Some((jobs, config)) = jobs.zip(self.config()) else { return reply.into_raw() };
-        let sound = self.is_checked() || jobs.first().is_none_or(|job| self.check(check_job(job)));
-        if self.is_passive() || !sound {
+        // Nothing is checked here, where no lock may be taken that it would need: a submission or the first cycle does that,
+        // and until then a job is not shown.
+        if self.is_passive() {
             return reply.into_raw();
         }
-        let viewer = Viewer::new(host, uid);
+        let viewer = Viewer::new(host, uid, |uid, account| self.standing.lock().has_member(uid, account));
         let now = clock::now();
-        // The factors are those that a job's priority comes from: the same computation again, as of its submission or last
-        // change or, where a cycle has set the priority since, as of that cycle.
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
         for chunk in jobs.collect().chunks(CHUNK) {
-            // Before the association lock, which the host takes to answer who sees what.
             let visible = viewer.visible(chunk);
-            let lock = associations(AssocLevels::READ);
-            let mut standing = self.standing.lock();
-            let fresh = self.fresh.lock();
+            let (standing, drafts, fresh) = (self.standing.lock(), self.drafts.lock(), self.fresh.lock());
             config.touched.walk(&visible, |_, job| {
-                if !is_shown(&pass, job, now) || !request.wants(job) {
+                if !self.inspector.has_seen(job) || !is_shown(&pass, job, now) || !request.wants(job) {
                     return;
                 }
                 // A fault leaves one job out.
                 attempt(|| {
                     faults::point("sprio");
-                    let moment = fresh.get(job.get(|job| job.job_id));
-                    let now = moment.map_or(pass.now, |moment| moment.at);
-                    let fair_share = match moment {
-                        Some(moment) => moment.fair_share,
-                        None => factor_of(&mut standing, &lock, job),
-                    };
-                    let pass = Pass { now, ..pass };
-                    if let Some(factors) = pass.weighted(job, &mut tres, fair_share) {
+                    let known = factors(&pass, job, &standing, drafts.as_ref(), &fresh, &mut tres);
+                    if let Some(factors) = known {
+                        pass.weighted_tres(job, job.partition(), &mut tres);
                         add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
                     }
                 });
@@ -95,6 +87,25 @@ impl Plugin {
         }
         reply.into_raw()
     }
+}
+
+/// What the priority of a job came from. Where that is not known, as for a moment while a cycle runs, what it would come from
+/// now. Needs no association lock.
+fn factors(
+    pass: &Pass<'_>,
+    job: Job<'_>,
+    standing: &Standing,
+    drafts: Option<&Drafts>,
+    fresh: &Fresh,
+    tres: &mut [f64],
+) -> Option<Factors> {
+    let id = job.get(|job| job.job_id);
+    let noted = fresh.get(id).copied().or_else(|| drafts?.factors_of(id, standing));
+    noted.or_else(|| {
+        let known = if job.is_accounted() { standing.known_by_id(job.named_association().1) } else { None };
+        let known = known.unwrap_or(Known { assoc: 0.0, fair_share: 0.0 });
+        Some(pass.weighted(job, job.details()?, known, tres))
+    })
 }
 
 /// A job with what is shown of it.

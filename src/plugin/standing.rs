@@ -104,21 +104,22 @@ impl Waiting {
         }
     }
 
-    /// The flags for a list of associations, which may be another one than they were noted by.
+    /// The flags for a list of associations, which may be another one than they were noted by. Ids are never given twice, so
+    /// that they say who is who also where all records were made anew.
     fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<bool> {
         if Arc::ptr_eq(entries, &self.entries) {
             return self.flags[..entries.len()].to_vec();
         }
-        let known = self.entries.iter().map(|entry| entry.address);
-        let all = known.chain(self.strangers.iter().map(|(_, address)| *address));
-        let noted: FxHashSet<usize> =
-            all.zip(&self.flags).filter_map(|(address, flag)| flag.then_some(address)).collect();
-        entries.iter().map(|entry| noted.contains(&entry.address)).collect()
+        let known = self.entries.iter().map(|entry| entry.id);
+        let all = known.chain(self.strangers.iter().map(|(id, _)| *id));
+        let noted: FxHashSet<u32> =
+            all.zip(&self.flags).filter_map(|(id, flag)| flag.then_some(id)).collect();
+        entries.iter().map(|entry| noted.contains(&entry.id)).collect()
     }
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Standing {
     /// In the order of the host's association list.
     entries: Arc<Vec<Entry>>,
@@ -131,6 +132,48 @@ pub struct Standing {
     waiting: Vec<u32>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
     unknown: FxHashSet<usize>,
+    /// How the association factors are read, and what they are by position; empty where they have no weight.
+    assoc: AssocFactor,
+    assoc_factors: Vec<f64>,
+    /// Who has an association in which account, where slurmctld asks that to show a job.
+    members: Option<Members>,
+    /// The standing of the last cycle, where associations have come since and it was read again.
+    of_cycle: Option<Box<Standing>>,
+}
+
+/// Accounts by user id.
+type Members = FxHashMap<u32, FxHashSet<String>>;
+
+/// What the association factor of jobs is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AssocFactor {
+    /// Not needed.
+    #[default]
+    None,
+    /// The normalised priority of the association.
+    Normalised,
+    /// The priority itself, under `NO_NORMAL_ASSOC`.
+    Plain,
+}
+
+impl AssocFactor {
+    /// Of one association.
+    pub fn of(self, association: Association<'_>) -> f64 {
+        match self {
+            Self::None => 0.0,
+            Self::Normalised => association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm)),
+            Self::Plain => f64::from(association.get(|assoc| assoc.priority)),
+        }
+    }
+}
+
+/// What the standing knows of an association that a job's priority needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Known {
+    /// The association factor.
+    pub assoc: f64,
+    /// The fair-share factor, 0 to 1.
+    pub fair_share: f64,
 }
 
 impl Default for Standing {
@@ -150,6 +193,10 @@ impl Standing {
             usage: Vec::new(),
             waiting: Vec::new(),
             unknown: FxHashSet::default(),
+            assoc: AssocFactor::None,
+            assoc_factors: Vec::new(),
+            members: None,
+            of_cycle: None,
         }
     }
 
@@ -165,22 +212,32 @@ impl Standing {
 
     /// The place of a job's association among those of `waiting`.
     pub fn place(&self, waiting: &mut Waiting, job: Job<'_>) -> Place {
-        let (id, address) = (job.get(|job| job.assoc_id), job.get(|job| job.assoc_ptr) as usize);
+        let (address, id) = job.named_association();
         if address == 0 {
             return Place::NONE;
         }
         // A position among other associations than `entries` says nothing here.
-        let known =
-            Arc::ptr_eq(&waiting.entries, &self.entries).then(|| self.position(address, id)).flatten();
-        match known.and_then(|at| u32::try_from(at).ok()) {
-            Some(at) => Place(at),
-            None => waiting.place_of_stranger(id, address),
-        }
+        let same = Arc::ptr_eq(&waiting.entries, &self.entries);
+        let known = |address| {
+            let at = if same { self.position(address, id) } else { None };
+            at.and_then(|at| u32::try_from(at).ok()).map(Place)
+        };
+        known(address).unwrap_or_else(|| {
+            // New since the last distribution, or a pointer to one that is gone.
+            let Some(address) = job.association().map(Association::address) else { return Place::NONE };
+            known(address).unwrap_or_else(|| waiting.place_of_stranger(id, address))
+        })
     }
 
     /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Needs the
     /// association read lock.
-    pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+    pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting, assoc: AssocFactor) {
+        self.of_cycle = None;
+        self.assoc = assoc;
+        self.distribute_now(lock, waiting);
+    }
+
+    fn distribute_now(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
         // Taken out, so that a panic leaves one that knows nothing instead of one that is half new.
         let mut new = std::mem::take(self);
         new.read(lock, waiting);
@@ -197,7 +254,10 @@ impl Standing {
         if self.position(address, id).is_none() && self.unknown.insert(address) {
             let unknown = std::mem::take(&mut self.unknown);
             let waiting = self.as_collected();
-            self.distribute(lock, &waiting);
+            // What priorities came from is still to be told.
+            let of_cycle = self.of_cycle.take().unwrap_or_else(|| Box::new(self.clone()));
+            self.distribute_now(lock, &waiting);
+            self.of_cycle = Some(of_cycle);
             self.unknown = unknown;
             if self.position(address, id).is_some() {
                 self.unknown.remove(&address);
@@ -206,13 +266,28 @@ impl Standing {
         self.known_factor(address, id)
     }
 
-    /// As [`Standing::factor`] for a place in `waiting` that the last distribution knew; reads nothing.
-    pub fn factor_at(&self, waiting: &Waiting, place: Place) -> Option<f64> {
-        if Arc::ptr_eq(&waiting.entries, &self.entries) && place.index() < self.entries.len() {
-            return Some(self.fair_share.priority(self.tree.position(place.index())?));
+    /// What the last cycle knew of a place in its `waiting`; `None` where it had no such association.
+    pub fn known_at(&self, waiting: &Waiting, place: Place) -> Option<Known> {
+        let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
+        if Arc::ptr_eq(&waiting.entries, &of_cycle.entries) && place.index() < of_cycle.entries.len() {
+            return of_cycle.known(place.index(), of_cycle.tree.position(place.index())?);
         }
-        let (id, address) = waiting.at(place)?;
-        self.known_factor(address, id)
+        let (id, _) = waiting.at(place)?;
+        of_cycle.known_by_id(id)
+    }
+
+    /// What is known of the association with an id.
+    pub fn known_by_id(&self, id: u32) -> Option<Known> {
+        let slot = self.by_id.get(id)?;
+        self.known(slot.at as usize, self.tree.node(slot.node)?)
+    }
+
+    fn known(&self, at: usize, node: Node) -> Option<Known> {
+        let assoc = match self.assoc {
+            AssocFactor::None => 0.0,
+            _ => *self.assoc_factors.get(at)?,
+        };
+        Some(Known { assoc, fair_share: self.fair_share.priority(node) })
     }
 
     /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
@@ -251,6 +326,31 @@ impl Standing {
         if let Some(node) = self.node(association.address(), association.get(|assoc| assoc.id)) {
             self.publish_one(association, node);
         }
+    }
+
+    /// Reads who has an association in which account, where that decides who sees a job (see [`host::reply`]).
+    ///
+    /// [`host::reply`]: crate::host::reply
+    pub fn read_members(&mut self, lock: &AssocLock<'_>) {
+        self.members = lock.host().shows_jobs_by_account().then(|| {
+            let mut members = Members::default();
+            if let Some(list) = lock.all() {
+                list.for_each_ro(|association| {
+                    if association.is_user() {
+                        let accounts = members.entry(association.get(|assoc| assoc.uid)).or_default();
+                        accounts.insert(association.text(|assoc| assoc.acct).to_ascii_lowercase());
+                    }
+                    ControlFlow::Continue(())
+                });
+            }
+            members
+        });
+    }
+
+    /// Whether a user had an association in an account at the last cycle.
+    pub fn has_member(&self, uid: u32, account: &str) -> bool {
+        let accounts = self.members.as_ref().and_then(|members| members.get(&uid));
+        accounts.is_some_and(|accounts| accounts.contains(&account.to_ascii_lowercase()))
     }
 
     /// True where users with `Fairshare=parent` draw on the root itself, and so always have 1.0.
@@ -324,9 +424,13 @@ impl Standing {
         };
         let mut seen = Vec::with_capacity(self.entries.len());
         let mut usage = Vec::with_capacity(self.entries.len());
+        self.assoc_factors.clear();
         list.for_each_ahead(&touched_by_read(lock.host()), |association| {
             seen.push(Entry::of(association));
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
+            if self.assoc != AssocFactor::None {
+                self.assoc_factors.push(self.assoc.of(association));
+            }
         });
         if seen != *self.entries {
             self.rebuild(seen, lock.root().map_or(0, Association::address));
@@ -407,7 +511,7 @@ pub struct Numbers {
 
 /// Position by association id, with the address, so that one look tells both. Ids grow with every association that was ever
 /// added, so a plain table serves unless they are very sparse.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Index {
     Dense(Vec<Slot>),
     Sparse(FxHashMap<u32, Slot>),

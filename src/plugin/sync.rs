@@ -18,7 +18,9 @@ pub enum Rank {
     Settings,
     /// The standing of the associations.
     Standing,
-    /// Jobs whose records hold their factors.
+    /// What the priorities of the last cycle came from.
+    Drafts,
+    /// What those of jobs set since came from.
     Fresh,
     /// The state file.
     Journal,

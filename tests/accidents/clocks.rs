@@ -6,7 +6,7 @@ use crate::setup::{host, plugins, running, usage, write_times, NOW};
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
-const DAILY: u16 = 2;
+const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
 const WEEKLY: u16 = 3;
 const MONTHLY: u16 = 4;
 

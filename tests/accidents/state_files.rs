@@ -91,7 +91,9 @@ fn without_a_file_running_jobs_are_not_charged_again_for_what_was_saved() -> Hos
 fn a_future_time_is_warned_of_and_does_no_harm() -> HostResult<()> {
     let [_, ours] = plugins()?;
     let mut host = host(&Options::new(ours))?;
-    host.configure(&Conf::new().decay_half_life(3600_u32).reset_period(2_u16))?;
+    host.configure(
+        &Conf::new().decay_half_life(3600_u32).reset_period(slurm_inproc::constants::PRIORITY_RESET_DAILY),
+    )?;
     host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
     write_times(&host, NOW + 86_400 * 365, NOW + 86_400 * 365)?;
     host.init()?;

@@ -48,6 +48,8 @@ pub struct Process {
     pub functions: Vec<&'static str>,
     /// All that the library has is in the program itself, as with `configure --without-shared-libslurm`.
     pub one_piece: bool,
+    /// What that program is called, where it is not slurmctld.
+    pub program: Option<&'static str>,
     /// Plugins that the host has loaded: type and `plugin_version`.
     pub loaded: Vec<(&'static str, u32)>,
     /// Plugins that lie beside the library.
@@ -85,7 +87,7 @@ impl Process {
         let mut program = loader();
         if let Some(api) = self.api.filter(|_| self.one_piece) {
             let text = format!("{}{LOADER}", self.library(api));
-            program = compile(&directory, "one-piece", &text, &["-rdynamic", "-ldl"]);
+            program = compile(&directory, self.program.unwrap_or("slurmctld"), &text, &["-rdynamic", "-ldl"]);
         } else if let Some(api) = self.api {
             let library = shared_object(&directory, "libslurmfull", &self.library(api));
             arguments.push(format!("+{}", library.display()));
@@ -134,8 +136,9 @@ fn shared_object(directory: &TempDir, name: &str, text: &str) -> PathBuf {
 /// The program, compiled once and kept with what else cargo has built.
 fn loader() -> PathBuf {
     static COMPILED: Once = Once::new();
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("boundary-loader");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("boundary/slurmctld");
     COMPILED.call_once(|| {
+        fs::create_dir_all(place.parent().expect("it has one")).expect("a directory");
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
         let program = compile(&directory, "loader", LOADER, &["-ldl"]);
         // Another process may run the one that is there: replace the name, not the file.

@@ -109,6 +109,68 @@ fn contradictions_are_refused_and_named() {
     }
 }
 
+/// Each of the functions by which releases are told apart, in the release that added or dropped it and in the one before.
+#[test]
+fn every_landmark_counts_in_the_release_at_which_it_comes_or_goes() {
+    let before = [
+        (38, release(22, 5, 11)),
+        (40, release(23, 11, 5)),
+        (40, release(23, 11, 11)),
+        (43, release(25, 5, 8)),
+        (44, release(25, 11, 7)),
+    ];
+    let apis = [39, 40, 41, 44, 45];
+    for (((name, at, _), api), before) in LANDMARKS.into_iter().zip(apis).zip(before) {
+        for (api, version) in [(api, at), before] {
+            let right = slurmctld(api, version);
+            let mut wrong = right.clone();
+            wrong.functions.retain(|function| *function != name);
+            let has = if wrong.functions.len() == right.functions.len() {
+                wrong.functions.push(name);
+                "has"
+            } else {
+                "lacks"
+            };
+            assert_refused(&wrong, &[&format!("but it {has} {name}")]);
+        }
+    }
+}
+
+/// Slurm's own tests are such programs: some of slurmctld's names beside objects of sshare.
+#[test]
+fn a_program_with_names_of_slurmctlds_is_told_that_it_is_not_slurmctld() {
+    let advice = [
+        "test24.1.prog has names of slurmctld's, but is another program",
+        "Give this program a slurm.conf with PriorityType=priority/multifactor",
+    ];
+    let program = |version, api| Process {
+        program: Some("test24.1.prog"),
+        one_piece: true,
+        functions: vec!["cluster_cpus", "priority_g_recover", "priority_g_thread_start"],
+        ..slurmctld(api, version)
+    };
+    assert_refused(&program(release(24, 11, 5), 42), &advice);
+    // Where no landmark is missing, init says what is.
+    let mut older = program(release(22, 5, 8), 38);
+    older.functions = vec!["cluster_cpus", "priority_g_calc_fs_factor"];
+    let observed = older.run();
+    assert_eq!(observed.version(), release(22, 5, 8));
+    let [error] = observed.errors()[..] else { panic!("{observed:?}") };
+    assert!(advice.iter().all(|part| error.contains(part)), "{error}");
+    assert!(!error.contains("report the release"), "{error}");
+}
+
+/// It may have no more of Slurm than it uses, and a static library exports what it likes.
+#[test]
+fn outside_slurmctld_no_function_of_slurms_is_missed() {
+    for (api, version) in [(38, release(22, 5, 8)), (42, release(24, 11, 5)), (45, release(26, 5, 3))] {
+        let process = Process { functions: vec![], one_piece: true, ..slurmctld(api, version) };
+        let observed = process.run();
+        assert_eq!((observed.version(), observed.errors().len()), (version, 0), "{observed:?}");
+        assert!(observed.lines.contains(&"init 0".to_owned()), "{observed:?}");
+    }
+}
+
 #[test]
 fn before_any_plugin_is_loaded_one_beside_the_library_tells_the_release() {
     let version = release(24, 11, 5);

@@ -1,4 +1,4 @@
-//! `scontrol reconfigure`: new weights and settings count at once, bad ones change nothing.
+//! `scontrol reconfigure`: new weights and settings count at once, bad ones change nothing, at the next start neither.
 
 use std::fs;
 use std::time::Duration;
@@ -13,6 +13,11 @@ const CONF: &str = "multifactor2.conf";
 fn wait_for_line(cluster: &Cluster, what: &str) {
     let found = |cluster: &Cluster| Ok(cluster.log().contains(what).then_some(()));
     cluster.wait_for(&format!("'{what}' in the log"), Duration::from_secs(20), found).unwrap();
+}
+
+/// Lines of the log in which our plugin reports an error.
+fn our_errors(cluster: &Cluster) -> usize {
+    cluster.log().matches("error: priority/multifactor2: ").count()
 }
 
 fn fair_shares(cluster: &Cluster, jobs: [u32; 2]) -> [String; 2] {
@@ -40,7 +45,7 @@ fn weights_change_with_a_reconfigure() {
 
 /// A held job of user 3, whose F is 100, takes part under `ActiveJobs=pending` only.
 #[test]
-fn settings_change_with_a_reconfigure_and_bad_ones_leave_the_last_good() {
+fn settings_change_with_a_reconfigure_and_bad_ones_leave_the_last_good_for_the_next_process_too() {
     let (mut cluster, jobs) = example::start(None);
     cluster.submit(&Job::new("user3").arg("--hold")).unwrap();
     assert_eq!(fair_shares(&cluster, jobs), ["24691", "100000"]);
@@ -53,7 +58,7 @@ fn settings_change_with_a_reconfigure_and_bad_ones_leave_the_last_good() {
 
     fs::write(&file, "# ours\nActiveJobs=sometimes\n").unwrap();
     cluster.reconfigure().unwrap();
-    wait_for_line(&cluster, "the last good settings stay in force");
+    wait_for_line(&cluster, "The last good settings stay in force (ActiveJobs=pending)");
     let log = cluster.log();
     let line = log.lines().find(|line| line.contains("sometimes")).expect("a line that names the value");
     for part in [CONF, "2", "ActiveJobs", "eligible", "pending"] {
@@ -62,10 +67,21 @@ fn settings_change_with_a_reconfigure_and_bad_ones_leave_the_last_good() {
     assert!(cluster.is_up());
     assert_eq!(fair_shares(&cluster, jobs), pending);
 
-    // The same file keeps a slurmctld from starting.
+    // A new process starts with the settings of the one before, killed or not, and says so in one line.
     cluster.stop_controller().unwrap();
+    let before = our_errors(&cluster);
+    cluster.start_controller().unwrap();
+    assert_eq!(fair_shares(&cluster, jobs), pending);
+    assert_eq!(our_errors(&cluster), before + 1, "{}", cluster.log());
+    cluster.kill_controller().unwrap();
+    cluster.start_controller().unwrap();
+    assert_eq!(fair_shares(&cluster, jobs), pending);
+
+    // Only without them it refuses.
+    cluster.stop_controller().unwrap();
+    fs::write(cluster.directory().join("state/multifactor2_settings"), "damaged").unwrap();
     let error = format!("{:#}", cluster.start_controller().unwrap_err());
-    assert!(error.contains(line.split("error: ").nth(1).unwrap_or(line)), "{error}");
+    assert!(error.contains("cannot use the settings kept in") && error.contains("sometimes"), "{error}");
     fs::remove_file(&file).unwrap();
     cluster.start_controller().unwrap();
     assert_eq!(fair_shares(&cluster, jobs), ["24691", "100000"]);
@@ -86,7 +102,7 @@ fn priority_parameters_do_as_the_file_does_and_unknown_keys_are_named() {
 }
 
 #[test]
-fn a_bad_file_keeps_slurmctld_from_starting() {
+fn a_bad_file_keeps_slurmctld_from_starting_where_there_never_was_a_good_one() {
     let error = cluster().file(CONF, "Active Jobs=pending\n").start().unwrap_err();
     let text = format!("{error:#}");
     let directory = text.split([' ', ':']).find(|word| word.contains("slurm-test-")).unwrap();

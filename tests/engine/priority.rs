@@ -7,6 +7,9 @@ use priority_multifactor2::engine::priority::{
     ClusterSize, Factors, JobSize, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET, NO_VAL,
 };
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use crate::seed::seed;
 
 const DAY: u32 = 24 * 60 * 60;
 const NOW: i64 = 1_700_000_000;
@@ -208,6 +211,8 @@ fn priority_that_only_increases() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+
     #[test]
     fn job_size_is_always_a_factor(
         counts: [u32; 5], partition_max_time: Option<u32>, cpus: u32, nodes: u32, form in 0..4, table: bool,

@@ -4,8 +4,8 @@ use slurm_inproc::{AssociationUsage, Conf, CountingSiteFactor, HostResult, Job};
 
 use crate::setup::{conf, waiting, Rig, CPUS, NOW, WAITING};
 
-const DAILY: u16 = 2;
-const DEBUG_PRIORITY: u64 = 0x800;
+const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
+const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 
 /// Every step of a cycle, whether the priorities are written although it fails, and how much of the failing cycle's
 /// charges is lost for the user of job 11, in seconds.

@@ -9,7 +9,8 @@
 //! | factors in the job records | stored | made when `sprio` asks; fair-share alone where the QOS has a `UsageThreshold` | nobody else reads them |
 //! | `CALCULATE_RUNNING`, a pending job whose expected start has passed | charges its account wall time | charges nothing | it holds no resources |
 
-use slurm_inproc::{state, Conf, Extended, FactorsFilter, Host, HostResult, Partition, Qos};
+use slurm_inproc::constants::{PRIORITY_FLAGS_CALCULATE_RUNNING, PRIORITY_FLAGS_FAIR_TREE};
+use slurm_inproc::{state, Conf, Extended, FactorsFilter, Host, HostResult, Job, Partition, Qos};
 
 use crate::charging::{prepare, LIMITS};
 use crate::setup::{fill, in_both, ours, waiting, NOW};
@@ -55,7 +56,11 @@ fn sprio_leaves_out_a_job_without_details() -> HostResult<()> {
 fn a_pending_job_is_not_charged_for_its_expected_start() -> HostResult<()> {
     let both = in_both(|host| {
         prepare(host, LIMITS)?;
-        host.configure(&Conf::new().flags(0x30_u16).decay_half_life(0_u32))?;
+        host.configure(
+            &Conf::new()
+                .flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_CALCULATE_RUNNING)
+                .decay_half_life(0_u32),
+        )?;
         host.jobs(&[waiting(1).start_time(NOW - 100).time_limit(60_u32).state(state::PENDING)])?;
         host.init()?;
         let before = host.dump_association(4)?;
@@ -118,5 +123,45 @@ fn only_the_fair_share_factor_for_a_usage_threshold_is_stored() -> HostResult<()
     // An administrator's priority: slurmctld goes by the association then.
     host.jobs(&[waiting(3).direct_set_priority(true).priority(77_u32)])?;
     assert_eq!((host.set_priority(3)?, stored(&mut host, 3)?), (77, Some(0.0)));
+    host.quit().map(drop)
+}
+
+/// slurmctld computes the factor where it finds none, and keeps it: under a direct priority a cycle makes it do so anew.
+#[test]
+fn a_direct_priority_does_not_freeze_what_a_usage_threshold_is_compared_with() -> HostResult<()> {
+    let mut host = ours()?;
+    fill(&mut host)?;
+    host.configure(&Conf::new().weight_fairshare(10_000_u32))?;
+    host.qos(&Qos::new(1_u32).usage_threshold(0.25))?;
+    host.jobs(&[waiting(1)])?;
+    host.init()?;
+    host.set_priority(1)?;
+    let stored =
+        |host: &mut Host| HostResult::Ok(host.dump_job(1)?.factors.map_or(0.0, |factors| factors.fairshare));
+    assert!(stored(&mut host)? > 0.0);
+    host.jobs(&[Job::new(1_u32).direct_set_priority(true).priority(77_u32)])?;
+    host.advance(60)?;
+    host.cycle()?;
+    assert_eq!((stored(&mut host)?, host.dump_job(1)?.priority), (0.0, 77));
+    host.quit().map(drop)
+}
+
+#[test]
+fn clients_hear_of_a_priority_that_changed_in_another_partition_only() -> HostResult<()> {
+    let mut host = ours()?;
+    fill(&mut host)?;
+    host.configure(&Conf::new().weight_partition(1000_u32))?;
+    host.jobs(&[waiting(1).partitions(["batch".to_owned(), "long".to_owned()])])?;
+    host.init()?;
+    host.advance(60)?;
+    host.cycle()?;
+    let before = (host.dump_job(1)?, host.last_job_update()?);
+    host.partition(&Partition::new("long").factor(20_u16))?;
+    host.advance(60)?;
+    host.cycle()?;
+    let after = (host.dump_job(1)?, host.last_job_update()?);
+    assert_eq!(before.0.priority, after.0.priority);
+    assert_ne!(before.0.priority_array, after.0.priority_array);
+    assert_eq!((before.1, after.1), (NOW, NOW + 120));
     host.quit().map(drop)
 }

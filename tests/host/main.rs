@@ -2,6 +2,7 @@
 //! every call, and the stock plugin beside it for everything that is to be the same to the last bit.
 
 mod active_jobs;
+mod advice;
 mod between_cycles;
 mod charging;
 mod differences;
@@ -9,6 +10,7 @@ mod example;
 mod explanations;
 mod factors;
 mod life;
+mod meanwhile;
 mod passive;
 mod random_charging;
 mod random_trees;
@@ -23,3 +25,5 @@ mod tree;
 
 #[path = "../support/model.rs"]
 mod model;
+#[path = "../support/seed.rs"]
+mod seed;

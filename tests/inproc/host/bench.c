@@ -127,6 +127,61 @@ int command_bulk_jobs(request_t *request)
 	return from.assoc_count ? 0 : fail("bulkjobs needs associations of users");
 }
 
+/*
+ * vary seed=1 step=3600: gives all jobs other random sizes, times, nice values and site factors, and the lowest priority. Ages
+ * are whole steps and counts go to ten, so that factors are tenths and their sums often whole: the worst that rounding
+ * can meet.
+ */
+int command_vary(request_t *request)
+{
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	uint64_t state = number(request, "seed", 1) * 2 + 1, step = number(request, "step", 3600);
+	size_t count;
+	void **jobs;
+
+	lock_slurmctld(locks);
+	jobs = collect(job_list, &count, false);
+	for (size_t i = 0; i < count; i++) {
+		job_record_t *job = jobs[i];
+
+		job->priority = 1;
+		job->site_factor = NICE_OFFSET - 50 + next_random(&state, 100);
+		job->details->nice = NICE_OFFSET - 50 + next_random(&state, 100);
+		job->details->accrue_time = time(NULL) - step * next_random(&state, 11);
+		job->details->min_cpus = 1 + next_random(&state, 10);
+		job->details->min_nodes = 1 + next_random(&state, 10);
+		for (int tres = 0; tres < slurmctld_tres_cnt; tres++)
+			job->tres_req_cnt[tres] = next_random(&state, 11);
+	}
+	unlock_slurmctld(locks);
+	free(jobs);
+	return 0;
+}
+
+/* digest: one number for the priorities of all jobs, in the order of the list, and their sum. */
+int command_digest(request_t *request)
+{
+	slurmctld_lock_t locks = { .job = READ_LOCK };
+	uint64_t digest = 0xcbf29ce484222325ULL, sum = 0;
+	size_t count;
+	void **jobs;
+
+	(void) request;
+	lock_slurmctld(locks);
+	jobs = collect(job_list, &count, false);
+	for (size_t i = 0; i < count; i++) {
+		job_record_t *job = jobs[i];
+
+		digest = (digest ^ job->job_id) * 0x100000001b3ULL;
+		digest = (digest ^ job->priority) * 0x100000001b3ULL;
+		sum += job->priority;
+	}
+	unlock_slurmctld(locks);
+	free(jobs);
+	say("digest jobs=%zu digest=%lu sum=%lu", count, digest, sum);
+	return 0;
+}
+
 static void set_all(job_record_t **jobs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

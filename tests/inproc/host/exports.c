@@ -35,6 +35,19 @@ double calc_job_billable_tres(job_record_t *job, time_t start_time, bool assoc_m
 	return job->billable_tres;
 }
 
+/* The plugin hands records of its own to these two, to see where they write. */
+void set_job_prio(job_record_t *job)
+{
+	if (!IS_JOB_FINISHED(job))
+		job->priority = priority_g_set(0, job);
+}
+
+void job_end_time_reset(job_record_t *job)
+{
+	if (!job->preempt_time)
+		job->end_time = job->end_time_exp = job->start_time + 60 * job->time_limit;
+}
+
 job_record_t *find_job_record(uint32_t job_id)
 {
 	locks_require(JOB_LOCK, READ_LOCK, __func__);

@@ -136,6 +136,8 @@ int command_pad(request_t *request);
 /* bench.c: many jobs, and measurements. */
 
 int command_bulk_jobs(request_t *request);
+int command_vary(request_t *request);
+int command_digest(request_t *request);
 int command_bench_set(request_t *request);
 int command_bench_walk(request_t *request);
 

@@ -231,6 +231,7 @@ job_record_t *job_new(uint32_t id)
 	job->billable_tres = (double) NO_VAL;
 	job->details = xmalloc(padded(PAD_DETAILS, sizeof(*job->details)));
 	job->details->magic = DETAILS_MAGIC;
+	job->details->submit_time = time(NULL);
 	job->details->nice = NICE_OFFSET;
 	job->details->min_cpus = 1;
 	job->details->max_cpus = NO_VAL;
@@ -286,6 +287,12 @@ static int set_pointers(request_t *request, job_record_t *job, slurmdb_assoc_rec
 	if (argument(request, "assoc")) {
 		job->assoc_ptr = assoc;
 		job->assoc_id = assoc ? assoc->id : 0;
+	}
+	if (assoc) {
+		xfree(job->account);
+		job->account = xstrdup(assoc->acct);
+		if (assoc->user)
+			job->user_id = assoc->uid;
 	}
 	if (argument(request, "qos")) {
 		job->qos_id = number(request, "qos", 0);

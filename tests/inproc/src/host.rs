@@ -290,6 +290,18 @@ impl Host {
         self.request(&format!("bulkjobs first={first} count={count} seed={seed} scatter={scatter}")).map(drop)
     }
 
+    /// Give all jobs other random sizes, nice values and site factors, ages of up to ten steps of so many seconds, and
+    /// priority 1; the same for the same seed.
+    pub fn vary_jobs(&mut self, seed: u64, step: u32) -> HostResult<()> {
+        self.request(&format!("vary seed={seed} step={step}")).map(drop)
+    }
+
+    /// How many jobs there are, a digest of their ids and priorities, and the sum of the priorities.
+    pub fn digest_jobs(&mut self) -> HostResult<(u64, u64, u64)> {
+        let record = self.one("digest")?;
+        Ok((record.get("jobs")?, record.get("digest")?, record.get("sum")?))
+    }
+
     /// Make records larger than Slurm's from now on, as a patched Slurm would: `job`, `details`, `part` or `assoc`.
     pub fn pad(&mut self, record: &str, bytes: u32) -> HostResult<()> {
         self.request(&format!("pad {record}={bytes}")).map(drop)

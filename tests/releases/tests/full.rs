@@ -2,12 +2,14 @@
 
 #[path = "../../support/model.rs"]
 mod model;
+#[path = "../../support/seed.rs"]
+mod seed;
 mod shared;
 
 use std::fs;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use seed::seed;
 use shared::{check_example, check_log, example, submit_example};
 use slurm_releases::{cluster, SUITES};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Release, Row};
@@ -32,7 +34,7 @@ fn has_reconfigure_by_child(release: &Release) -> bool {
     (release.version.year, release.version.month) >= (23, 11)
 }
 
-/// The same numbers every time, another tree for every seed.
+/// The same numbers for the same seed.
 struct Random(u64);
 
 impl Random {
@@ -45,7 +47,7 @@ impl Random {
 #[test]
 fn a_random_tree_is_as_the_model_says() {
     in_every_release(|release| {
-        let mut random = Random(u64::from(release.version.number()));
+        let mut random = Random(seed());
         let root =
             model::Association { parent: None, shares: Some(1), user: false, usage: 0.0, waiting: false };
         let mut tree = vec![root];
@@ -129,7 +131,7 @@ fn all_but_fair_share_is_as_stock_does_it() {
         sacctmgr(&["add", "qos", "iron", "Priority=3"]);
         sacctmgr(&["modify", "account", "root", "set", "qos=normal,gold,lead,iron"]);
         sacctmgr(&["modify", "user", "user4", "set", "priority=50"]);
-        let mut random = Random(7);
+        let mut random = Random(seed());
         for (user, account) in
             [("user1", "b"), ("user2", "c"), ("user3", "c"), ("user4", "e"), ("user5", "f")]
         {
@@ -332,18 +334,18 @@ fn failed_reconfigures_leave_the_numbers() {
     in_every_release(|release| {
         let mut cluster = start(example(cluster(release.clone()).unwrap()).controller(false));
         // In the foreground a newer slurmctld would replace itself and end where that fails.
-        let mut background = Background::start(&mut cluster);
+        let background = cluster.start_background(TIMEOUT).unwrap();
         submit_example(&cluster);
         lives_on(&cluster);
 
         let own = cluster.directory().join("multifactor2.conf");
         fs::write(&own, "NoSuchSetting=1\n").unwrap();
-        let answer = cluster.reconfigure();
-        assert_eq!(answer.is_err(), has_reconfigure_by_child(release), "{answer:?}");
-        goes_on(&cluster);
+        // Our own mistakes are no failure: the settings of before hold.
+        cluster.reconfigure().unwrap();
+        lives_on(&cluster);
         assert!(cluster.log().contains("multifactor2.conf line 1"), "{}", cluster.log());
         if has_reconfigure_by_child(release) {
-            // Ours is still bad when the old process goes on, and so is slurm.conf now.
+            // Ours is still bad when the old process goes on after a mistake in slurm.conf.
             cluster.set("SchedulerType", "sched/nosuch").unwrap();
             cluster.reconfigure().unwrap_err();
             goes_on(&cluster);
@@ -356,12 +358,13 @@ fn failed_reconfigures_leave_the_numbers() {
         }
         cluster.reconfigure().unwrap();
         lives_on(&cluster);
-        background.stop(&cluster);
+        background.stop(&cluster, TIMEOUT).unwrap();
     });
 }
 
-/// After a failed reconfigure the old process counts saved usage twice at the root, which is Slurm's doing; the stock plugin even
-/// dies then, because jobs point to associations that are gone. Ours goes on with cycles and priorities.
+/// After a failed reconfigure the old process counts usage twice at the root, which is Slurm's doing under any plugin
+/// (docs/releases.md); the stock plugin even dies then, because jobs point to associations that are gone. Ours goes on
+/// with cycles and priorities.
 fn goes_on(cluster: &Cluster) {
     cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
     cluster.wait_cycle().unwrap();
@@ -370,40 +373,6 @@ fn goes_on(cluster: &Cluster) {
     let best = jobs.iter().filter(|job| job.text("fairshare") == "1.0000000").count();
     assert_eq!(best, 1, "{jobs:?}");
     assert!(!cluster.log().contains("does not match"), "{}", cluster.log());
-}
-
-/// A slurmctld in the background, as a service runs; ends with the test.
-struct Background(std::path::PathBuf);
-
-impl Background {
-    fn start(cluster: &mut Cluster) -> Self {
-        let log = cluster.directory().join("log/slurmctld");
-        cluster.set("SlurmctldLogFile", log.to_str().unwrap()).unwrap();
-        let offset = cluster.release().calc_period_offset().unwrap().to_string();
-        let call = cluster.command("slurmctld").env("TESTCLUSTER_CYCLE_SECONDS", "1");
-        call.env("TESTCLUSTER_CYCLE_OFFSET", &offset).text().unwrap();
-        let background = Self(cluster.directory().join("slurmctld.pid"));
-        cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        background
-    }
-
-    fn signal(&self, signal: &str) -> bool {
-        let pid = fs::read_to_string(&self.0).unwrap_or_default();
-        let pid = pid.trim();
-        !pid.is_empty()
-            && Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap().success()
-    }
-
-    fn stop(&mut self, cluster: &Cluster) {
-        self.signal("-TERM");
-        cluster.wait_for("the end", TIMEOUT, |_| Ok((!self.signal("-0")).then_some(()))).unwrap();
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.signal("-KILL");
-    }
 }
 
 fn lives_on(cluster: &Cluster) {

@@ -1,0 +1,220 @@
+//! Self-checks before anything is trusted: does the running Slurm look as the chosen layout says?
+//!
+//! A patched Slurm may have its fields elsewhere, also where its records keep their sizes. Three things tell:
+//!
+//! - sizes and magic numbers of blocks, and texts that are known ([`check_at_start`]);
+//! - what the host itself writes into records of ours, or makes of them ([`questions`]): that says to the byte where the fields
+//!   are that we write;
+//! - values of jobs, associations, QOS and partitions that are known in another way ([`records`]).
+//!
+//! Memory is looked at through the kernel first, so that a wrong layout is an error message and not a segmentation fault.
+//! A pointer to what is gone is no failure, but it proves nothing, either.
+
+mod memory;
+pub mod questions;
+mod records;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use super::constants::{DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
+use super::locks::AssocLock;
+use super::records::Job;
+use super::Host;
+use memory::{block_size, symbol_size, text_of_length};
+use records::Tallies;
+
+/// A record that does not look as the layout says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The running release and the layout chosen for it.
+    pub layout: String,
+    /// Which check failed and what was found.
+    pub found: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "this slurmctld does not match {}: {}. It was probably built from patched sources. Build this plugin with \
+             SLURM_SRC=/path/to/those/sources, or set PriorityType=priority/multifactor",
+            self.layout, self.found
+        )
+    }
+}
+
+fn failure(host: &Host, found: String) -> Failure {
+    let first = super::layout::Release(host.layout.group.first);
+    Failure { layout: format!("the layout of Slurm {first} chosen for release {}", host.release), found }
+}
+
+/// What can be checked when the plugin starts: configuration, root association, and records that the host makes for us; from
+/// 23.02 on there are no jobs yet.
+///
+/// # Errors
+/// The first check that failed.
+pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
+    let fail = |found| Err(failure(host, found));
+    if let Some(size) = symbol_size(host.sym.slurm_conf.cast()) {
+        if size != host.layout.conf.size {
+            return fail(format!("slurm_conf has {size} bytes, {} expected", host.layout.conf.size));
+        }
+    }
+    let own_type = crate::exports::type_text();
+    let configured = host.conf().get(|conf| conf.priority_type);
+    if text_of_length(configured as usize, own_type.to_bytes().len()).as_deref() != Some(own_type.to_bytes())
+    {
+        return fail("slurm_conf.priority_type does not read back as priority/multifactor2".to_owned());
+    }
+    // SAFETY: a global of the host; only its address is used until it is checked.
+    let root: *mut u8 = unsafe { *host.sym.assoc_mgr_root_assoc }.cast();
+    if !root.is_null() {
+        block(host, "the root association", root, host.layout.assoc.size)?;
+        // SAFETY: a block of the size of an association.
+        let (account, usage) =
+            unsafe { (host.layout.assoc.acct.get(root), host.layout.assoc.usage.get(root)) };
+        if text_of_length(account as usize, 4).as_deref() != Some(b"root") {
+            return fail("the root association is not called root".to_owned());
+        }
+        block(host, "its usage record", usage, host.layout.assoc_usage.size)?;
+    }
+    questions::about_usage(host)
+}
+
+/// Checks that `address` is a block of the host's allocator with exactly `size` bytes.
+fn block(host: &'static Host, what: &str, address: *mut u8, size: usize) -> Result<(), Failure> {
+    match block_size(address as usize) {
+        None => Err(failure(host, format!("{what} is not a block of Slurm's memory"))),
+        Some(found) if found != size => {
+            Err(failure(host, format!("{what} has {found} bytes, {size} expected")))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// What was found out about the records of this process, once for all: it stays the same slurmctld, whatever becomes of its
+/// records. Nobody waits for anybody here; two threads may check the same.
+#[derive(Debug)]
+pub struct Inspector {
+    /// The host has answered what it was asked about jobs.
+    asked: AtomicBool,
+    /// So has it about what running jobs hold.
+    asked_allocations: AtomicBool,
+    /// Associations and QOS are as the layout says.
+    lists: AtomicBool,
+    surveyed: AtomicBool,
+    /// How many jobs of each kind are.
+    kinds: [AtomicU8; Self::KINDS],
+    tallies: Tallies,
+}
+
+impl Default for Inspector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Inspector {
+    const KINDS: usize = 128;
+    /// So many jobs of each kind are checked.
+    const EACH: u8 = 3;
+
+    /// Nothing is known yet.
+    pub const fn new() -> Self {
+        Self {
+            asked: AtomicBool::new(false),
+            asked_allocations: AtomicBool::new(false),
+            lists: AtomicBool::new(false),
+            surveyed: AtomicBool::new(false),
+            kinds: [const { AtomicU8::new(0) }; Self::KINDS],
+            tallies: Tallies::new(),
+        }
+    }
+
+    /// Enough jobs like this one are as the layout says. Cheap: it is asked for every job.
+    pub fn knows(&self, job: Job<'_>) -> bool {
+        self.kinds[kind(job)].load(Ordering::Relaxed) >= Self::EACH
+    }
+
+    /// One job like this is; so nothing of it need be feared, but it may be the only one.
+    pub fn has_seen(&self, job: Job<'_>) -> bool {
+        self.kinds[kind(job)].load(Ordering::Relaxed) > 0
+    }
+
+    /// All jobs that there were at one time were looked at.
+    pub fn has_surveyed(&self) -> bool {
+        self.surveyed.load(Ordering::Relaxed)
+    }
+
+    /// All jobs have been looked at.
+    pub fn note_survey(&self) {
+        self.surveyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Associations and QOS were found as the layout says.
+    pub fn knows_lists(&self) -> bool {
+        self.lists.load(Ordering::Relaxed)
+    }
+
+    /// Checks all associations and QOS, under their locks.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn check_lists(&self, lock: &AssocLock<'_>) -> Result<(), Failure> {
+        if !self.knows_lists() {
+            records::check_lists(lock)?;
+            self.lists.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Checks a job and what it leads to, before anything of it is used. The locks of jobs, associations and QOS are held;
+    /// `listed` where the job is in slurmctld's list and in its table of ids, as all are but those that are just made;
+    /// `loading` while slurmctld loads the plugin (up to 22.05, without a database): it would wait for itself if it were asked then.
+    ///
+    /// # Errors
+    /// The first check that failed.
+    pub fn check_job(
+        &self,
+        lock: &AssocLock<'_>,
+        job: Job<'_>,
+        listed: bool,
+        loading: bool,
+    ) -> Result<(), Failure> {
+        let host = job.host();
+        self.check_lists(lock)?;
+        let sound = records::check_job(job, listed, &self.tallies)?;
+        if !loading && !self.asked.load(Ordering::Relaxed) {
+            questions::about_jobs(host)?;
+            self.asked.store(true, Ordering::Relaxed);
+        }
+        if sound.partition && !self.asked_allocations.load(Ordering::Relaxed) {
+            questions::about_allocations(host)?;
+            self.asked_allocations.store(true, Ordering::Relaxed);
+        }
+        if sound.complete && !loading {
+            let count = &self.kinds[kind(job)];
+            count.store(count.load(Ordering::Relaxed).saturating_add(1).min(Self::EACH), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Which of the pointers in its record a job has, and whether it waits or runs.
+fn kind(job: Job<'_>) -> usize {
+    let state = job.state();
+    let state = match (state.is_pending(), state.is_finished()) {
+        (true, _) => 0,
+        (false, false) => 1,
+        (false, true) => 2,
+    };
+    let has = [
+        job.is_accounted(),
+        job.has_variants(),
+        job.has_several_qos(),
+        !job.get(|job| job.qos_ptr).is_null(),
+        !job.get(|job| job.part_ptr).is_null(),
+    ];
+    has.iter().fold(state, |kind, has| kind << 1 | usize::from(*has))
+}

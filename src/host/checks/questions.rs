@@ -1,0 +1,397 @@
+//! Questions to the host about records that are ours: what it writes into them, or makes of what they hold, says where its
+//! fields are, to the byte.
+//!
+//! No record that is in use is touched. The functions do one simple thing each and are the same in every release from 20.11 to
+//! 26.05; so is the form of the messages.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+
+use super::memory::{block_size, first_number};
+use super::{failure, Failure, JOB_MAGIC};
+use crate::host::layout::{Field, JobLayout, LongDouble, Ptr};
+use crate::host::lists::for_each_raw;
+use crate::host::long_double;
+use crate::host::Host;
+
+thread_local! {
+    static ASKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread asks the host for a priority only to see where it writes it. `priority_p_set` answers 0 then, after
+/// which the host does nothing more.
+pub fn is_asking() -> bool {
+    ASKING.get()
+}
+
+/// A job record of ours, larger than any, to be handed to the host.
+struct Scratch {
+    memory: Vec<u128>,
+}
+
+impl Scratch {
+    fn filled_with(layout: &'static JobLayout, byte: u8) -> Self {
+        let words = (2 * layout.size + 4096).div_ceil(16);
+        let mut scratch = Self { memory: vec![u128::from_ne_bytes([byte; 16]); words] };
+        // Debug builds of Slurm look at it.
+        scratch.put(layout.magic, JOB_MAGIC);
+        scratch
+    }
+
+    fn record(&mut self) -> *mut u8 {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    fn put<T: Copy>(&mut self, field: Field<T>, value: T) {
+        // SAFETY: twice as large as a record of this layout.
+        unsafe { field.set(self.record(), value) }
+    }
+
+    /// The offsets at which the host changes something, and what it answers.
+    fn changes<T>(&mut self, ask: impl FnOnce(*mut c_void) -> T) -> (Vec<usize>, T) {
+        let before = self.bytes().to_vec();
+        let answer = ask(self.record().cast());
+        let changed = before.iter().zip(self.bytes()).enumerate().filter(|(_, (was, is))| was != is);
+        (changed.map(|(at, _)| at).collect(), answer)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: its own memory.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), 16 * self.memory.len()) }
+    }
+
+    fn get<T: Copy>(&mut self, field: Field<T>) -> T {
+        // SAFETY: as in `put`.
+        unsafe { field.get(self.record()) }
+    }
+}
+
+/// Where the host keeps what is written into jobs: the priority, and when they are expected to end. And what that depends on:
+/// the state, start and limit.
+pub fn about_jobs(host: &'static Host) -> Result<(), Failure> {
+    let layout = &host.layout.job;
+    let wrong = |what: &str| Err(failure(host, format!("slurmctld keeps {what} of a job elsewhere")));
+
+    /// Running; no field is zero.
+    const ALL: u8 = 1;
+    const COMPLETE: u32 = 3;
+    let mut job = Scratch::filled_with(layout, ALL);
+    let priority = layout.priority.offset();
+    if job.changes(|job| ask_priority(host, job)).0 != (priority..priority + 4).collect::<Vec<_>>() {
+        return wrong("the priority");
+    }
+    let mut job = Scratch::filled_with(layout, ALL);
+    job.put(layout.job_state, COMPLETE);
+    if !job.changes(|job| ask_priority(host, job)).0.is_empty() {
+        return wrong("the state");
+    }
+
+    const START: i64 = 1_234_567_890;
+    const MINUTES: u32 = 0x1234;
+    let end = START + 60 * i64::from(MINUTES);
+    let mut job = Scratch::filled_with(layout, 0);
+    job.put(layout.start_time, START);
+    job.put(layout.time_limit, MINUTES);
+    // SAFETY: a record that only this thread knows; the function reads start, limit and another time of it.
+    let (changed, ()) = job.changes(|job| unsafe { (host.sym.job_end_time_reset)(job) });
+    let ends = [layout.end_time, layout.end_time_exp];
+    let elsewhere =
+        changed.iter().any(|at| !ends.iter().any(|field| (field.offset()..field.offset() + 8).contains(at)));
+    let apart = ends[0].offset().abs_diff(ends[1].offset()) >= 8;
+    if elsewhere || !apart || ends.iter().any(|field| job.get(*field) != end) {
+        return wrong("start, limit or end");
+    }
+    Ok(())
+}
+
+fn ask_priority(host: &Host, job: *mut c_void) {
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            ASKING.set(false);
+        }
+    }
+    ASKING.set(true);
+    let _done = Done;
+    // SAFETY: a record that only this thread knows; of one whose priority comes out as 0 the function reads the state alone.
+    unsafe { (host.sym.set_job_prio)(job) }
+}
+
+/// Where the host keeps what a job has allocated. Asked when the place of a job's partition is certain: the function follows that
+/// pointer.
+pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
+    const CPUS: u32 = 7777;
+    let layout = &host.layout.job;
+    let mut job = Scratch::filled_with(layout, 0);
+    // Whatever it is taken for, everything in it is null.
+    let nothing = vec![0_u128; 1024];
+    job.put(layout.total_cpus, CPUS);
+    job.put(layout.tres_alloc_cnt, nothing.as_ptr().cast::<u8>().cast_mut());
+    // SAFETY: a record that only this thread knows, in no partition; 0 makes the function compute.
+    let (_, billable) = job.changes(|job| unsafe { (host.sym.calc_job_billable_tres)(job, 0, true) });
+    #[allow(clippy::float_cmp)] // a whole number
+    if billable != f64::from(CPUS) {
+        return Err(failure(
+            host,
+            "slurmctld keeps the CPUs or the allocated TRES of a job elsewhere".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// `NO_VAL`
+const NONE: u32 = 0xffff_fffe;
+const TRES: usize = 3;
+
+/// A message in Slurm's form.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn number(&mut self, value: u32) -> &mut Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
+    fn array(&mut self, values: [u64; TRES]) -> &mut Self {
+        self.number(3);
+        self.0.extend(values.iter().flat_map(|value| value.to_be_bytes()));
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.number(u32::try_from(text.len() + 1).unwrap_or(0));
+        self.0.extend(text.bytes());
+        self.0.push(0);
+        self
+    }
+
+    fn double(&mut self, value: f64) -> &mut Self {
+        self.0.extend((value * 1_000_000.0).to_bits().to_be_bytes());
+        self
+    }
+
+    fn long_double(&mut self, value: f64) -> &mut Self {
+        self.text(&format!("{value:.6}"))
+    }
+
+    fn long_doubles(&mut self, values: [f64; TRES]) -> &mut Self {
+        self.number(3);
+        for value in values {
+            self.long_double(value);
+        }
+        self
+    }
+
+    /// What `unpack` makes of it; null where it does not understand it.
+    fn unpack(
+        &self,
+        host: &Host,
+        unpack: unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int,
+    ) -> *mut u8 {
+        /// Of the buffer's head, in every release.
+        const HEAD: Field<Ptr> = Field::at(8);
+        let mut record = std::ptr::null_mut();
+        // SAFETY: a buffer of the host's of that size, which is filled and freed here.
+        unsafe {
+            let buffer = (host.sym.init_buf)(u32::try_from(self.0.len()).unwrap_or(0));
+            let head = HEAD.get(buffer.cast());
+            std::ptr::copy_nonoverlapping(self.0.as_ptr(), head, self.0.len());
+            let protocol = u16::try_from((host.sym.api_version)() >> 16 << 8).unwrap_or(0);
+            let result = unpack(&raw mut record, protocol, buffer);
+            (host.sym.free_buf)(buffer);
+            if result == 0 {
+                record.cast()
+            } else {
+                std::ptr::null_mut()
+            }
+        }
+    }
+}
+
+/// What is known to be in a record.
+struct Answer {
+    host: &'static Host,
+    what: &'static str,
+    record: *mut u8,
+    wrong: Option<&'static str>,
+}
+
+impl Answer {
+    fn is(&mut self, field: &'static str, right: bool) -> &mut Self {
+        if !right {
+            self.wrong.get_or_insert(field);
+        }
+        self
+    }
+
+    #[allow(clippy::float_cmp)] // whole numbers and powers of two
+    fn double(&mut self, name: &'static str, field: Field<f64>, value: f64) -> &mut Self {
+        // SAFETY: a record of the size that the layout says.
+        let found = unsafe { field.get(self.record) };
+        self.is(name, found == value)
+    }
+
+    #[allow(clippy::float_cmp)] // as above
+    fn long_double(&mut self, name: &'static str, field: Field<LongDouble>, value: f64) -> &mut Self {
+        // SAFETY: as above.
+        let found = unsafe { field.get_ld(self.record) };
+        self.is(name, found == value)
+    }
+
+    fn array(&mut self, name: &'static str, field: Field<Ptr>, values: [u64; TRES]) -> &mut Self {
+        // SAFETY: as above.
+        let array = unsafe { field.get(self.record) };
+        self.is(name, array_at(array as usize) == Some(values))
+    }
+
+    #[allow(clippy::float_cmp)] // as above
+    fn long_doubles(&mut self, name: &'static str, field: Field<Ptr>, values: [f64; TRES]) -> &mut Self {
+        // SAFETY: as above.
+        let array = unsafe { field.get(self.record) };
+        let found = block_size(array as usize) == Some(TRES * long_double::BYTES)
+            && (0..TRES).all(|at| {
+                let element = Field::<LongDouble>::at(at * long_double::BYTES);
+                // SAFETY: a block of so many.
+                unsafe { element.get_ld(array) == values[at] }
+            });
+        self.is(name, found)
+    }
+
+    fn result(&self) -> Result<(), Failure> {
+        match self.wrong {
+            None => Ok(()),
+            Some(field) => {
+                Err(failure(self.host, format!("slurmctld keeps {field} of {} elsewhere", self.what)))
+            }
+        }
+    }
+}
+
+/// The numbers of an array with one per TRES.
+fn array_at(address: usize) -> Option<[u64; TRES]> {
+    if block_size(address) != Some(TRES * size_of::<u64>()) {
+        return None;
+    }
+    // SAFETY: a block of that size; the allocator aligns to 16.
+    Some(unsafe { (address as *const [u64; TRES]).read() })
+}
+
+fn no_message(host: &'static Host, what: &str) -> Failure {
+    failure(host, format!("slurmctld does not read the usage of {what} as it should"))
+}
+
+/// Where the host keeps what is decayed, charged and published.
+pub fn about_usage(host: &'static Host) -> Result<(), Failure> {
+    about_usage_of_associations(host)?;
+    about_usage_of_qos(host)
+}
+
+fn about_usage_of_associations(host: &'static Host) -> Result<(), Failure> {
+    let mut message = Message::default();
+    message.number(11).array([21, 22, 23]).array([31, 32, 33]).double(41.5).double(0.625).number(12);
+    message.double(0.375).long_double(51.0).long_double(52.0).long_double(53.0);
+    message.long_doubles([61.0, 62.0, 63.0]).number(13).number(14).long_double(54.0).number(NONE);
+    let record = message.unpack(host, host.sym.unpack_assoc_usage);
+    let layout = &host.layout.assoc_usage;
+    if record.is_null() {
+        return Err(no_message(host, "an association"));
+    }
+    let what = "the usage of an association";
+    let mut answer = Answer { host, what, record, wrong: None };
+    if block_size(record as usize) == Some(layout.size) {
+        answer
+            .array("the run seconds", layout.grp_used_tres_run_secs, [31, 32, 33])
+            .double("grp_used_wall", layout.grp_used_wall, 41.5)
+            .double("fs_factor", layout.fs_factor, 0.625)
+            .double("shares_norm", layout.shares_norm, 0.375)
+            .long_double("usage_efctv", layout.usage_efctv, 51.0)
+            .long_double("usage_norm", layout.usage_norm, 52.0)
+            .long_double("usage_raw", layout.usage_raw, 53.0)
+            .long_doubles("usage_tres_raw", layout.usage_tres_raw, [61.0, 62.0, 63.0])
+            .long_double("level_fs", layout.level_fs, 54.0);
+    } else {
+        answer.is("the size", false);
+    }
+    // SAFETY: made by the host for us.
+    unsafe { (host.sym.slurmdb_destroy_assoc_usage)(record.cast()) };
+    answer.result()
+}
+
+fn about_usage_of_qos(host: &'static Host) -> Result<(), Failure> {
+    let mut message = Message::default();
+    message.number(11).number(12).number(13).array([21, 22, 23]).array([31, 32, 33]).double(41.5);
+    message.double(0.625).long_double(51.0).long_doubles([61.0, 62.0, 63.0]);
+    // A user, then an account.
+    message
+        .number(1)
+        .number(14)
+        .text("")
+        .number(15)
+        .number(16)
+        .array([71, 72, 73])
+        .array([81, 82, 83])
+        .number(17);
+    message
+        .number(1)
+        .number(14)
+        .text("a")
+        .number(15)
+        .number(16)
+        .array([74, 75, 76])
+        .array([84, 85, 86])
+        .number(17);
+    let record = message.unpack(host, host.sym.unpack_qos_usage);
+    let layout = &host.layout.qos_usage;
+    if record.is_null() {
+        return Err(no_message(host, "a QOS"));
+    }
+    let what = "the usage of a QOS";
+    let mut answer = Answer { host, what, record, wrong: None };
+    if block_size(record as usize) == Some(layout.size) {
+        // SAFETY: a record of that size.
+        let (users, accounts) =
+            unsafe { (layout.user_limit_list.get(record), layout.acct_limit_list.get(record)) };
+        answer
+            .array("the run seconds", layout.grp_used_tres_run_secs, [31, 32, 33])
+            .double("grp_used_wall", layout.grp_used_wall, 41.5)
+            .double("norm_priority", layout.norm_priority, 0.625)
+            .long_double("usage_raw", layout.usage_raw, 51.0)
+            .long_doubles("usage_tres_raw", layout.usage_tres_raw, [61.0, 62.0, 63.0])
+            .is("the limits of users", run_seconds_in(host, users) == [[81, 82, 83]])
+            .is("the limits of accounts", run_seconds_in(host, accounts) == [[84, 85, 86]]);
+    } else {
+        answer.is("the size", false);
+    }
+    // SAFETY: made by the host for us.
+    unsafe { (host.sym.slurmdb_destroy_qos_usage)(record.cast()) };
+    answer.result()
+}
+
+/// The run seconds in a list of limits in use.
+fn run_seconds_in(host: &Host, list: *mut u8) -> Vec<[u64; TRES]> {
+    let mut found = Vec::new();
+    if is_list(host, list as usize) {
+        for_each_raw(list.cast(), host.sym.list_for_each, &mut |limits| {
+            let layout = &host.layout.used_limits;
+            if block_size(limits as usize) == Some(layout.size) {
+                // SAFETY: a block of that size.
+                found.extend(array_at(unsafe { layout.tres_run_secs.get(limits) } as usize));
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+    }
+    found
+}
+
+/// Whether there is one of the host's lists at an address: it begins as one does that we make.
+pub fn is_list(host: &Host, address: usize) -> bool {
+    // SAFETY: an empty list without a destructor, which is destroyed again.
+    let begin = unsafe {
+        let list = (host.sym.list_create)(None);
+        let begin = first_number(list as usize);
+        (host.sym.list_destroy)(list);
+        begin
+    };
+    block_size(address).is_some() && first_number(address) == begin
+}

@@ -1,0 +1,362 @@
+//! Values in live records that are known in another way.
+//!
+//! What must be so in every slurmctld is a failure where it is not. What may be otherwise for a while, a pointer to an association that
+//! is gone, or a name that was changed, is counted: only where it is never right, and wrong for several jobs, it is one.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::memory::{block_size, text_in_block};
+use super::questions::is_list;
+use super::{block, failure, Failure, DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
+use crate::host::layout::{Field, JobLayout, Ptr};
+use crate::host::lists::{for_each_raw, List};
+use crate::host::live::{self, Kind};
+use crate::host::locks::AssocLock;
+use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
+use crate::host::Host;
+
+/// So often something must be wrong, and never right.
+const WRONG: u32 = 3;
+
+/// What may be otherwise for a while.
+#[derive(Debug)]
+struct Tally {
+    what: &'static str,
+    right: AtomicU32,
+    wrong: AtomicU32,
+}
+
+impl Tally {
+    const fn of(what: &'static str) -> Self {
+        Self { what, right: AtomicU32::new(0), wrong: AtomicU32::new(0) }
+    }
+
+    /// Counts; true where it was right.
+    fn count(&self, host: &'static Host, right: bool) -> Result<bool, Failure> {
+        let count = if right { &self.right } else { &self.wrong };
+        count.fetch_add(1, Ordering::Relaxed);
+        if self.right.load(Ordering::Relaxed) == 0 && self.wrong.load(Ordering::Relaxed) >= WRONG {
+            return Err(failure(host, format!("no job has {} that can be right", self.what)));
+        }
+        Ok(right)
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub struct Tallies {
+    association: Tally,
+    account: Tally,
+    user: Tally,
+    qos: Tally,
+    partition: Tally,
+    requested: Tally,
+}
+
+impl Tallies {
+    pub const fn new() -> Self {
+        Self {
+            association: Tally::of("an association"),
+            account: Tally::of("an account"),
+            user: Tally::of("a user"),
+            qos: Tally::of("a QOS"),
+            partition: Tally::of("a partition"),
+            requested: Tally::of("requested TRES"),
+        }
+    }
+}
+
+/// What could be seen of a job.
+pub struct Sound {
+    /// Everything that there is of such a job.
+    pub complete: bool,
+    /// Its partition is one of slurmctld's.
+    pub partition: bool,
+}
+
+pub fn check_job(job: Job<'_>, listed: bool, tallies: &Tallies) -> Result<Sound, Failure> {
+    let host = job.host();
+    let layout = host.layout;
+    block(host, "a job record", job.as_ptr(), layout.job.size)?;
+    magic(host, "a job record", job.get(|job| job.magic), JOB_MAGIC)?;
+    if listed {
+        // SAFETY: the job lock is held.
+        let found = unsafe { (host.sym.find_job_record)(job.get(|job| job.job_id)) };
+        if found.cast() != job.as_ptr() {
+            return Err(failure(host, "a job is not found by its id".to_owned()));
+        }
+    }
+    let active = !job.state().is_finished();
+    let mut complete = check_details(job)? || !active;
+    let partition = check_partitions(job, tallies, active)?;
+    complete &= partition || !active;
+    complete &= check_association(job, tallies)?;
+    complete &= check_qos(job, tallies)?;
+    check_arrays(job, tallies)?;
+    check_priorities(job)?;
+    for (what, text) in [("account", layout.job.account), ("MCS label", layout.job.mcs_label)] {
+        name_or_none(host, &format!("a job's {what}"), job.get(|_| text))?;
+    }
+    Ok(Sound { complete, partition })
+}
+
+fn magic(host: &'static Host, what: &str, found: u32, expected: u32) -> Result<(), Failure> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(failure(host, format!("{what} begins with {found:#x}, {expected:#x} expected")))
+}
+
+fn name_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
+    if text.is_null() || text_in_block(text as usize).is_some() {
+        return Ok(());
+    }
+    Err(failure(host, format!("{what} is not a text")))
+}
+
+fn check_details(job: Job<'_>) -> Result<bool, Failure> {
+    let host = job.host();
+    let address = job.get(|job| job.details);
+    if address.is_null() {
+        return Ok(false);
+    }
+    block(host, "a job's details", address, host.layout.details.size)?;
+    // SAFETY: a block of the size of a details record.
+    magic(host, "a job's details", unsafe { host.layout.details.magic.get(address) }, DETAILS_MAGIC)?;
+    Ok(true)
+}
+
+/// False where the job is in none, or in one that slurmctld does not have (any more).
+fn check_partitions(job: Job<'_>, tallies: &Tallies, active: bool) -> Result<bool, Failure> {
+    let host = job.host();
+    // SAFETY: the job lock comes with the partition lock.
+    let known = host.sym.part_list.and_then(|list| addresses(host, unsafe { *list }));
+    let is_known = |address| known.as_ref().is_none_or(|known| known.contains(&address));
+    let partition = job.get(|job| job.part_ptr) as usize;
+    let mut all = HashSet::from([partition]);
+    // Of a finished job they may be gone.
+    if active {
+        all.extend(elements(host, "a job's partitions", job.get(|job| job.part_ptr_list))?);
+    }
+    let mut right = partition != 0;
+    for address in all.into_iter().filter(|address| *address != 0) {
+        right &= is_known(address);
+        if active || (known.is_some() && is_known(address)) {
+            check_partition(host, address as *mut u8)?;
+        }
+    }
+    if active && partition != 0 {
+        tallies.partition.count(host, right)?;
+    }
+    Ok(right)
+}
+
+fn check_partition(host: &'static Host, partition: *mut u8) -> Result<(), Failure> {
+    let layout = &host.layout.part;
+    block(host, "a partition", partition, layout.size)?;
+    // SAFETY: a block of the size of a partition.
+    let (begin, name, tres, qos_name) = unsafe {
+        (
+            layout.magic.get(partition),
+            layout.name.get(partition),
+            layout.tres_cnt.get(partition),
+            layout.qos_char.get(partition),
+        )
+    };
+    magic(host, "a partition", begin, PART_MAGIC)?;
+    if text_in_block(name as usize).is_none() {
+        return Err(failure(host, "a partition's name is not a text".to_owned()));
+    }
+    name_or_none(host, "the name of a partition's QOS", qos_name)?;
+    array_or_none(host, "a partition's TRES", tres)
+}
+
+/// The addresses in a list of the host; none where it is null.
+fn addresses(host: &Host, list: *mut std::ffi::c_void) -> Option<HashSet<usize>> {
+    if list.is_null() {
+        return None;
+    }
+    let mut found = HashSet::new();
+    for_each_raw(list, host.sym.list_for_each_ro.unwrap_or(host.sym.list_for_each), &mut |element| {
+        found.insert(element as usize);
+        std::ops::ControlFlow::Continue(())
+    });
+    Some(found)
+}
+
+/// What a list that a job has holds.
+fn elements(host: &'static Host, what: &str, list: *mut u8) -> Result<HashSet<usize>, Failure> {
+    if list.is_null() {
+        return Ok(HashSet::new());
+    }
+    if !is_list(host, list as usize) {
+        return Err(failure(host, format!("{what} are not a list")));
+    }
+    Ok(addresses(host, list.cast()).unwrap_or_default())
+}
+
+fn check_association(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
+    /// `NO_VAL`: slurmctld does not know the user.
+    const UNKNOWN: u32 = 0xffff_fffe;
+    let host = job.host();
+    let (address, _) = job.named_association();
+    if address == 0 || job.state().is_finished() {
+        return Ok(true);
+    }
+    let found = job.association().filter(|association| association.address() == address);
+    tallies.association.count(host, found.is_some())?;
+    let Some(association) = found else { return Ok(false) };
+    let name = |text: *mut u8| text_in_block(text as usize).map(|text| text.to_ascii_lowercase());
+    let (of_job, of_association) = (job.get(|job| job.account), association.get(|assoc| assoc.acct));
+    let mut sound =
+        tallies.account.count(host, name(of_job).is_some() && name(of_job) == name(of_association))?;
+    let uid = association.get(|assoc| assoc.uid);
+    if association.is_user() && uid != UNKNOWN {
+        sound &= tallies.user.count(host, uid == job.get(|job| job.user_id))?;
+    }
+    Ok(sound)
+}
+
+fn check_qos(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
+    let host = job.host();
+    let address = job.get(|job| job.qos_ptr) as usize;
+    let mut right = true;
+    if job.state().is_finished() {
+        return Ok(true);
+    }
+    if address != 0 {
+        right = job.qos().is_some_and(|qos| qos.address() == address);
+        right = tallies.qos.count(host, right)?;
+    }
+    let Some(field) = host.layout.job.qos_list else { return Ok(right) };
+    for qos in elements(host, "a job's QOS", job.get(|_| field))? {
+        right &= live::has(host, Kind::Qos, qos);
+    }
+    Ok(right)
+}
+
+/// An array with one number per TRES, or none.
+fn array_or_none(host: &'static Host, what: &str, array: *mut u8) -> Result<(), Failure> {
+    if array.is_null() || block_size(array as usize).is_some_and(|size| size >= 8 * host.tres_count()) {
+        return Ok(());
+    }
+    Err(failure(host, format!("{what} are not in an array of {}", host.tres_count())))
+}
+
+fn check_arrays(job: Job<'_>, tallies: &Tallies) -> Result<(), Failure> {
+    /// Eight letters are a larger number.
+    const MOST: u64 = 1 << 56;
+    let host = job.host();
+    array_or_none(host, "a job's allocated TRES", job.get(|job| job.tres_alloc_cnt))?;
+    array_or_none(host, "a job's requested TRES", job.get(|job| job.tres_req_cnt))?;
+    // Of none, and of all that are not known, the upper half is full.
+    let plausible = |count: u64| count < MOST || count > u64::from(u32::MAX) << 32;
+    let requested = job.tres_requested().filter(|counts| !counts.is_empty());
+    if let Some(counts) = requested {
+        tallies.requested.count(host, counts.iter().all(|count| plausible(*count)))?;
+    }
+    Ok(())
+}
+
+/// The records that we make and slurmctld frees, where there are any.
+fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
+    let host = job.host();
+    let layout = &host.layout.job;
+    let factors = job.get(|job| job.prio_factors);
+    if !factors.is_null() {
+        block(host, "a job's factors", factors, host.layout.factors.size)?;
+    }
+    if let Some(array) = pointer(job, layout.priority_array) {
+        if block_size(array as usize).is_none_or(|size| size == 0 || size % 4 != 0) {
+            return Err(failure(host, "a job's priorities are not in an array".to_owned()));
+        }
+    }
+    let multiple = &host.layout.prio_mult;
+    let (Some(record), Some(size)) = (pointer(job, layout.prio_mult), multiple.size) else { return Ok(()) };
+    block(host, "a job's priorities", record, size)?;
+    // SAFETY: a block of that size.
+    let get =
+        |field: Option<Field<Ptr>>| field.map_or(std::ptr::null_mut(), |field| unsafe { field.get(record) });
+    let array = get(multiple.priority_array);
+    if !array.is_null() && block_size(array as usize).is_none_or(|size| size % 4 != 0) {
+        return Err(failure(host, "a job's priorities are not in an array".to_owned()));
+    }
+    name_or_none(host, "the partitions of a job's priorities", get(multiple.priority_array_names))
+}
+
+fn pointer(job: Job<'_>, field: Option<Field<Ptr>>) -> Option<*mut u8> {
+    field.map(|field| job.get(|_: &'static JobLayout| field)).filter(|pointer| !pointer.is_null())
+}
+
+/// Checks all associations and QOS.
+pub fn check_lists(lock: &AssocLock<'_>) -> Result<(), Failure> {
+    let host = lock.host();
+    if let Some(list) = lock.all() {
+        let known: HashSet<usize> = list.collect().into_iter().map(Record::address).collect();
+        for_each_with_id(list, "an association", host.layout.assoc.id, |association| {
+            check_association_record(association, &known)
+        })?;
+        // A broken tree may have some without.
+        let orphans = list.collect().into_iter().filter(|association| parent(*association).is_none()).count();
+        if lock.root().is_some() && known.len() > WRONG as usize && orphans == known.len() {
+            return Err(failure(host, "no association has a parent".to_owned()));
+        }
+    }
+    if let Some(list) = lock.qos() {
+        for_each_with_id(list, "a QOS", host.layout.qos.id, |qos| {
+            block(host, "a QOS", qos.as_ptr(), host.layout.qos.size)?;
+            let usage = qos.get(|qos| qos.usage);
+            if !usage.is_null() {
+                block(host, "the usage of a QOS", usage, host.layout.qos_usage.size)?;
+            }
+            if text_in_block(qos.get(|qos| qos.name) as usize).is_none() {
+                return Err(failure(host, "a QOS' name is not a text".to_owned()));
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks all records of a list, whose ids differ.
+fn for_each_with_id<'a, L: RecordLayout>(
+    list: List<'a, L>,
+    what: &str,
+    id: Field<u32>,
+    check: impl Fn(Record<'a, L>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut ids = HashSet::new();
+    for record in list.collect() {
+        check(record)?;
+        let id = record.get(|_| id);
+        if id == 0 || !ids.insert(id) {
+            return Err(failure(record.host(), format!("{what} has the id {id}, which cannot be")));
+        }
+    }
+    Ok(())
+}
+
+fn parent(association: Association<'_>) -> Option<usize> {
+    association.usage().and_then(AssociationUsage::parent).map(Association::address)
+}
+
+fn check_association_record(association: Association<'_>, known: &HashSet<usize>) -> Result<(), Failure> {
+    let host = association.host();
+    let layout = &host.layout.assoc;
+    block(host, "an association", association.as_ptr(), layout.size)?;
+    let usage = association.get(|assoc| assoc.usage);
+    block(host, "the usage of an association", usage, host.layout.assoc_usage.size)?;
+    if let Some(leaf) = association.leaf_usage() {
+        block(host, "the leaf usage of an association", leaf.as_ptr(), host.layout.assoc_usage.size)?;
+    }
+    if text_in_block(association.get(|assoc| assoc.acct) as usize).is_none() {
+        return Err(failure(host, "an association's account is not a text".to_owned()));
+    }
+    name_or_none(host, "an association's user", association.get(|assoc| assoc.user))?;
+    name_or_none(host, "an association's partition", association.get(|assoc| assoc.partition))?;
+    if parent(association).is_some_and(|parent| !known.contains(&parent)) {
+        return Err(failure(host, "an association's parent is none of the others".to_owned()));
+    }
+    Ok(())
+}

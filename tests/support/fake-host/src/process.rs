@@ -1,0 +1,203 @@
+//! A process for each release: the running test starts itself again, with that release's names preloaded.
+
+use std::any::type_name_of_val;
+use std::env;
+use std::ffi::CStr;
+use std::io::Read as _;
+use std::os::fd::FromRawFd as _;
+use std::panic::{catch_unwind, AssertUnwindSafe, Location};
+use std::process::{Command, Stdio};
+
+use slurm_headers::Version;
+
+use crate::layout::{Layout, Shift};
+use crate::library::Objects;
+use crate::slurmctld::Slurmctld;
+
+const RELEASE: &str = "FAKEHOST_RELEASE";
+const CASE: &str = "FAKEHOST_CASE";
+const DONE: &str = "fakehost: done";
+/// Seconds after which a process has hung.
+const PATIENCE: u32 = 120;
+
+/// The plugin under test: the file that `MULTIFACTOR2_PLUGIN` names, else the newest one that cargo has built beside the
+/// running test.
+///
+/// # Panics
+/// If there is none.
+pub fn plugin_file() -> std::path::PathBuf {
+    if let Some(given) = env::var_os("MULTIFACTOR2_PLUGIN") {
+        let given = std::path::PathBuf::from(given);
+        return given.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", given.display()));
+    }
+    let exe = env::current_exe().expect("a running test has a file");
+    let built = exe.ancestors().skip(1).take(2).filter_map(|directory| {
+        let file = directory.join("libpriority_multifactor2.so");
+        Some((file.metadata().ok()?.modified().ok()?, file))
+    });
+    built
+        .max()
+        .map(|(_, file)| file)
+        .expect("the plugin is built: run `cargo build`, or name it in MULTIFACTOR2_PLUGIN")
+}
+
+/// Runs `body`, a closure that is written in the test function itself, in a slurmctld of each release.
+///
+/// # Panics
+/// Where it fails in any of them; with what each said.
+#[track_caller]
+pub fn in_releases<F: Fn(&mut Slurmctld)>(releases: &[Version], body: F) {
+    let case = Location::caller().to_string();
+    if let Some(release) = mine(&case) {
+        body(&mut Slurmctld::start(release, None));
+        done();
+    }
+    let test = test_name(&body);
+    let failed =
+        releases.iter().filter_map(|release| run(&test, &case, *release).err().map(|why| (release, why)));
+    report(
+        releases.len(),
+        &failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect::<Vec<_>>(),
+    );
+}
+
+/// Runs `body` once for each shift of a field in each release, each time in a process of its own. `shifts` says which there
+/// are in a release, and is asked in a process with that release's names.
+///
+/// # Panics
+/// As [`in_releases`].
+#[track_caller]
+pub fn in_shifted_layouts<F: Fn(&mut Slurmctld, &Shift)>(
+    releases: &[Version],
+    shifts: impl Fn(&Layout) -> Vec<Shift>,
+    body: F,
+) {
+    let case = Location::caller().to_string();
+    if let Some(release) = mine(&case) {
+        let shifts = shifts(&Layout::of(release, None));
+        assert!(!shifts.is_empty(), "no field to shift in {release}");
+        let failed = shifts.iter().filter_map(|shift| {
+            let run = || body(&mut Slurmctld::start(release, Some(shift)), shift);
+            forked(run).err().map(|why| format!("{}.{} {:+}: {why}", shift.record, shift.field, shift.bytes))
+        });
+        report(shifts.len(), &failed.collect::<Vec<_>>());
+        done();
+    }
+    let test = test_name(&body);
+    let failed =
+        releases.iter().filter_map(|release| run(&test, &case, *release).err().map(|why| (release, why)));
+    report(
+        releases.len(),
+        &failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect::<Vec<_>>(),
+    );
+}
+
+/// The release to be, in a process that was started for this case.
+fn mine(case: &str) -> Option<Version> {
+    let release = env::var(RELEASE).ok()?;
+    if env::var(CASE).as_deref() != Ok(case) {
+        return None;
+    }
+    // SAFETY: a signal to ourselves in some time.
+    unsafe { libc::alarm(PATIENCE) };
+    Version::parse(&release)
+}
+
+fn done() -> ! {
+    eprintln!("{DONE}");
+    // Neither the plugin's destructors nor ours, as in a slurmctld that ends.
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(0) }
+}
+
+/// The name of the test that a closure is written in.
+fn test_name<F>(body: &F) -> String {
+    let path = type_name_of_val(body);
+    let path = path.split_once("::").map_or(path, |(_, rest)| rest);
+    path.split("::{{closure}}").next().unwrap_or(path).to_owned()
+}
+
+fn run(test: &str, case: &str, release: Version) -> Result<(), String> {
+    let objects = Objects::of(release, Layout::of(release, None).record("conf").size);
+    let directory = tempfile::Builder::new().prefix("fakehost-").tempdir().expect("a directory");
+    let output = Command::new(env::current_exe().expect("a running test has a file"))
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(RELEASE, release.to_string())
+        .env(CASE, case)
+        .env("FAKEHOST_LOADED", &objects.plugin)
+        .env("FAKEHOST_DIRECTORY", directory.path())
+        .env("LD_PRELOAD", &objects.slurmctld)
+        .env("TZ", "UTC")
+        .env("RUST_BACKTRACE", "0")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the running test can be started again");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() && said.contains(DONE) {
+        return Ok(());
+    }
+    let nothing = output.status.success() && !said.contains("panicked");
+    let hint = if nothing { ": the closure must be written in the test function itself" } else { "" };
+    Err(format!("{}{hint}\n{said}", output.status))
+}
+
+/// Fails with the whole of what the first said, and of the others the line that matters.
+fn report(of: usize, failed: &[String]) {
+    let Some((first, others)) = failed.split_first() else { return };
+    let short = |said: &String| {
+        let name = said.split(": ").next().unwrap_or_default().to_owned();
+        let why = said.lines().skip_while(|line| !line.contains("panicked at")).nth(1);
+        let why = said.lines().find(|line| line.starts_with("fakehost: ")).or(why);
+        format!("{name}: {}", why.unwrap_or(said))
+    };
+    let others: Vec<String> = others.iter().map(short).collect();
+    panic!("failed in {} of {of}:\n{first}\n{}", failed.len(), others.join("\n"));
+}
+
+/// Runs `body` in a copy of this process, which must not have loaded the plugin yet.
+///
+/// # Errors
+/// What it said when it failed.
+pub fn forked(body: impl FnOnce()) -> Result<(), String> {
+    let mut pipe = [0; 2];
+    // SAFETY: two numbers to fill in.
+    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0, "a pipe can be made");
+    // SAFETY: this process has only the threads of the test harness, which wait.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "a process can be made");
+    if child == 0 {
+        // SAFETY: descriptors of our own; a signal to ourselves.
+        unsafe {
+            libc::dup2(pipe[1], 2);
+            libc::alarm(PATIENCE);
+        }
+        let failed = catch_unwind(AssertUnwindSafe(body)).is_err();
+        // SAFETY: ends the copy.
+        unsafe { libc::_exit(i32::from(failed)) }
+    }
+    // SAFETY: the descriptors made above.
+    let mut output = unsafe {
+        libc::close(pipe[1]);
+        std::fs::File::from_raw_fd(pipe[0])
+    };
+    let (mut said, mut status) = (Vec::new(), 0);
+    output.read_to_end(&mut said).expect("a pipe can be read");
+    // SAFETY: our own child.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    if status == 0 {
+        return Ok(());
+    }
+    Err(format!("status {status:#x}: {}", String::from_utf8_lossy(&said)))
+}
+
+/// What the dynamic loader says is wrong.
+pub(crate) fn loader_error() -> String {
+    // SAFETY: null or a terminated text.
+    unsafe {
+        let error = libc::dlerror();
+        if error.is_null() {
+            return String::new();
+        }
+        CStr::from_ptr(error).to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,47 @@
+//! The releases that are pretended, and what a release is called and counted by.
+
+use std::collections::BTreeSet;
+
+use slurm_headers::{Table, Version};
+
+/// A release.
+pub const fn release(year: u8, month: u8, micro: u8) -> Version {
+    Version { year, month, micro }
+}
+
+/// The table of layouts that the plugin was built with.
+///
+/// # Panics
+/// Where it is damaged.
+pub fn table() -> Table {
+    Table::committed().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Micro releases, inside of a layout's range, at which something else changes: the last before and the first with it.
+const GATES: [Version; 4] = [release(20, 11, 5), release(20, 11, 6), release(23, 11, 5), release(23, 11, 6)];
+
+/// The first and the last known release of every layout, which includes those of every series, and those
+/// around the changes in between.
+pub fn all() -> Vec<Version> {
+    let groups = table().groups.into_iter().flat_map(|group| [group.first, group.verified]);
+    groups.chain(GATES).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// One release of every layout: the first.
+pub fn one_of_each_layout() -> Vec<Version> {
+    table().groups.into_iter().map(|group| group.first).collect()
+}
+
+/// `API_CURRENT` of 20.11; it grows by one with every series.
+const FIRST_API: usize = 36;
+
+/// What the release's library counts series with.
+///
+/// # Panics
+/// For a series that the table does not have.
+pub fn api(version: Version) -> usize {
+    let series: BTreeSet<(u8, u8)> =
+        table().groups.iter().map(|group| (group.first.year, group.first.month)).collect();
+    let at = series.iter().position(|series| *series == (version.year, version.month));
+    FIRST_API + at.unwrap_or_else(|| panic!("{version} is of no known series"))
+}

@@ -1,0 +1,142 @@
+//! Start, end, and what releases want at which of them.
+
+use slurm_fakehost::{all, in_releases, release, table, Slurmctld};
+
+use crate::setup::{end, fill};
+
+#[test]
+fn the_layout_of_the_release_is_chosen_and_nothing_is_written_at_the_start() {
+    in_releases(&all(), |slurmctld| {
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(101));
+        let (loaded, changed) = slurmctld.changes(Slurmctld::load);
+        loaded.unwrap();
+        // Before, the thread is at work already.
+        if slurmctld.since(23, 11, 6) {
+            assert!(changed.is_empty(), "{changed:?}");
+        }
+        let table = table();
+        let group = table.groups[table.group_of(slurmctld.release).unwrap()];
+        let line = format!("in Slurm {}, layout {} to {}", slurmctld.release, group.first, group.verified);
+        assert!(slurmctld.log().contains(&line), "no '{line}' in\n{}", slurmctld.log());
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn a_micro_release_that_is_not_known_yet_gets_the_newest_layout_of_its_series_and_a_warning() {
+    let newer = [20, 21, 22, 23, 24, 25, 26].map(|year| {
+        let of_year =
+            table().groups.into_iter().map(|group| group.verified).filter(|verified| verified.year == year);
+        let last = of_year.max().unwrap();
+        release(last.year, last.month, 99)
+    });
+    in_releases(&newer, |slurmctld| {
+        slurmctld.configure("priority_weight_part", 1000_u32);
+        let cluster = fill(slurmctld);
+        let job = slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.begin();
+        let warning = format!("in Slurm {}, which is newer than this build knows", slurmctld.release);
+        assert!(slurmctld.log().contains(&warning), "{}", slurmctld.log());
+        assert_eq!(slurmctld.set_priority(0, job), 250);
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn the_thread_starts_where_the_release_starts_it_and_init_works_again_after_fini() {
+    in_releases(&all(), |slurmctld| {
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(101));
+        for _ in 0..2 {
+            slurmctld.load().unwrap();
+            assert_eq!(slurmctld.has_decay_thread(), !slurmctld.since(23, 11, 6));
+            slurmctld.recover();
+            slurmctld.thread_start();
+            slurmctld.await_cycle();
+            assert!(slurmctld.has_decay_thread());
+            slurmctld.cycle();
+            slurmctld.fini();
+            assert!(!slurmctld.has_decay_thread());
+        }
+        slurmctld.assert_nothing_leaks();
+    });
+}
+
+#[test]
+fn without_a_database_initial_priorities_are_set_where_the_release_sets_them() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.without_database().configure("priority_weight_part", 1000_u32);
+        let cluster = fill(slurmctld);
+        let job = slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.load().unwrap();
+        let in_init = !slurmctld.since(23, 2, 0);
+        assert_eq!(job.get::<u32>("priority"), if in_init { 250 } else { 1 });
+        slurmctld.recover();
+        assert_eq!(job.get::<u32>("priority"), 250);
+        slurmctld.thread_start();
+        assert_eq!(slurmctld.has_decay_thread(), slurmctld.since(23, 11, 6));
+        if slurmctld.has_decay_thread() {
+            slurmctld.await_cycle();
+        }
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn with_a_database_recover_sets_nothing() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.configure("priority_weight_part", 1000_u32);
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(101));
+        let ((), changed) = slurmctld.changes(|slurmctld| {
+            // The thread of older releases sets priorities on its own.
+            if slurmctld.since(23, 11, 6) {
+                slurmctld.load().unwrap();
+                slurmctld.recover();
+            }
+        });
+        assert!(changed.is_empty(), "{changed:?}");
+    });
+}
+
+#[test]
+fn the_site_factor_plugin_is_started_told_and_stopped_as_the_release_does() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.conf_text("site_factor_plugin", "site_factor/example");
+        let cluster = fill(slurmctld);
+        let job = slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.load().unwrap();
+        slurmctld.thread_start();
+        slurmctld.await_cycle();
+        assert_eq!(slurmctld.take_calls(), ["site_factor_init"]);
+        slurmctld.set_priority(0, job);
+        assert_eq!(slurmctld.take_calls(), ["site_factor_g_set 101"]);
+        slurmctld.reconfigure(false);
+        let told = slurmctld.take_calls();
+        assert_eq!(told.is_empty(), slurmctld.since(24, 5, 0), "{told:?}");
+        slurmctld.advance(300);
+        slurmctld.cycle();
+        assert_eq!(slurmctld.take_calls(), ["site_factor_g_update"]);
+        slurmctld.fini();
+        assert_eq!(slurmctld.take_calls(), ["site_factor_fini"]);
+        slurmctld.assert_nothing_leaks();
+    });
+}
+
+#[test]
+fn a_site_factor_plugin_that_does_not_start_is_a_refusal_from_23_02_3_on() {
+    in_releases(&all(), |slurmctld| {
+        fill(slurmctld);
+        slurmctld.site_factor_fails();
+        let loaded = slurmctld.load();
+        assert_eq!(loaded.is_err(), slurmctld.since(23, 2, 3), "{loaded:?}");
+        if let Err(why) = loaded {
+            assert!(why.contains("the site factor plugin does not start"), "{why}");
+        } else {
+            slurmctld.thread_start();
+            slurmctld.await_cycle();
+            end(slurmctld);
+        }
+    });
+}

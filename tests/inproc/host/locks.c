@@ -128,28 +128,32 @@ static void to_array(const slurmctld_lock_t *levels, lock_level_t *array)
 
 /*
  * Where a cycle is to stop for what a test does meanwhile: before the decay thread takes a lock while it holds none or, with
- * `any`, also while it holds others.
+ * `inside`, also while it holds others; with `after` also when it has let go of one.
  */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned countdown;
-	bool any, stopped;
+	bool stopped;
+	/* Also where it holds other locks; also when it has let go of one. */
+	bool inside, after;
 } stop = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-static void stop_here(bool inside)
+static void stop_here(bool after)
 {
+	bool inside = any(mine.ctld, CTLD) || any(mine.assoc, ASSOC) || mine.state_files;
+
 	if (!in_decay_thread())
 		return;
 	pthread_mutex_lock(&stop.lock);
-	if ((stop.any || !inside) && stop.countdown && !--stop.countdown)
+	if ((!inside || stop.inside) && (!after || stop.after) && stop.countdown && !--stop.countdown)
 		stop.stopped = true;
 	while (stop.stopped)
 		pthread_cond_wait(&stop.changed, &stop.lock);
 	pthread_mutex_unlock(&stop.lock);
 }
 
-/* stop at=3 any=0: the next cycle stops before its third lock. stop seen=…: waits until it does, or ends. stop: it goes on. */
+/* stop at=3 inside=0 after=0: the next cycle stops before its third lock. stop seen=…: waits until it does, or ends. stop: it goes on. */
 int command_stop(request_t *request)
 {
 	unsigned seen = number(request, "seen", 0);
@@ -167,7 +171,8 @@ int command_stop(request_t *request)
 	}
 	pthread_mutex_lock(&stop.lock);
 	stop.countdown = number(request, "at", 0);
-	stop.any = number(request, "any", 0);
+	stop.inside = number(request, "inside", 0);
+	stop.after = number(request, "after", 0);
 	stop.stopped = false;
 	pthread_cond_broadcast(&stop.changed);
 	pthread_mutex_unlock(&stop.lock);
@@ -216,6 +221,7 @@ void unlock_slurmctld(slurmctld_lock_t levels)
 	for (int i = CTLD - 1; i >= 0; i--)
 		if (given[i])
 			pthread_rwlock_unlock(&ctld[i]);
+	stop_here(true);
 }
 
 typedef void (*assoc_function_t)(assoc_mgr_lock_t *);
@@ -241,7 +247,7 @@ void assoc_mgr_lock(assoc_mgr_lock_t *levels)
 		violation("assoc_mgr_lock twice");
 	if (mine.state_files)
 		violation("assoc_mgr_lock after lock_state_files");
-	stop_here(any(mine.ctld, CTLD));
+	stop_here(false);
 	next_lock(levels);
 	memcpy(mine.assoc, levels, sizeof(mine.assoc));
 	if (highest(mine.assoc, ASSOC) == WRITE_LOCK)
@@ -266,13 +272,15 @@ void assoc_mgr_unlock(assoc_mgr_lock_t *levels)
 	memset(mine.assoc, 0, sizeof(mine.assoc));
 	__atomic_sub_fetch(&holders, 1, __ATOMIC_SEQ_CST);
 	next_unlock(levels);
+	stop_here(true);
 }
 
 void lock_state_files(void)
 {
 	if (mine.state_files)
 		violation("lock_state_files twice");
-	stop_here(true);
+	if (stop.inside)
+		stop_here(false);
 	pthread_mutex_lock(&state_files);
 	mine.state_files = true;
 	__atomic_add_fetch(&holders, 1, __ATOMIC_SEQ_CST);

@@ -354,16 +354,21 @@ impl Host {
     /// Start one decay cycle that stops before the n-th lock, from 1, that its thread takes while it holds none. The answer is
     /// for `finish_cycle`, and says whether there was such a lock; if so, what follows comes in between, until `go_on`.
     pub fn start_cycle_until(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
-        self.start_cycle_until_lock(lock, false)
+        self.start_cycle_until_lock(lock, "")
+    }
+
+    /// The same, counting also the moments after it has let go of all of them.
+    pub fn start_cycle_until_free(&mut self, moment: u32) -> HostResult<(Cycle, bool)> {
+        self.start_cycle_until_lock(moment, "after=1")
     }
 
     /// The same, counting also the locks that its thread takes on top of others.
     pub fn start_cycle_until_any(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
-        self.start_cycle_until_lock(lock, true)
+        self.start_cycle_until_lock(lock, "inside=1")
     }
 
-    fn start_cycle_until_lock(&mut self, lock: u32, any: bool) -> HostResult<(Cycle, bool)> {
-        self.request(&format!("stop at={lock} any={}", u8::from(any)))?;
+    fn start_cycle_until_lock(&mut self, lock: u32, more: &str) -> HostResult<(Cycle, bool)> {
+        self.request(&format!("stop at={lock} {more}"))?;
         let before = self.start_cycle()?;
         let reached = self.is_stopped(before.completed)?;
         Ok((before, reached))
@@ -371,7 +376,7 @@ impl Host {
 
     /// Let a stopped cycle go on to the n-th lock from there, or to its end.
     pub fn stop_again(&mut self, before: Cycle, lock: u32) -> HostResult<bool> {
-        self.request(&format!("stop at={lock} any=1"))?;
+        self.request(&format!("stop at={lock} inside=1"))?;
         self.is_stopped(before.completed)
     }
 

@@ -5,10 +5,9 @@ mod model;
 mod shared;
 
 use std::fs;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use shared::{check_example, check_log, example, submit_example};
+use shared::{check_example, check_log, example, submit_example, Background};
 use slurm_releases::{cluster, SUITES};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Release, Row};
 
@@ -371,40 +370,6 @@ fn goes_on(cluster: &Cluster) {
     let best = jobs.iter().filter(|job| job.text("fairshare") == "1.0000000").count();
     assert_eq!(best, 1, "{jobs:?}");
     assert!(!cluster.log().contains("does not match"), "{}", cluster.log());
-}
-
-/// A slurmctld in the background, as a service runs; ends with the test.
-struct Background(std::path::PathBuf);
-
-impl Background {
-    fn start(cluster: &mut Cluster) -> Self {
-        let log = cluster.directory().join("log/slurmctld");
-        cluster.set("SlurmctldLogFile", log.to_str().unwrap()).unwrap();
-        let offset = cluster.release().calc_period_offset().unwrap().to_string();
-        let call = cluster.command("slurmctld").env("TESTCLUSTER_CYCLE_SECONDS", "1");
-        call.env("TESTCLUSTER_CYCLE_OFFSET", &offset).text().unwrap();
-        let background = Self(cluster.directory().join("slurmctld.pid"));
-        cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        background
-    }
-
-    fn signal(&self, signal: &str) -> bool {
-        let pid = fs::read_to_string(&self.0).unwrap_or_default();
-        let pid = pid.trim();
-        !pid.is_empty()
-            && Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap().success()
-    }
-
-    fn stop(&mut self, cluster: &Cluster) {
-        self.signal("-TERM");
-        cluster.wait_for("the end", TIMEOUT, |_| Ok((!self.signal("-0")).then_some(()))).unwrap();
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.signal("-KILL");
-    }
 }
 
 fn lives_on(cluster: &Cluster) {

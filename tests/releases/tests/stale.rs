@@ -15,10 +15,11 @@ use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, Re
 fn submit(cluster: &Cluster, enforced: bool, seconds: u32) {
     // The first one that a check sees has no association.
     if !enforced {
-        cluster.submit(&Job::of_slurm_user().seconds(seconds)).unwrap();
+        cluster.submit(&Job::of_slurm_user().seconds(seconds).arg("--export=ALL")).unwrap();
     }
     for (user, account) in [("alice", "physics"), ("bob", "chemistry")] {
-        cluster.submit(&Job::new(user).account(account).seconds(seconds)).unwrap();
+        let job = Job::new(user).account(account).seconds(seconds).arg("--export=ALL");
+        cluster.submit(&job).unwrap();
         cluster.submit(&Job::new(user).account(account).arg("--hold")).unwrap();
         cluster.submit(&Job::new(user).account(account).arg("--begin=now+1hour")).unwrap();
     }

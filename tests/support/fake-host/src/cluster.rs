@@ -272,7 +272,7 @@ impl Slurmctld {
             .set("qos_ptr", spec.qos.map_or(NULL, |qos| qos.address))
             .set("tres_cnt", named_array(Arena::Partitions, "tres_cnt", &name, &spec.tres))
             .set("max_time", spec.max_time)
-            .set_where_it_is("qos_char", self.name_of(spec.qos))
+            .set_where_it_is("qos_char", Self::name_of(spec.qos))
             .complete();
         shared(|shared| shared.tiers.insert(partition.address as usize, spec.tier));
         lists::push(self.get("part_list"), partition.address);
@@ -333,7 +333,7 @@ impl Slurmctld {
     }
 
     /// A copy of the name of a QOS.
-    fn name_of(&self, qos: Option<Record>) -> *mut u8 {
+    fn name_of(qos: Option<Record>) -> *mut u8 {
         qos.map_or(NULL, |qos| memory::text(Arena::Partitions, "name of QOS", &qos.text("name")))
     }
 

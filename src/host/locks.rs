@@ -187,8 +187,12 @@ impl ListCaller {
     /// # Safety
     /// That is so.
     pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
-        let _entered = Entered::new(host.release, export);
-        Self { host, thread: PhantomData, _entered, _hold: Hold::begin(false, true) }
+        Self {
+            host,
+            thread: PhantomData,
+            _entered: Entered::new(host.release, export),
+            _hold: Hold::begin(false, true),
+        }
     }
 
     /// The host.

@@ -15,11 +15,15 @@ use super::Host;
 
 const ENTRY: usize = size_of::<u32>();
 
-/// The array to fill in, partition by partition and within it QOS by QOS; `None` for a job with one of each, and for one
-/// whose QOS slurmctld has yet to find again.
+/// The array to fill in, partition by partition and within it QOS by QOS; `None` for a job with one of each, for one
+/// whose QOS slurmctld has yet to find again, and in a release that was not compared with its headers.
 /// The job write lock and the partition lock are held. `now` is noted in the record.
 pub fn priorities(job: Job<'_>, now: i64) -> Option<&mut [u32]> {
     let host = job.host();
+    // No self-check tells where a pointer is kept that is null until it is set.
+    if !host.verified {
+        return None;
+    }
     let layout = &host.layout.job;
     match (layout.priority_array, layout.prio_mult) {
         (Some(array), _) => flat_array(job, array),

@@ -363,7 +363,7 @@ pub fn has_threshold(qos: Qos<'_>) -> bool {
 
 /// Writes the one factor into the record that the host reads there: it compares it with `UsageThreshold`.
 fn keep_fair_share(job: Job<'_>, weighted: f64) {
-    if job.qos().is_some_and(has_threshold) {
+    if job.host().verified && job.qos().is_some_and(has_threshold) {
         job.factors_or_new().set(|f| f.priority_fs, weighted);
     }
 }

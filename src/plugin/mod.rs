@@ -306,7 +306,8 @@ fn log_layout(host: &'static Host) {
     } else {
         warn!(
             "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used as long as all \
-             self-checks pass. Look for a newer slurm-multifactor2",
+             self-checks pass, sprio shows nothing, and jobs in several partitions or QOS have one priority. Look for a newer \
+             slurm-multifactor2",
             crate::VERSION,
             host.release
         );

@@ -60,7 +60,8 @@ impl Plugin {
         let Some((jobs, config)) = jobs.zip(self.config()) else { return reply.into_raw() };
         // Nothing is checked here, where no lock may be taken that it would need: a submission or the first cycle does that,
         // and until then a job is not shown.
-        if self.is_passive() {
+        // Nothing can be looked at that would tell where the fields of an entry are.
+        if self.is_passive() || !host.verified {
             return reply.into_raw();
         }
         let viewer = Viewer::new(host, uid, |uid, account| self.standing.lock().has_member(uid, account));

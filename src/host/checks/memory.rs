@@ -187,6 +187,7 @@ mod tests {
     }
 
     /// Lets `process_vm_readv` fail in this thread, and in it alone.
+    #[allow(clippy::cast_possible_truncation)] // the codes have 16 bits
     fn forbid(with: i32) {
         let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
         let call = u32::try_from(libc::SYS_process_vm_readv).unwrap();

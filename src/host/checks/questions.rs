@@ -68,13 +68,18 @@ impl Scratch {
 
 /// Where the host keeps what is written into jobs: the priority, and when they are expected to end. And what that depends on:
 /// the state, start and limit.
+///
+/// # Errors
+/// What is elsewhere.
 pub fn about_jobs(host: &'static Host) -> Result<(), Failure> {
-    let layout = &host.layout.job;
-    let wrong = |what: &str| Err(failure(host, format!("slurmctld keeps {what} of a job elsewhere")));
-
     /// Running; no field is zero.
     const ALL: u8 = 1;
     const COMPLETE: u32 = 3;
+    const START: i64 = 1_234_567_890;
+    const MINUTES: u32 = 0x1234;
+    let layout = &host.layout.job;
+    let wrong = |what: &str| Err(failure(host, format!("slurmctld keeps {what} of a job elsewhere")));
+
     let mut job = Scratch::filled_with(layout, ALL);
     let priority = layout.priority.offset();
     if job.changes(|job| ask_priority(host, job)).0 != (priority..priority + 4).collect::<Vec<_>>() {
@@ -86,8 +91,6 @@ pub fn about_jobs(host: &'static Host) -> Result<(), Failure> {
         return wrong("the state");
     }
 
-    const START: i64 = 1_234_567_890;
-    const MINUTES: u32 = 0x1234;
     let end = START + 60 * i64::from(MINUTES);
     let mut job = Scratch::filled_with(layout, 0);
     job.put(layout.start_time, START);
@@ -119,6 +122,9 @@ fn ask_priority(host: &Host, job: *mut c_void) {
 
 /// Where the host keeps what a job has allocated. Asked when the place of a job's partition is certain: the function follows that
 /// pointer.
+///
+/// # Errors
+/// That it is elsewhere.
 pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
     const CPUS: u32 = 7777;
     let layout = &host.layout.job;
@@ -281,6 +287,9 @@ fn no_message(host: &'static Host, what: &str) -> Failure {
 }
 
 /// Where the host keeps what is decayed, charged and published.
+///
+/// # Errors
+/// The first field that is elsewhere.
 pub fn about_usage(host: &'static Host) -> Result<(), Failure> {
     about_usage_of_associations(host)?;
     about_usage_of_qos(host)

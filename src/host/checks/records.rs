@@ -4,7 +4,7 @@
 //! is gone, or a name that was changed, is counted: only where it is never right, and wrong for several jobs, it is one.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::memory::{block_size, text_in_block};
 use super::questions::is_list;
@@ -16,30 +16,44 @@ use crate::host::locks::AssocLock;
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
 use crate::host::Host;
 
-/// So often something must be wrong, and never right.
-const WRONG: u32 = 3;
+/// So many different ones must be wrong, and none right.
+const WRONG: usize = 3;
 
 /// What may be otherwise for a while.
 #[derive(Debug)]
 struct Tally {
     what: &'static str,
-    right: AtomicU32,
-    wrong: AtomicU32,
+    right: AtomicBool,
+    /// Ids of those that were wrong; 0 for none.
+    wrong: [AtomicU32; WRONG],
 }
 
 impl Tally {
     const fn of(what: &'static str) -> Self {
-        Self { what, right: AtomicU32::new(0), wrong: AtomicU32::new(0) }
+        Self { what, right: AtomicBool::new(false), wrong: [const { AtomicU32::new(0) }; WRONG] }
     }
 
-    /// Counts; true where it was right.
-    fn count(&self, host: &'static Host, right: bool) -> Result<bool, Failure> {
-        let count = if right { &self.right } else { &self.wrong };
-        count.fetch_add(1, Ordering::Relaxed);
-        if self.right.load(Ordering::Relaxed) == 0 && self.wrong.load(Ordering::Relaxed) >= WRONG {
-            return Err(failure(host, format!("no job has {} that can be right", self.what)));
+    /// Counts one with an id; true where it was right.
+    fn count(&self, host: &'static Host, id: u32, right: bool) -> Result<bool, Failure> {
+        if right {
+            self.right.store(true, Ordering::Relaxed);
+            return Ok(true);
         }
-        Ok(right)
+        if self.right.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        for wrong in &self.wrong {
+            match wrong.compare_exchange(0, id, Ordering::Relaxed, Ordering::Relaxed) {
+                // One more.
+                Ok(_) => break,
+                Err(known) if known == id => break,
+                Err(_) => {}
+            }
+        }
+        if self.wrong.iter().any(|wrong| wrong.load(Ordering::Relaxed) == 0) {
+            return Ok(false);
+        }
+        Err(failure(host, format!("no job has {} that can be right", self.what)))
     }
 }
 
@@ -101,6 +115,10 @@ pub fn check_job(job: Job<'_>, listed: bool, tallies: &Tallies) -> Result<Sound,
     Ok(Sound { complete, partition })
 }
 
+fn id_of(job: Job<'_>) -> u32 {
+    job.get(|job| job.job_id)
+}
+
 fn magic(host: &'static Host, what: &str, found: u32, expected: u32) -> Result<(), Failure> {
     if found == expected {
         return Ok(());
@@ -154,7 +172,7 @@ fn check_partitions(job: Job<'_>, tallies: &Tallies, active: bool) -> Result<boo
         }
     }
     if active && partition != 0 {
-        tallies.partition.count(host, right)?;
+        tallies.partition.count(host, id_of(job), right)?;
     }
     Ok(right)
 }
@@ -205,22 +223,22 @@ fn check_association(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     /// `NO_VAL`: slurmctld does not know the user.
     const UNKNOWN: u32 = 0xffff_fffe;
     let host = job.host();
-    let (address, _) = job.named_association();
+    let (address, id) = job.named_association();
     if address == 0 || job.state().is_finished() {
         return Ok(true);
     }
     let found = job.association().filter(|association| association.address() == address);
-    tallies.association.count(host, found.is_some())?;
+    tallies.association.count(host, id_of(job), found.is_some())?;
     let Some(association) = found else { return Ok(false) };
     let name = |text: *mut u8| text_in_block(text as usize).map(|text| text.to_ascii_lowercase());
     let (of_job, of_association) = (job.get(|job| job.account), association.get(|assoc| assoc.acct));
-    let mut sound =
-        tallies.account.count(host, name(of_job).is_some() && name(of_job) == name(of_association))?;
+    // Another name or user is odd, and nothing to be afraid of.
+    tallies.account.count(host, id, name(of_job).is_some() && name(of_job) == name(of_association))?;
     let uid = association.get(|assoc| assoc.uid);
     if association.is_user() && uid != UNKNOWN {
-        sound &= tallies.user.count(host, uid == job.get(|job| job.user_id))?;
+        tallies.user.count(host, id, uid == job.get(|job| job.user_id))?;
     }
-    Ok(sound)
+    Ok(true)
 }
 
 fn check_qos(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
@@ -232,7 +250,10 @@ fn check_qos(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     }
     if address != 0 {
         right = job.qos().is_some_and(|qos| qos.address() == address);
-        right = tallies.qos.count(host, right)?;
+        // Of several, the id may name another one than the scheduler tries.
+        if !job.has_several_qos() {
+            tallies.qos.count(host, id_of(job), right)?;
+        }
     }
     let Some(field) = host.layout.job.qos_list else { return Ok(right) };
     for qos in elements(host, "a job's QOS", job.get(|_| field))? {
@@ -259,7 +280,7 @@ fn check_arrays(job: Job<'_>, tallies: &Tallies) -> Result<(), Failure> {
     let plausible = |count: u64| count < MOST || count > u64::from(u32::MAX) << 32;
     let requested = job.tres_requested().filter(|counts| !counts.is_empty());
     if let Some(counts) = requested {
-        tallies.requested.count(host, counts.iter().all(|count| plausible(*count)))?;
+        tallies.requested.count(host, id_of(job), counts.iter().all(|count| plausible(*count)))?;
     }
     Ok(())
 }
@@ -304,7 +325,7 @@ pub fn check_lists(lock: &AssocLock<'_>) -> Result<(), Failure> {
         })?;
         // A broken tree may have some without.
         let orphans = list.collect().into_iter().filter(|association| parent(*association).is_none()).count();
-        if lock.root().is_some() && known.len() > WRONG as usize && orphans == known.len() {
+        if lock.root().is_some() && known.len() > WRONG && orphans == known.len() {
             return Err(failure(host, "no association has a parent".to_owned()));
         }
     }

@@ -1,0 +1,135 @@
+//! Failed reconfigures. From 23.11 on the old slurmctld goes on with jobs that point to associations and QOS which it has freed,
+//! until it has connected them with what it has loaded anew. The plugin charges and orders all the same.
+
+mod shared;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use shared::{check_log, Background, TIMEOUT};
+use slurm_releases::{cluster, TRIXIE};
+use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, Release};
+
+/// Jobs of users with associations, and without where they may.
+fn submit(cluster: &Cluster, enforced: bool, seconds: u32) {
+    // The first one that a check sees has no association.
+    if !enforced {
+        cluster.submit(&Job::of_slurm_user().seconds(seconds).arg("--export=ALL")).unwrap();
+    }
+    for (user, account) in [("alice", "physics"), ("bob", "chemistry")] {
+        let job = Job::new(user).account(account).seconds(seconds).arg("--export=ALL");
+        cluster.submit(&job).unwrap();
+        cluster.submit(&Job::new(user).account(account).arg("--hold")).unwrap();
+        cluster.submit(&Job::new(user).account(account).arg("--begin=now+1hour")).unwrap();
+    }
+}
+
+/// CPU seconds of a user by the records of slurmdbd; `None` while a job runs.
+fn recorded(cluster: &Cluster, user: &str) -> Option<f64> {
+    let fields = "jobid,state,end,elapsedraw,alloccpus";
+    let text = cluster
+        .command("sacct")
+        .args(["-D", "-X", "-P", "-S", "now-1day", "-u", user, "-o", fields])
+        .text()
+        .unwrap();
+    let rows = parse_rows(&text);
+    let started: Vec<_> = rows.iter().filter(|row| row.text("State") != "PENDING").collect();
+    let over = !started.is_empty() && started.iter().all(|row| row.text("End") != "Unknown");
+    let seconds =
+        |row: &&slurm_testcluster::Row| row.number("ElapsedRaw").unwrap() * row.number("AllocCPUS").unwrap();
+    over.then(|| started.iter().map(seconds).sum())
+}
+
+/// So many reconfigures that fail, under load, and a good one.
+fn survives(release: &Release, failures: usize, enforced: bool) {
+    let tree = Accounts::new()
+        .account(Account::new("physics", 40).user("alice", 1))
+        .account(Account::new("chemistry", 60).user("bob", 1));
+    let enforce = |builder: Builder| {
+        if enforced {
+            builder.set("AccountingStorageEnforce", "associations,limits,qos")
+        } else {
+            builder
+        }
+    };
+    let mut cluster = enforce(cluster(release.clone()).unwrap())
+        .accounts(&tree)
+        .slurmds(true)
+        .cpus(16)
+        .set("PriorityDecayHalfLife", "0")
+        .set("PriorityWeightFairshare", "10000")
+        .start()
+        .unwrap();
+    // In the foreground it would replace itself and end.
+    cluster.stop_controller().unwrap();
+    let mut background = Background::start(&mut cluster);
+    submit(&cluster, enforced, 2);
+    cluster.wait_cycle().unwrap();
+    let mut passed = 0;
+    for round in 0..failures {
+        submit(&cluster, enforced, 1 + u32::try_from(round % 3).unwrap());
+        cluster.set("SchedulerType", "sched/nosuch").unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for program in ["sprio", "squeue"] {
+                let (cluster, over) = (&cluster, &over);
+                scope.spawn(move || {
+                    while !over.load(Ordering::Relaxed) {
+                        // They fail while nobody answers.
+                        cluster.command(program).succeeds();
+                    }
+                });
+            }
+            let answer = cluster.reconfigure();
+            over.store(true, Ordering::Relaxed);
+            answer.unwrap_err();
+        });
+        cluster.set("SchedulerType", "sched/backfill").unwrap();
+        goes_on(&cluster, &background, round);
+        passed += 1;
+    }
+    assert_eq!(passed, failures);
+    cluster.reconfigure().unwrap();
+    goes_on(&cluster, &background, failures);
+    for (user, account) in [("alice", "physics"), ("bob", "chemistry")] {
+        let seconds =
+            cluster.wait_for("the end of all jobs", TIMEOUT, |cluster| Ok(recorded(cluster, user))).unwrap();
+        cluster.wait_cycle().unwrap();
+        let charged = cluster.share(account, user).unwrap().number("RawUsage").unwrap();
+        println!("{user}: {seconds} s by sacct, {charged} s by sshare");
+        assert!((charged - seconds).abs() < 0.5, "{user}: {seconds} s by sacct, {charged} s by sshare");
+    }
+    check_log(&cluster);
+    background.stop(&cluster);
+}
+
+fn goes_on(cluster: &Cluster, background: &Background, round: usize) {
+    let up = cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(())));
+    assert!(up.is_ok() && background.signal("-0"), "slurmctld died in round {round}:\n{}", cluster.log());
+    cluster.wait_cycle().unwrap();
+    assert!(!cluster.log().contains("does not match"), "{}", cluster.log());
+    thread::sleep(Duration::from_millis(100));
+    let jobs = cluster.sprio_rows().unwrap();
+    assert!(jobs.iter().all(|job| job.text("fairshare").parse::<f64>().is_ok()), "{jobs:?}");
+}
+
+#[test]
+fn failed_reconfigures_stop_and_lose_nothing() {
+    TRIXIE.test(|release| survives(release, 4, false));
+}
+
+#[cfg(feature = "full")]
+#[test]
+fn twenty_failed_reconfigures_in_a_row_stop_and_lose_nothing() {
+    for suite in slurm_releases::SUITES {
+        let Some(release) = suite.release().unwrap() else { continue };
+        if (release.version.year, release.version.month) < (23, 11) {
+            continue;
+        }
+        for enforced in [false, true] {
+            println!("Slurm {}, enforced {enforced}", release.version);
+            survives(&release, 20, enforced);
+        }
+    }
+}

@@ -202,9 +202,12 @@ impl Cluster {
     /// # Errors
     /// If sbatch refuses, with what it says.
     pub fn submit(&self, job: &Job) -> Result<JobId> {
+        // With NONE slurmd asks `su` for the user's environment, which the root directory of another release does not have:
+        // there the job would begin after two minutes.
+        let export = if self.release.prefix.is_empty() { "--export=NONE" } else { "--export=ALL" };
         let mut call = self.command("sbatch").args([
             "--parsable",
-            "--export=NONE",
+            export,
             "--chdir=/",
             "--output=/dev/null",
             "--error=/dev/null",

@@ -200,10 +200,11 @@ impl ListCaller {
         self.host
     }
 
-    /// The jobs.
-    pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
+    /// All jobs, in order.
+    pub fn all_jobs(&self) -> Vec<Job<'_>> {
         // SAFETY: the job list, which lives while its lock is held.
-        unsafe { List::new(self.host, *self.host.sym.job_list) }
+        let jobs: Option<List<'_, JobLayout>> = unsafe { List::new(self.host, *self.host.sym.job_list) };
+        jobs.map_or_else(Vec::new, List::collect)
     }
 }
 

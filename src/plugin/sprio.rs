@@ -13,8 +13,6 @@ use super::standing::{Known, Standing};
 use super::Plugin;
 use crate::engine::priority::Factors;
 use crate::faults;
-use crate::host::layout::JobLayout;
-use crate::host::lists::List;
 use crate::host::locks::{AssocLevels, ListCaller, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition, PriorityFactors, Qos};
@@ -40,24 +38,24 @@ impl Plugin {
         match access {
             ListAccess::Unlocked(mut unlocked) => {
                 let lock = unlocked.jobs_read();
+                // The partition lock is held from here on, which reading the request needs.
+                let request = message.read(lock.host());
+                // Before QOS: in these releases squeue has the lock of the list while it waits for associations (mcs/account), and
+                // who has those may be waiting for QOS.
+                let jobs = lock.all_jobs();
                 let _qos = lock.associations(AssocLevels::READ_QOS);
-                self.reply(lock.host(), lock.jobs(), message, uid)
+                self.reply(lock.host(), &jobs, &request, uid)
             }
-            ListAccess::Caller(caller) => self.reply(caller.host(), caller.jobs(), message, uid),
+            ListAccess::Caller(caller) => {
+                let request = message.read(caller.host());
+                self.reply(caller.host(), &caller.all_jobs(), &request, uid)
+            }
         }
     }
 
-    fn reply(
-        &self,
-        host: &'static Host,
-        jobs: Option<List<'_, JobLayout>>,
-        message: RequestMessage,
-        uid: u32,
-    ) -> RawList {
-        // The partition lock is held from here on, which reading the request needs.
-        let request = message.read(host);
+    fn reply(&self, host: &'static Host, jobs: &[Job<'_>], request: &Request, uid: u32) -> RawList {
         let mut reply = Reply::new(host);
-        let Some((jobs, config)) = jobs.zip(self.config()) else { return reply.into_raw() };
+        let Some(config) = self.config() else { return reply.into_raw() };
         // Nothing is checked here, where no lock may be taken that it would need: a submission or the first cycle does that,
         // and until then a job is not shown.
         // Nothing can be looked at that would tell where the fields of an entry are.
@@ -68,7 +66,7 @@ impl Plugin {
         let now = clock::now();
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
-        for chunk in jobs.collect().chunks(CHUNK) {
+        for chunk in jobs.chunks(CHUNK) {
             let visible = viewer.visible(chunk);
             let (standing, drafts, fresh) = (self.standing.lock(), self.drafts.lock(), self.fresh.lock());
             config.touched.walk(&visible, |_, job| {
@@ -81,7 +79,7 @@ impl Plugin {
                     let known = factors(&pass, job, &standing, drafts.as_ref(), &fresh, &mut tres);
                     if let Some(factors) = known {
                         pass.weighted_tres(job, job.partition(), &mut tres);
-                        add(&Shown { pass, job, factors, tres: &tres }, &mut reply, &request);
+                        add(&Shown { pass, job, factors, tres: &tres }, &mut reply, request);
                     }
                 });
             });

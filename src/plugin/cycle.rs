@@ -26,6 +26,7 @@ use tracing::{debug, trace};
 use super::charging::{is_chargeable, Charger, UNDERFLOW};
 use super::config::Config;
 use super::draft::Drafts;
+use super::fresh::Fresh;
 use super::job::{Pass, NO_DETAILS, OVERFLOW};
 use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
@@ -33,6 +34,7 @@ use super::state_file::Times;
 use super::{charging, explain, usage, Plugin};
 use crate::engine::charge::Period;
 use crate::engine::decay::{decay_factor, decay_over};
+use crate::engine::priority::Factors;
 use crate::faults;
 use crate::host::ahead::Seen;
 use crate::host::lists::JobChunks;
@@ -79,9 +81,24 @@ impl Schedule {
     }
 }
 
+/// What priorities came from before this cycle: those of jobs whose nodes boot stay, and so does what `sprio` shows of them.
+struct Earlier {
+    /// Kept with `CALCULATE_RUNNING` only: otherwise such jobs are not shown.
+    drafts: Option<Drafts>,
+    fresh: Fresh,
+}
+
+impl Earlier {
+    fn factors_of(&self, id: u32, standing: &Standing) -> Option<Factors> {
+        self.fresh.get(id).copied().or_else(|| self.drafts.as_ref()?.factors_of(id, standing))
+    }
+}
+
 /// What a cycle reads of the jobs.
 struct Gathered {
     drafts: Drafts,
+    /// Jobs that keep what they have, and what that came from.
+    kept: Vec<(u32, Factors)>,
     /// Jobs to charge.
     running: Vec<Seen>,
     /// A buffer for TRES.
@@ -90,7 +107,7 @@ struct Gathered {
 
 impl Gathered {
     /// Reads a job.
-    fn read(&mut self, pass: &Pass<'_>, standing: &Standing, job: Job<'_>) {
+    fn read(&mut self, pass: &Pass<'_>, earlier: &Earlier, standing: &Standing, job: Job<'_>) {
         if is_chargeable(job) {
             self.running.push(Seen::of(job));
         }
@@ -106,6 +123,10 @@ impl Gathered {
                 waiting.note(association);
             }
             pass.draft(&mut self.drafts, job, association, &mut self.tres);
+            if job.state().is_powering_up() {
+                let id = job.get(|job| job.job_id);
+                self.kept.extend(earlier.factors_of(id, standing).map(|factors| (id, factors)));
+            }
         });
     }
 }
@@ -179,19 +200,40 @@ impl Plugin {
     ) -> Gathered {
         faults::point("gather");
         let pass = Pass::new(unlocked.host(), config, now);
-        self.fresh.lock().clear();
-        let known = if roster.pays() { self.gather_known(unlocked, &pass, config, roster) } else { None };
-        known.unwrap_or_else(|| {
+        let mut before = self.drafts.lock().take();
+        let drafts = if config.flags.calculate_running() { before.take() } else { None };
+        let earlier = Earlier { drafts, fresh: std::mem::take(&mut self.fresh.lock()) };
+        let known = if roster.pays() {
+            let gathered = self.begin_gathering(&pass, config, before, roster.count());
+            self.gather_known(unlocked, &pass, &earlier, gathered, roster)
+        } else {
+            None
+        };
+        let gathered = known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
-            self.gather_list(unlocked, &pass, config, roster)
-        })
+            let gathered = self.begin_gathering(&pass, config, None, roster.count());
+            self.gather_list(unlocked, &pass, &earlier, gathered, roster)
+        });
+        let mut fresh = self.fresh.lock();
+        for (id, factors) in &gathered.kept {
+            if fresh.get(*id).is_none() {
+                fresh.note(*id, *factors, |_| true);
+            }
+        }
+        gathered
     }
 
-    fn begin_gathering(&self, pass: &Pass<'_>, config: &Arc<Config>, jobs: usize) -> Gathered {
+    /// For about so many jobs, with the memory of the drafts before.
+    fn begin_gathering(
+        &self,
+        pass: &Pass<'_>,
+        config: &Arc<Config>,
+        before: Option<Drafts>,
+        jobs: usize,
+    ) -> Gathered {
         let waiting = self.standing.lock().collect();
-        let before = self.drafts.lock().take();
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
-        Gathered { drafts, running: Vec::new(), tres: pass.scratch() }
+        Gathered { drafts, kept: Vec::new(), running: Vec::new(), tres: pass.scratch() }
     }
 
     /// By their ids; `None` where there are other jobs.
@@ -199,10 +241,10 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         pass: &Pass<'_>,
-        config: &Arc<Config>,
+        earlier: &Earlier,
+        mut gathered: Gathered,
         roster: &mut Roster,
     ) -> Option<Gathered> {
-        let mut gathered = self.begin_gathering(pass, config, roster.count());
         let touched = &pass.config.touched;
         let many = roster.count() > JobChunks::MANY;
         let size = if many { JobChunks::SIZE } else { JobChunks::MANY };
@@ -214,7 +256,7 @@ impl Plugin {
             gathered.drafts.begin_hold();
             let mut read = |job| {
                 if self.admits(&lock, job, true) {
-                    gathered.read(pass, &standing, job);
+                    gathered.read(pass, earlier, &standing, job);
                 }
             };
             let end = roster.count().min(begin + size);
@@ -232,10 +274,10 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         pass: &Pass<'_>,
-        config: &Arc<Config>,
+        earlier: &Earlier,
+        mut gathered: Gathered,
         roster: &mut Roster,
     ) -> Gathered {
-        let mut gathered = self.begin_gathering(pass, config, roster.count());
         roster.clear();
         let mut chunks = None;
         loop {
@@ -251,7 +293,7 @@ impl Plugin {
             roster.remember(&chunk);
             pass.config.touched.walk(&chunk, |_, job| {
                 if self.admits(&lock, job, true) {
-                    gathered.read(pass, &standing, job);
+                    gathered.read(pass, earlier, &standing, job);
                 }
             });
         }

@@ -200,6 +200,32 @@ fn sprio_shows_what_the_number_came_from_until_the_next_cycle() -> HostResult<()
     Ok(())
 }
 
+/// A cycle leaves a job alone whose nodes boot, and so does what `sprio` shows of it, whether a submission or a cycle has computed it.
+#[test]
+fn sprio_shows_a_job_whose_nodes_boot_as_it_was_computed_last() -> HostResult<()> {
+    const BOOTING: u32 = state::RUNNING | state::POWER_UP_NODE;
+    let both = in_both(|host| {
+        fill(host)?;
+        host.configure(&Conf::new().flags(0x30_u16).weight_age(86_400_u32))?;
+        host.jobs(&[waiting(1), waiting(2)])?;
+        host.init()?;
+        host.advance(60)?;
+        host.cycle()?;
+        host.set_priority(1)?;
+        let shown = |host: &mut Host| -> HostResult<Vec<f64>> {
+            host.advance(60)?;
+            host.cycle()?;
+            factors(host)
+        };
+        let before = shown(host)?;
+        host.jobs(&[1, 2].map(|id: u32| Job::new(id).state(BOOTING).start_time(NOW)))?;
+        Ok((before, shown(host)?, shown(host)?))
+    })?;
+    assert_eq!(both.stock, both.ours);
+    assert_eq!(both.ours.0, both.ours.2);
+    Ok(())
+}
+
 /// The sum of what `sprio` shows of each job, rounded down as a priority is.
 fn factors(host: &mut Host) -> HostResult<Vec<f64>> {
     let lines = host.factors(&FactorsFilter::new().uid(0_u32))?;

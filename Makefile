@@ -16,11 +16,12 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases faults soak fuzz memcheck layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck layouts bench lint clean help
 
 all: build
 
 build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+	@packaging/check-compilers rust c
 	$(CARGO) build --release --locked $(FEATURES)
 
 install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
@@ -33,8 +34,8 @@ install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBIND
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
 uninstall: ## remove what install has installed
-	@if grep -qsi '^ *PriorityType *= *priority/multifactor2' "$${SLURM_CONF:-/etc/slurm/slurm.conf}"; then \
-		echo "slurm.conf still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
+	@if file=$$(packaging/notice configured); then \
+		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
 	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
 
@@ -44,26 +45,46 @@ demo: ## show the documented example in a private cluster (as root installs what
 	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT)
 
 test: ## run all tests (as root installs what they need)
+	tests/skips clear
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 	$(MAKE) faults
+	@tests/skips show
 
 # Where the long tests and those under sanitizers find Slurm's source and the plugin.
 IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))
 KILLS     ?= 200
 MINUTES   ?= 10
+# Debian suites: bullseye bookworm trixie forky; all if empty.
+RELEASES  ?=
 FUZZ_SECONDS ?= 1800
 
 faults: build ## panic in every step of the plugin, in a test build
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
 
-soak: build ## kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; prints counts
+soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; ends in a table
+	tests/skips clear
 	tests/install-deps.sh test
-	$(IN_PROCESS) $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
+	RELEASES="$(RELEASES)" $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
+
+# The version that the list of equivalent mutants (.cargo/mutants.toml) was made with.
+MUTANTS_VERSION := 27.1.0
+# Files or directories below src; engine and conf take an hour, each file of plugin as long.
+MUTANTS   ?= engine conf
+# The in-process tests take the plugin that cargo builds beside them, and so the mutant.
+MUTANT_TESTS ?= $(if $(filter-out engine conf,$(MUTANTS)),--lib --test host --test accidents,--lib --test engine --test conf --test conf_parser)
+
+mutants: ## plant deliberate mistakes in MUTANTS="engine conf" (or plugin/job.rs, …) and see whether the tests notice; hours
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	target/tools/bin/cargo-mutants --version 2>/dev/null | grep -q '$(MUTANTS_VERSION)' || \
+		$(CARGO) install cargo-mutants --locked --version $(MUTANTS_VERSION) --root target/tools
+	env -u SLURM_SRC -u MULTIFACTOR2_PLUGIN SLURM_SRC_DIRS=$(abspath $(HEADERS)) \
+		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 target/tools/bin/cargo-mutants mutants -p slurm-multifactor2 \
+		$(foreach part,$(MUTANTS),-f 'src/$(part)$(if $(filter %.rs,$(part)),,/**)') -o target/mutants --timeout 300 -- $(MUTANT_TESTS)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
 	cd fuzz && for target in settings state_file tree numbers; do \
@@ -118,6 +139,7 @@ package-test: ## install, run, update and remove the packages of dist/ in root d
 	tests/packaging/build
 	tests/packaging/rpm
 	tests/packaging/rebuild
+	tests/packaging/source
 	tests/packaging/deb
 	tests/packaging/releases
 

@@ -1,6 +1,6 @@
-//! Compiles the C shim, generates the tables of locks, and generates the plugin's record layouts from the committed table and, where `SLURM_SRC` names a
-//! Slurm source tree, that tree's layout beside them (`BUILT_FOR`), for sites whose Slurm is patched
-//! or newer than the table.
+//! Compiles the C shim, and generates what the plugin knows of Slurm from the committed tables: record layouts, constants and
+//! locks. Where `SLURM_SRC` names a Slurm source tree, that tree's layout comes beside them (`BUILT_FOR`), for sites whose Slurm
+//! is patched or newer than the table.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,14 @@ fn compile_shim() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }
 
-/// Writes `$OUT_DIR/layouts.rs`.
+/// Writes a file into `$OUT_DIR`.
+fn write(name: &str, source: &str) -> Outcome<()> {
+    let directory = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?;
+    let path = PathBuf::from(directory).join(name);
+    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// Writes `layouts.rs` and `constants.rs`.
 fn generate_layouts() -> Outcome<()> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=SLURM_SRC");
@@ -50,7 +57,8 @@ fn generate_layouts() -> Outcome<()> {
         None => None,
     };
     let source = slurm_headers::rust_source_built_for(&table, built_for.as_ref());
-    write_generated("layouts.rs", &source)
+    write("layouts.rs", &source)?;
+    write("constants.rs", &slurm_headers::constants_source(&slurm_headers::constants()?))
 }
 
 /// Writes `$OUT_DIR/callers.rs`: which locks Slurm holds where it calls the plugin, and takes where the plugin calls it.
@@ -60,14 +68,7 @@ fn generate_locks() -> Outcome<()> {
         &LockTable::callers()?,
         &LockTable::callees()?,
     );
-    write_generated("callers.rs", &source)
-}
-
-fn write_generated(name: &str, source: &str) -> Outcome<()> {
-    let path =
-        PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set; run this through cargo")?).join(name);
-    fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(())
+    write("callers.rs", &source)
 }
 
 /// The layout of the tree that `SLURM_SRC` names. A relative path is one from the top directory,

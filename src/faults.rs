@@ -1,8 +1,8 @@
 //! Faults on command, for the tests of the panic walls: only in builds with the feature `faults`.
 //!
 //! The environment variable `MULTIFACTOR2_FAULTS` names a file, read at every point. It holds the name of
-//! a point, which then panics each time it is passed, or `name:n`, the n-th time only. The released
-//! plugin has neither the variable nor the points: [`point`] is empty there.
+//! a point, which then panics each time it is passed, or `name:n`, the n-th time only. With `!` at the end
+//! the process is killed instead. The released plugin has neither the variable nor the points: [`point`] is empty there.
 
 #[cfg(feature = "faults")]
 mod armed {
@@ -18,14 +18,18 @@ mod armed {
     /// Panics here if the file says so.
     ///
     /// # Panics
-    /// That is its purpose.
+    /// That is its purpose. With `!` the process ends as if it were killed.
     #[track_caller]
     pub fn point(name: &str) {
         let Some(file) = std::env::var_os("MULTIFACTOR2_FAULTS") else { return };
         let Ok(order) = fs::read_to_string(file) else { return };
-        let (wanted, nth) = match order.trim().split_once(':') {
+        let (order_name, kill) = match order.trim().strip_suffix('!') {
+            Some(name) => (name, true),
+            None => (order.trim(), false),
+        };
+        let (wanted, nth) = match order_name.split_once(':') {
             Some((wanted, nth)) => (wanted, nth.parse().unwrap_or(1)),
-            None => (order.trim(), 0),
+            None => (order_name, 0),
         };
         if wanted != name {
             return;
@@ -38,6 +42,9 @@ mod armed {
             last.1 += 1;
             last.1
         };
+        if kill && (nth == 0 || nth == passed) {
+            std::process::abort();
+        }
         assert!(nth != 0 && nth != passed, "fault {name} on purpose, at {}", Location::caller());
     }
 }

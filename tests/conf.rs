@@ -1,5 +1,6 @@
 //! Settings as an administrator meets them: files, `PriorityParameters`, messages, manual page and example.
 
+use priority_multifactor2::conf::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
 use priority_multifactor2::conf::report::MAX_REPORTS;
 use priority_multifactor2::conf::{
     kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper, SETTINGS,
@@ -52,6 +53,8 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
             "allowed are eligible, pending; did you mean eligible?",
         ),
         ("ActveJobs=pending", 1, "ActveJobs=pending", "known are ActiveJobs; did you mean ActiveJobs?"),
+        // Three letters of ten may be missing.
+        ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
         ("Zebra=1", 1, "Zebra=1", "known are ActiveJobs; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
@@ -87,6 +90,15 @@ fn all_errors_are_collected_and_bounded() {
     let errors = Settings::parse(&"?\n".repeat(1000), "f").unwrap_err();
     assert_eq!((errors.iter().count(), errors.omitted()), (MAX_REPORTS, 1000 - MAX_REPORTS));
     assert!(errors.to_string().ends_with("950 more errors are not shown"));
+    assert_eq!((&errors).into_iter().count(), MAX_REPORTS);
+    // Those of one place that are only counted are counted beside those of another.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("f");
+    fs::write(&file, "?\n".repeat(70)).unwrap();
+    let errors = Settings::load(Some(&"?,".repeat(80)), &file).unwrap_err();
+    assert_eq!((errors.iter().count(), errors.omitted()), (MAX_REPORTS, 150 - MAX_REPORTS));
+    let twice = Settings::parse(&"ActiveJobs=pending\n".repeat(MAX_REPORTS + 10), "f").unwrap();
+    assert_eq!(twice.warnings.len(), MAX_REPORTS);
 }
 
 #[test]
@@ -118,6 +130,14 @@ fn priority_parameters_then_file() {
         "{value}"
     );
 
+    for half in ["=pending", "ActiveJobs="] {
+        let message = load(Some(half)).unwrap_err().to_string();
+        assert!(
+            message.starts_with(&format!("PriorityParameters: \"{half}\": allowed is Key=Value")),
+            "{message}"
+        );
+    }
+
     fs::write(&file, "ActiveJobs=pending\n").unwrap();
     let Loaded { settings, warnings, .. } = load(Some("activejobs=eligible")).unwrap();
     assert_eq!((settings, warnings.len()), (PENDING, 1));
@@ -133,6 +153,47 @@ fn includes_are_relative_to_the_including_file() {
     fs::write(at("sub dir/one"), "Include two\n").unwrap();
     fs::write(at("sub dir/two"), "ActiveJobs=pending").unwrap();
     assert_eq!(Settings::load(None, &at("main")).unwrap().settings, PENDING);
+}
+
+#[test]
+fn limits_of_files_are_met_and_not_passed() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    for levels in [MAX_DEPTH, MAX_DEPTH + 1] {
+        for level in 0..levels {
+            fs::write(at(&format!("level{level}")), format!("Include level{}", level + 1)).unwrap();
+        }
+        fs::write(at(&format!("level{levels}")), "ActiveJobs=pending").unwrap();
+        assert_eq!(Settings::load(None, &at("level0")).is_ok(), levels == MAX_DEPTH, "{levels} levels");
+    }
+    // The first file counts, too.
+    for files in [MAX_FILES, MAX_FILES + 1] {
+        fs::write(at("none"), "").unwrap();
+        fs::write(at("many"), "Include none\n".repeat(files - 1)).unwrap();
+        assert_eq!(Settings::load(None, &at("many")).is_ok(), files == MAX_FILES, "{files} files");
+    }
+    let most = usize::try_from(MAX_BYTES).unwrap();
+    for bytes in [most, most + 1] {
+        let mut text = "#".repeat(bytes - 19) + "\nActiveJobs=pending";
+        fs::write(at("large"), &text).unwrap();
+        let loaded = Settings::load(None, &at("large"));
+        assert_eq!(
+            loaded.map(|loaded| loaded.settings).ok(),
+            (bytes == most).then_some(PENDING),
+            "{bytes} bytes"
+        );
+        text.clear();
+    }
+}
+
+#[test]
+fn damage_in_an_included_file_is_named_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("main"), "Include damaged\n").unwrap();
+    fs::write(at("damaged"), b"#\n#\nActiveJobs=\xff\n").unwrap();
+    let message = Settings::load(None, &at("main")).unwrap_err().to_string();
+    assert!(message.starts_with(&format!("{} line 3", at("damaged").display())), "{message}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what `make demo` and, with the argument `test`, also `make test` need on Debian 12, and says what it does.
 # As root it installs; as another user it says what is missing and how to get it.
-# Starts no system service, changes nothing when all is there, and does not install Rust.
+# Starts no system service, neither now nor at boot, changes nothing when all is there, and does not install Rust.
 set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
 
 packages="
 slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins slurm-wlm-mysql-plugin
@@ -10,9 +11,9 @@ mariadb-server-core
 libnss-wrapper
 gcc libc6-dev binutils make
 "
-# Slurm's own headers and sources, which the tests compare with, other releases of Debian, what slurmctld runs under, and what
+# Slurm's own headers and sources, which the tests compare with, other releases of Debian, what slurmctld runs under and is looked into with, and what
 # changes the database behind slurmdbd's back.
-[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap valgrind mariadb-client-core"
+[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap valgrind gdb mariadb-client-core"
 
 say() {
     echo "install-deps: $*"
@@ -23,10 +24,7 @@ fail() {
     exit 1
 }
 
-# cargo may be in its usual place without being in PATH, as under sudo.
-if ! command -v cargo >/dev/null && [ ! -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
-    fail "cargo is missing. Install Rust 1.82 or newer, then run this again."
-fi
+"$top/packaging/check-compilers" rust
 
 command -v dpkg-query >/dev/null ||
     fail "this machine is not Debian or a derivative; install the equivalents of:" $packages
@@ -48,10 +46,34 @@ if [ "$(id -u)" -ne 0 ]; then
     fail "as root: apt-get update && apt-get install --no-install-recommends$missing"
 fi
 
+all_installed() {
+    dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p'
+}
+before=$(all_installed)
+
+# What was not there before, dependencies such as munge included, shall not run at the next boot either. What was there
+# stays as it was.
+keep_off_at_boot() {
+    for package in $(all_installed | grep -vxF "$before"); do
+        dpkg -L "$package" | sed -n 's|.*/lib/systemd/system/\([^/@]*\.[a-z]*\)$|\1|p; s|^/etc/init\.d/||p'
+    done | sort -u | while read -r unit; do
+        case $unit in
+        *.service | *.socket | *.timer | *.path)
+            # What the packages enabled them with; unlike systemctl it is there without systemd. It wants to be called for a package.
+            DPKG_MAINTSCRIPT_PACKAGE=install-deps deb-systemd-helper disable "$unit"
+            say "off at boot: $unit"
+            ;;
+        *.*) ;;
+        *) update-rc.d "$unit" disable ;;
+        esac
+    done
+}
+
 # Packages of daemons start them; a policy of 101 forbids it. An existing policy is put back.
 policy=/usr/sbin/policy-rc.d
 saved=
 restore() {
+    keep_off_at_boot
     if [ -n "$saved" ]; then
         mv -f "$saved" "$policy"
     else

@@ -5,33 +5,52 @@ use std::path::Path;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::plugin::state_file::{parse, Saved};
-use priority_multifactor2::plugin::times::History;
+use priority_multifactor2::plugin::journal::History;
+use priority_multifactor2::plugin::saved_usage::SavedUsage;
+use priority_multifactor2::plugin::state_file::{bytes, parse, Rest, Saved, Times};
+use priority_multifactor2::plugin::times::by_the_clock;
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
-    saved: Option<i64>,
+    saved: Option<(i64, u64, u64)>,
     now: i64,
     bytes: &'a [u8],
 }
 
+fn is_time(times: Times) -> bool {
+    times.last_ran >= 0 && times.last_reset >= 0
+}
+
 fuzz_target!(|input: Input| {
+    let saved = input.saved.map(|(at, size, hash)| SavedUsage { at, size, hash });
     match parse(Path::new("fuzz"), input.bytes) {
         Saved::None => assert!(input.bytes.is_empty()),
         Saved::Damaged(times, damage) => {
-            assert!(times.last_ran >= 0 && times.last_reset >= 0);
-            assert!(damage.to_string().contains("-i"));
+            assert!(is_time(times));
+            assert!(damage.to_string().contains("expected"));
         }
-        Saved::Complete(entries) => {
-            assert!(entries.len() * 16 <= input.bytes.len());
-            let newest = entries[0];
-            let history = History::new(entries.clone());
-            let found = history.resume(input.saved, input.now).expect("there is one");
-            assert!(entries.contains(&found) && found.last_ran <= newest.last_ran);
+        Saved::Complete(first, Rest::Before(before)) => {
+            assert!((1 + before.len()) * 16 <= input.bytes.len());
+            let found = by_the_clock(first, &before, saved, input.now);
+            assert!(is_time(found) && (found == first || before.contains(&found)));
             // A cycle that may be in the saved usage is never gone behind.
-            if let Some(saved) = input.saved.filter(|saved| newest.last_ran <= *saved) {
-                assert_eq!(found, newest, "{saved}");
+            if saved.is_some_and(|saved| first.last_ran <= saved.at) {
+                assert_eq!(found, first);
             }
+        }
+        Saved::Complete(first, Rest::History(history)) => {
+            let found = history.included(saved);
+            assert!(is_time(found) && [history.newest, history.base].contains(&found));
+            // What would be written is read again, and what is charged next is in every later save and not in this one.
+            let next = Times { last_ran: 1, last_reset: 1 };
+            let after: History = history.after(next, saved);
+            assert_eq!(after.included(saved), found);
+            let other = Some(SavedUsage { hash: saved.map_or(0, |saved| !saved.hash), ..saved.unwrap_or_default() });
+            assert_eq!(after.included(other), next);
+            let Saved::Complete(again, Rest::History(read)) = parse(Path::new("fuzz"), &bytes(first, &after)) else {
+                panic!("{after:?} is not read again")
+            };
+            assert_eq!((again, read), (first, after));
         }
     }
 });

@@ -10,10 +10,11 @@ mod bindings;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fs, io, iter};
 
 use crate::column::Column;
-use crate::table::{Field, Kind, Record, Table, Version};
+use crate::constants::{self, Constant};
+use crate::table::{Field, Kind, Record, Table, TableError, Version};
 use bindings::{Bindings, CType};
 
 /// Files without which a directory is not a Slurm source tree. All are read here.
@@ -31,6 +32,9 @@ const PROBE: &str = "\
 #include \"src/slurmctld/locks.h\"
 #include \"src/slurmctld/slurmctld.h\"
 ";
+
+/// What the name of a constant has before it in the probe.
+const CONSTANT: &str = "multifactor2_";
 
 /// The oldest compiler that we build with; it decides the form of bindgen's layout assertions.
 const RUST_MINOR: u64 = 82;
@@ -74,6 +78,9 @@ pub enum ExtractError {
         /// The system's answer.
         error: io::Error,
     },
+    /// `constants.tsv` is damaged.
+    #[error(transparent)]
+    Constants(#[from] TableError),
     /// libclang is not installed.
     #[error(
         "libclang is needed to read Slurm's headers and was not found. Install libclang-dev (Debian, Ubuntu), \
@@ -157,6 +164,25 @@ pub enum Mismatch {
         /// What the headers say.
         found: String,
     },
+    /// A constant has another value.
+    #[error(
+        "constant {name}: {expected:#x} in constants.tsv, {found:#x} in the headers. The plugin needs another number in \
+         this release: read what it does with it, and choose by release"
+    )]
+    OtherConstant {
+        /// Its name.
+        name: String,
+        /// The committed value.
+        expected: u64,
+        /// What the headers say.
+        found: u64,
+    },
+    /// A constant is not in bindgen's output, although the headers have the name.
+    #[error("constant {name}: its value cannot be computed from the headers")]
+    NoConstant {
+        /// Its name.
+        name: String,
+    },
 }
 
 fn list(mismatches: &[Mismatch]) -> String {
@@ -227,11 +253,13 @@ impl Tree {
     /// No libclang, headers that do not compile, or wanted fields that are gone or have changed
     /// their width: all of these at once.
     pub fn column(&self, table: &Table) -> Result<Column, ExtractError> {
-        let source = self.generate_bindings(table)?;
+        let constants = constants::constants()?;
+        let source = self.generate_bindings(table, &constants)?;
         let bindings = Bindings::parse(&source).map_err(ExtractError::Bindgen)?;
         let mut mismatches = Vec::new();
         let offsets =
             table.records.iter().map(|record| offsets(&bindings, record, &mut mismatches)).collect();
+        mismatches.extend(constants.iter().filter_map(|constant| differs(&bindings, constant)));
         if mismatches.is_empty() {
             Ok(Column { version: self.version, offsets })
         } else {
@@ -240,9 +268,9 @@ impl Tree {
     }
 
     /// bindgen's Rust for the wanted types.
-    fn generate_bindings(&self, table: &Table) -> Result<String, ExtractError> {
+    fn generate_bindings(&self, table: &Table, constants: &[Constant]) -> Result<String, ExtractError> {
         load_libclang()?;
-        let scratch = self.write_generated_headers()?;
+        let scratch = self.write_generated_headers(constants)?;
         let include = |path: &Path| format!("-I{}", path.display());
         let builder = bindgen::Builder::default()
             .header(scratch.path().join("probe.h").to_string_lossy())
@@ -254,6 +282,7 @@ impl Tree {
             )
             .formatter(bindgen::Formatter::None)
             .generate_comments(false)
+            .allowlist_var(format!("{CONSTANT}.*"))
             .layout_tests(true);
         let types = table.records.iter().flat_map(|record| &record.c_types);
         types
@@ -269,7 +298,7 @@ impl Tree {
     }
 
     /// What `./configure` would have made, as far as a layout is concerned.
-    fn write_generated_headers(&self) -> Result<tempfile::TempDir, ExtractError> {
+    fn write_generated_headers(&self, constants: &[Constant]) -> Result<tempfile::TempDir, ExtractError> {
         let scratch =
             tempfile::tempdir().map_err(|error| ExtractError::Io { path: std::env::temp_dir(), error })?;
         let write = |name: &str, text: &str| {
@@ -279,7 +308,10 @@ impl Tree {
         let slurm = scratch.path().join("slurm");
         fs::create_dir(&slurm).map_err(|error| ExtractError::Io { path: slurm, error })?;
         write("config.h", "")?;
-        write("probe.h", PROBE)?;
+        let probes = constants.iter().map(|Constant { name, .. }| {
+            format!("static const unsigned long long {CONSTANT}{name} = (unsigned long long) ({name});\n")
+        });
+        write("probe.h", &iter::once(PROBE.to_owned()).chain(probes).collect::<String>())?;
         write("slurm/slurm_version.h", &version_macros(self.version))?;
         // Up to 21.08.0rc2 configure makes slurm.h itself, only to write the version into it.
         let template = self.root.join("slurm/slurm.h.in");
@@ -323,6 +355,16 @@ fn load_libclang() -> Result<(), ExtractError> {
         return Ok(());
     }
     clang_sys::load().map_err(ExtractError::NoLibclang)
+}
+
+/// What is wrong with a constant, if anything.
+fn differs(bindings: &Bindings, constant: &Constant) -> Option<Mismatch> {
+    let name = constant.name.clone();
+    match bindings.constant(&format!("{CONSTANT}{name}")) {
+        Some(found) if found == constant.value => None,
+        Some(found) => Some(Mismatch::OtherConstant { name, expected: constant.value, found }),
+        None => Some(Mismatch::NoConstant { name }),
+    }
 }
 
 /// The offsets of one record, in the order of its rows.

@@ -10,6 +10,7 @@
 mod callers;
 mod codegen;
 mod column;
+mod constants;
 #[cfg(feature = "extract")]
 mod extract;
 mod table;
@@ -17,6 +18,7 @@ mod table;
 pub use callers::{rust_source_of_locks, Level, LockRow, LockTable, LockTableError, LOCKS};
 pub use codegen::{rust_source, rust_source_built_for};
 pub use column::{Change, Column, Contradiction, Recorded};
+pub use constants::{constants, constants_source, Constant};
 #[cfg(feature = "extract")]
 pub use extract::{ExtractError, Mismatch, Tree};
 pub use table::{Field, Group, Kind, Record, Table, TableError, Version};

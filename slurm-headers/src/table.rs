@@ -154,6 +154,8 @@ pub struct Table {
 /// What is wrong with a table, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableError {
+    /// The file of this crate.
+    pub file: &'static str,
     /// Line number, from 1; 0 where the table as a whole is meant.
     pub line: usize,
     /// What is wrong and what is allowed.
@@ -162,7 +164,7 @@ pub struct TableError {
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "layouts.tsv line {}: {}", self.line, self.message)
+        write!(f, "{} line {}: {}", self.file, self.line, self.message)
     }
 }
 
@@ -256,7 +258,7 @@ impl Table {
 }
 
 fn fail(line: usize, message: impl Into<String>) -> TableError {
-    TableError { line, message: message.into() }
+    TableError { file: "layouts.tsv", line, message: message.into() }
 }
 
 fn names(cell: &str) -> Vec<String> {

@@ -194,6 +194,33 @@ fn a_field_inserted_behind_the_magic_number_is_reported() {
 }
 
 #[test]
+fn a_constant_with_another_value_is_reported() {
+    let copy = Copy::of(&trees()[0]);
+    let header = copy.path().join("slurm/slurm.h");
+    let text = fs::read_to_string(&header).unwrap();
+    let line = text.lines().find(|line| line.starts_with("#define JOB_REVOKED")).unwrap();
+    copy.replace("slurm/slurm.h", line, "#define JOB_REVOKED SLURM_BIT(20)");
+    let error = Tree::open(copy.path()).unwrap().column(&Table::committed().unwrap()).unwrap_err();
+    let ExtractError::Mismatches { mismatches, .. } = &error else { panic!("{error}") };
+    let moved = Mismatch::OtherConstant { name: "JOB_REVOKED".to_owned(), expected: 1 << 19, found: 1 << 20 };
+    assert_eq!(*mismatches, [moved]);
+    // Tools and builds with SLURM_SRC stop at it.
+    let (status, text) = Tool::new().run("verify", copy.path());
+    assert!(status == Some(2) && text.contains("JOB_REVOKED: 0x80000 in constants.tsv, 0x100000"), "{text}");
+}
+
+/// It is in no header: the allocator's own file, compared as text.
+#[test]
+fn blocks_of_the_allocator_begin_with_the_number_that_is_looked_for() {
+    let checks = include_str!("../../src/host/checks/memory.rs");
+    assert!(checks.contains("const XMALLOC_MAGIC: usize = 0x42;"));
+    for tree in trees() {
+        let text = fs::read_to_string(tree.join("src/common/xmalloc.c")).unwrap();
+        assert!(text.contains("#define XMALLOC_MAGIC 0x42"), "{}", tree.display());
+    }
+}
+
+#[test]
 fn every_field_that_is_gone_or_of_another_width_is_named() {
     let table = Table::committed().unwrap();
     let copy = Copy::of(&trees()[0]);

@@ -62,13 +62,14 @@ mod tests {
     use crate::host::symbols::Symbols;
 
     /// What is no function, and the locks themselves.
-    const NOT_LISTED: [&str; 20] = [
+    const NOT_LISTED: [&str; 21] = [
         "acct_db_conn",
         "accounting_enforce",
         "active_node_record_count",
         "assoc_mgr_assoc_list",
         "assoc_mgr_lock",
         "assoc_mgr_qos_list",
+        "assoc_mgr_user_list",
         "assoc_mgr_root_assoc",
         "assoc_mgr_tres_name_array",
         "assoc_mgr_unlock",

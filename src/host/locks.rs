@@ -10,6 +10,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::thread::{Builder, JoinHandle};
 
+use super::constants::{READ_LOCK, WRITE_LOCK};
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
 use super::live::Hold;
@@ -17,8 +18,8 @@ use super::order::{self, Entered};
 use super::records::{Association, Job};
 use super::Host;
 
-const READ: u32 = 1;
-const WRITE: u32 = 2;
+const READ: u32 = READ_LOCK;
+const WRITE: u32 = WRITE_LOCK;
 
 /// Which of the association manager's locks to take. The others stay free.
 #[derive(Clone, Copy, Debug, Default)]

@@ -20,19 +20,17 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{set_global_default, Interest};
 use tracing::{Event, Level, Metadata, Subscriber};
 
+use super::constants::{DEBUG_FLAG_PRIO, LOG_LEVEL_DEBUG, LOG_LEVEL_DEBUG2, LOG_LEVEL_INFO};
 use super::symbols::find;
 use super::Host;
 
 /// Target of the explanations that `DebugFlags=Priority` turns on.
 pub const PRIORITY: &str = "priority";
 
-/// `DEBUG_FLAG_PRIO`, the same in every release.
-const DEBUG_FLAG_PRIO: u64 = 0x800;
-
 /// `LOG_LEVEL_*` of Slurm.
-const INFO: c_int = 3;
-const DEBUG: c_int = 5;
-const DEBUG2: c_int = 6;
+const INFO: c_int = LOG_LEVEL_INFO;
+const DEBUG: c_int = LOG_LEVEL_DEBUG;
+const DEBUG2: c_int = LOG_LEVEL_DEBUG2;
 
 extern "C" {
     fn mf2_call_error(function: *mut c_void, line: *const libc::c_char);

@@ -11,6 +11,7 @@ pub mod ahead;
 pub mod callers;
 pub mod checks;
 pub mod clock;
+pub mod constants;
 pub mod layout;
 pub mod lists;
 mod live;
@@ -36,6 +37,7 @@ use std::path::PathBuf;
 
 use once_cell::sync::OnceCell;
 
+use constants::{ACCOUNTING_ENFORCE_ASSOCS, ACCOUNTING_ENFORCE_LIMITS, PRIVATE_DATA_JOBS};
 use layout::{ConfLayout, Layout, Release};
 use records::{Record, RecordLayout};
 use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
@@ -232,21 +234,18 @@ impl Host {
 
     /// `AccountingStorageEnforce` has `limits`.
     pub fn enforces_limits(&self) -> bool {
-        const ACCOUNTING_ENFORCE_LIMITS: u16 = 2;
         // SAFETY: a `uint16_t` of the host.
         unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_LIMITS != 0 }
     }
 
     /// `AccountingStorageEnforce` has `associations`.
     pub fn enforces_associations(&self) -> bool {
-        const ACCOUNTING_ENFORCE_ASSOCS: u16 = 1;
         // SAFETY: a `uint16_t` of the host.
         unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_ASSOCS != 0 }
     }
 
     /// `PrivateData` hides jobs.
     pub fn hides_jobs(&'static self) -> bool {
-        const PRIVATE_DATA_JOBS: u16 = 1;
         self.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0
     }
 
@@ -263,12 +262,6 @@ impl Host {
     pub fn has_database(&self) -> bool {
         // SAFETY: no arguments.
         unsafe { (self.sym.slurm_with_slurmdbd)() }
-    }
-
-    /// slurmctld was started with `-i`: damaged state files are to be ignored.
-    pub fn ignores_state_errors(&self) -> bool {
-        // SAFETY: a `bool` of the host.
-        unsafe { *self.sym.ignore_state_errors }
     }
 
     /// Where the list of partitions is, to be compared only; 0 where the release does not tell. The job lock is held by the

@@ -10,6 +10,10 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::{fmt, slice};
 
+use super::constants::{
+    JOB_COMPLETING, JOB_PENDING, JOB_POWER_UP_NODE, JOB_RESIZING, JOB_REVOKED, JOB_RUNNING, JOB_STATE_BASE,
+    JOB_SUSPENDED, QOS_FLAG_NO_DECAY,
+};
 use super::layout::{
     AssocLayout, AssocUsageLayout, DetailsLayout, FactorsLayout, Field, JobLayout, Layout, LongDouble,
     PartLayout, Ptr, QosLayout, QosUsageLayout,
@@ -215,16 +219,6 @@ impl<'a, L: RecordLayout> Record<'a, L> {
     }
 }
 
-/// `JOB_STATE_BASE` and what it holds.
-const STATE_BASE: u32 = 0xff;
-const PENDING: u32 = 0;
-const RUNNING: u32 = 1;
-const SUSPENDED: u32 = 2;
-const RESIZING: u32 = 0x2000;
-const COMPLETING: u32 = 0x8000;
-const POWER_UP_NODE: u32 = 0x4_0000;
-const REVOKED: u32 = 0x8_0000;
-
 /// `job_record_t.job_state`: the base state and its flags. The values are the same in every release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobState(pub u32);
@@ -232,37 +226,37 @@ pub struct JobState(pub u32);
 impl JobState {
     /// Waiting for resources.
     pub fn is_pending(self) -> bool {
-        self.0 & STATE_BASE == PENDING
+        self.0 & JOB_STATE_BASE == JOB_PENDING
     }
 
     /// Has resources and uses them.
     pub fn is_running(self) -> bool {
-        self.0 & STATE_BASE == RUNNING
+        self.0 & JOB_STATE_BASE == JOB_RUNNING
     }
 
     /// Has ended, for whatever reason.
     pub fn is_finished(self) -> bool {
-        self.0 & STATE_BASE > SUSPENDED
+        self.0 & JOB_STATE_BASE > JOB_SUSPENDED
     }
 
     /// Its nodes are being cleaned up.
     pub fn is_completing(self) -> bool {
-        self.0 & COMPLETING != 0
+        self.0 & JOB_COMPLETING != 0
     }
 
     /// Its size is being changed.
     pub fn is_resizing(self) -> bool {
-        self.0 & RESIZING != 0
+        self.0 & JOB_RESIZING != 0
     }
 
     /// Waits for its nodes to boot.
     pub fn is_powering_up(self) -> bool {
-        self.0 & POWER_UP_NODE != 0
+        self.0 & JOB_POWER_UP_NODE != 0
     }
 
     /// Runs on another cluster of the federation.
     pub fn is_revoked(self) -> bool {
-        self.0 & REVOKED != 0
+        self.0 & JOB_REVOKED != 0
     }
 }
 
@@ -466,7 +460,7 @@ impl<'a> Qos<'a> {
 
     /// `QOS_FLAG_NO_DECAY`
     pub fn is_undecayed(self) -> bool {
-        self.get(|qos| qos.flags) & 0x100 != 0
+        self.get(|qos| qos.flags) & QOS_FLAG_NO_DECAY != 0
     }
 }
 

@@ -85,7 +85,7 @@ impl Roster {
     pub fn pays(&mut self) -> bool {
         let rests = self.rest > 0;
         self.rest = self.rest.saturating_sub(1);
-        !rests && !self.jobs.is_empty()
+        !rests
     }
 
     /// After the jobs were looked for by their ids.
@@ -139,7 +139,9 @@ impl Roster {
             self.walk(known..self.jobs.len(), lock, touched, visit);
         }
         let found = self.jobs.len() == all;
-        self.note_result(found);
+        if known > 0 || found {
+            self.note_result(found);
+        }
         found
     }
 

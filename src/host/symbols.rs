@@ -208,8 +208,6 @@ symbols! {
     extra_conf_path: "get_extra_conf_path", needed, unsafe extern "C" fn(*const c_char) -> *mut c_char;
     /// Connection to the database, handed through.
     acct_db_conn: "acct_db_conn", needed, *mut *mut c_void;
-    /// slurmctld was started with `-i`.
-    ignore_state_errors: "ignore_state_errors", needed, *mut bool;
     /// The configuration, an object whose layout depends on the release.
     slurm_conf: "slurm_conf", needed, *mut u8;
 

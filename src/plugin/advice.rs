@@ -11,7 +11,7 @@ use crate::faults;
 use crate::host::locks::{AssocLevels, Unlocked};
 
 /// The flag of a QOS without which slurmctld does not look at its `UsageThreshold`; the same bit in every release.
-const ENFORCES_THRESHOLD: u32 = 0x8;
+const ENFORCES_THRESHOLD: u32 = crate::host::constants::QOS_FLAG_ENFORCE_USAGE_THRES;
 
 impl Plugin {
     /// Looks for them, unless that was done since the last start or reconfigure.

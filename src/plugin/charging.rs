@@ -26,7 +26,7 @@ use crate::host::Host;
 pub static UNDERFLOW: Once = Once::new();
 
 /// Index of the energy TRES, which is measured and not charged by time.
-const ENERGY: usize = 2;
+const ENERGY: usize = crate::host::constants::TRES_ARRAY_ENERGY;
 
 /// Whether a cycle charges a job: it holds resources and accounting knows it.
 ///

@@ -11,35 +11,35 @@ use super::state_file;
 use crate::conf::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 use crate::engine::priority::{NodeCount, SizeOrder, SizePolicy, Weights};
 use crate::host::ahead::Touched;
-use crate::host::Host;
+use crate::host::{constants, Host};
 
 /// `PriorityFlags`, the same bits in every release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u16);
 
 macro_rules! flags {
-    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
-        impl Flags { $( $(#[$doc])* pub fn $name(self) -> bool { self.0 & $bit != 0 } )* }
+    ($($(#[$doc:meta])* $name:ident = $bit:ident;)*) => {
+        impl Flags { $( $(#[$doc])* pub fn $name(self) -> bool { self.0 & constants::$bit != 0 } )* }
     };
 }
 
 flags! {
     /// `ACCRUE_ALWAYS`: a job is shown from its submission on.
-    accrue_always = 0x1;
+    accrue_always = PRIORITY_FLAGS_ACCRUE_ALWAYS;
     /// `SMALL_RELATIVE_TO_TIME`
-    size_relative = 0x4;
+    size_relative = PRIORITY_FLAGS_SIZE_RELATIVE;
     /// `CALCULATE_RUNNING`: running jobs keep getting priorities.
-    calculate_running = 0x10;
+    calculate_running = PRIORITY_FLAGS_CALCULATE_RUNNING;
     /// `INCR_ONLY`: a priority never falls.
-    increase_only = 0x40;
+    increase_only = PRIORITY_FLAGS_INCR_ONLY;
     /// `NO_NORMAL_ASSOC`
-    no_normal_assoc = 0x80;
+    no_normal_assoc = PRIORITY_FLAGS_NO_NORMAL_ASSOC;
     /// `NO_NORMAL_PART`
-    no_normal_part = 0x100;
+    no_normal_part = PRIORITY_FLAGS_NO_NORMAL_PART;
     /// `NO_NORMAL_QOS`
-    no_normal_qos = 0x200;
+    no_normal_qos = PRIORITY_FLAGS_NO_NORMAL_QOS;
     /// `NO_NORMAL_TRES`
-    no_normal_tres = 0x400;
+    no_normal_tres = PRIORITY_FLAGS_NO_NORMAL_TRES;
 }
 
 /// The configuration that priorities are computed with.

@@ -2,10 +2,10 @@
 //!
 //! | phase | locks |
 //! |---|---|
-//! | reset, decay | associations and QOS for writing |
+//! | prepare the state file | none |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
-//! | charge running jobs | jobs, associations and QOS for writing |
+//! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute | associations for reading |
 //! | write what sshare shows | associations for writing |
 //! | finish the priorities | none |
@@ -16,8 +16,8 @@
 //! Nothing of a record is kept between phases but addresses of associations, which are only compared, and those of jobs, which
 //! are only fetched ahead of a look by id.
 //!
-//! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. What has been
-//! charged, decayed or reset is noted before or while it is done, so that no later cycle does it again.
+//! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
+//! charged is noted before it is done, so that no later cycle does it again.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ use crate::engine::decay::{decay_factor, decay_over};
 use crate::faults;
 use crate::host::ahead::Seen;
 use crate::host::lists::JobChunks;
-use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::locks::{AssocLevels, AssocLock, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::roster::Roster;
@@ -48,8 +48,6 @@ pub struct Schedule {
     period: ResetPeriod,
     /// When usage is reset next, once that has been worked out.
     next_reset: Option<i64>,
-    /// A period that has been decayed. Only after a fault is it not over: then the next cycle begins its decay at the end.
-    decayed: (i64, i64),
     /// The jobs of the last cycle.
     roster: Roster,
 }
@@ -58,7 +56,7 @@ impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, decayed: (i64::MIN, i64::MIN), roster: Roster::default() }
+        Self { period, next_reset: None, roster: Roster::default() }
     }
 
     /// The reset that is to be done now, if any.
@@ -78,16 +76,6 @@ impl Schedule {
             self.period = ResetPeriod::None;
         }
         self.next_reset = self.period.next(at, now);
-    }
-
-    /// Where the decay of a period up to `now` begins.
-    fn begin_decay(&mut self, last_ran: i64, now: i64) -> i64 {
-        let (since, until) = std::mem::replace(&mut self.decayed, (last_ran, now));
-        if since == last_ran {
-            until
-        } else {
-            last_ran
-        }
     }
 }
 
@@ -135,23 +123,8 @@ impl Plugin {
         UNDERFLOW.renew();
         let before = self.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
-        let times = Times { last_reset: reset.unwrap_or(before.last_reset), ..before };
-        // Before anything is charged: what a kill leaves on the disk must not be charged a second time after it.
-        attempt(|| self.save(host, &config, Times { last_ran: now, ..times }));
-        if let Some(at) = reset {
-            let done = attempt(|| {
-                faults::point("reset");
-                debug!("usage is reset");
-                usage::reset(&unlocked.associations(AssocLevels::WRITE_USAGE));
-            });
-            if done.is_some() {
-                schedule.note_reset(at, now);
-                self.set_times(times);
-            }
-        }
-        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let begin = schedule.begin_decay(before.last_ran, now);
-        attempt(|| decay_usage(unlocked, &config, factor, begin, now));
+        let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
+        attempt(|| self.prepare_times(host, &config, times));
         if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
             attempt(|| {
                 faults::point("site_factors");
@@ -163,7 +136,10 @@ impl Plugin {
         if self.is_passive() {
             return;
         }
-        self.charge(unlocked, &running, factor, now);
+        if self.account(unlocked, &config, &running, times, reset.is_some()) {
+            // Otherwise the next cycle does it.
+            reset.inspect(|at| schedule.note_reset(*at, now));
+        }
         if config.fair_share {
             self.distribute(unlocked, &config, drafts.waiting());
             attempt(|| self.publish(unlocked));
@@ -281,44 +257,56 @@ impl Plugin {
         }
     }
 
-    /// Charges running jobs up to `now`, some thousand at a time. Those that started since they were gathered come with the
+    /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
     /// next cycle, from their start.
-    fn charge(&self, unlocked: &mut Unlocked, running: &[Seen], factor: f64, now: i64) {
+    ///
+    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::journal`]), which
+    /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
+    /// this step, from the last cycle on, or after it, from this one on.
+    ///
+    /// True if it was reset that was to be.
+    fn account(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        running: &[Seen],
+        times: Times,
+        reset: bool,
+    ) -> bool {
+        /// As many jobs as the caches hold charges of.
         const CHUNK: usize = 4096;
-        let times = self.times();
-        let touched = charging::touched(unlocked.host());
+        let host = unlocked.host();
+        let (before, now) = (self.times(), times.last_ran);
+        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
+        let touched = charging::touched(host);
         let mut charger = Charger::new(factor);
-        self.charged.lock().begin(now);
-        let mut rest = running;
-        loop {
-            let jobs = unlocked.jobs_write();
-            self.recount.lock().note_cycle(jobs.host().partitions_address(), times.last_ran);
-            let (chunk, later) = rest.split_at(rest.len().min(CHUNK));
-            rest = later;
-            if !chunk.is_empty() {
-                let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-                let mut done = self.charged.lock();
-                let mut batch = charger.begin(&lock);
-                touched.walk_seen(
-                    &jobs,
-                    chunk,
-                    |job, _| is_chargeable(job),
-                    |job, _| {
-                        // One that an unfinished cycle has charged goes on from there.
-                        let start = done.note(job.get(|job| job.job_id)).unwrap_or(times.last_ran);
-                        let period = Period { start, end: now, job_ended: false };
-                        attempt(|| batch.charge(job, period));
-                    },
-                );
-                batch.post();
-            }
-            if rest.is_empty() {
-                // Still under the job lock: a job that ends from here on is not charged for this period again.
-                self.set_times(Times { last_ran: now, ..times });
-                self.charged.lock().clear();
-                return;
-            }
+        let jobs = unlocked.jobs_write();
+        let lock = jobs.associations(AssocLevels::WRITE_USAGE);
+        if attempt(|| self.commit_times(config, times)).is_none() {
+            // The next cycle does what this one leaves.
+            return false;
         }
+        self.set_times(Times { last_ran: now, ..before });
+        self.recount.lock().note_cycle(host.partitions_address(), before.last_ran);
+        let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
+        if was_reset {
+            self.set_times(times);
+        }
+        attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
+        let period = Period { start: before.last_ran, end: now, job_ended: false };
+        for chunk in running.chunks(CHUNK) {
+            let mut batch = charger.begin(&lock);
+            touched.walk_seen(
+                &jobs,
+                chunk,
+                |job, _| is_chargeable(job),
+                |job, _| {
+                    attempt(|| batch.charge(job, period));
+                },
+            );
+            batch.post();
+        }
+        was_reset
     }
 
     /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.
@@ -338,8 +326,15 @@ impl Plugin {
     }
 }
 
+/// `PriorityUsageResetPeriod`
+fn reset_usage(lock: &AssocLock<'_>) {
+    faults::point("reset");
+    debug!("usage is reset");
+    usage::reset(lock);
+}
+
 /// Half-life decay of all usage since `begin`.
-fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64, now: i64) {
+fn decay_usage(lock: &AssocLock<'_>, config: &Config, factor: f64, begin: i64, now: i64) {
     faults::point("decay");
     if begin == 0 || now <= begin {
         return;
@@ -350,7 +345,7 @@ fn decay_usage(unlocked: &mut Unlocked, config: &Config, factor: f64, begin: i64
     explain::decay(seconds, factor, over);
     #[allow(clippy::float_cmp)] // exactly 1 means that there is no decay
     if config.fair_share && over != 1.0 {
-        usage::decay(&unlocked.associations(AssocLevels::WRITE_USAGE), over);
+        usage::decay(lock, over);
     }
 }
 

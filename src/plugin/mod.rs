@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 mod advice;
-mod charged;
 mod charging;
 pub mod config;
 mod cycle;
@@ -15,9 +14,11 @@ mod draft;
 mod explain;
 mod fresh;
 mod job;
+pub mod journal;
 mod recount;
 mod reset;
 mod rounds;
+pub mod saved_usage;
 mod sprio;
 mod standing;
 pub mod state_file;
@@ -44,18 +45,17 @@ use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 pub use sprio::ListAccess;
 
-use charged::Charged;
 use charging::Charger;
 use config::Config;
 use draft::Drafts;
 use fresh::Fresh;
 use job::Pass;
+use journal::Journal;
 use recount::Recount;
 use standing::Standing;
 use state_file::Times;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
-use times::History;
 
 /// Why init refuses. Everything there is to say has been logged.
 #[derive(Debug)]
@@ -70,12 +70,10 @@ pub struct Plugin {
     /// What the priorities of the last cycle came from.
     drafts: Ranked<Option<Drafts>>,
     times: Ranked<Times>,
-    /// What the state file holds.
-    history: Ranked<History>,
+    /// The state file.
+    journal: Ranked<Journal>,
     /// Jobs whose priority is from their submission or last change, not from a cycle.
     fresh: Ranked<Fresh>,
-    /// Jobs that the cycle which is running has charged already.
-    charged: Ranked<Charged>,
     /// What a reconfigure has counted anew.
     recount: Ranked<Recount>,
     thread: DecayThread,
@@ -85,6 +83,8 @@ pub struct Plugin {
     passive: AtomicBool,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
+    /// slurmctld is loading the plugin.
+    loading: AtomicBool,
     /// Questionable configuration was looked for since the last start or reconfigure.
     advised: AtomicBool,
 }
@@ -96,14 +96,14 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     standing: Ranked::new(Rank::Standing, Standing::new()),
     drafts: Ranked::new(Rank::Drafts, None),
     times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
-    history: Ranked::new(Rank::History, History::default()),
+    journal: Ranked::new(Rank::Journal, Journal::default()),
     fresh: Ranked::new(Rank::Fresh, Fresh::default()),
-    charged: Ranked::new(Rank::Charged, Charged::default()),
     recount: Ranked::new(Rank::Recount, Recount::new()),
     thread: DecayThread::new(),
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
+    loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
 });
 
@@ -118,6 +118,10 @@ impl Plugin {
 
     fn set_times(&self, times: Times) {
         *self.times.lock() = times;
+    }
+
+    fn is_loading(&self) -> bool {
+        self.loading.load(Ordering::Relaxed)
     }
 
     /// There is a site factor plugin to be asked.
@@ -142,7 +146,8 @@ impl Plugin {
     /// Whether a job may be used. The first of each kind are checked; `listed` where the job is in slurmctld's list.
     fn admits(&self, lock: &AssocLock<'_>, job: Job<'_>, listed: bool) -> bool {
         !self.is_passive()
-            && (self.inspector.knows(job) || self.check(self.inspector.check_job(lock, job, listed)))
+            && (self.inspector.knows(job)
+                || self.check(self.inspector.check_job(lock, job, listed, self.is_loading())))
     }
 
     /// `init` in slurmctld. The host holds its configuration lock (from 23.02 on), so no lock of slurmctld's is taken
@@ -157,7 +162,6 @@ impl Plugin {
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
         host.forget_lists();
         self.forget();
-        self.charged.lock().clear();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
             error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
@@ -167,13 +171,15 @@ impl Plugin {
         let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
-            self.read_times(host)?;
+            self.read_times(host);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
         }
         if !host.has_recover() && !host.has_database() {
+            self.loading.store(true, Ordering::Relaxed);
             self.set_initial_priorities(&mut unlocked);
+            self.loading.store(false, Ordering::Relaxed);
         }
         if !host.site_factor_first() {
             // As these releases do, without asking whether it worked.
@@ -259,8 +265,8 @@ impl Plugin {
         if !self.admits(&lock, job, false) {
             return;
         }
-        let start = self.charged.lock().until(job.get(|job| job.job_id)).unwrap_or(self.times().last_ran);
-        let period = Period { start, end: clock::now(), job_ended: true };
+        // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
+        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let mut charger = Charger::new(factor);
         let mut batch = charger.begin(&lock);

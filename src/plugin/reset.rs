@@ -4,6 +4,7 @@
 //! same day when clocks are set back in autumn, and with daily resets it then resets in every cycle for a day.
 
 use crate::host::clock::Local;
+use crate::host::constants;
 
 /// `PriorityUsageResetPeriod`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +29,12 @@ impl Period {
     /// The period that `slurm_conf.priority_reset_period` stands for. Slurm checks the value.
     pub fn of(number: u16) -> Self {
         match number {
-            1 => Self::Now,
-            2 => Self::Daily,
-            3 => Self::Weekly,
-            4 => Self::Monthly,
-            5 => Self::Quarterly,
-            6 => Self::Yearly,
+            constants::PRIORITY_RESET_NOW => Self::Now,
+            constants::PRIORITY_RESET_DAILY => Self::Daily,
+            constants::PRIORITY_RESET_WEEKLY => Self::Weekly,
+            constants::PRIORITY_RESET_MONTHLY => Self::Monthly,
+            constants::PRIORITY_RESET_QUARTERLY => Self::Quarterly,
+            constants::PRIORITY_RESET_YEARLY => Self::Yearly,
             _ => Self::None,
         }
     }

@@ -1,14 +1,29 @@
-//! `priority_last_decay_ran` in `StateSaveLocation`: when the last cycle ran and when usage was last reset, two
-//! 64-bit times in network byte order. Stock priority/multifactor reads and writes the same file; it ignores
-//! what follows here, the same two times of the cycles before (see [`super::times`]).
+//! `priority_last_decay_ran` in `StateSaveLocation`: up to when usage is charged and decayed, and when it was last reset.
+//!
+//! The file begins with two 64-bit times in network byte order, as stock priority/multifactor reads and writes it; stock
+//! ignores what follows:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 to 15 | the times to go on from, for stock |
+//! | 16 to 31 | the times that slurmctld's saved usage includes, for versions of ours that know only pairs of times |
+//! | 32 to 47 | [`MARK`], which is no time: those versions stop here |
+//! | 48 to 79 | [`History`]: the times of the newest cycle, and those that the saved usage includes |
+//! | 80 to 111 | [`History`]: whether usage had been saved; when, its size and its hash |
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::journal::History;
+use super::saved_usage::SavedUsage;
+
 /// Bytes that the file has at least.
 const SIZE: usize = 16;
+
+/// Begins our own part.
+const MARK: &[u8; SIZE] = b"multifactor2 v1\n";
 
 /// The end of the year 9999. What is later is not a time.
 const LATEST: i64 = 253_402_300_799;
@@ -42,12 +57,21 @@ impl Times {
 /// What reading the file gave.
 #[derive(Debug)]
 pub enum Saved {
-    /// The times of the last cycle and of those before it, newest first; at least one.
-    Complete(Vec<Times>),
+    /// What stock would go on from, and the rest of it where this version wrote the file.
+    Complete(Times, Rest),
     /// No file, or an empty one: a new cluster.
     None,
     /// Not the file that it should be, with what can be used of it.
     Damaged(Times, Damage),
+}
+
+/// What follows the first two times.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// All that this version knows.
+    History(History),
+    /// Times of older cycles, newest first: none in a file of stock's, up to 511 in one of an early version of ours.
+    Before(Vec<Times>),
 }
 
 /// A state file that cannot be used as it is.
@@ -74,11 +98,7 @@ impl fmt::Display for Damage {
                 write!(f, "{file} says {time} where seconds since 1970 are expected, 0 to {LATEST}")?;
             }
         }
-        write!(
-            f,
-            ". Restore it from {file}.old, or start slurmctld with -i to go on from the time at which slurmctld saved \
-             usage last"
-        )
+        Ok(())
     }
 }
 
@@ -115,56 +135,148 @@ pub fn parse(file: &Path, bytes: &[u8]) -> Saved {
         let times = Times { last_ran: kept(newest.last_ran), last_reset: kept(newest.last_reset) };
         return damaged(times, What::Time(wrong));
     }
-    let before = entries.take_while(|times| is_time(&times.last_ran) && is_time(&times.last_reset));
-    Saved::Complete(std::iter::once(newest).chain(before).collect())
+    let before: Vec<Times> =
+        entries.take_while(|times| is_time(&times.last_ran) && is_time(&times.last_reset)).collect();
+    let rest = own_part(&bytes[SIZE * (1 + before.len())..]).filter(|history| {
+        [history.newest, history.base]
+            .iter()
+            .all(|times| is_time(&times.last_ran) && is_time(&times.last_reset))
+    });
+    Saved::Complete(newest, rest.map_or(Rest::Before(before), Rest::History))
 }
 
-/// Replaces the file, keeping the one before as `.old`; at no moment is there no complete file.
+/// The part that begins with the mark.
+fn own_part(bytes: &[u8]) -> Option<History> {
+    let bytes: &[u8; 5 * SIZE] = bytes.try_into().ok()?;
+    let chunk = |at: usize| bytes[at * SIZE..].first_chunk().copied().unwrap_or_default();
+    let word = |at: usize| bytes[at * 8..].first_chunk().copied().unwrap_or_default();
+    if &chunk(0) != MARK {
+        return None;
+    }
+    let saved = SavedUsage {
+        at: i64::from_be_bytes(word(7)),
+        size: u64::from_be_bytes(word(8)),
+        hash: u64::from_be_bytes(word(9)),
+    };
+    let saved = (u64::from_be_bytes(word(6)) != 0).then_some(saved);
+    Some(History { newest: Times::of(chunk(1)), base: Times::of(chunk(2)), saved })
+}
+
+/// The bytes of the file: `resume` is what stock would go on from.
+pub fn bytes(resume: Times, history: &History) -> Vec<u8> {
+    let History { newest, base, saved } = *history;
+    let mut bytes = [resume.bytes(), base.bytes(), *MARK, newest.bytes(), base.bytes()].concat();
+    let SavedUsage { at, size, hash } = saved.unwrap_or_default();
+    let words =
+        [u64::from(saved.is_some()).to_be_bytes(), at.to_be_bytes(), size.to_be_bytes(), hash.to_be_bytes()];
+    bytes.extend(words.as_flattened());
+    bytes
+}
+
+/// Writes what is to become the file beside it. At no moment is there no complete file.
 ///
 /// # Errors
-/// What the file system said; the file before is still there then.
-pub fn write(file: &Path, entries: &[Times]) -> io::Result<()> {
+/// What the file system said.
+pub fn prepare(file: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let (old, new) = (file.with_extension("old"), file.with_extension("new"));
-    let bytes: Vec<u8> = entries.iter().flat_map(|times| times.bytes()).collect();
+    let new = file.with_extension("new");
     let written = File::options().write(true).create(true).truncate(true).mode(0o600).open(&new).and_then(
         |mut target| {
-            target.write_all(&bytes)?;
+            target.write_all(bytes)?;
             target.sync_all()
         },
     );
-    if let Err(error) = written {
+    if written.is_err() {
         let _ = fs::remove_file(&new);
-        return Err(error);
     }
-    // The copy of the file before is a convenience: there is none the first time.
+    written
+}
+
+/// Keeps the file that is about to be replaced as `.old`.
+pub fn keep_old(file: &Path) {
+    let old = file.with_extension("old");
+    // A convenience: there is none the first time.
     let _ = fs::remove_file(&old);
     if fs::hard_link(file, &old).is_err() {
         let _ = fs::copy(file, &old);
     }
-    fs::rename(&new, file)
+}
+
+/// Puts what [`prepare`] has written in the place of the file. One call of the system.
+///
+/// # Errors
+/// What the file system said; the file before is still there then.
+pub fn commit(file: &Path) -> io::Result<()> {
+    fs::rename(file.with_extension("new"), file)
+}
+
+/// Writes and replaces the file at once where no cycle has run: its time stays that of the last one.
+///
+/// # Errors
+/// What the file system said.
+pub fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+    prepare(file, bytes)?;
+    if let Ok(modified) = modified {
+        let _ = File::options()
+            .write(true)
+            .open(file.with_extension("new"))
+            .map(|new| new.set_modified(modified));
+    }
+    commit(file)
+}
+
+/// Moves a file that cannot be used out of the way; returns where it is then.
+///
+/// # Errors
+/// What the file system said; it is still there then.
+pub fn put_aside(file: &Path) -> io::Result<PathBuf> {
+    let aside = file.with_extension("damaged");
+    fs::rename(file, &aside)?;
+    Ok(aside)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    const FIRST: Times = Times { last_ran: 1_795_262_400, last_reset: 17 };
+    const SECOND: Times = Times { last_ran: 1_795_262_700, last_reset: 17 };
+
+    fn history(saved: Option<SavedUsage>) -> History {
+        History { newest: SECOND, base: FIRST, saved }
+    }
 
     #[test]
-    fn times_survive_and_the_file_before_is_kept() {
+    fn what_is_written_is_read_and_the_file_before_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = path(directory.path().to_str().unwrap()).unwrap();
         assert!(matches!(read(&file).unwrap(), Saved::None));
-        let first = Times { last_ran: 1_795_262_400, last_reset: 17 };
-        write(&file, &[first]).unwrap();
-        write(&file, &[Times { last_ran: 1_795_262_700, ..first }, first]).unwrap();
+        for saved in [None, Some(SavedUsage { at: 258, size: 7, hash: u64::MAX })] {
+            let history = history(saved);
+            prepare(&file, &bytes(FIRST, &history)).unwrap();
+            keep_old(&file);
+            commit(&file).unwrap();
+            assert!(
+                matches!(read(&file).unwrap(), Saved::Complete(FIRST, Rest::History(found)) if found == history)
+            );
+            assert_eq!(fs::read(&file).unwrap().len(), 112);
+            assert_eq!(fs::read(&file).unwrap()[..8], FIRST.last_ran.to_be_bytes());
+            assert!(!file.with_extension("new").exists());
+        }
         assert!(
-            matches!(read(&file).unwrap(), Saved::Complete(times) if times.len() == 2 && times[0].last_ran == 1_795_262_700)
+            matches!(read(&file.with_extension("old")).unwrap(), Saved::Complete(_, Rest::History(found)) if found == history(None))
         );
-        assert!(
-            matches!(read(&file.with_extension("old")).unwrap(), Saved::Complete(times) if times == [first])
-        );
-        assert_eq!(fs::read(&file).unwrap()[..8], 1_795_262_700_i64.to_be_bytes());
-        assert!(!file.with_extension("new").exists());
+    }
+
+    #[test]
+    fn versions_that_know_only_pairs_of_times_find_the_two_that_count() {
+        let bytes = bytes(SECOND, &history(None));
+        let pairs: Vec<Times> =
+            bytes.chunks_exact(SIZE).map(|chunk| Times::of(chunk.try_into().unwrap())).collect();
+        assert_eq!(pairs[..2], [SECOND, FIRST]);
+        assert!(!(0..=LATEST).contains(&pairs[2].last_ran));
     }
 
     #[test]
@@ -180,13 +292,16 @@ mod tests {
             };
             assert!(damage.to_string().contains(&format!("has {size} bytes, 16 expected")));
         }
+        let aside = put_aside(&file).unwrap();
+        assert_eq!(fs::read(aside).unwrap().len(), SIZE - 1);
+        assert!(matches!(read(&file).unwrap(), Saved::None));
     }
 
     #[test]
     fn a_directory_that_is_gone_is_an_error_and_nothing_is_left() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("gone/priority_last_decay_ran");
-        assert!(write(&file, &[Times::default()]).is_err());
+        assert!(prepare(&file, b"anything").is_err() && commit(&file).is_err() && put_aside(&file).is_err());
         assert!(fs::read_dir(directory.path()).unwrap().next().is_none());
     }
 
@@ -208,9 +323,36 @@ mod tests {
     fn what_follows_the_first_two_times_may_be_anything() {
         let file = Path::new("priority_last_decay_ran");
         let of = |numbers: &[i64]| numbers.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>();
-        for (numbers, entries) in [(&[5, 1, 4, 1][..], 2), (&[5, 1, -4, 1, 3, 1], 1), (&[5, 1, 4], 1)] {
-            let Saved::Complete(times) = parse(file, &of(numbers)) else { panic!("{numbers:?} is damaged?") };
-            assert_eq!((times.len(), times[0].last_ran), (entries, 5));
+        for (numbers, older) in [(&[5, 1, 4, 1][..], 1), (&[5, 1, -4, 1, 3, 1], 0), (&[5, 1, 4], 0)] {
+            let Saved::Complete(times, Rest::Before(before)) = parse(file, &of(numbers)) else {
+                panic!("{numbers:?} is damaged?")
+            };
+            assert_eq!((before.len(), times.last_ran), (older, 5));
+        }
+    }
+
+    proptest! {
+        /// A part of our own that is cut, longer or holds no times is as if it were not there.
+        #[test]
+        fn our_own_part_is_whole_or_not_there(
+            cut in 0..112_usize, more in 1..20_usize, wrong in prop_oneof![..0_i64, LATEST + 1..], field in 0..4_usize,
+        ) {
+            let whole = bytes(SECOND, &history(None));
+            let mut longer = whole.clone();
+            longer.resize(whole.len() + more, 0);
+            let mut no_time = whole.clone();
+            no_time[48 + field * 8..56 + field * 8].copy_from_slice(&wrong.to_be_bytes());
+            for bytes in [&whole[..cut], &longer, &no_time] {
+                match parse(Path::new("file"), bytes) {
+                    Saved::Complete(first, Rest::Before(before)) => {
+                        prop_assert_eq!(first, SECOND);
+                        prop_assert_eq!(&before[..], &[FIRST][..usize::from(bytes.len() >= 2 * SIZE)]);
+                    }
+                    Saved::None => prop_assert_eq!(cut, 0),
+                    Saved::Damaged(..) => prop_assert!(cut < SIZE),
+                    Saved::Complete(..) => prop_assert!(false, "{} bytes are whole", bytes.len()),
+                }
+            }
         }
     }
 }

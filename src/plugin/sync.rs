@@ -22,10 +22,8 @@ pub enum Rank {
     Drafts,
     /// What those of jobs set since came from.
     Fresh,
-    /// Jobs that the cycle which is running has charged.
-    Charged,
-    /// What the state file holds.
-    History,
+    /// The state file.
+    Journal,
     /// The times of the last cycle.
     Times,
     /// What a reconfigure has counted anew.

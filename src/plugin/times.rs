@@ -1,125 +1,91 @@
-//! When the last cycles ran: what is saved of it, and where a restarted slurmctld goes on.
-//!
-//! slurmctld saves usage every five minutes and when it ends; what was charged after that is lost when it is
-//! killed. If running jobs were charged again from the last cycle on, as stock does, the time in between would be lost.
-//! So the state file keeps the times of all cycles since slurmctld's last saving, and after a kill we go on from the
-//! last one that is in what it saved. That needs no trust in clocks of file servers: slurmctld writes the time into its
-//! file while it holds the lock under which usage is charged.
+//! Where a restarted slurmctld goes on, and the state file over the life of the plugin; why that charges everything once is
+//! said in [`super::journal`].
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use tracing::{error, info, warn};
 
 use super::config::Config;
-use super::state_file::{self, Saved, Times};
-use super::{Plugin, Refused};
+use super::journal::Journal;
+use super::saved_usage::SavedUsage;
+use super::state_file::{self, Rest, Saved, Times};
+use super::Plugin;
 use crate::faults;
 use crate::host::{clock, Host};
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// The times of the last cycles, newest first, back to the last one that slurmctld's saved usage includes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History(Vec<Times>);
-
-impl History {
-    /// Cycles that are kept at most: a day and a half of the default period.
-    const MOST: usize = 512;
-
-    /// What the state file held, newest first.
-    pub fn new(mut entries: Vec<Times>) -> Self {
-        entries.truncate(Self::MOST);
-        Self(entries)
-    }
-
-    /// The entries, newest first.
-    pub fn entries(&self) -> &[Times] {
-        &self.0
-    }
-
-    /// Adds a cycle and forgets those that are not needed any more. `saved` is when slurmctld saved usage last.
-    fn push(&mut self, times: Times, saved: Option<i64>) {
-        self.0.insert(0, times);
-        let included = |saved| self.0.iter().position(|times| times.last_ran <= saved);
-        let needed = saved.map_or(1, |saved| included(saved).map_or(Self::MOST, |at| at + 1));
-        self.0.truncate(needed.min(Self::MOST));
-    }
-
-    /// Where to go on after usage that slurmctld saved at `saved` has been loaded at `now`: the newest cycle that may be
-    /// in that usage, so that nothing is charged twice. The newest of all where that is not known or clocks
-    /// were set back.
-    pub fn resume(&self, saved: Option<i64>, now: i64) -> Option<Times> {
-        let newest = *self.0.first()?;
-        let Some(saved) = saved.filter(|_| newest.last_ran <= now) else { return Some(newest) };
-        let ascending = self.0.windows(2).take_while(|pair| pair[1].last_ran <= pair[0].last_ran).count();
-        let usable = &self.0[..=ascending];
-        usable.iter().find(|times| times.last_ran <= saved).or(usable.last()).copied()
-    }
+/// Where to go on from a file of stock's or of an early version of ours, which names no saved usage: the newest of its cycles
+/// that is not later than the save, by the clock.
+pub fn by_the_clock(newest: Times, before: &[Times], saved: Option<SavedUsage>, now: i64) -> Times {
+    let Some(saved) = saved.filter(|_| newest.last_ran <= now) else { return newest };
+    let mut times = std::iter::once(&newest).chain(before);
+    *times.find(|times| times.last_ran <= saved.at).or(before.last()).unwrap_or(&newest)
 }
 
-/// When slurmctld saved the usage of associations: its file `assoc_usage` begins with a 16-bit version and this time.
-fn usage_saved(state_file: &Path) -> Option<i64> {
-    let open = |name| File::open(state_file.with_file_name(name));
-    // As slurmctld, which takes the older file where the newer one is missing.
-    let mut file = open("assoc_usage").or_else(|_| open("assoc_usage.old")).ok()?;
-    let mut header = [0; 10];
-    file.read_exact(&mut header).ok()?;
-    Some(i64::from_be_bytes(header[2..].try_into().ok()?))
+/// When slurmctld saved usage last: up to then, or nearly, it is charged. From "never" on running jobs would be charged again
+/// for all that they ran.
+pub(super) fn since_saved(saved: Option<SavedUsage>, now: i64) -> Option<i64> {
+    saved.map(|saved| saved.at).filter(|at| *at > 0).map(|at| at.min(now))
 }
 
-/// Times that were lost: what slurmctld saved is charged up to then, or nearly. From "never" on running jobs would be
-/// charged again for all that they ran.
-fn since_saved(times: Times, file: &Path, now: i64) -> Times {
-    match times.last_ran {
-        0 => Times { last_ran: usage_saved(file).map_or(now, |saved| saved.min(now)), ..times },
-        _ => times,
-    }
+/// Moves a file that cannot be used out of the way, and says so.
+fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
+    let aside = match state_file::put_aside(file) {
+        Ok(aside) => format!("it is now {}", aside.display()),
+        Err(problem) => {
+            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
+        }
+    };
+    error!(
+        "{problem}: {aside}. Usage decays, and running jobs are charged, from when slurmctld saved usage last: less than a \
+         PriorityCalcPeriod is lost. Find out what damages files there: a disk that is full or fails, another program"
+    );
 }
 
 impl Plugin {
-    /// Reads the state file: when the last cycle ran that counts, and when usage was reset.
-    pub(super) fn read_times(&self, host: &'static Host) -> Result<(), Refused> {
-        *self.history.lock() = History::default();
+    /// Reads the state file: when the last cycle ran that the loaded usage includes, and when usage was reset.
+    pub(super) fn read_times(&self, host: &'static Host) {
+        let mut journal = self.journal.lock();
+        *journal = Journal::default();
         let now = clock::now();
-        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else {
-            return Ok(());
-        };
-        let saved = host.with_state_files_locked(|| state_file::read(&file));
-        let entries = match saved {
-            Ok(Saved::Complete(entries)) => entries,
+        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else { return };
+        *journal = Journal::open(&file);
+        let look = journal.watch.look();
+        let saved = look.as_ref().map_or(None, |saved| *saved);
+        // Together with what the file says of usage that slurmctld saves from now on.
+        let (mut times, in_file) = match host.with_state_files_locked(|| state_file::read(&file)) {
+            Ok(Saved::Complete(newest, Rest::History(history))) => {
+                let times = look.map_or(history.newest, |saved| history.included(saved));
+                // At a regular end the first times were set back to those.
+                if newest.last_ran > times.last_ran {
+                    info!(
+                        "slurmctld ended without saving usage: running jobs are charged from {} s before the last cycle on",
+                        newest.last_ran - times.last_ran
+                    );
+                }
+                (times, Some(history.newest))
+            }
+            Ok(Saved::Complete(newest, Rest::Before(before))) => {
+                (by_the_clock(newest, &before, saved, now), Some(newest))
+            }
             Ok(Saved::None) => {
-                info!("no {} to recover: usage decays from now on", file.display());
-                Vec::new()
+                info!("no {} to recover: usage decays from its last save on, or from now", file.display());
+                (Times { last_ran: since_saved(saved, now).unwrap_or(0), last_reset: 0 }, None)
             }
             Ok(Saved::Damaged(times, damage)) => {
-                error!("{damage}");
-                if !host.ignores_state_errors() {
-                    return Err(Refused);
-                }
-                vec![since_saved(times, &file, now)]
+                put_aside(&file, &damage);
+                let last_ran =
+                    if times.last_ran == 0 { since_saved(saved, now).unwrap_or(now) } else { times.last_ran };
+                (Times { last_ran, ..times }, None)
             }
             Err(problem) => {
-                error!(
-                    "cannot read {}: {problem}. Mend its permissions, or start slurmctld with -i",
-                    file.display()
-                );
-                if !host.ignores_state_errors() {
-                    return Err(Refused);
-                }
-                vec![since_saved(Times::default(), &file, now)]
+                put_aside(&file, &format_args!("cannot read {}: {problem}", file.display()));
+                (Times { last_ran: since_saved(saved, now).unwrap_or(now), last_reset: 0 }, None)
             }
         };
-        let history = History::new(entries);
-        let mut times = history.resume(usage_saved(&file), now).unwrap_or_default();
-        if let Some(newest) = history.entries().first().filter(|newest| newest.last_ran > times.last_ran) {
-            info!(
-                "slurmctld ended without saving usage: running jobs are charged from {} s before the last cycle on",
-                newest.last_ran - times.last_ran
-            );
-        }
+        let known = in_file == Some(times);
         if times.last_ran > now {
             warn!(
                 "{} says that the last cycle ran {} s from now: the clock was set back, or the file is another cluster's. \
@@ -131,38 +97,48 @@ impl Plugin {
         if times.last_reset == 0 || times.last_reset > now.saturating_add(DAY) {
             times.last_reset = now;
         }
+        journal.start(times, saved, known);
         self.set_times(times);
-        Ok(())
     }
 
-    /// Writes the state file for a cycle that runs at `times.last_ran`.
-    pub(super) fn save(&self, host: &'static Host, config: &Config, times: Times) {
+    /// Prepares the state file for a cycle that runs at `times.last_ran`. No lock is held: this waits for the file system.
+    pub(super) fn prepare_times(&self, host: &'static Host, config: &Config, times: Times) {
         faults::point("save");
         let Some(file) = &config.state_file else {
             error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
             return;
         };
-        let mut history = self.history.lock();
-        if history.entries().is_empty() {
-            // Where this process went on; until slurmctld saves usage that may be needed again.
-            history.push(self.times(), None);
-        }
-        history.push(times, usage_saved(file));
-        if let Err(problem) = host.with_state_files_locked(|| state_file::write(file, history.entries())) {
-            error!(
-                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
-                 of StateSaveLocation before it restarts",
-                file.display()
-            );
+        let mut journal = self.journal.lock();
+        journal.follow(file);
+        host.with_state_files_locked(|| {
+            journal.prepare(times);
+            state_file::keep_old(file);
+        });
+    }
+
+    /// Replaces the state file by what was prepared. The locks are held under which usage is charged: whoever sees the cycle in
+    /// the file sees all of it in usage, and the other way round.
+    pub(super) fn commit_times(&self, config: &Config, times: Times) {
+        faults::point("commit");
+        if let Some(file) = &config.state_file {
+            let mut journal = self.journal.lock();
+            journal.follow(file);
+            journal.commit(times);
         }
     }
 
-    /// Writes the state file once more where a fault has ended the last cycle before it had charged all jobs.
+    /// At a regular end usage in memory is given up, and with it what was charged since slurmctld saved it (which it does before).
+    /// The next start knows that by the file; stock does not, and gets told by the first two times.
     pub(super) fn save_at_end(&self) {
-        let (Some(host), Some(config)) = (Host::get(), self.config()) else { return };
-        let times = self.times();
-        if self.history.lock().entries().first().is_some_and(|saved| *saved != times) {
-            self.save(host, &config, times);
+        let mut journal = self.journal.lock();
+        let history = journal.history;
+        if history.newest == history.base {
+            return;
+        }
+        let Ok(saved) = journal.watch.look() else { return };
+        let resume = history.included(saved);
+        if resume != history.newest {
+            journal.replace(resume);
         }
     }
 }
@@ -171,93 +147,84 @@ impl Plugin {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::journal::History;
     use super::*;
 
-    fn history(entries: &[i64]) -> History {
-        History(entries.iter().map(|&last_ran| Times { last_ran, last_reset: 1 }).collect())
+    fn at(last_ran: i64) -> Times {
+        Times { last_ran, last_reset: 1 }
     }
 
-    #[track_caller]
-    fn assert_resumes(entries: &[i64], saved: Option<i64>, now: i64, expected: i64) {
-        assert_eq!(history(entries).resume(saved, now).map(|times| times.last_ran), Some(expected));
-    }
-
-    #[test]
-    fn goes_on_from_the_newest_cycle_that_the_saved_usage_includes() {
-        assert_resumes(&[400, 300, 200, 100], Some(450), 500, 400);
-        assert_resumes(&[400, 300, 200, 100], Some(300), 500, 300);
-        assert_resumes(&[400, 300, 200, 100], Some(299), 500, 200);
-        assert_resumes(&[400, 300, 200, 100], Some(50), 500, 100);
-        assert_eq!(history(&[]).resume(Some(1), 2), None);
+    fn save(number: u64) -> SavedUsage {
+        // All in one second: nothing is told by the clock.
+        SavedUsage { at: 7, size: 10, hash: number }
     }
 
     #[test]
-    fn goes_on_from_the_newest_cycle_where_nothing_better_is_known() {
-        assert_resumes(&[400, 300], None, 500, 400);
-        assert_resumes(&[400, 300], Some(300), 350, 400);
+    fn without_a_name_of_the_saved_usage_the_clock_decides() {
+        let resume = |saved: i64, now| {
+            let saved = Some(SavedUsage { at: saved, size: 10, hash: 1 });
+            by_the_clock(at(400), &[at(300), at(200)], saved, now).last_ran
+        };
+        assert_eq!(
+            [450, 400, 399, 300, 299, 50].map(|saved| resume(saved, 500)),
+            [400, 400, 300, 300, 200, 200]
+        );
+        assert_eq!(resume(250, 350), 400, "the clock was set back");
+        assert_eq!(by_the_clock(at(400), &[at(300)], None, 500), at(400));
+        assert_eq!(by_the_clock(at(400), &[], Some(save(1)), 500), at(400));
     }
 
     #[test]
-    fn cycles_before_a_clock_was_set_back_do_not_count() {
-        // 4000 and 3900 ran before the clock went back to 300.
-        assert_resumes(&[400, 300, 4000, 3900], Some(350), 500, 300);
-        assert_resumes(&[400, 300, 4000, 3900], Some(10), 500, 300);
-        assert_resumes(&[400, 300, 4000, 3900], Some(3950), 5000, 400);
+    fn a_time_in_the_head_of_a_save_is_used_if_it_is_one() {
+        let since = |at| since_saved(Some(SavedUsage { at, size: 10, hash: 1 }), 500);
+        assert_eq!(
+            [i64::MIN, -1, 0, 1, 499, 501].map(since),
+            [None, None, None, Some(1), Some(499), Some(500)]
+        );
+        assert_eq!(since_saved(None, 500), None);
     }
 
     #[test]
-    fn only_what_is_needed_is_kept() {
-        let mut kept = history(&[]);
-        for last_ran in [100, 200, 300] {
-            kept.push(Times { last_ran, last_reset: 1 }, Some(150));
-        }
-        assert_eq!(kept, history(&[300, 200, 100]));
-        kept.push(Times { last_ran: 400, last_reset: 1 }, Some(250));
-        assert_eq!(kept, history(&[400, 300, 200]));
-        kept.push(Times { last_ran: 500, last_reset: 1 }, None);
-        assert_eq!(kept, history(&[500]));
-        for last_ran in 501..2000 {
-            kept.push(Times { last_ran, last_reset: 1 }, Some(0));
-        }
-        assert_eq!(kept.entries().len(), History::MOST);
-    }
-
-    #[test]
-    fn the_time_is_read_from_the_header_of_slurmctlds_file() {
+    fn a_regular_end_tells_stock_where_to_go_on() {
         let directory = tempfile::tempdir().unwrap();
-        let state_file = directory.path().join("priority_last_decay_ran");
-        assert_eq!(usage_saved(&state_file), None);
-        std::fs::write(directory.path().join("assoc_usage.old"), [38, 0, 0, 0, 0, 0, 0, 0, 1, 2, 9]).unwrap();
-        assert_eq!(usage_saved(&state_file), Some(258));
-        std::fs::write(directory.path().join("assoc_usage"), [38, 0, 0, 0]).unwrap();
-        assert_eq!(usage_saved(&state_file), None);
+        let file = directory.path().join("priority_last_decay_ran");
+        let write = |history: &History, resume| {
+            state_file::prepare(&file, &state_file::bytes(resume, history)).unwrap();
+            state_file::commit(&file).unwrap();
+        };
+        let history = History::loaded(at(100), Some(save(1))).after(at(200), Some(save(1)));
+        write(&history, history.included(Some(save(1))));
+        let Saved::Complete(first, Rest::History(found)) = state_file::read(&file).unwrap() else {
+            panic!("no file of ours")
+        };
+        assert_eq!((first, found), (at(100), history));
     }
+
     proptest! {
-        /// Whatever the file holds: a restart goes on from a cycle that is in it, and never from before one that may be in
-        /// the usage that slurmctld saved.
+        /// Whatever the file holds: a restart goes on from a time that is in it.
         #[test]
-        fn no_bytes_lead_to_a_time_that_charges_twice(
-            bytes in proptest::collection::vec(any::<u8>(), 0..200),
-            small in proptest::collection::vec((0..5000_i64, 0..5000_i64), 0..20),
-            saved in proptest::option::of(prop_oneof![any::<i64>(), 0..5000_i64]),
+        fn no_bytes_lead_to_another_time(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            small in prop::collection::vec((0..5000_i64, 0..5000_i64), 0..20),
+            saved in prop::option::of(prop_oneof![any::<i64>(), 0..5000_i64]),
             now in prop_oneof![any::<i64>(), 0..5000_i64],
         ) {
-            let times: Vec<u8> = small
-                .iter()
-                .flat_map(|(ran, reset)| [ran.to_be_bytes(), reset.to_be_bytes()].concat())
-                .collect();
+            let times: Vec<u8> =
+                small.iter().flat_map(|(ran, reset)| [ran.to_be_bytes(), reset.to_be_bytes()].concat()).collect();
+            let saved = saved.map(|at| SavedUsage { at, size: 10, hash: 1 });
             for bytes in [bytes, times] {
                 match state_file::parse(Path::new("file"), &bytes) {
                     Saved::None => prop_assert!(bytes.is_empty()),
                     Saved::Damaged(times, _) => prop_assert!(times.last_ran >= 0 && times.last_reset >= 0),
-                    Saved::Complete(entries) => {
-                        let newest = entries[0];
-                        let history = History::new(entries);
-                        let found = history.resume(saved, now).expect("there is an entry");
-                        prop_assert!(history.entries().contains(&found) && found.last_ran <= newest.last_ran);
-                        if saved.is_some_and(|saved| newest.last_ran <= saved) {
+                    Saved::Complete(newest, Rest::Before(before)) => {
+                        let found = by_the_clock(newest, &before, saved, now);
+                        prop_assert!(found == newest || before.contains(&found));
+                        if saved.is_some_and(|saved| newest.last_ran <= saved.at) {
                             prop_assert_eq!(found, newest);
                         }
+                    }
+                    Saved::Complete(_, Rest::History(history)) => {
+                        prop_assert!([history.newest, history.base].contains(&history.included(saved)));
                     }
                 }
             }

@@ -6,7 +6,7 @@ use crate::setup::{host, plugins, running, usage, write_times, NOW};
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
-const DAILY: u16 = 2;
+const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
 const WEEKLY: u16 = 3;
 const MONTHLY: u16 = 4;
 
@@ -155,6 +155,7 @@ fn a_clock_set_back_over_midnight_resets_no_second_time() -> HostResult<()> {
     host.usage(&[AssociationUsage::new(3_u32).raw(500.0)])?;
     host.set_clock(midnight - 1800)?;
     host.cycle()?;
+    host.save()?;
     host.fini()?;
     host.init()?;
     host.set_clock(midnight + 60)?;

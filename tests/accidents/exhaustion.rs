@@ -89,6 +89,7 @@ fn without_a_thread_new_jobs_have_priorities_and_usage_is_charged_at_the_end_of_
     host.job_end(1)?;
     assert_eq!(usage(&mut host, 3)?, 300.0 * CPUS);
     // A restart with more tasks allowed.
+    host.save()?;
     host.fini()?;
     refuse(place.path(), false)?;
     host.init()?;

@@ -18,7 +18,10 @@ pub fn plugins() -> HostResult<[Plugin; 2]> {
 /// A filled host, the plugin not loaded.
 pub fn host(options: &Options) -> HostResult<Host> {
     let mut host = Host::start(options)?;
-    let conf = Conf::new().cluster_cpus(100_u32).nodes(10_u32).flags(0x20_u16);
+    let conf = Conf::new()
+        .cluster_cpus(100_u32)
+        .nodes(10_u32)
+        .flags(slurm_inproc::constants::PRIORITY_FLAGS_FAIR_TREE);
     host.configure(&conf.weight_fairshare(1000_u32).decay_half_life(0_u32))?;
     host.qos(&Qos::new(1_u32).name("normal"))?;
     let user = |id: u32, name: &str| {

@@ -2,22 +2,22 @@
 
 use std::fs;
 
-use slurm_inproc::{AssociationUsage, Conf, Error, HostResult, Options};
+use slurm_inproc::{AssociationUsage, Conf, HostResult, Options};
 
 use crate::setup::{host, plugins, running, usage, write_times, write_usage_saved, CPUS, NOW};
 
 #[test]
-fn a_negative_or_absurd_time_is_refused_where_stock_turns_usage_into_nothing() -> HostResult<()> {
+fn a_negative_or_absurd_time_is_put_aside_where_stock_turns_usage_into_nothing() -> HostResult<()> {
     let [stock, ours] = plugins()?;
     for wrong in [-1, i64::MIN, -NOW, 253_402_300_800, i64::MAX] {
         let mut host = host(&Options::new(ours.clone()))?;
         host.configure(&Conf::new().decay_half_life(3600_u32))?;
         host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
         write_times(&host, wrong, NOW)?;
-        assert!(matches!(host.init(), Err(Error::Refused { .. })), "{wrong}");
-        assert!(host.log().contains(&format!("says {wrong} where")), "{}", host.log());
-        host.configure(&Conf::new().ignore_state_errors(true))?;
         host.init()?;
+        let log = host.log();
+        assert_eq!(log.lines().filter(|line| line.contains("error: priority/")).count(), 1, "{log}");
+        assert!(log.contains(&format!("says {wrong} where")) && log.contains(".damaged"), "{log}");
         assert_eq!(usage(&mut host, 3)?, 1e6, "{wrong}");
         assert_eq!(host.saved_times()?, (NOW, NOW), "{wrong}");
         host.quit()?;
@@ -32,7 +32,23 @@ fn a_negative_or_absurd_time_is_refused_where_stock_turns_usage_into_nothing() -
 }
 
 #[test]
-fn a_damaged_file_ignored_does_not_charge_running_jobs_again() -> HostResult<()> {
+fn text_instead_of_times_is_put_aside_and_usage_stays() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let mut host = host(&Options::new(ours))?;
+    host.configure(&Conf::new().decay_half_life(3600_u32))?;
+    host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
+    let file = host.directory().join("state/priority_last_decay_ran");
+    let text = "last ran on Monday, last reset never";
+    fs::write(&file, text)?;
+    host.init()?;
+    assert_eq!(usage(&mut host, 3)?, 1e6);
+    assert_eq!(fs::read_to_string(file.with_extension("damaged"))?, text);
+    assert_eq!(host.saved_times()?, (NOW, NOW));
+    host.quit().map(drop)
+}
+
+#[test]
+fn a_damaged_file_does_not_charge_running_jobs_again() -> HostResult<()> {
     let [_, ours] = plugins()?;
     for (saved, seconds) in [(None, 0.0), (Some(NOW - 200), 200.0), (Some(NOW + 999), 0.0)] {
         let mut host = host(&Options::new(ours.clone()))?;
@@ -44,9 +60,28 @@ fn a_damaged_file_ignored_does_not_charge_running_jobs_again() -> HostResult<()>
         if let Some(saved) = saved {
             write_usage_saved(&state, saved)?;
         }
-        host.configure(&Conf::new().ignore_state_errors(true))?;
         host.init()?;
         assert_eq!(usage(&mut host, 3)?, 1e6 + seconds * CPUS);
+        host.quit()?;
+    }
+    Ok(())
+}
+
+/// Classic fair-share of stock's charges nothing in such a first cycle; Fair Tree charges all of it again.
+#[test]
+fn without_a_file_running_jobs_are_not_charged_again_for_what_was_saved() -> HostResult<()> {
+    const NO_FAIR_TREE: u16 = 0;
+    let [_, ours] = plugins()?;
+    for flags in [NO_FAIR_TREE, 0x20] {
+        let mut host = host(&Options::new(ours.clone()))?;
+        host.configure(&Conf::new().flags(flags))?;
+        host.usage(&[AssociationUsage::new(3_u32).raw(250_000.0 * CPUS)])?;
+        host.jobs(&[running(1, 3, NOW - 250_000)])?;
+        host.set_clock(NOW - 200)?;
+        host.save()?;
+        host.set_clock(NOW)?;
+        host.init()?;
+        assert_eq!(usage(&mut host, 3)?, 250_200.0 * CPUS, "flags {flags}");
         host.quit()?;
     }
     Ok(())
@@ -56,7 +91,9 @@ fn a_damaged_file_ignored_does_not_charge_running_jobs_again() -> HostResult<()>
 fn a_future_time_is_warned_of_and_does_no_harm() -> HostResult<()> {
     let [_, ours] = plugins()?;
     let mut host = host(&Options::new(ours))?;
-    host.configure(&Conf::new().decay_half_life(3600_u32).reset_period(2_u16))?;
+    host.configure(
+        &Conf::new().decay_half_life(3600_u32).reset_period(slurm_inproc::constants::PRIORITY_RESET_DAILY),
+    )?;
     host.usage(&[AssociationUsage::new(3_u32).raw(1e6)])?;
     write_times(&host, NOW + 86_400 * 365, NOW + 86_400 * 365)?;
     host.init()?;

@@ -109,6 +109,33 @@ fn contradictions_are_refused_and_named() {
     }
 }
 
+/// Each of the functions by which releases are told apart, in the release that added or dropped it and in the one before.
+#[test]
+fn every_landmark_counts_in_the_release_at_which_it_comes_or_goes() {
+    let before = [
+        (38, release(22, 5, 11)),
+        (40, release(23, 11, 5)),
+        (40, release(23, 11, 11)),
+        (43, release(25, 5, 8)),
+        (44, release(25, 11, 7)),
+    ];
+    let apis = [39, 40, 41, 44, 45];
+    for (((name, at, _), api), before) in LANDMARKS.into_iter().zip(apis).zip(before) {
+        for (api, version) in [(api, at), before] {
+            let right = slurmctld(api, version);
+            let mut wrong = right.clone();
+            wrong.functions.retain(|function| *function != name);
+            let has = if wrong.functions.len() == right.functions.len() {
+                wrong.functions.push(name);
+                "has"
+            } else {
+                "lacks"
+            };
+            assert_refused(&wrong, &[&format!("but it {has} {name}")]);
+        }
+    }
+}
+
 /// Slurm's own tests are such programs: some of slurmctld's names beside objects of sshare.
 #[test]
 fn a_program_with_names_of_slurmctlds_is_told_that_it_is_not_slurmctld() {

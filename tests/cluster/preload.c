@@ -141,16 +141,27 @@ gid_t getegid(void)
 static void *watch_heap(void *prefix)
 {
 	struct mallinfo2 (*statistics)(void);
+	struct mallinfo (*older)(void);
 	char path[4096], text[32];
 
+	/* From glibc 2.33 on; the older one counts in int, which is enough for a slurmctld under test. */
 	*(void **)&statistics = dlsym(RTLD_DEFAULT, "mallinfo2");
+	*(void **)&older = dlsym(RTLD_DEFAULT, "mallinfo");
 	snprintf(path, sizeof(path), "%s.%d", (const char *)prefix, (int)getpid());
-	for (; statistics; sleep(1)) {
-		struct mallinfo2 heap = statistics();
-		int length = snprintf(text, sizeof(text), "%20zu\n", heap.uordblks + heap.hblkhd);
+	for (; statistics || older; sleep(1)) {
+		size_t used;
+		int length;
 		/* Opened each time: a daemon that starts closes all files that it does not know. */
 		int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
+		if (statistics) {
+			struct mallinfo2 heap = statistics();
+			used = heap.uordblks + heap.hblkhd;
+		} else {
+			struct mallinfo heap = older();
+			used = (size_t)(unsigned)heap.uordblks + (unsigned)heap.hblkhd;
+		}
+		length = snprintf(text, sizeof(text), "%20zu\n", used);
 		if (file < 0 || pwrite(file, text, length, 0) != length)
 			break;
 		close(file);

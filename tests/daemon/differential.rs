@@ -10,14 +10,14 @@ use crate::workload::Saved;
 
 #[test]
 fn pending_jobs_are_equal_to_stock() {
-    let mut random = random("pending_jobs_are_equal_to_stock");
+    let mut random = random();
     compare(&mut Saved::new(cluster(), &mut random, 250), &VARIANTS, false);
 }
 
 #[test]
 #[ignore = "minutes: make test-parity"]
 fn thousands_of_pending_jobs_are_equal_to_stock() {
-    let mut random = random("thousands_of_pending_jobs_are_equal_to_stock");
+    let mut random = random();
     for _ in 0..3 {
         compare(&mut Saved::new(cluster(), &mut random, 2500), &VARIANTS, false);
     }

@@ -1,6 +1,7 @@
 //! How slurmctld finds, checks, loads and unloads the plugin.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -88,6 +89,29 @@ fn scans_of_the_plugin_directory_and_stale_copies_do_no_harm() {
         cluster.wait_cycle().unwrap();
         cluster.stop_controller().unwrap();
     }
+}
+
+/// As README says: a refusal is logged once, and a second time where `PluginDir` names more directories, of which the last
+/// has no such file.
+#[test]
+fn a_refusal_comes_once_or_twice_with_several_plugin_directories() {
+    let bad = ("multifactor2.conf", "ActiveJobs=eligable\n");
+    let builder = cluster().accounts(&example::tree()).file(bad.0, bad.1).controller(false);
+    let mut cluster = builder.start().unwrap();
+    let refusals = |cluster: &mut Cluster| {
+        let before = cluster.log().len();
+        cluster.start_controller().unwrap_err();
+        let log = cluster.log()[before..].to_owned();
+        assert!(log.contains("failed to initialize priority plugin"), "{log}");
+        log.matches("ActiveJobs=eligable: allowed are").count()
+    };
+    assert_eq!(refusals(&mut cluster), 2);
+    let plugins = cluster.directory().join("plugins");
+    for file in fs::read_dir(&cluster.release().plugin_directory).unwrap().flatten() {
+        symlink(file.path(), plugins.join(file.file_name())).unwrap();
+    }
+    cluster.set("PluginDir", plugins.to_str().unwrap()).unwrap();
+    assert_eq!(refusals(&mut cluster), 1);
 }
 
 /// All symbols are resolved at once: what sshare does not have would be fatal. (slurmctld itself does not start so: Debian's

@@ -4,6 +4,8 @@
 
 #[path = "../support/model.rs"]
 mod model;
+#[path = "../support/seed.rs"]
+mod seed;
 
 mod commands;
 mod comparison;

@@ -1,11 +1,12 @@
 //! What the tests of real clusters have in common.
 
-use std::fs::{metadata, File};
-use std::io::Write;
+use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use slurm_testcluster::{Builder, Cluster, JobId, Row};
+
+use crate::seed::seed;
 
 pub const OURS: &str = "priority/multifactor2";
 pub const STOCK: &str = "priority/multifactor";
@@ -23,12 +24,9 @@ pub fn cluster() -> Builder {
     Cluster::builder().plugin(plugin(), PLUGIN_FILE).priority_type(OURS)
 }
 
-/// A generator of random cases. Prints its seed; `MULTIFACTOR2_SEED` repeats a run.
-pub fn random(test: &str) -> fastrand::Rng {
-    let given = std::env::var("MULTIFACTOR2_SEED").ok().map(|seed| seed.parse().expect("a number"));
-    let seed = given.unwrap_or_else(|| fastrand::u64(..));
-    eprintln!("{test}: MULTIFACTOR2_SEED={seed}");
-    fastrand::Rng::with_seed(seed)
+/// A generator of random cases.
+pub fn random() -> fastrand::Rng {
+    fastrand::Rng::with_seed(seed())
 }
 
 /// One of some values.
@@ -57,11 +55,7 @@ pub fn as_printed(a: f64, b: f64) -> bool {
 pub fn lacks_root(test: &str, why: &str) -> bool {
     let root = metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if !root {
-        let line = format!("{test}: needs root for {why}");
-        eprintln!("skipped {line}");
-        let list = concat!(env!("CARGO_MANIFEST_DIR"), "/target/skipped-tests");
-        let mut list = File::options().create(true).append(true).open(list).unwrap();
-        writeln!(list, "{line}").unwrap();
+        slurm_testcluster::skip(test, &format!("needs root for {why}"));
     }
     !root
 }

@@ -157,14 +157,14 @@ fn assert_job(cluster: &Cluster, job: JobId, outcome: &Outcome) {
 
 #[test]
 fn random_trees_are_shown_as_the_model_says() {
-    let mut random = random("random_trees_are_shown_as_the_model_says");
+    let mut random = random();
     show_trees(&mut random, &[(3, 5), (12, 20), (25, 45)]);
 }
 
 #[test]
 #[ignore = "minutes: make test-parity"]
 fn many_random_trees_are_shown_as_the_model_says() {
-    let mut random = random("many_random_trees_are_shown_as_the_model_says");
+    let mut random = random();
     let sizes: Vec<(usize, usize)> =
         (0..30).map(|_| (random.usize(0..30), random.usize(1..50))).chain([(100, 400)]).collect();
     show_trees(&mut random, &sizes);
@@ -187,7 +187,7 @@ fn show_trees(random: &mut fastrand::Rng, sizes: &[(usize, usize)]) {
 /// The first cycle comes with the start, the next one after minutes: what jobs have in between they got at submission.
 #[test]
 fn a_job_between_cycles_has_its_factor_at_once() {
-    let mut random = random("a_job_between_cycles_has_its_factor_at_once");
+    let mut random = random();
     let mut tree = Tree::random(&mut random, 8, 16);
     for n in 2..tree.associations.len() {
         // Usage and a share for all, so that hardly any two factors are equal.

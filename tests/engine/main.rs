@@ -3,6 +3,8 @@
 
 #[path = "../support/model.rs"]
 mod model;
+#[path = "../support/seed.rs"]
+mod seed;
 
 mod ancestors;
 mod example;

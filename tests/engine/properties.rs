@@ -3,9 +3,11 @@
 use priority_multifactor2::engine::Node;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 
 use crate::model;
 use crate::random::{any_shares, is_below, near, plain_shares, trees, Engine};
+use crate::seed::seed;
 
 macro_rules! assert_near {
     ($a:expr, $b:expr, $($what:tt)+) => {{
@@ -24,6 +26,8 @@ fn competing<'a>(engine: &'a Engine, nodes: &'a [Node], parent: Node) -> impl It
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+
     #[test]
     fn engine_agrees_with_the_model(
         (tree, order) in trees(1..40, any_shares())

@@ -3,6 +3,9 @@
 use priority_multifactor2::engine::{FairShare, Node, NodeSpec, ShareTree, USE_PARENT};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use crate::seed::seed;
 
 fn account(parent: Option<u32>) -> NodeSpec {
     NodeSpec { parent, shares: 1, user: false }
@@ -190,6 +193,8 @@ fn buffers_are_reused_over_trees_of_other_sizes() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+
     #[test]
     fn any_input_gives_a_tree_and_numbers_in_range(
         specs in vec(

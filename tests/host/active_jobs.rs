@@ -54,7 +54,7 @@ fn kinds() -> Vec<(&'static str, Job, bool, bool)> {
         ("a completed one", job().state(state::COMPLETE).start_time(NOW - 9).end_time(NOW - 1), false, false),
         (
             "one that starts its nodes",
-            job().state(state::RUNNING | state::CONFIGURING).start_time(NOW),
+            job().state(state::RUNNING | state::CONFIGURING | state::POWER_UP_NODE).start_time(NOW),
             false,
             false,
         ),

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use slurm_inproc::constants::{INFINITE, NO_VAL};
 use slurm_inproc::{state, AssociationUsage, Conf, Extended, Host, HostResult, Job, QosRecord, QosUsage};
 
 use crate::setup::{fill, in_both, waiting, Both, FAIR_TREE, NOW};
@@ -241,8 +242,8 @@ fn the_qos_of_a_partition_is_charged_where_it_is_not_the_jobs() -> HostResult<()
 fn jobs_beyond_their_limit_or_without_one() -> HostResult<()> {
     let jobs = [
         running(1).time_limit(10_u32).end_time_expected(NOW + 600),
-        running(2).time_limit(0xffff_ffff_u32).end_time_expected(NOW + 31_536_000),
-        running(3).time_limit(0xffff_fffe_u32),
+        running(2).time_limit(INFINITE).end_time_expected(NOW + 31_536_000),
+        running(3).time_limit(NO_VAL),
         running(4).start_time(NOW + 450).end_time_expected(NOW + 1050).time_limit(10_u32),
         running(5).time_limit(1_u32).end_time_expected(NOW + 60),
     ];
@@ -263,6 +264,8 @@ fn jobs_in_every_state() -> HostResult<()> {
     let jobs = [
         running(1).state(state::SUSPENDED),
         running(2).state(state::RUNNING | state::CONFIGURING),
+        running(12).state(state::RUNNING | state::POWER_UP_NODE),
+        running(13).state(state::RUNNING | state::CONFIGURING | state::POWER_UP_NODE),
         running(3).state(state::RUNNING | state::COMPLETING),
         running(4).state(state::COMPLETE).end_time(NOW + 5),
         running(5).state(state::PENDING | state::COMPLETING).end_time(NOW + 5),
@@ -424,7 +427,7 @@ fn a_restart_takes_the_time_before_it_out_of_the_run_seconds() -> HostResult<()>
         running(2).start_time(NOW - 7200).qos(2_u32).partitions(["fast".to_owned()]),
         running(3).start_time(NOW - 30),
         running(4).start_time(NOW - 7200).state(state::SUSPENDED),
-        running(5).start_time(NOW - 7200).end_time_expected(0xffff_fffe_i64),
+        running(5).start_time(NOW - 7200).end_time_expected(i64::from(NO_VAL)),
         running(6).start_time(NOW - 7200).association(0_u32),
     ];
     for enforce in [ASSOCIATIONS, LIMITS] {
@@ -497,7 +500,7 @@ fn a_clock_that_is_set_back_and_a_half_life_that_is_changed() -> HostResult<()> 
 /// What a job is billed in a partition with `TRESBillingWeights` is charged: the sum, or with `MAX_TRES` the largest.
 #[test]
 fn billing_is_the_sum_of_tres_or_the_largest() -> HostResult<()> {
-    const MAX_TRES: u16 = 0x2;
+    const MAX_TRES: u16 = slurm_inproc::constants::PRIORITY_FLAGS_MAX_TRES;
     for (flags, billing) in [(FAIR_TREE, 4.0 * 1.5 + 8192.0 / 1024.0 * 0.25), (FAIR_TREE | MAX_TRES, 6.0)] {
         let both = in_both(|host| {
             prepare(host, LIMITS)?;

@@ -9,6 +9,7 @@
 //! | factors in the job records | stored | made when `sprio` asks; fair-share alone where the QOS has a `UsageThreshold` | nobody else reads them |
 //! | `CALCULATE_RUNNING`, a pending job whose expected start has passed | charges its account wall time | charges nothing | it holds no resources |
 
+use slurm_inproc::constants::{PRIORITY_FLAGS_CALCULATE_RUNNING, PRIORITY_FLAGS_FAIR_TREE};
 use slurm_inproc::{state, Conf, Extended, FactorsFilter, Host, HostResult, Job, Partition, Qos};
 
 use crate::charging::{prepare, LIMITS};
@@ -55,7 +56,11 @@ fn sprio_leaves_out_a_job_without_details() -> HostResult<()> {
 fn a_pending_job_is_not_charged_for_its_expected_start() -> HostResult<()> {
     let both = in_both(|host| {
         prepare(host, LIMITS)?;
-        host.configure(&Conf::new().flags(0x30_u16).decay_half_life(0_u32))?;
+        host.configure(
+            &Conf::new()
+                .flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_CALCULATE_RUNNING)
+                .decay_half_life(0_u32),
+        )?;
         host.jobs(&[waiting(1).start_time(NOW - 100).time_limit(60_u32).state(state::PENDING)])?;
         host.init()?;
         let before = host.dump_association(4)?;

@@ -6,7 +6,7 @@ use crate::charging::{prepare, running, LIMITS};
 use crate::example;
 use crate::setup::{fill, ours, waiting, FAIR_TREE};
 
-const DEBUG_PRIORITY: u64 = 0x800;
+const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 
 /// Lines of the log that the flag is for, without time and prefix.
 fn explanations(log: &str) -> Vec<&str> {

@@ -4,12 +4,18 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
+use slurm_inproc::constants::{
+    INFINITE, JOB_STATE_BASE, NO_VAL, PRIORITY_FLAGS_ACCRUE_ALWAYS, PRIORITY_FLAGS_CALCULATE_RUNNING,
+    PRIORITY_FLAGS_FAIR_TREE, PRIORITY_FLAGS_INCR_ONLY, PRIORITY_FLAGS_NO_NORMAL_ASSOC,
+    PRIORITY_FLAGS_NO_NORMAL_PART, PRIORITY_FLAGS_NO_NORMAL_QOS, PRIORITY_FLAGS_NO_NORMAL_TRES,
+    PRIORITY_FLAGS_SIZE_RELATIVE,
+};
 use slurm_inproc::{
     state, AssociationUsage, Conf, Factors, FactorsFilter, FactorsObject, Host, HostResult, Job, JobRecord,
     Nice, Partition, Qos,
 };
 
-use crate::setup::{fill, in_both, NOW};
+use crate::setup::{fill, in_both, seeded, waiting, NOW};
 
 /// Partitions in the order in which a job may name them.
 const PARTITIONS: [&str; 4] = ["batch", "fast", "long", "billed"];
@@ -20,8 +26,17 @@ fn weight() -> impl Strategy<Value = u32> {
 
 /// Flags that change how factors are made: relative sizes, running jobs, increasing only, raw values, submission.
 fn flags() -> impl Strategy<Value = u16> {
-    subsequence(vec![0x1_u16, 0x4, 0x10, 0x40, 0x80, 0x100, 0x200, 0x400], 0..=4)
-        .prop_map(|bits| bits.into_iter().sum::<u16>() | 0x20)
+    let flags = vec![
+        PRIORITY_FLAGS_ACCRUE_ALWAYS,
+        PRIORITY_FLAGS_SIZE_RELATIVE,
+        PRIORITY_FLAGS_CALCULATE_RUNNING,
+        PRIORITY_FLAGS_INCR_ONLY,
+        PRIORITY_FLAGS_NO_NORMAL_ASSOC,
+        PRIORITY_FLAGS_NO_NORMAL_PART,
+        PRIORITY_FLAGS_NO_NORMAL_QOS,
+        PRIORITY_FLAGS_NO_NORMAL_TRES,
+    ];
+    subsequence(flags, 0..=4).prop_map(|bits| bits.into_iter().sum::<u16>() | PRIORITY_FLAGS_FAIR_TREE)
 }
 
 fn conf() -> impl Strategy<Value = Conf> {
@@ -73,6 +88,7 @@ fn base() -> impl Strategy<Value = Base> {
         1 => Just(state::RUNNING),
         1 => Just(state::PENDING | state::COMPLETING),
         1 => Just(state::RUNNING | state::CONFIGURING),
+        1 => Just(state::RUNNING | state::POWER_UP_NODE),
         1 => Just(state::PENDING | state::REVOKED),
         1 => Just(state::SUSPENDED)
     ];
@@ -90,8 +106,8 @@ fn base() -> impl Strategy<Value = Base> {
 
 fn size() -> impl Strategy<Value = Size> {
     let counts = || vec(prop_oneof![Just(0_u64), 1..300_u64], 5);
-    let max_cpus = prop_oneof![2 => Just(0xffff_fffe_u32), 1 => 1..400_u32];
-    let limit = prop_oneof![1..5000_u32, Just(0xffff_ffff_u32), Just(0xffff_fffe_u32)];
+    let max_cpus = prop_oneof![2 => Just(NO_VAL), 1 => 1..400_u32];
+    let limit = prop_oneof![1..5000_u32, Just(INFINITE), Just(NO_VAL)];
     (0..300_u32, max_cpus, 0..30_u32, limit, counts(), prop::option::weighted(0.2, counts()))
 }
 
@@ -120,7 +136,7 @@ fn job() -> impl Strategy<Value = Job> {
                 .min_nodes(nodes)
                 .time_limit(limit)
                 .tres_requested(amounts(requested));
-            if state & 0xff != state::PENDING {
+            if state & JOB_STATE_BASE != state::PENDING {
                 job = job.start_time(NOW - 5).total_cpus(cpus).end_time_expected(NOW + 90_000);
             }
             if let Some(allocated) = allocated {
@@ -195,7 +211,7 @@ fn without_fairshare(factors: &Factors) -> Factors {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..seeded() })]
 
     #[test]
     fn without_a_fair_share_weight_everything_is_equal_to_stock(conf in conf(), jobs in vec(job(), 1..20)) {
@@ -217,7 +233,7 @@ proptest! {
         jobs in vec(job(), 1..20),
     ) {
         // INCR_ONLY makes a priority depend on the one before, and so on fair-share.
-        let conf = conf.flags(0x20_u16).weight_fairshare(weight);
+        let conf = conf.flags(PRIORITY_FLAGS_FAIR_TREE).weight_fairshare(weight);
         let both = in_both(|host| show(host, &conf, &jobs)).unwrap_or_else(|error| panic!("{error}"));
         // The last list is of the last cycle, whose priorities are in the last records.
         let (jobs, list) = (both.ours.jobs.last().expect("three"), both.ours.lists.last().expect("some"));
@@ -288,5 +304,52 @@ fn ten_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostRes
     })?;
     assert!(both.stock.iter().all(|(jobs, _, sum)| *jobs == JOBS && *sum > JOBS), "{:?}", both.stock);
     assert_eq!(both.stock, both.ours);
+    Ok(())
+}
+
+/// `INCR_ONLY` holds for the priority in each partition by itself, whichever of them the job's own is.
+#[test]
+fn with_incr_only_the_priority_in_each_partition_only_grows() -> HostResult<()> {
+    let both = in_both(|host| {
+        fill(host)?;
+        host.configure(
+            &Conf::new()
+                .flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_INCR_ONLY)
+                .weight_partition(100_000_u32),
+        )?;
+        host.partition(&Partition::new("up").factor(10_u16))?;
+        host.partition(&Partition::new("down").factor(100_u16))?;
+        host.jobs(&[waiting(1).partitions(["up".to_owned(), "down".to_owned()])])?;
+        host.set_priority(1)?;
+        host.init()?;
+        let mut seen = Vec::new();
+        let mut show = |host: &mut Host| -> HostResult<()> {
+            let job = host.dump_job(1)?;
+            seen.push((job.priority, job.priority_array));
+            Ok(())
+        };
+        show(host)?;
+        // What one gains the other loses, because the highest counts as 1.
+        host.partition(&Partition::new("up").factor(400_u16))?;
+        host.advance(60)?;
+        host.cycle()?;
+        show(host)?;
+        host.partition(&Partition::new("up").factor(1_u16))?;
+        host.partition(&Partition::new("down").factor(2_u16))?;
+        host.advance(60)?;
+        host.cycle()?;
+        show(host)?;
+        Ok(seen)
+    })?;
+    assert_eq!(both.ours, both.stock);
+    let arrays: Vec<&Vec<u32>> = both.ours.iter().map(|(_, array)| array).collect();
+    let [first, second, third] = arrays[..] else { panic!("three") };
+    let (mut grown, mut kept) = (0, 0);
+    for at in 0..2 {
+        assert!(first[at] <= second[at] && second[at] <= third[at], "{arrays:?}");
+        grown += u32::from(first[at] < second[at]);
+        kept += u32::from(second[at] == third[at]);
+    }
+    assert!(grown == 1 && kept == 2, "{arrays:?}");
     Ok(())
 }

@@ -50,6 +50,7 @@ fn usage_and_the_time_of_the_last_decay_live_through_init_and_fini_as_with_stock
         for round in 0..6 {
             host.init()?;
             host.advance(1000 * round)?;
+            host.save()?;
             host.fini()?;
             usage.push((
                 host.dump_association(4)?.usage_raw,
@@ -71,6 +72,7 @@ fn a_cycle_at_the_same_second_changes_nothing() -> HostResult<()> {
     for _ in 0..3 {
         host.cycle()?;
     }
+    host.save()?;
     host.fini()?;
     host.init()?;
     assert_eq!(host.snapshot()?, before);

@@ -25,3 +25,5 @@ mod tree;
 
 #[path = "../support/model.rs"]
 mod model;
+#[path = "../support/seed.rs"]
+mod seed;

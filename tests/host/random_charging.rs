@@ -2,10 +2,11 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use slurm_inproc::constants::{INFINITE, NO_VAL};
 use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
 use crate::charging::{assert_same, prepare, running, Charged, LIMITS};
-use crate::setup::{in_both, NOW};
+use crate::setup::{in_both, seeded, NOW};
 
 const JOBS: u32 = 6;
 
@@ -45,7 +46,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => prop_oneof![Just(0), Just(1), 1..600_i64, 1..90_000_i64].prop_map(Event::Pass),
         6 => Just(Event::Cycle),
-        5 => (job.clone(), 1..64_u32, prop_oneof![1..3000_u32, Just(0xffff_ffff)], 0..=5_u32, 0..4_usize, 4..=6_u32).prop_map(
+        5 => (job.clone(), 1..64_u32, prop_oneof![1..3000_u32, Just(INFINITE)], 0..=5_u32, 0..4_usize, 4..=6_u32).prop_map(
             |(job, cpus, limit, qos, partition, association)| Event::Start { job, cpus, limit, qos, partition, association }
         ),
         4 => job.clone().prop_map(|job| Event::End { job }),
@@ -62,6 +63,10 @@ fn event() -> impl Strategy<Value = Event> {
 struct Clock {
     now: i64,
     states: [u32; JOBS as usize + 1],
+    /// Jobs get their ids when they first start, in ascending order as slurmctld gives them out. A job in the list behind one with a
+    /// higher id is not possible there but for tasks that leave their array, and then the order of charges is another than
+    /// stock's, so the last bit of a sum may be (docs/architecture.md, how jobs are found).
+    ids: [Option<u32>; JOBS as usize + 1],
 }
 
 impl Clock {
@@ -82,14 +87,16 @@ impl Clock {
                 let end = now + i64::from(*limit) * 60;
                 let amounts =
                     [(1, u64::from(*cpus)), (2, u64::from(*cpus) * 1000), (4, 1), (5, u64::from(*cpus))];
-                let job = running(*job).association(*association).qos(*qos).partitions([partition]);
+                let next = 1 + u32::try_from(self.ids.iter().flatten().count()).expect("a few");
+                let id = *self.ids[*job as usize].get_or_insert(next);
+                let job = running(id).association(*association).qos(*qos).partitions([partition]);
                 host.jobs(&[job
                     .start_time(now)
                     .end_time(0)
                     .end_time_expected(end)
                     .time_limit(*limit)
                     .total_cpus(*cpus)
-                    .billable_tres(4_294_967_294.0)
+                    .billable_tres(f64::from(NO_VAL))
                     .tres_allocated(amounts)])
             }
             Event::End { job } => {
@@ -107,6 +114,7 @@ impl Clock {
             }
             Event::Reconfigure(recount) => host.reconfigure(*recount),
             Event::Reload => {
+                host.save()?;
                 host.fini()?;
                 host.init().map(drop)
             }
@@ -119,12 +127,13 @@ impl Clock {
             return Ok(());
         }
         self.states[job as usize] = to;
-        let change = Job::new(job).state(to);
+        let id = self.ids[job as usize].expect("a job that has run has an id");
+        let change = Job::new(id).state(to);
         if !ends {
             return host.jobs(&[change]);
         }
         host.jobs(&[change.end_time(self.now)])?;
-        host.job_end(job)
+        host.job_end(id)
     }
 }
 
@@ -132,7 +141,8 @@ fn run(events: &[Event], limits: bool) -> HostResult<()> {
     let both = in_both(|host| {
         prepare(host, if limits { LIMITS } else { 1 })?;
         host.init()?;
-        let mut clock = Clock { now: NOW, states: [state::COMPLETE; JOBS as usize + 1] };
+        let mut clock =
+            Clock { now: NOW, states: [state::COMPLETE; JOBS as usize + 1], ids: Default::default() };
         let mut steps = Vec::new();
         for event in events {
             clock.apply(host, event)?;
@@ -144,8 +154,21 @@ fn run(events: &[Event], limits: bool) -> HostResult<()> {
     Ok(())
 }
 
+/// What made the random test fail now and then while ids were those of the slots: a cycle has seen a job, then one with a higher
+/// id comes before ones with lower ids.
+#[test]
+fn jobs_that_begin_between_two_cycles_are_charged_in_the_order_of_their_beginning() -> HostResult<()> {
+    let start = |job, cpus| Event::Start { job, cpus, limit: 2000, qos: 3, partition: 3, association: 4 };
+    let mut events = vec![Event::HalfLife(86_400), start(1, 3), Event::Cycle];
+    events.extend([start(6, 63), Event::Pass(7), start(5, 1), Event::Pass(11), start(4, 17)]);
+    for _ in 0..8 {
+        events.extend([Event::Pass(12_347), Event::Cycle]);
+    }
+    run(&events, false)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..seeded() })]
 
     #[test]
     fn every_history_is_charged_as_by_stock(events in vec(event(), 1..40), limits in any::<bool>()) {

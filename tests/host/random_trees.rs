@@ -6,7 +6,7 @@ use proptest::sample::Index;
 use slurm_inproc::{Host, HostResult};
 
 use crate::model::Association;
-use crate::setup::ours;
+use crate::setup::{ours, seeded};
 use crate::tree::{id, Tree};
 
 /// Shares as administrators set them, and as they should not.
@@ -117,7 +117,7 @@ fn run(tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..seeded() })]
 
     #[test]
     fn every_tree_is_as_the_model_says(

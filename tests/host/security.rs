@@ -7,10 +7,11 @@ use slurm_inproc::{
     Partition, Plugin, Qos, QosUsage,
 };
 
+use crate::seed::seed;
 use crate::setup::{fill, our_errors, ours, waiting, NOW};
 
-const DEBUG_PRIORITY: u64 = 0x800;
-const UNSET: u32 = 0xffff_fffe;
+const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
+const UNSET: u32 = slurm_inproc::constants::NO_VAL;
 
 /// Every factor counts.
 fn all_weights() -> Conf {
@@ -92,7 +93,7 @@ fn no_job_changes_the_priority_of_others_but_by_waiting() -> HostResult<()> {
     assert_ne!(alone, beside, "whether carol waits makes a difference");
     host.delete_job(3)?;
 
-    let mut random = fastrand::Rng::with_seed(6);
+    let mut random = fastrand::Rng::with_seed(seed());
     let mut waited = 0;
     for round in 0..300 {
         let jobs: Vec<Job> = (10..random.u32(11..14)).map(|id| hostile(id, &mut random)).collect();

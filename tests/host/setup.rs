@@ -1,13 +1,18 @@
 //! Hosts with either plugin, and a small cluster for what is compared between them.
 
+use proptest::prelude::ProptestConfig;
+use proptest::test_runner::RngSeed;
+use slurm_inproc::constants::QOS_FLAG_NO_DECAY;
 use slurm_inproc::{Association, Conf, Host, HostResult, Job, Options, Partition, Plugin, Qos};
+
+use crate::seed::seed;
 
 /// The time at which the clock stands first.
 pub const NOW: i64 = 2_000_000_000;
 /// `PriorityFlags=FAIR_TREE`, Slurm's default.
-pub const FAIR_TREE: u16 = 0x20;
+pub const FAIR_TREE: u16 = slurm_inproc::constants::PRIORITY_FLAGS_FAIR_TREE;
 /// `Fairshare=parent`.
-pub const USE_PARENT: u32 = 0x7fff_ffff;
+pub const USE_PARENT: u32 = slurm_inproc::constants::SLURMDB_FS_USE_PARENT;
 
 /// How to start a host with our plugin.
 pub fn options() -> HostResult<Options> {
@@ -62,9 +67,9 @@ pub fn fill(host: &mut Host) -> HostResult<()> {
     for (id, name, priority, flags, factor) in [
         (1_u32, "normal", 10_u32, 0_u32, 1.0),
         (2, "half", 40, 0, 0.5),
-        (3, "kept", 0, 0x100, 1.0),
+        (3, "kept", 0, QOS_FLAG_NO_DECAY, 1.0),
         (4, "free", 25, 0, 0.0),
-        (5, "triple", 7, 0x100, 3.0),
+        (5, "triple", 7, QOS_FLAG_NO_DECAY, 3.0),
     ] {
         host.qos(&Qos::new(id).name(name).priority(priority).flags(flags).usage_factor(factor))?;
     }
@@ -111,4 +116,13 @@ pub fn waiting(id: u32) -> Job {
         .submit_time(NOW - 21_600)
         .begin_time(NOW - 21_600)
         .accrue_time(NOW - 21_600)
+}
+
+/// For random tests: nothing is written beside the sources, and the seed is printed.
+pub fn seeded() -> ProptestConfig {
+    ProptestConfig {
+        rng_seed: RngSeed::Fixed(seed()),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }

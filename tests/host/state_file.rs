@@ -1,9 +1,9 @@
-//! `priority_last_decay_ran`: written each cycle, the same bytes as stock's, and never trusted blindly.
+//! `priority_last_decay_ran`: written each cycle, begins with the same bytes as stock's, and is never trusted blindly.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use slurm_inproc::{AssociationUsage, Conf, Error, Host, HostResult};
+use slurm_inproc::{AssociationUsage, Conf, Host, HostResult};
 
 use crate::setup::{fill, in_both, our_errors, ours, waiting, NOW};
 
@@ -15,15 +15,18 @@ fn times(last_ran: i64, last_reset: i64) -> Vec<u8> {
     [last_ran.to_be_bytes(), last_reset.to_be_bytes()].concat()
 }
 
+/// What stock reads of the file.
+fn head(file: &Path) -> HostResult<Vec<u8>> {
+    let mut bytes = fs::read(file)?;
+    bytes.truncate(16);
+    Ok(bytes)
+}
+
 fn prepare(host: &mut Host) -> HostResult<()> {
     fill(host)?;
     host.configure(&Conf::new().weight_age(1000_u32).decay_half_life(604_800_u32))?;
     host.usage(&[AssociationUsage::new(4_u32).raw(1_000_000_u64)])?;
     host.jobs(&[waiting(1)])
-}
-
-fn is_refused(result: &HostResult<slurm_inproc::Cycle>) -> bool {
-    matches!(result, Err(Error::Refused { request, .. }) if request == "init")
 }
 
 #[test]
@@ -34,8 +37,8 @@ fn each_cycle_writes_two_times_in_network_order_and_keeps_the_ones_before() -> H
     for round in 1..=3 {
         host.advance(300)?;
         host.cycle()?;
-        assert_eq!(fs::read(file(&host))?, times(NOW + 300 * round, NOW));
-        assert_eq!(fs::read(file(&host).with_extension("old"))?, times(NOW + 300 * (round - 1), NOW));
+        assert_eq!(head(&file(&host))?, times(NOW + 300 * round, NOW));
+        assert_eq!(head(&file(&host).with_extension("old"))?, times(NOW + 300 * (round - 1), NOW));
     }
     assert!(!file(&host).with_extension("new").exists());
     host.quit().map(drop)
@@ -51,10 +54,10 @@ fn the_file_of_either_plugin_is_read_by_both_as_by_stock() -> HostResult<()> {
             prepare(host)?;
             fs::write(file(host), times(last_ran, last_reset))?;
             host.init()?;
-            let first = (host.dump_association(4)?.usage_raw, fs::read(file(host))?);
+            let first = (host.dump_association(4)?.usage_raw, head(&file(host))?);
             host.advance(7200)?;
             host.cycle()?;
-            Ok((first, host.dump_association(4)?.usage_raw, fs::read(file(host))?))
+            Ok((first, host.dump_association(4)?.usage_raw, head(&file(host))?))
         })?;
         assert_eq!(both.ours, both.stock, "{last_ran} {last_reset}");
     }
@@ -62,35 +65,37 @@ fn the_file_of_either_plugin_is_read_by_both_as_by_stock() -> HostResult<()> {
 }
 
 #[test]
-fn a_damaged_file_is_refused_without_i_and_taken_with_it() -> HostResult<()> {
+fn a_damaged_file_is_put_aside_and_slurmctld_starts() -> HostResult<()> {
     let mut host = ours()?;
     prepare(&mut host)?;
     for size in 1..16 {
-        host.configure(&Conf::new().ignore_state_errors(false))?;
-        fs::write(file(&host), &times(NOW - 3600, NOW - 3600)[..size])?;
-        assert!(is_refused(&host.init()), "{size} bytes");
-        let log = host.log();
-        let advice = format!("has {size} bytes, 16 expected. Restore it from");
-        assert!(our_errors(&log).iter().any(|l| l.contains(&advice) && l.contains("-i")), "{log}");
-        host.configure(&Conf::new().ignore_state_errors(true))?;
+        let damaged = times(NOW - 3600, NOW - 3600)[..size].to_vec();
+        fs::write(file(&host), &damaged)?;
         host.init()?;
-        assert_eq!(fs::read(file(&host))?.len(), 16, "the next cycle writes a whole one");
+        let log = host.log();
+        let errors = our_errors(&log);
+        assert_eq!(errors.len(), size, "one each time: {log}");
+        let last = errors.last().copied().unwrap_or_default();
+        assert!(last.contains(&format!("has {size} bytes, 16 expected: it is now ")), "{last}");
+        assert!(last.contains("priority_last_decay_ran.damaged. Usage decays"), "{last}");
+        assert_eq!(fs::read(file(&host).with_extension("damaged"))?, damaged);
+        assert_eq!(host.saved_times()?, (NOW, NOW), "the next cycle writes a whole one");
         host.fini()?;
     }
     host.quit().map(drop)
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_refused_without_i() -> HostResult<()> {
+fn a_file_that_cannot_be_read_is_put_aside_and_slurmctld_starts() -> HostResult<()> {
     let mut host = ours()?;
     prepare(&mut host)?;
     fs::create_dir(file(&host))?;
-    assert!(is_refused(&host.init()));
-    assert!(host.log().contains("cannot read"), "{}", host.log());
-    host.configure(&Conf::new().ignore_state_errors(true))?;
     host.init()?;
+    assert!(file(&host).with_extension("damaged").is_dir());
+    assert_eq!(host.saved_times()?, (NOW, NOW));
     let log = host.quit()?;
-    assert!(our_errors(&log).iter().any(|line| line.contains("cannot save")), "{log}");
+    let errors = our_errors(&log);
+    assert!(errors.len() == 1 && errors[0].contains("cannot read"), "{log}");
     Ok(())
 }
 
@@ -103,7 +108,7 @@ fn no_file_and_an_empty_one_are_a_new_cluster() -> HostResult<()> {
             fs::write(file(&host), [])?;
         }
         host.init()?;
-        assert_eq!(fs::read(file(&host))?, times(NOW, NOW));
+        assert_eq!(head(&file(&host))?, times(NOW, NOW));
         assert_eq!(our_errors(&host.quit()?), Vec::<&str>::new());
     }
     Ok(())

@@ -2,7 +2,8 @@
 #
 # enter_root NAME "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
 # one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root, and the programs that
-# tests/packaging/build makes. NAME is a suite, or a suite and "-build": with Rust and rpmbuild as well.
+# tests/packaging/build makes. NAME is a suite, or a suite and "-build": with Rust and rpmbuild as well, or a suite
+# and "-source": with Rust and munge alone, and the packages of tests/install-deps.sh at hand without network.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 roots=$top/target/packaging-roots
@@ -22,6 +23,14 @@ expect() {
 	}
 }
 
+# Fails unless the file has the licence of every crate that is linked into the plugin.
+expect_licences() {
+	"$top/packaging/linked-crates" >"$tmp/linked"
+	[ "$(wc -l <"$tmp/linked")" -gt 10 ] || fail "few crates are linked: $(cat "$tmp/linked")"
+	lacking=$(grep -vxFf "$1" "$tmp/linked") && fail "no licence in $1 of$lacking"
+	expect "$1" "Permission is hereby granted, free of charge"
+}
+
 say() {
 	echo "${0##*/}: $*"
 }
@@ -30,7 +39,7 @@ make_root() {
 	[ "$(cat "$roots/$1/.complete" 2>/dev/null)" != "$recipe" ] || return 0
 	command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: run packaging/install-tools"
 	say "making a root directory of $1 in $roots"
-	suite=${1%-build}
+	suite=${1%-*}
 	mkdir -p "$roots"
 	rm -rf "${roots:?}/$1"
 	mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -n 1)
@@ -41,12 +50,22 @@ make_root() {
 	bullseye) packages=$packages,mariadb-server-core-10.5,mariadb-client-core-10.5 ;;
 	*) packages=$packages,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core ;;
 	esac
-	[ "$1" = "$suite" ] || packages=$packages,cargo,rustc,gcc,libc6-dev,rpm,debugedit,elfutils,file,cpio
+	case $1 in
+	*-build) packages=$packages,cargo,rustc,gcc,libc6-dev,rpm,debugedit,elfutils,file,cpio ;;
+	*-source)
+		packages=rustc-web,cargo-web,munge,iproute2
+		fetch=$(sed -n '/^packages="$/,/^"$/{s/packages=//;s/"//;p}' "$top/tests/install-deps.sh" | tr '\n' ' ')
+		set -- "$1" --skip=cleanup/apt \
+			--customize-hook="chroot \"\$1\" apt-get install -y -q --download-only --no-install-recommends $fetch"
+		;;
+	esac
+	directory=$roots/$1
+	shift
 	mmdebstrap --quiet --variant=apt --aptopt='APT::Install-Recommends "false"' \
 		--aptopt='Acquire::Check-Valid-Until "false"' \
 		--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
-		--include="$packages" "$suite" "$roots/$1" "deb $mirror $suite main"
-	echo "$recipe" >"$roots/$1/.complete"
+		--include="$packages" "$@" "$suite" "$directory" "deb $mirror $suite main"
+	echo "$recipe" >"$directory/.complete"
 }
 
 enter_root() {

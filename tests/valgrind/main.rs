@@ -6,6 +6,7 @@ mod effort;
 #[path = "../support/valgrind.rs"]
 mod report;
 
+use slurm_inproc::constants::{DEBUG_FLAG_PRIO, PRIORITY_RESET_NOW};
 use slurm_inproc::{
     state, Association, AssociationUsage, Conf, FactorsFilter, HostResult, Job, Options, Partition, Plugin,
     Qos,
@@ -68,7 +69,7 @@ fn valgrind_reports_nothing() -> HostResult<()> {
             host.cycle()?;
             host.factors(&FactorsFilter::new().uid(0_u32))?;
         }
-        host.configure(&Conf::new().debug_flags(0x800_u64).reset_period(1_u16))?;
+        host.configure(&Conf::new().debug_flags(DEBUG_FLAG_PRIO).reset_period(PRIORITY_RESET_NOW))?;
         host.reconfigure(true)?;
         host.associations(&[user(5 + round, 2, "carol").shares(9_u32)])?;
         host.set_association_usage(5 + round)?;

@@ -64,6 +64,7 @@ impl fmt::Display for CType {
 pub struct Bindings {
     records: HashMap<String, Found>,
     aliases: HashMap<String, syn::Type>,
+    constants: HashMap<String, u64>,
 }
 
 impl Bindings {
@@ -83,6 +84,13 @@ impl Bindings {
             match item {
                 syn::Item::Type(alias) => {
                     bindings.aliases.insert(alias.ident.to_string(), *alias.ty);
+                }
+                syn::Item::Const(item) => {
+                    if let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) = &*item.expr {
+                        if let Ok(number) = number.base10_parse() {
+                            bindings.constants.insert(item.ident.to_string(), number);
+                        }
+                    }
                 }
                 syn::Item::Struct(item) => {
                     let name = item.ident.to_string();
@@ -108,6 +116,11 @@ impl Bindings {
             }
         }
         Ok(bindings)
+    }
+
+    /// The value of an integer constant.
+    pub fn constant(&self, name: &str) -> Option<u64> {
+        self.constants.get(name).copied()
     }
 
     /// The record that a C type name or tag stands for, if the headers define it.

@@ -17,15 +17,12 @@ mod records;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use super::constants::{DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
 use super::locks::AssocLock;
 use super::records::Job;
 use super::Host;
 use memory::{block_size, symbol_size, text_of_length};
 use records::Tallies;
-
-const JOB_MAGIC: u32 = 0xf0b7_392c;
-const DETAILS_MAGIC: u32 = 0x0dea_84e7;
-const PART_MAGIC: u32 = 0xaefe_8495;
 
 /// A record that does not look as the layout says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,15 +170,22 @@ impl Inspector {
     }
 
     /// Checks a job and what it leads to, before anything of it is used. The locks of jobs, associations and QOS are held;
-    /// `listed` where the job is in slurmctld's list and in its table of ids, as all are but those that are just made.
+    /// `listed` where the job is in slurmctld's list and in its table of ids, as all are but those that are just made;
+    /// `loading` while slurmctld loads the plugin (up to 22.05, without a database): it would wait for itself if it were asked then.
     ///
     /// # Errors
     /// The first check that failed.
-    pub fn check_job(&self, lock: &AssocLock<'_>, job: Job<'_>, listed: bool) -> Result<(), Failure> {
+    pub fn check_job(
+        &self,
+        lock: &AssocLock<'_>,
+        job: Job<'_>,
+        listed: bool,
+        loading: bool,
+    ) -> Result<(), Failure> {
         let host = job.host();
         self.check_lists(lock)?;
         let sound = records::check_job(job, listed, &self.tallies)?;
-        if !self.asked.load(Ordering::Relaxed) {
+        if !loading && !self.asked.load(Ordering::Relaxed) {
             questions::about_jobs(host)?;
             self.asked.store(true, Ordering::Relaxed);
         }
@@ -189,7 +193,7 @@ impl Inspector {
             questions::about_allocations(host)?;
             self.asked_allocations.store(true, Ordering::Relaxed);
         }
-        if sound.complete {
+        if sound.complete && !loading {
             let count = &self.kinds[kind(job)];
             count.store(count.load(Ordering::Relaxed).saturating_add(1).min(Self::EACH), Ordering::Relaxed);
         }

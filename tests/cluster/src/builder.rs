@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{ensure, Context, Result};
 
-use crate::cluster::{Cluster, Environment};
+use crate::cluster::{cycle_seconds, Cluster, Environment};
 use crate::config::Config;
 use crate::processes::Processes;
 use crate::{database, Accounts, Release};
@@ -277,11 +277,7 @@ impl Builder {
         variables.insert("LD_PRELOAD".to_owned(), preloads.join(":"));
 
         let mut controller = self.controller_env.clone();
-        if let Some(seconds) = self.cycle_seconds {
-            let offset = release.calc_period_offset()?;
-            controller.push(("TESTCLUSTER_CYCLE_SECONDS".to_owned(), seconds.to_string()));
-            controller.push(("TESTCLUSTER_CYCLE_OFFSET".to_owned(), offset.to_string()));
-        }
+        controller.extend(cycle_seconds(release, self.cycle_seconds)?);
         if self.watch_heap {
             controller.push(("TESTCLUSTER_HEAP".to_owned(), text(&directory.join("heap"))));
         }

@@ -1,7 +1,7 @@
 //! One run of one of Slurm's commands against a cluster.
 
 use std::fmt::Display;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{ensure, Context, Result};
 
@@ -54,6 +54,15 @@ impl<'cluster> Call<'cluster> {
     /// If it cannot be started.
     pub fn output(mut self) -> Result<Output> {
         self.command.output().with_context(|| format!("running {:?}", self.command.get_program()))
+    }
+
+    /// Starts it, with what it prints in a pipe.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn spawn(mut self) -> Result<Child> {
+        let program = self.command.get_program().to_owned();
+        self.command.stdout(Stdio::piped()).spawn().with_context(|| format!("running {program:?}"))
     }
 
     /// Runs it and gives what it prints.

@@ -373,6 +373,16 @@ impl Cluster {
         self.start_controller()
     }
 
+    /// Seconds between two decay cycles from the next start of slurmctld on, as [`Builder::cycle_seconds`].
+    ///
+    /// # Errors
+    /// For a release whose layout is not known.
+    pub fn set_cycle_seconds(&mut self, seconds: Option<u32>) -> Result<()> {
+        self.environment.controller.retain(|(name, _)| !name.starts_with("TESTCLUSTER_CYCLE_"));
+        self.environment.controller.extend(cycle_seconds(&self.release, seconds)?);
+        Ok(())
+    }
+
     /// Changes a setting of slurm.conf; counts from the next reconfigure or restart.
     ///
     /// # Errors
@@ -482,6 +492,15 @@ impl Drop for Cluster {
             }
         }
     }
+}
+
+/// What makes slurmctld's cycles so short that a test need not wait for minutes; see `preload.c`.
+pub(crate) fn cycle_seconds(release: &Release, seconds: Option<u32>) -> Result<Vec<(String, String)>> {
+    let Some(seconds) = seconds else { return Ok(Vec::new()) };
+    Ok(vec![
+        ("TESTCLUSTER_CYCLE_SECONDS".to_owned(), seconds.to_string()),
+        ("TESTCLUSTER_CYCLE_OFFSET".to_owned(), release.calc_period_offset()?.to_string()),
+    ])
 }
 
 /// The command, run by another one.

@@ -26,6 +26,7 @@
 //! ```
 
 mod accounts;
+mod background;
 mod backup;
 mod builder;
 mod call;
@@ -37,11 +38,13 @@ mod keeper;
 mod processes;
 mod release;
 mod rows;
+mod skip;
 mod surroundings;
 mod usage;
 
 pub use accounts::{Account, Accounts, Shares, User};
 pub use anyhow::Result;
+pub use background::Background;
 pub use builder::Builder;
 pub use call::Call;
 pub use cluster::{Cluster, JobId};
@@ -49,4 +52,5 @@ pub use job::Job;
 pub use processes::last_lines;
 pub use release::Release;
 pub use rows::{parse_rows, Row};
+pub use skip::skip;
 pub use slurm_headers::Version;

@@ -86,7 +86,7 @@ fn jobs_run_on_slurmds() {
     let cluster = Cluster::builder().accounts(&tree()).nodes(2).slurmds(true).start().unwrap();
     // An ordinary user's slurmd runs that user's jobs only, who has no association here.
     if !rustix::process::getuid().is_root() {
-        eprintln!("skipped: running jobs of other users needs root");
+        slurm_testcluster::skip("jobs_run_on_slurmds", "needs root for jobs of other users");
         return;
     }
     let job = cluster.submit(&Job::new("emmy").seconds(0)).unwrap();

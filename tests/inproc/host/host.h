@@ -105,6 +105,8 @@ int parse_tres(const char *text, void *array, bool floating);
 
 /* usage.c: usage of associations and QOSes. */
 
+int command_load(request_t *request);
+int command_save(request_t *request);
 int command_usage(request_t *request);
 int command_qos_usage(request_t *request);
 int command_dump_assocs(request_t *request);

@@ -126,27 +126,30 @@ static void to_array(const slurmctld_lock_t *levels, lock_level_t *array)
 	memcpy(array, levels, sizeof(lock_level_t) * CTLD);
 }
 
-/* Where a cycle is to stop for what a test does meanwhile: before the decay thread takes a lock while it holds none. */
+/*
+ * Where a cycle is to stop for what a test does meanwhile: before the decay thread takes a lock while it holds none or, with
+ * `any`, also while it holds others.
+ */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned countdown;
-	bool stopped;
+	bool any, stopped;
 } stop = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-static void stop_here(void)
+static void stop_here(bool inside)
 {
-	if (!in_decay_thread() || any(mine.ctld, CTLD) || any(mine.assoc, ASSOC) || mine.state_files)
+	if (!in_decay_thread())
 		return;
 	pthread_mutex_lock(&stop.lock);
-	if (stop.countdown && !--stop.countdown)
+	if ((stop.any || !inside) && stop.countdown && !--stop.countdown)
 		stop.stopped = true;
 	while (stop.stopped)
 		pthread_cond_wait(&stop.changed, &stop.lock);
 	pthread_mutex_unlock(&stop.lock);
 }
 
-/* stop at=3: the next cycle stops before its third lock. stop seen=…: waits until it does, or ends. stop: it goes on. */
+/* stop at=3 any=0: the next cycle stops before its third lock. stop seen=…: waits until it does, or ends. stop: it goes on. */
 int command_stop(request_t *request)
 {
 	unsigned seen = number(request, "seen", 0);
@@ -164,6 +167,7 @@ int command_stop(request_t *request)
 	}
 	pthread_mutex_lock(&stop.lock);
 	stop.countdown = number(request, "at", 0);
+	stop.any = number(request, "any", 0);
 	stop.stopped = false;
 	pthread_cond_broadcast(&stop.changed);
 	pthread_mutex_unlock(&stop.lock);
@@ -181,7 +185,7 @@ void lock_slurmctld(slurmctld_lock_t levels)
 		violation("lock_slurmctld after lock_state_files");
 	if (any(mine.ctld, CTLD))
 		violation("lock_slurmctld twice");
-	stop_here();
+	stop_here(false);
 	for (int i = 0; i < CTLD; i++) {
 		if (wanted[i] < NO_LOCK || wanted[i] > WRITE_LOCK)
 			violation("lock_slurmctld with level %d for %s", wanted[i], ctld_names[i]);
@@ -237,7 +241,7 @@ void assoc_mgr_lock(assoc_mgr_lock_t *levels)
 		violation("assoc_mgr_lock twice");
 	if (mine.state_files)
 		violation("assoc_mgr_lock after lock_state_files");
-	stop_here();
+	stop_here(any(mine.ctld, CTLD));
 	next_lock(levels);
 	memcpy(mine.assoc, levels, sizeof(mine.assoc));
 	if (highest(mine.assoc, ASSOC) == WRITE_LOCK)
@@ -268,6 +272,7 @@ void lock_state_files(void)
 {
 	if (mine.state_files)
 		violation("lock_state_files twice");
+	stop_here(true);
 	pthread_mutex_lock(&state_files);
 	mine.state_files = true;
 	__atomic_add_fetch(&holders, 1, __ATOMIC_SEQ_CST);

@@ -238,6 +238,7 @@ int run_command(request_t *request)
 		{ "fsfactor", command_fs_factor },   { "init", command_init },
 		{ "job", command_job },              { "jobdel", command_job_delete },
 		{ "jobend", command_job_end },       { "jobs", command_dump_jobs },
+		{ "load", command_load },            { "save", command_save },
 		{ "locks", command_locks },          { "pad", command_pad },
 		{ "part", command_part },
 		{ "qos", command_qos },              { "qoses", command_dump_qos },

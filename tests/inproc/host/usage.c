@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // Usage of associations and QOSes: setting it, and dumping it as exact hexadecimal numbers.
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host.h"
 
@@ -111,6 +113,52 @@ int command_qos_usage(request_t *request)
 	     parse_tres(amounts.run_secs, qos->usage->grp_used_tres_run_secs, false) ? -1 : 0;
 	assoc_mgr_unlock(&locks);
 	return rc;
+}
+
+/* save: as slurmctld does every five minutes and when it ends. */
+int command_save(request_t *request)
+{
+	int rc = dump_assoc_mgr_state();
+
+	(void) request;
+	locks_expect_none("save");
+	return rc ? fail("dump_assoc_mgr_state returned %d", rc) : 0;
+}
+
+static void clear(long double *raw, double *wall, long double *tres)
+{
+	*raw = *wall = 0;
+	memset(tres, 0, g_tres_count * sizeof(*tres));
+}
+
+/* load: as slurmctld does when it starts, with the lists as they are but no usage in them. */
+int command_load(request_t *request)
+{
+	assoc_mgr_lock_t locks = write_locks;
+	ListIterator all = list_iterator_create(assoc_mgr_assoc_list);
+	slurmdb_assoc_rec_t *assoc;
+	slurmdb_qos_rec_t *qos;
+	int rc;
+
+	(void) request;
+	assoc_mgr_lock(&locks);
+	while ((assoc = list_next(all))) {
+		slurmdb_assoc_usage_t *leaf = assoc->leaf_usage, *usage = assoc->usage;
+		clear(&usage->usage_raw, &usage->grp_used_wall, usage->usage_tres_raw);
+		if (leaf && leaf != usage)
+			clear(&leaf->usage_raw, &leaf->grp_used_wall, leaf->usage_tres_raw);
+	}
+	list_iterator_destroy(all);
+	all = list_iterator_create(assoc_mgr_qos_list);
+	while ((qos = list_next(all)))
+		clear(&qos->usage->usage_raw, &qos->usage->grp_used_wall, qos->usage->usage_tres_raw);
+	list_iterator_destroy(all);
+	assoc_mgr_unlock(&locks);
+	/* Without a file there is nothing to load, as in a new cluster. */
+	rc = load_assoc_usage();
+	if (!rc || rc == ENOENT)
+		rc = load_qos_usage();
+	return rc && rc != ENOENT ? fail("the saved usage cannot be loaded: %d", rc) : 0;
 }
 
 static void show_long_doubles(const char *key, const long double *values)

@@ -195,6 +195,9 @@ impl fmt::Display for Extended {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use crate::seed::seed;
 
     fn parse(text: &str) -> Extended {
         text.parse().expect("a number")
@@ -220,6 +223,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+
         #[test]
         fn keeps_every_double(value in any::<f64>().prop_filter("a number", |v| !v.is_nan())) {
             let exact = Extended::from(value);

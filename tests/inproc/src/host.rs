@@ -247,6 +247,17 @@ impl Host {
         self.all(&usage.iter().map(AssociationUsage::line).collect::<Vec<_>>())
     }
 
+    /// Save usage into `StateSaveLocation`, as slurmctld does every five minutes, at a reconfigure and before it unloads the
+    /// plugin at its end.
+    pub fn save(&mut self) -> HostResult<()> {
+        self.request("save").map(drop)
+    }
+
+    /// Forget all usage and load what was saved, as slurmctld does when it starts.
+    pub fn load(&mut self) -> HostResult<()> {
+        self.request("load").map(drop)
+    }
+
     /// Give a QOS usage.
     pub fn qos_usage(&mut self, usage: &QosUsage) -> HostResult<()> {
         self.request(&usage.line()).map(drop)
@@ -343,10 +354,35 @@ impl Host {
     /// Start one decay cycle that stops before the n-th lock, from 1, that its thread takes while it holds none. The answer is
     /// for `finish_cycle`, and says whether there was such a lock; if so, what follows comes in between, until `go_on`.
     pub fn start_cycle_until(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
-        self.request(&format!("stop at={lock}"))?;
+        self.start_cycle_until_lock(lock, false)
+    }
+
+    /// The same, counting also the locks that its thread takes on top of others.
+    pub fn start_cycle_until_any(&mut self, lock: u32) -> HostResult<(Cycle, bool)> {
+        self.start_cycle_until_lock(lock, true)
+    }
+
+    fn start_cycle_until_lock(&mut self, lock: u32, any: bool) -> HostResult<(Cycle, bool)> {
+        self.request(&format!("stop at={lock} any={}", u8::from(any)))?;
         let before = self.start_cycle()?;
-        let reached: u32 = self.one(&format!("stop seen={}", before.completed))?.get("reached")?;
-        Ok((before, reached == 1))
+        let reached = self.is_stopped(before.completed)?;
+        Ok((before, reached))
+    }
+
+    /// Let a stopped cycle go on to the n-th lock from there, or to its end.
+    pub fn stop_again(&mut self, before: Cycle, lock: u32) -> HostResult<bool> {
+        self.request(&format!("stop at={lock} any=1"))?;
+        self.is_stopped(before.completed)
+    }
+
+    /// Wait until the first cycle after `init_without_thread` has stopped.
+    pub fn wait_until_stopped(&mut self) -> HostResult<bool> {
+        self.is_stopped(0)
+    }
+
+    fn is_stopped(&mut self, completed: u32) -> HostResult<bool> {
+        let reached: u32 = self.one(&format!("stop seen={completed}"))?.get("reached")?;
+        Ok(reached == 1)
     }
 
     /// Let a stopped cycle go on.
@@ -452,9 +488,9 @@ impl Host {
         let bytes = fs::read(self.directory().join("state/priority_last_decay_ran"))?;
         let time =
             |at: usize| -> Option<i64> { Some(i64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?)) };
-        match (time(0), time(8), bytes.len()) {
-            (Some(last_ran), Some(last_reset), 16) => Ok((last_ran, last_reset)),
-            _ => Err(Error::Protocol(format!("the state file has {} bytes, not 16", bytes.len()))),
+        match (time(0), time(8)) {
+            (Some(last_ran), Some(last_reset)) => Ok((last_ran, last_reset)),
+            _ => Err(Error::Protocol(format!("the state file has {} bytes, not 16 or more", bytes.len()))),
         }
     }
 

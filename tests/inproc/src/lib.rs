@@ -30,6 +30,7 @@
 //!
 //! The program needs the headers of exactly the installed Slurm release; [`source_directory`] says where it looks.
 
+pub mod constants;
 mod error;
 mod extended;
 mod host;
@@ -37,6 +38,9 @@ mod model;
 mod options;
 mod program;
 mod reply;
+#[cfg(test)]
+#[path = "../../support/seed.rs"]
+mod seed;
 mod site_factor;
 
 pub use error::{Error, HostResult};

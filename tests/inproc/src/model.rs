@@ -5,30 +5,33 @@
 
 use std::fmt::Write;
 
+use crate::constants;
 use crate::extended::Extended;
 
 /// States of a job (`job_state`); flags are added to a base state.
 pub mod state {
-    /// Waiting.
-    pub const PENDING: u32 = 0;
-    /// Running.
-    pub const RUNNING: u32 = 1;
-    /// Suspended.
-    pub const SUSPENDED: u32 = 2;
     /// Ended normally.
-    pub const COMPLETE: u32 = 3;
+    pub use crate::constants::JOB_COMPLETE as COMPLETE;
     /// Flag: cancelled or ended, still freeing its nodes.
-    pub const COMPLETING: u32 = 1 << 15;
+    pub use crate::constants::JOB_COMPLETING as COMPLETING;
+    /// Flag: its nodes are being prepared; it holds them, and runs as far as usage is concerned.
+    pub use crate::constants::JOB_CONFIGURING as CONFIGURING;
+    /// Waiting.
+    pub use crate::constants::JOB_PENDING as PENDING;
     /// Flag: its nodes are being powered up.
-    pub const CONFIGURING: u32 = 1 << 14;
+    pub use crate::constants::JOB_POWER_UP_NODE as POWER_UP_NODE;
     /// Flag: changing its size.
-    pub const RESIZING: u32 = 1 << 13;
+    pub use crate::constants::JOB_RESIZING as RESIZING;
     /// Flag: a sibling on another cluster has started.
-    pub const REVOKED: u32 = 1 << 20;
+    pub use crate::constants::JOB_REVOKED as REVOKED;
+    /// Running.
+    pub use crate::constants::JOB_RUNNING as RUNNING;
+    /// Suspended.
+    pub use crate::constants::JOB_SUSPENDED as SUSPENDED;
 }
 
 /// Slurm stores nice values and site factors with this added.
-const NICE_OFFSET: i64 = 0x8000_0000;
+const NICE_OFFSET: i64 = constants::NICE_OFFSET as i64;
 
 /// A nice value or site factor as users state it; the host stores it with Slurm's offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -49,7 +49,7 @@ fn usage_decays_by_exactly_the_documented_factor() -> HostResult<()> {
     host.configure(&Conf::new().decay_half_life(HALF_LIFE))?;
     let start = Extended::from(123_456.789);
     host.usage(&[AssociationUsage::new(4_u32).raw(start).wall(5000.5).tres([(1, start)])])?;
-    host.qos(&Qos::new(3_u32).name("kept").flags(0x100_u32))?;
+    host.qos(&Qos::new(3_u32).name("kept").flags(slurm_inproc::constants::QOS_FLAG_NO_DECAY))?;
     for qos in [2_u32, 3] {
         host.qos_usage(&QosUsage::new(qos).raw(start))?;
     }
@@ -110,6 +110,7 @@ fn the_plugin_can_be_loaded_again_and_goes_on_where_it_was() -> HostResult<()> {
     host.jobs(&[pending(1)])?;
     host.init()?;
     for round in 1..=5 {
+        host.save()?;
         host.fini()?;
         host.advance(3600)?;
         // The saved state file tells the time of the last cycle.

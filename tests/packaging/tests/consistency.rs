@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -129,30 +130,95 @@ fn every_command_has_a_manual_page() {
     }
 }
 
+/// The RPM holds back the Slurm after the last series that README says is supported.
+#[test]
+fn the_rpm_conflicts_with_the_series_after_the_last() {
+    let readme = read("README.md");
+    let said =
+        readme.split_once("serves every release from 20.11 to ").expect("README says which releases").1;
+    let (year, month) = said.split_once('.').unwrap();
+    let next = format!("{year}.{:02}", month[..2].parse::<u8>().unwrap() + 1);
+    let spec = read("packaging/slurm-multifactor2.spec");
+    for name in ["slurm", "slurm-ohpc"] {
+        for bound in [format!("{name} < 20.11"), format!("{name} >= {next}")] {
+            assert!(spec.contains(&format!("\nConflicts:      {bound}\n")), "no conflict with {bound}");
+        }
+    }
+}
+
 #[test]
 fn the_readme_names_the_version() {
     assert!(read("README.md").contains(concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz")));
 }
 
-/// The commands of the recipes that set `PriorityType` leave one such line, whatever was there.
+/// slurm.conf as it is found, beside what the recipes must make of it but for the line that they put first: nothing of
+/// `PriorityType`, and everything else.
+const SLURM_CONFS: [(&str, &str); 8] = [
+    ("", ""),
+    ("PriorityType=priority/basic\n", "\n"),
+    ("  prioritytype = priority/multifactor # old\n", "   # old\n"),
+    ("\tPriorityType\t=\tpriority/multifactor\t# old\n", "\t\t# old\n"),
+    ("PriorityType=\"priority/basic\"# old\n", "# old\n"),
+    ("SlurmctldPort=1 PriorityType=priority/basic SlurmdPort=2\n", "SlurmctldPort=1  SlurmdPort=2\n"),
+    ("PriorityType=priority/basic \\\n\tSlurmdPort=2\n", " \\\n\tSlurmdPort=2\n"),
+    ("#PriorityType=priority/basic\n# PriorityType=x\n", "#PriorityType=priority/basic\n# PriorityType=x\n"),
+];
+
+/// Also where slurm.conf is a symbolic link, as it often is under configuration management: that stays one.
 #[test]
 fn the_recipes_set_the_type_in_any_slurm_conf() {
-    let text = read("README.md");
-    let commands: Vec<&str> =
-        text.lines().map(str::trim).filter(|line| line.starts_with("sed -i ")).collect();
-    assert_eq!(commands.len(), 4, "{commands:?}");
-    let directory = std::env::temp_dir().join(format!("multifactor2-readme-{}", std::process::id()));
-    fs::create_dir(&directory).unwrap();
-    let file = directory.join("slurm.conf");
+    let text = read("README.md") + &read("docs/operations.md");
+    let commands: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("sed ") && line.contains("slurm.conf"))
+        .collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let [file, link] = ["shared.conf", "slurm.conf"].map(|name| directory.path().join(name));
+    symlink("shared.conf", &link).unwrap();
     for command in commands {
         let wanted = command.split_once("1i ").unwrap().1.split_once('\'').unwrap().0;
-        for before in ["", "PriorityType=priority/basic\n", "  prioritytype = priority/multifactor # old\n"] {
+        assert!(wanted.starts_with("PriorityType=priority/multifactor"), "{command}");
+        for (before, rest) in SLURM_CONFS {
             fs::write(&file, format!("ClusterName=c\nPriorityTypes=kept\n{before}")).unwrap();
-            let here = command.replace("/etc/slurm/slurm.conf", file.to_str().unwrap());
+            let here = command.replace("/etc/slurm/slurm.conf", link.to_str().unwrap());
             assert!(Command::new("sh").args(["-c", &here]).status().unwrap().success(), "{here}");
             let after = fs::read_to_string(&file).unwrap();
-            assert_eq!(after, format!("{wanted}\nClusterName=c\nPriorityTypes=kept\n"), "{command}");
+            assert_eq!(after, format!("{wanted}\nClusterName=c\nPriorityTypes=kept\n{rest}"), "{command}");
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{command} replaces a link by a file");
         }
     }
-    fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What the packages' scripts and `make uninstall` ask before the plugin goes.
+#[test]
+fn use_of_the_plugin_is_seen_in_any_slurm_conf() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("slurm.conf");
+    let in_use = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let mut notice = Command::new(top().join("packaging/notice"));
+        let output = notice.arg("configured").env("SLURM_CONF", &file).output().unwrap();
+        let named = String::from_utf8_lossy(&output.stdout).trim() == file.to_str().unwrap();
+        assert_eq!(output.status.success(), named, "{output:?}");
+        named
+    };
+    for (text, rest) in SLURM_CONFS {
+        for name in ["priority/basic", "priority/multifactor"] {
+            assert!(!in_use(text), "{text}");
+            let ours = text.replace(name, "Priority/Multifactor2");
+            assert_eq!(in_use(&ours), ours != text && rest != text, "{ours}");
+        }
+    }
+    assert!(!in_use("PriorityType=priority/multifactor20\nXPriorityType=priority/multifactor2\n"));
+    let mut uninstall = Command::new("make");
+    uninstall.args(["uninstall", "PLUGINDIR=/nonexistent", "SBINDIR=/nonexistent", "MANDIR=/nonexistent"]);
+    fs::write(&file, "\tPriorityType=priority/multifactor2\n").unwrap();
+    let output = uninstall.env("SLURM_CONF", &file).current_dir(top()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("still says PriorityType=priority/multifactor2"),
+        "{said}"
+    );
 }

@@ -7,13 +7,12 @@
 pub mod renumbered;
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{anyhow, ensure, Context, Result};
+pub use slurm_testcluster::skip;
 use slurm_testcluster::{Builder, Cluster, Release};
 
 /// Suites of Debian that are tested, with the Slurm that each had when the tests were written.
@@ -55,7 +54,14 @@ macro_rules! test_in_each_release {
 
         #[test]
         fn installed_in_prefixes() {
-            $crate::in_prefixes().unwrap().iter().for_each($test);
+            let releases = $crate::in_prefixes().unwrap();
+            if releases.is_empty() {
+                $crate::skip(
+                    "installed_in_prefixes",
+                    "MULTIFACTOR2_SLURM_PREFIXES names no Slurm built from source",
+                );
+            }
+            releases.iter().for_each($test);
         }
     };
 }
@@ -82,7 +88,7 @@ impl Suite {
     /// If the root cannot be made, or has another Slurm than it should.
     pub fn release(self) -> Result<Option<Release>> {
         if !rustix::process::geteuid().is_root() {
-            return self.skip("releases-root", "it needs root, to change into another root directory");
+            return Ok(self.skip("releases-root", "it needs root, to change into another root directory"));
         }
         let release = Release::in_root(&self.root()?, &[here().join("enter").as_os_str()])?;
         let found = (release.version.year, release.version.month);
@@ -97,14 +103,14 @@ impl Suite {
             self.slurm.0,
             self.slurm.1
         );
-        self.skip(
+        Ok(self.skip(
             "releases-forky",
             &format!(
                 "Debian {} has got Slurm {}, which is newer than this version of the project; \
                  add it as slurm-headers/NEW_RELEASE.md says",
                 self.name, release.version
             ),
-        )
+        ))
     }
 
     /// Calls a test with the Slurm of this suite, where [`Suite::release`] has it.
@@ -138,18 +144,9 @@ impl Suite {
         root.canonicalize().context("the root of a suite")
     }
 
-    fn skip<T>(self, test: &str, why: &str) -> Result<Option<T>> {
-        let line = format!("{test}: {}: {why}\n", self.name);
-        // Past the capture of a test's output: a skip must be seen.
-        io::stderr().write_all(format!("SKIPPED {line}").as_bytes())?;
-        let target = here().join("../../target");
-        fs::create_dir_all(&target)?;
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(target.join("skipped-tests"))?
-            .write_all(line.as_bytes())?;
-        Ok(None)
+    fn skip(self, test: &str, why: &str) -> Option<Release> {
+        slurm_testcluster::skip(test, &format!("{}: {why}", self.name));
+        None
     }
 }
 

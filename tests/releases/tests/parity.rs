@@ -8,6 +8,8 @@
 
 #[path = "../../daemon/comparison.rs"]
 mod comparison;
+#[path = "../../support/seed.rs"]
+mod seed;
 mod shared;
 #[allow(dead_code)] // the tests of the installed Slurm use more
 #[path = "../../daemon/support.rs"]
@@ -40,7 +42,8 @@ fn under_both<T: Send>(run: impl Fn(&'static str) -> T + Sync) -> [T; 2] {
 /// A few dozen random jobs with each of the settings.
 fn compare_in(suite: Suite) {
     let Some(release) = suite.release().unwrap() else { return };
-    let mut random = random(suite.name);
+    println!("{}", suite.name);
+    let mut random = random();
     compare(&mut Saved::new(cluster(release).unwrap(), &mut random, 60), &VARIANTS, false);
 }
 

@@ -9,48 +9,79 @@ pub mod leaks;
 pub mod load;
 pub mod memory;
 pub mod outages;
+pub mod pressure;
 mod random;
+pub mod reconfigures;
 mod records;
+#[path = "../../support/seed.rs"]
+mod seed;
+pub mod table;
 pub mod takeovers;
+mod watchdog;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use slurm_testcluster::{Builder, Cluster};
+pub use seed::seed;
+use slurm_testcluster::{Builder, Cluster, Release};
 
-/// Which priority plugin a test runs with.
+/// Which priority plugin a test runs with, and in which Slurm.
 #[derive(Clone, Debug)]
-pub enum Plugin {
-    /// This one.
-    Ours(PathBuf),
-    /// Slurm's `priority/multifactor`, to compare with.
-    Stock,
+pub struct Plugin {
+    /// This one; `None` is Slurm's `priority/multifactor`, to compare with.
+    file: Option<PathBuf>,
+    /// `None` is the machine's own.
+    release: Option<Release>,
 }
 
 impl Plugin {
-    /// The plugin that `MULTIFACTOR2_PLUGIN` names.
+    /// The plugin that `MULTIFACTOR2_PLUGIN` names, in the machine's Slurm.
     ///
     /// # Errors
     /// If the variable is not set.
     pub fn built() -> Result<Self> {
         let path = std::env::var_os("MULTIFACTOR2_PLUGIN")
             .context("MULTIFACTOR2_PLUGIN must name the plugin: run 'make test' or 'make soak'")?;
-        Ok(Self::Ours(path.into()))
+        Ok(Self { file: Some(path.into()), release: None })
+    }
+
+    /// This plugin in another release.
+    ///
+    /// # Errors
+    /// If it cannot be built for that.
+    pub fn in_release(release: &Release) -> Result<Self> {
+        Ok(Self { file: Some(slurm_releases::plugin()?), release: Some(release.clone()) })
+    }
+
+    /// Slurm's own plugin where this one is.
+    #[must_use]
+    pub fn stock(&self) -> Self {
+        Self { file: None, release: self.release.clone() }
+    }
+
+    /// Whether it is Slurm's own.
+    pub fn is_stock(&self) -> bool {
+        self.file.is_none()
     }
 
     /// A cluster with it.
     fn builder(&self) -> Builder {
-        let builder = Cluster::builder();
-        match self {
-            Self::Ours(file) => builder
+        let mut builder = Cluster::builder();
+        if let Some(release) = &self.release {
+            // What later releases do by default must be said in 20.11.
+            builder = builder.release(release.clone()).set("SelectTypeParameters", "CR_Core_Memory");
+        }
+        match &self.file {
+            Some(file) => builder
                 .priority_type("priority/multifactor2")
                 .plugin(file.as_path() as &Path, "priority_multifactor2.so"),
-            Self::Stock => builder,
+            None => builder,
         }
     }
 }
 
 /// Lines of slurmctld's log in which the plugin complains.
-fn complaints(log: &str) -> Vec<&str> {
-    log.lines().filter(|line| line.contains("error:") && line.contains("priority/multifactor")).collect()
+fn complaints(log: &str) -> Vec<String> {
+    let lines = log.lines().filter(|line| line.contains("error:") && line.contains("priority/multifactor"));
+    lines.map(str::to_owned).collect()
 }

@@ -5,16 +5,16 @@
 //! crashed, hung or been complained of, memory may not have grown in the second half, and the priorities must be those that
 //! a restarted slurmctld computes from the same state.
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::{scope, sleep};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use slurm_testcluster::{last_lines, Account, Accounts, Cluster, Job};
+use slurm_testcluster::{Account, Accounts, Cluster, Job};
 
 use crate::memory::settled;
 use crate::random::Random;
+use crate::watchdog::Watchdog;
 use crate::{complaints, Plugin};
 
 mod changes;
@@ -69,7 +69,7 @@ pub fn run(plugin: &Plugin, time: Duration, seed: u64) -> Result<Summary> {
         for client in 0..10 {
             let (cluster, counts) = (&cluster, &counts);
             scope.spawn(move || {
-                let mut random = Random::new(seed + client);
+                let mut random = Random::new(seed.wrapping_add(client));
                 while !counts.over.load(Ordering::Relaxed) {
                     let counter =
                         if ask(cluster, counts, &mut random) { &counts.worked } else { &counts.refused };
@@ -78,7 +78,7 @@ pub fn run(plugin: &Plugin, time: Duration, seed: u64) -> Result<Summary> {
             });
         }
         let administrator = scope.spawn(|| {
-            let mut random = Random::new(seed + 100);
+            let mut random = Random::new(seed.wrapping_add(100));
             let mut done = changes::Done::default();
             while !counts.over.load(Ordering::Relaxed) {
                 changes::one(&cluster, &mut random, &mut done);
@@ -92,7 +92,11 @@ pub fn run(plugin: &Plugin, time: Duration, seed: u64) -> Result<Summary> {
     });
     watched?;
     summary.requests = (counts.worked.into_inner(), counts.refused.into_inner());
-    summary.complaints = complaints(&cluster.log()).into_iter().map(str::to_owned).collect();
+    summary.complaints = complaints(&cluster.log());
+    if summary.hang.is_some() {
+        cluster.kill_controller()?;
+        return Ok(summary);
+    }
     drain(&cluster)?;
     summary.memory.idle.1 = settled(&cluster)?;
     summary.differences = compare_with_restart(&mut cluster)?;
@@ -104,17 +108,16 @@ fn name(user: u64) -> String {
 }
 
 fn watch(cluster: &Cluster, time: Duration, summary: &mut Summary) -> Result<()> {
-    let state = cluster.directory().join("state/priority_last_decay_ran");
+    let mut watchdog = Watchdog::new(cluster, true);
     let start = Instant::now();
     while start.elapsed() < time {
         sleep(Duration::from_secs(1));
-        if let Some(how) = cluster.controller_ended()? {
-            anyhow::bail!("slurmctld ended: {how}; the end of its log:\n{}", last_lines(&cluster.log(), 60));
+        summary.hang = watchdog.look(cluster, &[])?;
+        if summary.hang.is_some() {
+            return Ok(());
         }
         summary.memory.sample(cluster)?;
-        let written = fs::metadata(&state).and_then(|file| file.modified())?;
-        let age = SystemTime::now().duration_since(written).unwrap_or_default();
-        summary.longest_cycle = summary.longest_cycle.max(age);
+        summary.longest_cycle = watchdog.longest_cycle;
     }
     cluster.wait_cycle().context("the decay thread has stopped")
 }

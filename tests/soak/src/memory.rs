@@ -34,6 +34,12 @@ impl Memory {
         Ok(())
     }
 
+    /// KiB by which the last quarter uses more than the third.
+    pub fn growth(&self) -> i64 {
+        let [.., third, fourth] = quarters(&self.heap);
+        i64::try_from(fourth).unwrap_or(i64::MAX) - i64::try_from(third).unwrap_or(i64::MAX)
+    }
+
     /// What is in use does not grow over the second half by more than a tenth: under stock's plugin the medians of two quarters
     /// differ by up to a fifth, but those of the second half by less than a twentieth.
     pub fn is_flat(&self) -> bool {

@@ -24,7 +24,7 @@ pub enum Away {
 }
 
 /// What came of it, in CPU seconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Summary {
     /// How long it was away.
     pub away: Duration,
@@ -33,7 +33,7 @@ pub struct Summary {
     /// What the records say in the end, and what `sshare` says, of all users.
     pub all: (f64, f64),
     /// Error lines of the plugin.
-    pub complaints: usize,
+    pub complaints: Vec<String>,
 }
 
 impl fmt::Display for Summary {
@@ -45,7 +45,7 @@ impl fmt::Display for Summary {
             self.meanwhile,
             self.all.0,
             self.all.1,
-            self.complaints
+            self.complaints.len()
         )
     }
 }
@@ -57,7 +57,7 @@ impl fmt::Display for Summary {
 pub fn check(summary: &Summary) -> Result<()> {
     ensure!((summary.all.0 - summary.all.1).abs() < 0.5, "not what the records say: {summary}");
     ensure!(summary.meanwhile >= summary.away.as_secs_f64() - 2.0, "calculations have stopped: {summary}");
-    ensure!(summary.complaints == 0, "{summary}");
+    ensure!(summary.complaints.is_empty(), "{summary}");
     Ok(())
 }
 
@@ -107,7 +107,7 @@ pub fn run(plugin: &Plugin, what: Away, time: Duration) -> Result<Summary> {
     for user in ["long", "short", "late"] {
         all.1 += charged(&cluster, user)?;
     }
-    Ok(Summary { away: time, meanwhile, all, complaints: complaints(&cluster.log()).len() })
+    Ok(Summary { away: time, meanwhile, all, complaints: complaints(&cluster.log()) })
 }
 
 /// slurmctld's first start without slurmdbd: what it says when it ends. Then a start with slurmdbd, and a restart without it,

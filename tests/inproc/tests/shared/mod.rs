@@ -5,7 +5,7 @@ use slurm_inproc::{Association, Conf, Host, HostResult, Job, Options, Partition,
 /// The time at which the clock stands.
 pub const NOW: i64 = 2_000_000_000;
 /// Fair Tree, Slurm's default.
-pub const FAIR_TREE: u16 = 0x20;
+pub const FAIR_TREE: u16 = slurm_inproc::constants::PRIORITY_FLAGS_FAIR_TREE;
 
 /// A host with the stock plugin (not yet loaded), two accounts with three users, two partitions and two QOSes.
 pub fn small_cluster() -> HostResult<Host> {

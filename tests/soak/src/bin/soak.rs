@@ -1,14 +1,19 @@
-//! `make soak`: the long tests, and a summary of counts.
+//! `make soak`: the long tests in every Debian release, and one table of counts.
 //!
 //!     soak [kills] [minutes of load] [stock]
+//!
+//! RELEASES names the suites of Debian, separated by blanks; all without it.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{ensure, Result};
+use slurm_releases::{Suite, SUITES};
 use slurm_soak::outages::{self, Away};
-use slurm_soak::{kills, leaks, load, takeovers, Plugin};
+use slurm_soak::pressure::{self, Pressure};
+use slurm_soak::table::{Row, Table};
+use slurm_soak::{kills, leaks, load, reconfigures, seed, takeovers, Plugin};
 
 /// Requests of each kind whose traces on the heap are measured.
 const LEAK_REQUESTS: u32 = 300;
@@ -16,68 +21,136 @@ const LEAK_REQUESTS: u32 = 300;
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let mut number = |default: u32| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
-    let (kill, minutes) = (number(200), number(10));
+    let (kills, minutes) = (number(200), number(10));
     let stock = arguments.next().is_some_and(|text| text == "stock");
-    let plugin = match Plugin::built() {
-        _ if stock => Plugin::Stock,
-        Ok(plugin) => plugin,
-        Err(error) => {
-            eprintln!("{error:#}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let seed = u64::from(std::process::id());
-    println!("seed {seed}");
     let time = Duration::from_secs(60) * minutes;
-    // A fifth of the load's time for each, but not less than it takes to say something.
-    let away = (time / 5).max(Duration::from_secs(5));
-    let takeovers = (kill / 40).max(1);
-    let mut passed = true;
-    let mut part = |name: &str, outcome: Result<()>| match outcome {
-        Ok(()) => println!("{name}: passed"),
-        Err(error) => {
-            println!("{name}: FAILED: {error:#}");
-            passed = false;
+    let named = std::env::var("RELEASES").unwrap_or_default();
+    let wanted =
+        |suite: &Suite| named.trim().is_empty() || named.split_whitespace().any(|name| name == suite.name);
+    let mut table = Table(Vec::new());
+    for suite in SUITES.into_iter().filter(wanted) {
+        match one_release(suite, kills, time, stock) {
+            Ok(row) => table.0.extend(row),
+            Err(error) => table.0.push(Row {
+                release: suite.name.to_owned(),
+                failed: vec![format!("{error:#}")],
+                ..Row::default()
+            }),
         }
-    };
-    part("kills", check(kills::run(&plugin, kill, seed), "kills", stock, kills::check));
-    // One per cluster: with either plugin, a backup that takes over a second time may not give back within a minute.
-    for turn in 0..takeovers {
-        let run = takeovers::run(&plugin, 1, seed + u64::from(turn));
-        part("takeovers", check(run, "takeovers", stock, takeovers::check));
     }
-    for (name, what) in [("slurmdbd away", Away::Slurmdbd), ("database away", Away::Database)] {
-        part(name, check(outages::run(&plugin, what, away), name, stock, outages::check));
-    }
-    part("load", check(load::run(&plugin, time, seed), "load", stock, load::check));
-    part("leaks", leaks::run(&plugin, LEAK_REQUESTS).and_then(|ours| compare_leaks(&ours, stock)));
-    if passed {
+    println!("\n{table}");
+    if !table.0.is_empty() && table.0.iter().all(|row| row.failed.is_empty()) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-/// Prints what came of a part; for our plugin it must hold.
-fn check<T: Display>(run: Result<T>, name: &str, stock: bool, holds: fn(&T) -> Result<()>) -> Result<()> {
-    let summary = run?;
-    println!("{name}: {summary}");
+/// All parts in one release; `None` where it cannot be had.
+fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<Option<Row>> {
+    let Some(release) = suite.release()? else { return Ok(None) };
+    let mut plugin = Plugin::in_release(&release)?;
     if stock {
-        Ok(())
-    } else {
-        holds(&summary)
+        plugin = plugin.stock();
+    }
+    println!("\nSlurm {}", release.version);
+    let seed = seed();
+    // A fifth of the load's time for each, but not less than it takes to say something.
+    let fifth = (time / 5).max(Duration::from_secs(5));
+    let mut row = Row { release: release.version.to_string(), ..Row::default() };
+    let mut parts = Parts { row: &mut row, stock };
+
+    parts.run("kills", kills::run(&plugin, kill, seed), kills::check, |row, summary| {
+        row.kills = summary.kills;
+        row.used(summary.long, kills::SLACK);
+        row.used((summary.short.0.max(summary.short.1 - kills::SLACK), summary.short.1), 0.0);
+        row.complain(&summary.complaints);
+    });
+    // One per cluster: with either plugin, a backup that takes over a second time may not give back within a minute.
+    for turn in 0..(kill / 40).max(1) {
+        let run = takeovers::run(&plugin, 1, seed.wrapping_add(u64::from(turn)));
+        parts.run("takeovers", run, takeovers::check, |row, summary| {
+            row.takeovers += summary.takeovers;
+            row.used(summary.long, takeovers::slack(summary));
+            row.complain(&summary.complaints);
+        });
+    }
+    for (name, what) in [("slurmdbd away", Away::Slurmdbd), ("database away", Away::Database)] {
+        parts.run(name, outages::run(&plugin, what, fifth), outages::check, |row, summary| {
+            row.used(summary.all, 0.5);
+            row.complain(&summary.complaints);
+        });
+    }
+    let run = reconfigures::run(&plugin, (kill / 10).clamp(2, 20));
+    parts.run("failed reconfigures", run, reconfigures::check, |row, summary| {
+        row.reconfigures = summary.reconfigures;
+        row.requests += summary.answered;
+        row.deaths += summary.deaths;
+        row.hangs += u32::from(summary.hang.is_some());
+        row.complain(&summary.complaints);
+    });
+    for private in [false, true] {
+        let name = if private { "pressure, private" } else { "pressure" };
+        let run = pressure::run(&plugin, &Pressure { jobs: 4000, time: fifth, private });
+        parts.run(name, run, pressure::check, |row, summary| {
+            row.requests += summary.requests();
+            row.hangs += u32::try_from(summary.hangs().count()).unwrap_or(u32::MAX);
+            row.complain(&summary.complaints);
+        });
+    }
+    parts.run("load", load::run(&plugin, time, seed), load::check, |row, summary| {
+        row.requests += summary.requests.0 + summary.requests.1;
+        row.reconfigures.0 += summary.changes.reconfigures();
+        row.hangs += u32::from(summary.hang.is_some());
+        row.memory = summary.memory.growth();
+        row.complain(&summary.complaints);
+    });
+    let leaks = leaks::run(&plugin, LEAK_REQUESTS).and_then(|ours| compare_leaks(&plugin, ours, stock));
+    parts.run("leaks", leaks, |_| Ok(()), |_, _| ());
+    Ok(Some(row))
+}
+
+/// The parts of a release.
+struct Parts<'r> {
+    row: &'r mut Row,
+    stock: bool,
+}
+
+impl Parts<'_> {
+    /// Counts what came of a part, and prints it; for our plugin it must hold.
+    fn run<T: Display>(
+        &mut self,
+        name: &str,
+        run: Result<T>,
+        holds: fn(&T) -> Result<()>,
+        count: impl Fn(&mut Row, &T),
+    ) {
+        let outcome = run.and_then(|summary| {
+            println!("{name}: {summary}");
+            count(self.row, &summary);
+            if self.stock {
+                Ok(())
+            } else {
+                holds(&summary)
+            }
+        });
+        if let Err(error) = outcome {
+            let text = format!("{error:#}");
+            println!("{name}: FAILED: {text}");
+            self.row.deaths += u32::from(text.contains("slurmctld ended"));
+            self.row.failed.push(name.to_owned());
+        }
     }
 }
 
 /// What a request leaves is compared with what it leaves under Slurm's own plugin.
-fn compare_leaks(ours: &leaks::Summary, stock: bool) -> Result<()> {
-    println!("leaks: {ours}");
+fn compare_leaks(plugin: &Plugin, ours: leaks::Summary, stock: bool) -> Result<leaks::Summary> {
     if stock {
-        return Ok(());
+        return Ok(ours);
     }
-    let theirs = leaks::run(&Plugin::Stock, LEAK_REQUESTS)?;
+    let theirs = leaks::run(&plugin.stock(), LEAK_REQUESTS)?;
     println!("leaks under stock: {theirs}");
     let beyond = ours.beyond(&theirs);
-    ensure!(beyond.is_empty(), "more than stock leaves: {beyond:?}");
-    Ok(())
+    ensure!(beyond.is_empty(), "more than stock leaves: {beyond:?}; {ours}");
+    Ok(ours)
 }

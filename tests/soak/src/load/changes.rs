@@ -44,6 +44,13 @@ impl fmt::Display for Done {
     }
 }
 
+impl Done {
+    /// Reconfigures that worked.
+    pub fn reconfigures(&self) -> u32 {
+        self.reconfigures
+    }
+}
+
 /// One change; some fail because the thing is not there, or in use.
 pub fn one(cluster: &Cluster, random: &mut Random, done: &mut Done) {
     let manage = |words: &[&str]| u32::from(cluster.command("sacctmgr").arg("-i").args(words).succeeds());

@@ -7,6 +7,7 @@ use anyhow::{ensure, Result};
 
 use super::changes::Done;
 use crate::memory::Memory;
+use crate::watchdog::Hang;
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +22,8 @@ pub struct Summary {
     pub memory: Memory,
     /// Error lines of the plugin.
     pub complaints: Vec<String>,
+    /// slurmctld hung.
+    pub hang: Option<Hang>,
     /// Users whose numbers a restart changed.
     pub differences: Vec<String>,
 }
@@ -47,6 +50,9 @@ impl fmt::Display for Summary {
 /// # Errors
 /// What does not.
 pub fn check(summary: &Summary) -> Result<()> {
+    if let Some(hang) = &summary.hang {
+        anyhow::bail!("{summary}\n{hang}");
+    }
     ensure!(summary.complaints.is_empty(), "{summary}\n{}", summary.complaints.join("\n"));
     ensure!(summary.differences.is_empty(), "{summary}\n{}", summary.differences.join("\n"));
     ensure!(summary.memory.is_flat(), "memory grows: {summary}");

@@ -2,8 +2,9 @@
 //! plugin calls take in turn (`callees.tsv`).
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
-use slurm_headers::{Level, LockRow, LockTable, Version, LOCKS};
+use slurm_headers::{Level, LockRow, LockTable, LockTableError, Version, LOCKS};
 
 use crate::memory::Arena;
 use crate::release::table;
@@ -34,6 +35,16 @@ const USUAL: [(&str, &str); 4] = [
     ("priority_p_set_assoc_usage", "assoc_mgr.c:assoc_mgr_get_shares"),
 ];
 
+fn read(
+    table: &'static OnceLock<LockTable>,
+    file: fn() -> Result<LockTable, LockTableError>,
+) -> &'static LockTable {
+    table.get_or_init(|| file().unwrap_or_else(|error| panic!("{error}")))
+}
+
+static CALLERS: OnceLock<LockTable> = OnceLock::new();
+static CALLEES: OnceLock<LockTable> = OnceLock::new();
+
 /// The newest release that the tables know which is not newer than this one, in its series.
 fn known(release: Version) -> Version {
     let series = |version: Version| (version.year, version.month);
@@ -51,9 +62,8 @@ fn locks(row: &LockRow) -> String {
 
 /// What a function of the host takes in a case.
 pub(crate) fn taken(function: &str, case: &str, release: Version) -> String {
-    let callees = LockTable::callees().unwrap_or_else(|error| panic!("{error}"));
     let release = known(release);
-    let row = callees.of(function, release).find(|row| row.case == case);
+    let row = read(&CALLEES, LockTable::callees).of(function, release).find(|row| row.case == case);
     locks(row.unwrap_or_else(|| panic!("callees.tsv has no {function} with {case} in {release}")))
 }
 
@@ -63,8 +73,7 @@ pub(crate) fn taken(function: &str, case: &str, release: Version) -> String {
 /// Where the release does not call it.
 pub fn of(export: &str, release: Version) -> Vec<Caller> {
     let release = known(release);
-    let callers = LockTable::callers().unwrap_or_else(|error| panic!("{error}"));
-    let found: Vec<Caller> = callers
+    let found: Vec<Caller> = read(&CALLERS, LockTable::callers)
         .of(export, release)
         .filter(|row| !row.case.starts_with("sshare.c") && !row.case.starts_with("process.c"))
         .map(|row| {

@@ -141,8 +141,10 @@ struct Ledger {
     trace: Vec<(String, Levels)>,
     /// May be written whatever is held: the host wants it so.
     open: Option<Arena>,
-    /// A call into the plugin is on its way; otherwise the host itself works on its records.
+    /// A call into the plugin is on its way, or its thread has something to do; otherwise the host itself works on its records.
     watching: bool,
+    /// The plugin's thread was started and not waited for.
+    thread_works: bool,
 }
 
 static LEDGER: Mutex<Option<Ledger>> = Mutex::new(None);
@@ -333,7 +335,7 @@ pub fn call<T>(export: &str, locks: &str, open: Option<Arena>, body: impl FnOnce
         fail(&format!("{export} was called with the locks '{levels}' and returns with '{left}'"));
     }
     with(|ledger| {
-        ledger.watching = false;
+        ledger.watching = ledger.thread_works;
         ledger.open = None;
     });
     release(levels, "the caller");
@@ -341,11 +343,21 @@ pub fn call<T>(export: &str, locks: &str, open: Option<Arena>, body: impl FnOnce
     result
 }
 
+/// The plugin's thread works from now on, until it is waited for, or does not.
+pub(crate) fn thread_works(works: bool) {
+    with(|ledger| {
+        ledger.thread_works = works;
+        ledger.watching = works;
+        ledger.update_access();
+    });
+}
+
 /// Lets the decay thread work, under watch.
 pub fn watch<T>(body: impl FnOnce() -> T) -> T {
     let set = |watching| {
         with(|ledger| {
             ledger.watching = watching;
+            ledger.thread_works = watching;
             ledger.update_access();
         });
     };

@@ -8,7 +8,7 @@ use slurm_headers::Version;
 use crate::callers::{self, Caller};
 use crate::library::symbol;
 use crate::lists::HeldLists;
-use crate::locks::{call, watch};
+use crate::locks::{call, thread_works, watch};
 use crate::memory::{self, Arena};
 use crate::process::{loader_error, plugin_file};
 use crate::record::Record;
@@ -133,10 +133,13 @@ impl Slurmctld {
             return Err(format!("plugin_version {version:#x}\n{}", self.log()));
         }
         let init = export!(self, "init", unsafe extern "C" fn() -> c_int);
-        // Nothing else runs yet that could change what init looks at without a lock.
-        // SAFETY: slurmctld's prototype.
-        let result =
-            call("init", if self.since(23, 2, 0) { "conf:w" } else { "" }, None, || unsafe { init() });
+        let caller = self.caller("init");
+        let result = call("init", &caller.locks, None, || {
+            // SAFETY: slurmctld's prototype.
+            let result = unsafe { init() };
+            self.watch_thread();
+            result
+        });
         if result != 0 {
             return Err(format!("init returned {result}\n{}", self.log()));
         }
@@ -177,8 +180,17 @@ impl Slurmctld {
         if self.since(23, 11, 6) {
             let start = export!(self, "priority_p_thread_start", unsafe extern "C" fn() -> c_int);
             let caller = self.caller("priority_p_thread_start");
-            // SAFETY: slurmctld's prototype.
-            call("priority_p_thread_start", &caller.locks, None, || unsafe { start() });
+            call("priority_p_thread_start", &caller.locks, None, || {
+                // SAFETY: slurmctld's prototype.
+                unsafe { start() };
+                self.watch_thread();
+            });
+        }
+    }
+
+    fn watch_thread(&self) {
+        if threads() > self.threads {
+            thread_works(true);
         }
     }
 
@@ -196,7 +208,7 @@ impl Slurmctld {
         // SAFETY: a function of the preloaded object.
         let function: unsafe extern "C" fn() -> bool = unsafe { std::mem::transmute(symbol(function)) };
         // SAFETY: as above.
-        assert!(watch(|| unsafe { function() }), "no decay thread has run a cycle within 20 s");
+        assert!(watch(|| unsafe { function() }), "no decay thread has run a cycle within a minute");
     }
 
     /// Whether there is a thread of the plugin.
@@ -346,6 +358,7 @@ impl Slurmctld {
         let fini = export!(self, "fini", unsafe extern "C" fn());
         // SAFETY: slurmctld's prototype.
         call("fini", &self.caller("fini").locks, None, || unsafe { fini() });
+        thread_works(false);
         // SAFETY: the handle that was opened.
         unsafe { libc::dlclose(self.plugin.handle.take().expect("the plugin is loaded") as *mut c_void) };
     }

@@ -18,7 +18,7 @@ const RELEASE: &str = "FAKEHOST_RELEASE";
 const CASE: &str = "FAKEHOST_CASE";
 const DONE: &str = "fakehost: done";
 /// Seconds after which a process has hung.
-const PATIENCE: u32 = 60;
+const PATIENCE: u32 = 120;
 
 /// The plugin under test: the file that `MULTIFACTOR2_PLUGIN` names, else the newest one that cargo has built beside the
 /// running test.

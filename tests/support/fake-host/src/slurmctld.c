@@ -223,6 +223,8 @@ double fakehost_call_calc_fs_factor(double (*function)(long double, long double)
 #define NS 1000000000LL
 
 int64_t fakehost_now = 2000000000;
+/* How long the plugin's thread meant to sleep when it last began to. */
+int64_t fakehost_sleep_ns;
 
 static struct {
 	pthread_mutex_t lock;
@@ -297,6 +299,7 @@ long syscall(long which, ...)
 	decay.completed++;
 	decay.waiting = true;
 	decay.futex = (int *) a[0];
+	fakehost_sleep_ns = timeout->tv_sec * NS + timeout->tv_nsec;
 	pthread_cond_broadcast(&decay.changed);
 	pthread_mutex_unlock(&decay.lock);
 	result = libc(which, a[0], a[1], a[2], NULL, a[4], a[5]);
@@ -315,7 +318,7 @@ long syscall(long which, ...)
 
 static bool until(bool (*done)(void))
 {
-	for (int64_t end = real(CLOCK_MONOTONIC) + 20 * NS; !done(); ) {
+	for (int64_t end = real(CLOCK_MONOTONIC) + 60 * NS; !done(); ) {
 		struct timespec soon = to_timespec(real(CLOCK_REALTIME) + NS / 1000);
 
 		if (real(CLOCK_MONOTONIC) > end)

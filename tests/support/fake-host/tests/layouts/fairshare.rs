@@ -42,9 +42,11 @@ fn load(slurmctld: &mut Slurmctld) -> Vec<Record> {
     }
     let (normal, batch) =
         (slurmctld.add_qos(&Qos::default()), slurmctld.add_partition(&Partition::default()));
-    for (id, name) in [(101, "user2"), (102, "user5")] {
+    for (id, name, account) in [(101, "user2", "C"), (102, "user5", "F")] {
         slurmctld.add_job(&Job {
             id,
+            account,
+            user_id: 1001 + u32::try_from(number(name)).unwrap(),
             association: Some(records[number(name)]),
             partitions: vec![batch],
             qos: vec![normal],

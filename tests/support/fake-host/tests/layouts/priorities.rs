@@ -17,7 +17,7 @@ fn every_factor_is_read_from_its_field() {
         slurmctld.begin();
         // Nodes are 2 of 20 active ones, or of 40 in the table; CPUs 4 of 200.
         let nodes = if slurmctld.since(23, 2, 0) { 20.0 } else { 40.0 };
-        let size = f64::midpoint(2.0 / nodes, 4.0 / 200.0);
+        let size = (2.0 / nodes + 4.0 / 200.0) / 2.0;
         for (weight, factor) in [
             ("priority_weight_age", 0.25),
             ("priority_weight_assoc", 1.0),
@@ -56,11 +56,101 @@ fn what_is_allocated_comes_before_what_is_asked_for_and_most_cpus_before_fewest(
         let nodes = if slurmctld.since(23, 2, 0) { 20.0 } else { 40.0 };
         for (id, cpus, counted) in [(102, (0, 3, 8), 8.0), (103, (0, 3, slurm_fakehost::NO_VAL), 3.0)] {
             let job = slurmctld.add_job(&Job { cpus, ..cluster.waiting(id) });
-            let expected = 4000.0 * f64::midpoint(2.0 / nodes, counted / 200.0);
+            let expected = 4000.0 * ((2.0 / nodes + counted / 200.0) / 2.0);
             let priority = f64::from(slurmctld.ask_priority(0, job));
             assert!((priority - expected).abs() <= 1.0, "{priority}, not {expected}");
         }
         end(slurmctld);
+    });
+}
+
+#[test]
+fn small_jobs_and_short_ones_are_told_by_their_fields() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.configure("priority_weight_js", 1_000_000_u32).configure("priority_favor_small", 1_u16);
+        let cluster = fill(slurmctld);
+        let job = slurmctld.add_job(&cluster.waiting(101));
+        let unlimited = slurmctld.add_job(&Job { limit: slurm_fakehost::NO_VAL, ..cluster.waiting(102) });
+        slurmctld.begin();
+        let nodes = if slurmctld.since(23, 2, 0) { 20.0 } else { 40.0 };
+        let near = |found: u32, expected: f64| {
+            assert!((f64::from(found) - expected).abs() <= 1.0, "{found}, not {expected}");
+        };
+        near(slurmctld.ask_priority(0, job), 1e6 * ((nodes - 2.0) / nodes + 196.0 / 200.0) / 2.0);
+        // CPUs of two average nodes, by minutes: an hour, or as long as the partition allows.
+        slurmctld.configure("priority_favor_small", 0_u16).configure("priority_flags", flags::SIZE_RELATIVE);
+        slurmctld.reconfigure(false);
+        near(slurmctld.ask_priority(0, job), 1e6 * (2.0 / nodes) / 60.0);
+        near(slurmctld.ask_priority(0, unlimited), 1e6 * (2.0 / nodes) / 1440.0);
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn with_the_no_normal_flags_factors_are_the_configured_numbers() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.configure("priority_flags", flags::NO_NORMAL_ALL).weigh_tres(&[1.0]);
+        for weight in ["priority_weight_assoc", "priority_weight_part", "priority_weight_qos"] {
+            slurmctld.configure(weight, 1000_u32);
+        }
+        let cluster = fill(slurmctld);
+        let job = slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.begin();
+        // Association 20, partition 50, QOS 10, and 4 CPUs.
+        assert_eq!(slurmctld.ask_priority(0, job), 80_004);
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn what_a_job_does_not_have_counts_nothing() {
+    in_releases(&all(), |slurmctld| {
+        for weight in ["age", "assoc", "fs", "js", "part", "qos"] {
+            slurmctld.configure(&format!("priority_weight_{weight}"), 1000_u32);
+        }
+        slurmctld.weigh_tres(&[1000.0]);
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(100));
+        let bare = Job { association: None, partitions: vec![], qos: vec![], ..cluster.waiting(101) };
+        let bare = slurmctld.add_job(&Job { waits: (NOW, NOW, 0), cpus: (0, 0, 0), nodes: 0, ..bare });
+        slurmctld.begin();
+        assert_eq!(slurmctld.ask_priority(0, bare), 1);
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn the_period_and_the_debug_flags_are_read_from_their_fields() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.configure("priority_calc_period", 4711_u32).configure("priority_weight_part", 1000_u32);
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.begin();
+        let sleep = std::time::Duration::from_nanos(slurmctld.get::<u64>("fakehost_sleep_ns")).as_secs_f64();
+        assert!((4700.0..=4711.0).contains(&sleep), "{sleep} s");
+        assert!(!slurmctld.log().contains("PRIO: "), "{}", slurmctld.log());
+        // All but that of priorities, then only that.
+        slurmctld.configure("debug_flags", !0x800_u64);
+        slurmctld.advance(300);
+        slurmctld.cycle();
+        assert!(!slurmctld.log().contains("PRIO: "), "{}", slurmctld.log());
+        slurmctld.configure("debug_flags", 0x800_u64);
+        slurmctld.advance(300);
+        slurmctld.cycle();
+        let log = slurmctld.log();
+        assert!(log.contains("PRIO: job 101: partition 0.250000 * 1000 = 250.00;"), "{log}");
+        assert!(log.contains("PRIO: user alice in account physics: shares 1,"), "{log}");
+        end(slurmctld);
+    });
+}
+
+#[test]
+fn our_own_settings_come_from_priority_parameters() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.conf_text("priority_params", "ActiveJobs=nonsense");
+        fill(slurmctld);
+        let refused = slurmctld.load().unwrap_err();
+        assert!(refused.contains("ActiveJobs") && refused.contains("nonsense"), "{refused}");
     });
 }
 

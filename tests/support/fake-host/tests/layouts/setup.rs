@@ -119,6 +119,8 @@ pub const END_CHARGED: i64 = NO_VAL as i64;
 
 /// What `PriorityFlags` and others are called here.
 pub mod flags {
+    pub const SIZE_RELATIVE: u16 = 0x4;
     pub const CALCULATE_RUNNING: u16 = 0x10;
     pub const INCR_ONLY: u16 = 0x40;
+    pub const NO_NORMAL_ALL: u16 = 0x780;
 }

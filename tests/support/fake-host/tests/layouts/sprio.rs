@@ -130,7 +130,7 @@ fn expected(slurmctld: &Slurmctld) -> Factors {
         age: 2500.0,
         assoc: 20_000.0,
         fs: 30_000.0,
-        js: 40_000.0 * f64::midpoint(2.0 / nodes, 4.0 / 200.0),
+        js: 40_000.0 * ((2.0 / nodes + 4.0 / 200.0) / 2.0),
         part: 12_500.0,
         qos: 15_000.0,
         site: NICE_OFFSET + 77,

@@ -170,3 +170,29 @@ impl Roster {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_are_no_help_are_tried_less_and_less_often_until_they_are() {
+        let mut roster = Roster { jobs: vec![Seen { id: 1, address: 64 }], ..Roster::default() };
+        let mut tries = |cycles: usize, found: bool| {
+            let tried = (0..cycles).filter(|_| {
+                let pays = roster.pays();
+                if pays {
+                    roster.note_result(found);
+                }
+                pays
+            });
+            tried.count()
+        };
+        assert_eq!(tries(1, false), 1);
+        assert_eq!(tries(1, false), 1, "the first time may be chance");
+        // After 1, 3, 7, 15 and 31 cycles, which is the 62nd; then after 63 each, the last time in the 958th.
+        assert_eq!(tries(1000, false), 5 + 14);
+        assert_eq!(tries(21, true), 0);
+        assert_eq!(tries(10, true), 10, "they are again");
+    }
+}

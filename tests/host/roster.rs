@@ -20,6 +20,8 @@ enum Event {
     New(Vec<u32>),
     /// One with an id below all others, as after the highest one of all.
     Low,
+    /// One that waits, with this id.
+    At(u32),
     /// The nth from the begin is gone.
     Purge(usize),
     /// A waiting one leaves its id to another record at the end of the list, as when a task leaves an array.
@@ -70,6 +72,7 @@ impl Jobs {
                     self.add(host, id, job)?;
                 }
             }
+            Event::At(id) => self.add(host, *id, waiting(*id))?,
             Event::Low => {
                 self.lowest -= 1;
                 self.add(host, self.lowest, waiting(self.lowest))?;
@@ -143,6 +146,18 @@ fn a_job_with_an_id_from_elsewhere_is_found_in_the_list() {
     // As many as are gone: the number of jobs is the same.
     let both = [new(&[1, 1]), Event::Cycle, Event::Purge(0), Event::Low, Event::Cycle, Event::Cycle];
     assert_eq!(check(&both), 2, "the first cycle, and that after an exchange");
+}
+
+#[test]
+fn ids_are_followed_across_the_highest_one_and_for_each_cluster_of_a_federation() {
+    let at = |ids: &[u32]| ids.iter().map(|id| Event::At(*id)).chain([Event::Cycle]).collect::<Vec<_>>();
+    let highest = 0x03ff_0000;
+    let wrapped = [at(&[highest - 2, highest - 1]), at(&[1]), at(&[2, 3]), at(&[5]), at(&[6])].concat();
+    assert_eq!(check(&wrapped), 2, "the first cycle, and that after the ids began anew");
+    let (one, two) = (1 << 26, 2 << 26);
+    let federated =
+        [at(&[one + 10, two + 500]), at(&[two + 501, one + 11]), at(&[one + 12]), at(&[two + 502])].concat();
+    assert_eq!(check(&federated), 1, "only the first cycle with jobs reads the list");
 }
 
 /// So many are read in parts, and the lock is let go of in between.

@@ -10,7 +10,7 @@ use std::fs;
 use std::time::Duration;
 
 use seed::seed;
-use shared::{check_example, check_log, example, submit_example, Background};
+use shared::{check_example, check_log, example, submit_example};
 use slurm_releases::{cluster, SUITES};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Release, Row};
 

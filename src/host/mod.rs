@@ -155,10 +155,12 @@ impl Host {
     /// # Errors
     /// Why it cannot be used; nothing has been written anywhere then.
     pub fn establish() -> Result<&'static Self, HostError> {
-        let host = match HOST.get() {
-            Some(host) => host,
-            None => Self::find()?,
-        };
+        // It stays the same slurmctld. After a failed reconfigure, which comes here again, another thread of its own is loading
+        // associations, and the root might be gone while it is looked at.
+        if let Some(host) = HOST.get() {
+            return Ok(host);
+        }
+        let host = Self::find()?;
         checks::check_at_start(host).map_err(HostError::Check)?;
         Ok(HOST.get_or_init(|| host))
     }

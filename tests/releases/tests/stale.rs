@@ -92,6 +92,10 @@ fn survives(release: &Release, failures: usize, enforced: bool) {
     assert_eq!(passed, failures);
     cluster.reconfigure().unwrap();
     goes_on(&cluster, &background, failures);
+    // What has not started yet must not start between a look at the one number and the other.
+    for user in ["alice", "bob"] {
+        assert!(cluster.command("scancel").args(["--state", "pending", "--user", user]).succeeds());
+    }
     for (user, account) in [("alice", "physics"), ("bob", "chemistry")] {
         let seconds =
             cluster.wait_for("the end of all jobs", TIMEOUT, |cluster| Ok(recorded(cluster, user))).unwrap();

@@ -1,10 +1,7 @@
 //! Where random tests begin: a seed that is printed, and taken back from the environment.
 //!
 //! Every test that uses randomness, by proptest or otherwise, begins with [`seed`]. A test that failed prints what it printed, so
-//!
-//!     MULTIFACTOR2_SEED=<that number> cargo test … <that test>
-//!
-//! does the same again.
+//! `MULTIFACTOR2_SEED=<that number> cargo test <that test>` does the same again.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;

@@ -69,7 +69,7 @@ faults: build ## panic in every step of the plugin, in a test build
 soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; ends in a table
 	tests/skips clear
 	tests/install-deps.sh test
-	RELEASES="$(RELEASES)" $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
+	RELEASES="$(RELEASES)" PARTS="$(PARTS)" $(CARGO) run --locked -q --release -p slurm-soak --bin soak -- $(KILLS) $(MINUTES)
 
 # The version that the list of equivalent mutants (.cargo/mutants.toml) was made with.
 MUTANTS_VERSION := 27.1.0

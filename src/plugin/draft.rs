@@ -313,7 +313,16 @@ impl Drafts {
 
     /// What the priority of a job came from; `None` for a job that these drafts do not have.
     pub fn factors_of(&self, id: u32, standing: &Standing) -> Option<Factors> {
-        let at = self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()?;
+        self.factors_after(&mut 0, id, standing)
+    }
+
+    /// The same where it is probably the one at `next`, which then is the place behind it.
+    pub fn factors_after(&self, next: &mut usize, id: u32, standing: &Standing) -> Option<Factors> {
+        let at = match self.jobs.get(*next) {
+            Some(draft) if draft.id == id => *next,
+            _ => self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()?,
+        };
+        *next = at + 1;
         let draft = &self.jobs[at];
         if matches!(draft.task, Task::Clear | Task::Evaluate) {
             return None;

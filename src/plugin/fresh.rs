@@ -12,7 +12,7 @@ const BLOCK: u32 = 16;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Fresh {
-    blocks: FxHashMap<u32, [Option<Factors>; BLOCK as usize]>,
+    blocks: FxHashMap<u32, Box<[Option<Factors>; BLOCK as usize]>>,
     /// So many blocks are kept before it is asked which jobs are still there.
     limit: usize,
 }
@@ -24,7 +24,7 @@ impl Fresh {
     /// Notes the weighted factors of a job; what was noted before is forgotten. Where no cycle clears the notes, those of jobs
     /// that are gone are forgotten now and then; `exists` tells.
     pub fn note(&mut self, id: u32, factors: Factors, exists: impl Fn(u32) -> bool) {
-        let block = self.blocks.entry(id / BLOCK).or_insert([None; BLOCK as usize]);
+        let block = self.blocks.entry(id / BLOCK).or_insert_with(|| Box::new([None; BLOCK as usize]));
         block[(id % BLOCK) as usize] = Some(factors);
         if self.blocks.len() > self.limit.max(Self::FEW) {
             self.forget_gone(exists);

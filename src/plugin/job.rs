@@ -100,14 +100,14 @@ impl<'c> Pass<'c> {
         fair_share: impl FnOnce(Job<'_>) -> f64,
     ) -> Evaluated {
         let none = |priority| Evaluated { priority, factors: None, variants_changed: false };
-        let current = job.get(|job| job.priority);
+        let (current, qos) = (job.get(|job| job.priority), job.qos());
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
-            keep_fair_share(job, 0.0);
+            keep_fair_share(job, qos, 0.0);
             return none(current);
         }
         let Some(details) = job.details() else {
             warn_of_missing_details(job);
-            keep_fair_share(job, 0.0);
+            keep_fair_share(job, qos, 0.0);
             return none(0);
         };
         let mut known = Known { assoc: 0.0, fair_share: 0.0 };
@@ -118,16 +118,23 @@ impl<'c> Pass<'c> {
         if self.config.fair_share_weight() != 0 && job.is_accounted() {
             known.fair_share = fair_share(job);
         }
-        let factors = self.weighted(job, details, known, tres);
+        let factors = self.weighted(job, details, qos, known, tres);
         let priority = round(job, factors.sum());
-        let variants_changed = self.write_more(job, &factors, tres, priority);
+        let variants_changed = self.write_more(job, qos, &factors, tres, priority);
         Evaluated { priority, factors: Some(factors), variants_changed }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
     /// scheduler reads; explains it. `tres` is a buffer. True where a priority changed.
-    pub fn write_more(&self, job: Job<'_>, factors: &Factors, tres: &mut [f64], priority: u32) -> bool {
-        keep_fair_share(job, factors.fair_share);
+    pub fn write_more(
+        &self,
+        job: Job<'_>,
+        qos: Option<Qos<'_>>,
+        factors: &Factors,
+        tres: &mut [f64],
+        priority: u32,
+    ) -> bool {
+        keep_fair_share(job, qos, factors.fair_share);
         let (variants, changed) = self.write_variants(job, factors);
         if self.explain {
             self.weighted_tres(job, job.partition(), tres);
@@ -137,7 +144,14 @@ impl<'c> Pass<'c> {
     }
 
     /// The weighted factors of a job as they are now, those of TRES in `tres`.
-    pub fn weighted(&self, job: Job<'_>, details: Details<'_>, known: Known, tres: &mut [f64]) -> Factors {
+    pub fn weighted(
+        &self,
+        job: Job<'_>,
+        details: Details<'_>,
+        qos: Option<Qos<'_>>,
+        known: Known,
+        tres: &mut [f64],
+    ) -> Factors {
         let weights = &self.config.weights;
         let age = if weights.age == 0 { None } else { self.age(details) };
         Factors {
@@ -146,7 +160,7 @@ impl<'c> Pass<'c> {
             fair_share: known.fair_share * f64::from(self.config.fair_share_weight()),
             job_size: self.weighted_size(job, details),
             partition: job.partition().map_or(0.0, |part| self.weighted_partition(part)),
-            qos: job.qos().map_or(0.0, |qos| self.weighted_qos(qos)),
+            qos: qos.map_or(0.0, |qos| self.weighted_qos(qos)),
             tres: self.weighted_tres(job, job.partition(), tres),
             site: job.get(|job| job.site_factor),
             nice: details.get(|details| details.nice),
@@ -362,8 +376,8 @@ pub fn has_threshold(qos: Qos<'_>) -> bool {
 }
 
 /// Writes the one factor into the record that the host reads there: it compares it with `UsageThreshold`.
-fn keep_fair_share(job: Job<'_>, weighted: f64) {
-    if job.host().verified && job.qos().is_some_and(has_threshold) {
+fn keep_fair_share(job: Job<'_>, qos: Option<Qos<'_>>, weighted: f64) {
+    if job.host().verified && qos.is_some_and(has_threshold) {
         job.factors_or_new().set(|f| f.priority_fs, weighted);
     }
 }

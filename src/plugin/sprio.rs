@@ -66,6 +66,8 @@ impl Plugin {
         let now = clock::now();
         let pass = Pass::new(host, &config, self.times().last_ran);
         let mut tres = pass.scratch();
+        // Jobs mostly come in the order of the drafts.
+        let mut next = 0;
         for chunk in jobs.chunks(CHUNK) {
             let visible = viewer.visible(chunk);
             let (standing, drafts, fresh) = (self.standing.lock(), self.drafts.lock(), self.fresh.lock());
@@ -76,7 +78,7 @@ impl Plugin {
                 // A fault leaves one job out.
                 attempt(|| {
                     faults::point("sprio");
-                    let known = factors(&pass, job, &standing, drafts.as_ref(), &fresh, &mut tres);
+                    let known = factors(&pass, job, &standing, drafts.as_ref(), &fresh, &mut next, &mut tres);
                     if let Some(factors) = known {
                         pass.weighted_tres(job, job.partition(), &mut tres);
                         add(&Shown { pass, job, factors, tres: &tres }, &mut reply, request);
@@ -96,14 +98,15 @@ fn factors(
     standing: &Standing,
     drafts: Option<&Drafts>,
     fresh: &Fresh,
+    next: &mut usize,
     tres: &mut [f64],
 ) -> Option<Factors> {
     let id = job.get(|job| job.job_id);
-    let noted = fresh.get(id).copied().or_else(|| drafts?.factors_of(id, standing));
+    let noted = fresh.get(id).copied().or_else(|| drafts?.factors_after(next, id, standing));
     noted.or_else(|| {
         let known = if job.is_accounted() { standing.known_by_id(job.named_association().1) } else { None };
         let known = known.unwrap_or(Known { assoc: 0.0, fair_share: 0.0 });
-        Some(pass.weighted(job, job.details()?, known, tres))
+        Some(pass.weighted(job, job.details()?, job.qos(), known, tres))
     })
 }
 

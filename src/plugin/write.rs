@@ -159,20 +159,16 @@ impl Writer<'_, '_> {
             self.tally.fresh += 1;
             return;
         }
-        let factors = self.drafts.factors(draft, self.standing).filter(|_| draft.task() == Task::More);
-        let new = match (draft.task(), factors) {
-            (Task::More, Some(factors)) => {
-                self.changed |= self.pass.write_more(job, &factors, self.tres, draft.priority());
-                draft.priority()
-            }
-            (Task::More | Task::Evaluate, _) => {
-                let evaluated = self.evaluate(job);
-                if let Some(factors) = evaluated.factors {
-                    self.fresh.note(id, factors, |_| true);
+        let new = match draft.task() {
+            Task::More => match self.drafts.factors(draft, self.standing) {
+                Some(factors) => {
+                    self.changed |=
+                        self.pass.write_more(job, job.qos(), &factors, self.tres, draft.priority());
+                    draft.priority()
                 }
-                self.changed |= evaluated.variants_changed;
-                evaluated.priority
-            }
+                None => self.evaluate_anew(id, job),
+            },
+            Task::Evaluate => self.evaluate_anew(id, job),
             _ => draft.priority(),
         };
         match assign(job, new, self.pass.config) {
@@ -183,6 +179,15 @@ impl Writer<'_, '_> {
             Assigned::Same => self.tally.same += 1,
             Assigned::Lower => self.tally.lower += 1,
         }
+    }
+
+    fn evaluate_anew(&mut self, id: u32, job: Job<'_>) -> u32 {
+        let evaluated = self.evaluate(job);
+        if let Some(factors) = evaluated.factors {
+            self.fresh.note(id, factors, |_| true);
+        }
+        self.changed |= evaluated.variants_changed;
+        evaluated.priority
     }
 
     fn evaluate(&mut self, job: Job<'_>) -> Evaluated {

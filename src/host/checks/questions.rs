@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::memory::{block_size, first_number};
 use super::{failure, Failure, JOB_MAGIC};
@@ -14,6 +15,9 @@ use crate::host::lists::for_each_raw;
 use crate::host::long_double;
 use crate::host::Host;
 
+/// Threads that ask.
+static ASKERS: AtomicU32 = AtomicU32::new(0);
+
 thread_local! {
     static ASKING: Cell<bool> = const { Cell::new(false) };
 }
@@ -21,7 +25,8 @@ thread_local! {
 /// Whether this thread asks the host for a priority only to see where it writes it. `priority_p_set` answers 0 then, after
 /// which the host does nothing more.
 pub fn is_asking() -> bool {
-    ASKING.get()
+    // Nearly always nobody does, and that costs less to know.
+    ASKERS.load(Ordering::Relaxed) != 0 && ASKING.get()
 }
 
 /// A job record of ours, larger than any, to be handed to the host.
@@ -112,8 +117,10 @@ fn ask_priority(host: &Host, job: *mut c_void) {
     impl Drop for Done {
         fn drop(&mut self) {
             ASKING.set(false);
+            ASKERS.fetch_sub(1, Ordering::Relaxed);
         }
     }
+    ASKERS.fetch_add(1, Ordering::Relaxed);
     ASKING.set(true);
     let _done = Done;
     // SAFETY: a record that only this thread knows; of one whose priority comes out as 0 the function reads the state alone.

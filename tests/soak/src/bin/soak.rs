@@ -2,7 +2,8 @@
 //!
 //!     soak [kills] [minutes of load] [stock]
 //!
-//! RELEASES names the suites of Debian, separated by blanks; all without it.
+//! RELEASES names the suites of Debian, separated by blanks, and PARTS the parts by a word of their names (`kills load`); all
+//! without them.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -58,17 +59,24 @@ fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<O
     // A fifth of the load's time for each, but not less than it takes to say something.
     let fifth = (time / 5).max(Duration::from_secs(5));
     let mut row = Row { release: release.version.to_string(), ..Row::default() };
-    let mut parts = Parts { row: &mut row, stock };
+    let named = std::env::var("PARTS").unwrap_or_default();
+    let wanted = named.split_whitespace().map(str::to_owned).collect();
+    let mut parts = Parts { row: &mut row, stock, wanted };
 
-    parts.run("kills", kills::run(&plugin, kill, seed), kills::check, |row, summary| {
-        row.kills = summary.kills;
-        row.used(summary.long, kills::SLACK);
-        row.used((summary.short.0.max(summary.short.1 - kills::SLACK), summary.short.1), 0.0);
-        row.complain(&summary.complaints);
-    });
+    parts.run(
+        "kills",
+        || kills::run(&plugin, kill, seed),
+        kills::check,
+        |row, summary| {
+            row.kills = summary.kills;
+            row.used(summary.long, kills::SLACK);
+            row.used((summary.short.0.max(summary.short.1 - kills::SLACK), summary.short.1), 0.0);
+            row.complain(&summary.complaints);
+        },
+    );
     // One per cluster: with either plugin, a backup that takes over a second time may not give back within a minute.
     for turn in 0..(kill / 40).max(1) {
-        let run = takeovers::run(&plugin, 1, seed.wrapping_add(u64::from(turn)));
+        let run = || takeovers::run(&plugin, 1, seed.wrapping_add(u64::from(turn)));
         parts.run("takeovers", run, takeovers::check, |row, summary| {
             row.takeovers += summary.takeovers;
             row.used(summary.long, takeovers::slack(summary));
@@ -76,12 +84,17 @@ fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<O
         });
     }
     for (name, what) in [("slurmdbd away", Away::Slurmdbd), ("database away", Away::Database)] {
-        parts.run(name, outages::run(&plugin, what, fifth), outages::check, |row, summary| {
-            row.used(summary.all, 0.5);
-            row.complain(&summary.complaints);
-        });
+        parts.run(
+            name,
+            || outages::run(&plugin, what, fifth),
+            outages::check,
+            |row, summary| {
+                row.used(summary.all, 0.5);
+                row.complain(&summary.complaints);
+            },
+        );
     }
-    let run = reconfigures::run(&plugin, (kill / 10).clamp(2, 20));
+    let run = || reconfigures::run(&plugin, (kill / 10).clamp(2, 20));
     parts.run("failed reconfigures", run, reconfigures::check, |row, summary| {
         row.reconfigures = summary.reconfigures;
         row.requests += summary.answered;
@@ -91,21 +104,26 @@ fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<O
     });
     for private in [false, true] {
         let name = if private { "pressure, private" } else { "pressure" };
-        let run = pressure::run(&plugin, &Pressure { jobs: 4000, time: fifth, private });
+        let run = || pressure::run(&plugin, &Pressure { jobs: 4000, time: fifth, private });
         parts.run(name, run, pressure::check, |row, summary| {
             row.requests += summary.requests();
             row.hangs += u32::try_from(summary.hangs().count()).unwrap_or(u32::MAX);
             row.complain(&summary.complaints);
         });
     }
-    parts.run("load", load::run(&plugin, time, seed), load::check, |row, summary| {
-        row.requests += summary.requests.0 + summary.requests.1;
-        row.reconfigures.0 += summary.changes.reconfigures();
-        row.hangs += u32::from(summary.hang.is_some());
-        row.memory = summary.memory.growth();
-        row.complain(&summary.complaints);
-    });
-    let leaks = leaks::run(&plugin, LEAK_REQUESTS).and_then(|ours| compare_leaks(&plugin, ours, stock));
+    parts.run(
+        "load",
+        || load::run(&plugin, time, seed),
+        load::check,
+        |row, summary| {
+            row.requests += summary.requests.0 + summary.requests.1;
+            row.reconfigures.0 += summary.changes.reconfigures();
+            row.hangs += u32::from(summary.hang.is_some());
+            row.memory = summary.memory.growth();
+            row.complain(&summary.complaints);
+        },
+    );
+    let leaks = || leaks::run(&plugin, LEAK_REQUESTS).and_then(|ours| compare_leaks(&plugin, ours, stock));
     parts.run("leaks", leaks, |_| Ok(()), |_, _| ());
     Ok(Some(row))
 }
@@ -114,6 +132,8 @@ fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<O
 struct Parts<'r> {
     row: &'r mut Row,
     stock: bool,
+    /// Words in the names of those that are wanted; none for all.
+    wanted: Vec<String>,
 }
 
 impl Parts<'_> {
@@ -121,11 +141,14 @@ impl Parts<'_> {
     fn run<T: Display>(
         &mut self,
         name: &str,
-        run: Result<T>,
+        run: impl FnOnce() -> Result<T>,
         holds: fn(&T) -> Result<()>,
         count: impl Fn(&mut Row, &T),
     ) {
-        let outcome = run.and_then(|summary| {
+        if !self.wanted.is_empty() && !self.wanted.iter().any(|word| name.contains(word.as_str())) {
+            return;
+        }
+        let outcome = run().and_then(|summary| {
             println!("{name}: {summary}");
             count(self.row, &summary);
             if self.stock {

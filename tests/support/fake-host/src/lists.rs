@@ -268,6 +268,7 @@ mod tests {
 
     #[test]
     fn a_list_keeps_its_elements_and_iterators_go_on_where_they_were() {
+        let _alone = crate::process::alone();
         let list = new(None);
         for element in [16, 32, 48] {
             push(list, element as *mut u8);
@@ -286,6 +287,7 @@ mod tests {
 
     #[test]
     fn a_visitor_that_touches_its_own_list_is_found_and_one_that_the_caller_walks() {
+        let _alone = crate::process::alone();
         let walk = |list: *mut u8| {
             push(list, 16 as *mut u8);
             // SAFETY: a list of ours.
@@ -304,6 +306,7 @@ mod tests {
 
     #[test]
     fn what_protects_a_list_is_asked_for() {
+        let _alone = crate::process::alone();
         let count = || {
             let list = new(Some(("the jobs", "job")));
             // SAFETY: a list of ours.
@@ -314,6 +317,7 @@ mod tests {
 
     #[test]
     fn what_is_destroyed_or_belongs_to_the_host_is_left_alone() {
+        let _alone = crate::process::alone();
         let twice = || {
             // SAFETY: lists of ours.
             unsafe {

@@ -437,6 +437,7 @@ mod tests {
 
     #[test]
     fn slurmctlds_own_order_is_allowed_and_lists_what_is_held() {
+        let _alone = crate::process::alone();
         let inside = || {
             call("priority_p_set", "job:w part:r", None, || {
                 manager(1, 1);
@@ -452,6 +453,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_comes_before_what_the_caller_holds_is_a_deadlock_even_between_readers() {
+        let _alone = crate::process::alone();
         assert_found(
             || call("an_export", "job:r qos:r", None, || manager(1, 0)),
             &[
@@ -479,6 +481,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_taken_twice_is_noticed_also_where_the_caller_has_it() {
+        let _alone = crate::process::alone();
         assert_found(
             || call("an_export", "job:w", None, || ctld(1, 0)),
             &[
@@ -490,6 +493,7 @@ mod tests {
 
     #[test]
     fn locks_are_released_as_they_were_taken_and_none_is_left() {
+        let _alone = crate::process::alone();
         assert_found(
             || {
                 manager(1, 0);
@@ -506,6 +510,7 @@ mod tests {
 
     #[test]
     fn a_function_that_needs_a_lock_says_so_and_partitions_are_safe_under_the_job_lock() {
+        let _alone = crate::process::alone();
         assert_found(
             || require("job", Level::Read, "somebody"),
             &["somebody needs lock 'job' (r), and holds: "],

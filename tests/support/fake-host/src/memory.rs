@@ -323,6 +323,7 @@ mod tests {
 
     #[test]
     fn blocks_have_slurms_header_and_know_their_size() {
+        let _alone = crate::process::alone();
         let block = calloc(40);
         // SAFETY: the header before a block.
         assert_eq!(unsafe { block.sub(16).cast::<[usize; 2]>().read() }, [0x42, 40]);
@@ -333,6 +334,7 @@ mod tests {
 
     #[test]
     fn who_frees_twice_or_what_is_no_block_is_found() {
+        let _alone = crate::process::alone();
         let twice = || {
             let block = calloc(40);
             free(block);
@@ -345,6 +347,7 @@ mod tests {
 
     #[test]
     fn every_byte_that_changes_is_seen_also_beyond_the_end_and_what_is_new_or_gone() {
+        let _alone = crate::process::alone();
         let (one, other) = (calloc(40), calloc(40));
         let before = snapshot();
         // SAFETY: inside the block and right behind it, in its arena.
@@ -369,6 +372,7 @@ mod tests {
 
     #[test]
     fn an_arena_that_may_only_be_read_cannot_be_written() {
+        let _alone = crate::process::alone();
         let write = || {
             let block = allocate(Arena::Qos, 8, Owner::Host, "qos", "one");
             allow(Arena::Qos, Access::Read);

@@ -190,6 +190,14 @@ pub fn forked(body: impl FnOnce()) -> Result<(), String> {
     Err(format!("status {status:#x}: {}", String::from_utf8_lossy(&said)))
 }
 
+/// Held by each unit test of the host: a copy of the process must not come while another thread holds one of its locks, which
+/// would stay held in the copy.
+#[cfg(test)]
+pub(crate) fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// What the dynamic loader says is wrong.
 pub(crate) fn loader_error() -> String {
     // SAFETY: null or a terminated text.

@@ -66,16 +66,35 @@ pub fn one(cluster: &Cluster, random: &mut Random, done: &mut Done) {
         6 => done.users += remove_user_with_jobs(cluster),
         7 => done.accounts += manage(&["remove", "account", "c"]),
         8 => done.qos += remove_qos_with_jobs(cluster, done),
-        9 => {
-            for _ in 0..=random.below(5) {
-                done.reconfigures += u32::from(cluster.reconfigure().is_ok());
-            }
-            done.reconfigures += u32::from(cluster.hang_up_controller().is_ok());
-            // Slurm 22.05 lets a request to reconfigure run into one by signal, and both free the list of MPI plugins.
-            sleep(SIGNALLED);
-        }
+        9 => done.reconfigures += reconfigure(cluster, random),
         _ => done.partitions += remove_partition_with_jobs(cluster),
     }
+}
+
+/// By requests and by signal. Returns how many were accepted.
+fn reconfigure(cluster: &Cluster, random: &mut Random) -> u32 {
+    let version = cluster.release().version;
+    let replaces_itself = (version.year, version.month) >= (23, 11);
+    let mut done = 0;
+    let by_signal = random.below(2) == 0;
+    if !replaces_itself || !by_signal {
+        for _ in 0..=random.below(5) {
+            done += u32::from(cluster.reconfigure().is_ok());
+        }
+    }
+    // A process that has just replaced itself has no handler yet, and a signal ends it, whichever plugin it has.
+    if !replaces_itself || by_signal {
+        let starts = |cluster: &Cluster| cluster.log().matches("Running as primary controller").count();
+        let before = starts(cluster);
+        done += u32::from(cluster.hang_up_controller().is_ok());
+        if replaces_itself {
+            let again = |cluster: &Cluster| Ok((starts(cluster) > before).then_some(()));
+            cluster.wait_for("slurmctld to replace itself", Duration::from_secs(20), again).ok();
+        }
+    }
+    // Slurm 22.05 lets a request to reconfigure run into one by signal, and both free the list of MPI plugins.
+    sleep(SIGNALLED);
+    done
 }
 
 /// A job that may run, and one that waits.

@@ -90,16 +90,6 @@ impl<'a, L: RecordLayout> List<'a, L> {
         records
     }
 
-    /// The first record.
-    pub fn first(self) -> Option<Record<'a, L>> {
-        let mut found = None;
-        self.for_each_ro(|record| {
-            found = Some(record);
-            ControlFlow::Break(())
-        });
-        found
-    }
-
     fn walk(
         self,
         mut visit: impl FnMut(Record<'a, L>) -> ControlFlow<()>,

@@ -52,13 +52,7 @@ pub fn in_releases<F: Fn(&mut Slurmctld)>(releases: &[Version], body: F) {
         body(&mut Slurmctld::start(release, None));
         done();
     }
-    let test = test_name(&body);
-    let failed =
-        releases.iter().filter_map(|release| run(&test, &case, *release).err().map(|why| (release, why)));
-    report(
-        releases.len(),
-        &failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect::<Vec<_>>(),
-    );
+    run_each(releases, &test_name(&body), &case);
 }
 
 /// Runs `body` once for each shift of a field in each release, each time in a process of its own. `shifts` says which there
@@ -83,13 +77,16 @@ pub fn in_shifted_layouts<F: Fn(&mut Slurmctld, &Shift)>(
         report(shifts.len(), &failed.collect::<Vec<_>>());
         done();
     }
-    let test = test_name(&body);
-    let failed =
-        releases.iter().filter_map(|release| run(&test, &case, *release).err().map(|why| (release, why)));
-    report(
-        releases.len(),
-        &failed.map(|(release, why)| format!("Slurm {release}: {why}")).collect::<Vec<_>>(),
-    );
+    run_each(releases, &test_name(&body), &case);
+}
+
+/// Runs a case in a process of its own for each release, and reports those that failed.
+#[track_caller]
+fn run_each(releases: &[Version], test: &str, case: &str) {
+    let failed = releases
+        .iter()
+        .filter_map(|release| run(test, case, *release).err().map(|why| format!("Slurm {release}: {why}")));
+    report(releases.len(), &failed.collect::<Vec<_>>());
 }
 
 /// The release to be, in a process that was started for this case.

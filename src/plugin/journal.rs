@@ -129,16 +129,8 @@ mod tests {
 
     use super::super::state_file::{Rest, Saved};
     use super::super::times::since_saved;
+    use super::super::times::tests::{at, save};
     use super::*;
-
-    fn at(last_ran: i64) -> Times {
-        Times { last_ran, last_reset: 1 }
-    }
-
-    fn save(number: u64) -> SavedUsage {
-        // All in one second: nothing is told by the clock.
-        SavedUsage { at: 7, size: 10, hash: number }
-    }
 
     #[test]
     fn a_save_that_was_there_when_a_cycle_was_charged_does_not_include_it_and_any_other_does() {

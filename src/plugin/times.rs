@@ -144,17 +144,17 @@ impl Plugin {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::super::journal::History;
     use super::*;
 
-    fn at(last_ran: i64) -> Times {
+    pub fn at(last_ran: i64) -> Times {
         Times { last_ran, last_reset: 1 }
     }
 
-    fn save(number: u64) -> SavedUsage {
+    pub fn save(number: u64) -> SavedUsage {
         // All in one second: nothing is told by the clock.
         SavedUsage { at: 7, size: 10, hash: number }
     }

@@ -54,24 +54,47 @@ pub fn submit_example(cluster: &Cluster) {
     }
 }
 
+/// User, account, the fair-share factor of a job, and the points that it makes with a weight of 100,000.
+const JOBS: [(&str, &str, f64, f64); 2] = [("user2", "c", 0.246_914, 24_691.0), ("user5", "f", 1.0, 1e5)];
+
+fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
+    assert!((found - expected).abs() <= tolerance, "{what} is {found}, documented {expected}");
+}
+
 /// Every documented number against what sshare and sprio print.
 pub fn check_example(cluster: &Cluster) {
-    let near = |what: &str, found: f64, expected: f64, tolerance: f64| {
-        assert!((found - expected).abs() <= tolerance, "{what} is {found}, documented {expected}");
-    };
+    check_shares(cluster);
+    let jobs = cluster.sprio_rows().unwrap();
+    assert_eq!(jobs.len(), JOBS.len(), "{jobs:?}");
+    for (user, _, factor, points) in JOBS {
+        let job = jobs.iter().find(|job| job.text("USER") == user).unwrap();
+        near(&format!("sprio's factor of {user}"), job.number("fairshare").unwrap(), factor, PRINTED);
+        near(&format!("sprio's FAIRSHARE of {user}"), job.number("FAIRSHARE").unwrap(), points, 0.5);
+        near(&format!("sprio's PRIORITY of {user}"), job.number("PRIORITY").unwrap(), points, 0.5);
+    }
+}
+
+/// The example where sprio has no layout to be answered in: sshare and squeue have every number, sprio has none.
+pub fn check_example_without_sprio(cluster: &Cluster) {
+    check_shares(cluster);
+    let queue = cluster.command("squeue").args(["--noheader", "--format=%u %Q"]).text().unwrap();
+    for (user, _, _, points) in JOBS {
+        let job = queue.lines().find_map(|line| line.trim().strip_prefix(user)).unwrap();
+        near(&format!("squeue's priority of {user}"), job.trim().parse().unwrap(), points, 0.5);
+    }
+    let jobs = cluster.sprio_rows().unwrap();
+    assert!(jobs.is_empty(), "{jobs:?}");
+}
+
+/// Every documented number that sshare prints.
+fn check_shares(cluster: &Cluster) {
     for (account, user, shares, usage, factor) in DOCUMENTED {
         let row = cluster.share(account, user).unwrap();
         for (column, expected) in [("NormShares", shares), ("EffectvUsage", usage), ("LevelFS", factor)] {
             near(&format!("{column} of {account} {user}"), row.number(column).unwrap(), expected, PRINTED);
         }
     }
-    let jobs = cluster.sprio_rows().unwrap();
-    assert_eq!(jobs.len(), 2, "{jobs:?}");
-    for (user, account, factor, points) in [("user2", "c", 0.246_914, 24_691.0), ("user5", "f", 1.0, 1e5)] {
-        let job = jobs.iter().find(|job| job.text("USER") == user).unwrap();
-        near(&format!("sprio's factor of {user}"), job.number("fairshare").unwrap(), factor, PRINTED);
-        near(&format!("sprio's FAIRSHARE of {user}"), job.number("FAIRSHARE").unwrap(), points, 0.5);
-        near(&format!("sprio's PRIORITY of {user}"), job.number("PRIORITY").unwrap(), points, 0.5);
+    for (user, account, factor, _) in JOBS {
         let share = cluster.share(account, user).unwrap();
         near(&format!("FairShare of {user}"), share.number("FairShare").unwrap(), factor, PRINTED);
     }

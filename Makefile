@@ -73,18 +73,18 @@ soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times
 
 # The version that the list of equivalent mutants (.cargo/mutants.toml) was made with.
 MUTANTS_VERSION := 27.1.0
-# Files or directories below src; engine and conf take an hour, each file of plugin as long.
-MUTANTS   ?= engine conf
+# "core", or files or directories of src; core takes an hour, each file of plugin as long.
+MUTANTS   ?= core
 # The in-process tests take the plugin that cargo builds beside them, and so the mutant.
-MUTANT_TESTS ?= $(if $(filter-out engine conf,$(MUTANTS)),--lib --test host --test accidents,--lib --test engine --test conf --test conf_parser)
+MUTANT_TESTS ?= $(if $(filter core,$(MUTANTS)),--lib --test core,--lib --test host --test accidents)
 
-mutants: ## plant deliberate mistakes in MUTANTS="engine conf" (or plugin/job.rs, …) and see whether the tests notice; hours
+mutants: ## plant deliberate mistakes in MUTANTS=core (or plugin/job.rs, …) and see whether the tests notice; hours
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	target/tools/bin/cargo-mutants --version 2>/dev/null | grep -q '$(MUTANTS_VERSION)' || \
 		$(CARGO) install cargo-mutants --locked --version $(MUTANTS_VERSION) --root target/tools
 	env -u SLURM_SRC -u MULTIFACTOR2_PLUGIN SLURM_SRC_DIRS=$(abspath $(HEADERS)) \
-		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 target/tools/bin/cargo-mutants mutants -p slurm-multifactor2 \
-		$(foreach part,$(MUTANTS),-f 'src/$(part)$(if $(filter %.rs,$(part)),,/**)') -o target/mutants --timeout 300 -- $(MUTANT_TESTS)
+		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 target/tools/bin/cargo-mutants mutants \
+		$(if $(filter core,$(MUTANTS)),-p multifactor2-core,-p slurm-multifactor2 $(foreach part,$(MUTANTS),-f 'src/$(part)$(if $(filter %.rs,$(part)),,/**)')) -o target/mutants --timeout 300 -- $(MUTANT_TESTS)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
 	cd fuzz && for target in settings state_file tree numbers; do \
@@ -108,13 +108,13 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
 	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
 
-bench: ## measure beside stock priority/multifactor, and the engine alone; BENCH=--quick is shorter
+bench: ## measure beside stock priority/multifactor, and the core alone; BENCH=--quick is shorter
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)
-	env -u SLURM_SRC $(CARGO) bench --locked --bench engine --bench layout
+	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
 
 # Packages and releases
 

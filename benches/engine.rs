@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
-use priority_multifactor2::engine::{FairShare, NodeSpec, ShareTree};
+use multifactor2_core::{FairShare, NodeSpec, ShareTree};
 
 const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
 

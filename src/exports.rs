@@ -8,7 +8,6 @@
 use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::engine::tickets::fair_share_factor;
 use crate::faults;
 use crate::host::checks::questions::is_asking;
 use crate::host::locks::{AssocLock, Caller, ListCaller, Unlocked};
@@ -18,6 +17,7 @@ use crate::host::reply::RequestMessage;
 use crate::host::symbols::RawList;
 use crate::host::{in_slurmctld, log, long_double, version, Host};
 use crate::plugin::{after, ListAccess, PLUGIN};
+use multifactor2_core::policy::share_tree::fair_share_factor;
 
 const SLURM_SUCCESS: c_int = 0;
 const SLURM_ERROR: c_int = -1;

@@ -3,9 +3,9 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::engine::charge::{released_before_restart, Elapsed, JobTimes, Period};
-use priority_multifactor2::engine::decay::{decay_factor, decay_over, RunDecay};
-use priority_multifactor2::engine::priority::{
+use multifactor2_core::rules::charge::{released_before_restart, Elapsed, JobTimes, Period};
+use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
+use multifactor2_core::factors::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
     Factors, JobSize, NodeCount, Priority, SizeOrder, SizePolicy, Weights,
 };

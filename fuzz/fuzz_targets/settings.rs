@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::conf::{kept, Settings};
+use multifactor2_core::settings::{kept, Settings};
 use std::path::Path;
 
 fuzz_target!(|text: &str| {

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::engine::{FairShare, NodeSpec, ShareTree, USE_PARENT};
+use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 
 #[derive(Arbitrary, Debug)]
 enum Parent {

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
+use multifactor2_core::settings::files;
+use multifactor2_core::settings::text::{Pair, Statement};
+use multifactor2_core::settings::Settings;
 use object::{Object, ObjectSection, ObjectSymbol};
-use priority_multifactor2::conf::files;
-use priority_multifactor2::conf::text::{Pair, Statement};
-use priority_multifactor2::conf::Settings;
 use priority_multifactor2::host::layout::Release;
 use priority_multifactor2::host::symbols::Symbols;
 use priority_multifactor2::host::version::{choose, Evidence, Match};

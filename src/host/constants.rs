@@ -4,13 +4,14 @@
 
 #![allow(clippy::unreadable_literal)]
 
-use crate::engine::{charge, priority, tree};
+use multifactor2_core::rules::charge;
+use multifactor2_core::{factors, tree};
 
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
-// The engine knows nothing of Slurm, but the numbers that it is given mean the same.
-const _: () = assert!(priority::NO_VAL == NO_VAL);
-const _: () = assert!(priority::NICE_OFFSET == NICE_OFFSET);
+// The core knows nothing of Slurm, but the numbers that it is given mean the same.
+const _: () = assert!(factors::NO_VAL == NO_VAL);
+const _: () = assert!(factors::NICE_OFFSET == NICE_OFFSET);
 const _: () = assert!(charge::NO_CONSUME == NO_CONSUME_VAL64);
 const _: () = assert!(charge::END_CHARGED == NO_VAL as i64);
 const _: () = assert!(tree::USE_PARENT == SLURMDB_FS_USE_PARENT);

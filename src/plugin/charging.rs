@@ -1,18 +1,13 @@
 //! Charging jobs for the time that they run, and the correction of run seconds after a restart.
 //!
 //! What jobs add is collected first and then posted, one association or QOS after the other: see
-//! [`crate::engine::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds move only
+//! [`multifactor2_core::rules::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds move only
 //! where limits are enforced, as in stock priority/multifactor.
 
 use rustc_hash::FxHashMap;
 use tracing::warn;
 
 use super::explain;
-use crate::engine::charge::{
-    released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
-};
-use crate::engine::decay::RunDecay;
-use crate::engine::ledger::Ledger;
 use crate::faults;
 use crate::host::ahead::Touched;
 use crate::host::locks::AssocLock;
@@ -21,6 +16,11 @@ use crate::host::long_double::{self, Products};
 use crate::host::panics::attempt;
 use crate::host::records::{Association, AssociationUsage, Job, Qos};
 use crate::host::Host;
+use multifactor2_core::decay::RunDecay;
+use multifactor2_core::rules::charge::{
+    released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
+};
+use multifactor2_core::rules::ledger::Ledger;
 
 /// More seconds end than were counted, once per cycle.
 pub static UNDERFLOW: Once = Once::new();

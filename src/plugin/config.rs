@@ -8,10 +8,10 @@ use tracing::{error, warn};
 use super::job::touched;
 use super::standing::AssocFactor;
 use super::state_file;
-use crate::conf::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
-use crate::engine::priority::{NodeCount, SizeOrder, SizePolicy, Weights};
 use crate::host::ahead::Touched;
 use crate::host::{constants, Host};
+use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
 /// `PriorityFlags`, the same bits in every release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -32,9 +32,6 @@ use super::reset::Period as ResetPeriod;
 use super::standing::{Standing, Waiting};
 use super::state_file::Times;
 use super::{charging, explain, usage, Plugin};
-use crate::engine::charge::Period;
-use crate::engine::decay::{decay_factor, decay_over};
-use crate::engine::priority::Factors;
 use crate::faults;
 use crate::host::ahead::Seen;
 use crate::host::lists::JobChunks;
@@ -43,6 +40,9 @@ use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::roster::Roster;
 use crate::host::Host;
+use multifactor2_core::decay::{decay_factor, decay_over};
+use multifactor2_core::factors::Factors;
+use multifactor2_core::rules::charge::Period;
 
 /// What the decay thread remembers between cycles.
 #[derive(Debug)]

@@ -13,9 +13,9 @@ use rustc_hash::FxHashMap;
 use super::config::Config;
 use super::job::{has_threshold, warn_of_overflow, Pass};
 use super::standing::{Place, Standing, Waiting};
-use crate::engine::priority::{age_part, Factors, Priority};
 use crate::host::ahead::{Note, Seen};
 use crate::host::records::{Details, Job, Record};
+use multifactor2_core::factors::{age_part, Factors, Priority};
 
 /// One job.
 #[derive(Debug, Clone, Copy)]

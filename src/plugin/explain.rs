@@ -9,12 +9,12 @@ use super::job::Pass;
 use super::standing::{Numbers, Standing};
 use super::sync::Ranked;
 use super::write::Tally;
-use crate::engine::charge::{Amounts, Elapsed};
-use crate::engine::priority::{unshift, Factors};
 use crate::faults;
 use crate::host::locks::{AssocLevels, Unlocked};
 use crate::host::log::{explains, PRIORITY};
 use crate::host::records::{Association, Job};
+use multifactor2_core::factors::{unshift, Factors};
+use multifactor2_core::rules::charge::{Amounts, Elapsed};
 
 /// Every factor of a job, its weight, their product and the sum.
 pub fn job(pass: &Pass<'_>, job: Job<'_>, weighted: &Factors, tres: &[f64], priority: u32, variants: &[u32]) {
@@ -82,7 +82,7 @@ pub fn associations(standing: &Ranked<Standing>, unlocked: &mut Unlocked) {
 fn describe(association: Association<'_>, n: Numbers) -> String {
     let raw = association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw));
     let shares = match association.get(|assoc| assoc.shares_raw) {
-        crate::engine::USE_PARENT => "parent".to_owned(),
+        multifactor2_core::USE_PARENT => "parent".to_owned(),
         shares => shares.to_string(),
     };
     let mut line = format!(

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::engine::priority::Factors;
+use multifactor2_core::factors::Factors;
 
 /// Ids that share a place.
 const BLOCK: u32 = 16;

@@ -1,4 +1,4 @@
-//! The priority of one job: numbers out of its record, through the engine, and back into it.
+//! The priority of one job: numbers out of its record, through the core, and back into it.
 //!
 //! The same code serves a submission (`priority_p_set`) and the cycle. The caller holds the job write lock,
 //! and the association manager's read lock for associations and QOS.
@@ -9,15 +9,15 @@ use super::config::Config;
 use super::draft::Drafts;
 use super::explain;
 use super::standing::{AssocFactor, Known, Place};
-use crate::engine::priority::{
-    age, age_part, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
-    Factors, JobSize, Priority, Weights,
-};
 use crate::host::ahead::Touched;
 use crate::host::log::Once;
 use crate::host::partitions;
 use crate::host::records::{Details, Job, Partition, PriorityFactors, Qos};
 use crate::host::Host;
+use multifactor2_core::factors::{
+    age, age_part, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
+    Factors, JobSize, Priority, Weights,
+};
 
 /// Jobs without details, once per cycle.
 pub static NO_DETAILS: Once = Once::new();

@@ -1,4 +1,4 @@
-//! The plugin between Slurm's calls and the engine: its life from init to fini, and what it answers.
+//! The plugin between Slurm's calls and the core: its life from init to fini, and what it answers.
 //!
 //! init and fini may alternate in one process (a backup controller, a failed reconfigure), so all state
 //! is in one [`Plugin`] that can be filled and emptied again; what must survive, the last good settings
@@ -35,14 +35,14 @@ use once_cell::sync::Lazy;
 use parking_lot::RwLock;
 use tracing::{debug, error, info, warn};
 
-use crate::conf::SettingsKeeper;
-use crate::engine::charge::Period;
-use crate::engine::decay::decay_factor;
 use crate::host::checks::{Failure, Inspector};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
+use multifactor2_core::decay::decay_factor;
+use multifactor2_core::rules::charge::Period;
+use multifactor2_core::settings::SettingsKeeper;
 pub use sprio::ListAccess;
 
 use charging::Charger;

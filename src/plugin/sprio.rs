@@ -11,7 +11,6 @@ use super::fresh::Fresh;
 use super::job::{write_factors, Pass};
 use super::standing::{Known, Standing};
 use super::Plugin;
-use crate::engine::priority::Factors;
 use crate::faults;
 use crate::host::locks::{AssocLevels, ListCaller, Unlocked};
 use crate::host::panics::attempt;
@@ -19,6 +18,7 @@ use crate::host::records::{Job, Partition, PriorityFactors, Qos};
 use crate::host::reply::{Reply, Request, RequestMessage, Viewer};
 use crate::host::symbols::RawList;
 use crate::host::{clock, Host};
+use multifactor2_core::factors::Factors;
 
 /// Jobs for which our own locks are held once.
 const CHUNK: usize = 1024;

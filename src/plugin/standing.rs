@@ -1,5 +1,5 @@
 //! The standing of every association in the fair-share competition: a copy of Slurm's association tree in
-//! the engine's form, and the tickets of the last distribution.
+//! the core's form, and the tickets of the last distribution.
 //!
 //! Slurm keeps no stamp that says when associations changed, so the walk that reads the usage also
 //! compares what the shape depends on, and the tree is rebuilt only when that differs. Between cycles
@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::engine::{FairShare, Node, NodeSpec, ShareTree};
 use crate::faults;
 use crate::host::ahead::Touched;
 use crate::host::locks::AssocLock;
 use crate::host::records::{Association, AssociationUsage, Job};
 use crate::host::Host;
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 
 /// What the shape of the tree depends on, for one association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Usage in Slurm's records: half-life decay and resets. What jobs add to it is in [`super::charging`].
 //!
-//! The arithmetic is the engine's; here it is applied to the `long double` fields of associations (up to
+//! The arithmetic is the core's; here it is applied to the `long double` fields of associations (up to
 //! the root) and QOS, under the association manager's write lock.
 
 use std::ops::ControlFlow;

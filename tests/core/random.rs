@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use priority_multifactor2::engine::{FairShare, Node, NodeSpec, ShareTree, USE_PARENT};
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree, USE_PARENT};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

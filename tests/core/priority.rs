@@ -1,11 +1,11 @@
 //! Priorities as stock computes them, and what is defined where stock is not.
 #![allow(clippy::float_cmp)] // equality to the bit is what is promised
 
-use priority_multifactor2::engine::charge::NO_CONSUME;
-use priority_multifactor2::engine::priority::{
+use multifactor2_core::factors::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, unshift, weigh_tres,
     ClusterSize, Factors, JobSize, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET, NO_VAL,
 };
+use multifactor2_core::rules::charge::NO_CONSUME;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -1,6 +1,6 @@
 //! What holds for every tree: agreement with the model, and the documented properties.
 
-use priority_multifactor2::engine::Node;
+use multifactor2_core::Node;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;

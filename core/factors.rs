@@ -5,7 +5,7 @@
 //! Where the C code is undefined or divides zero by zero, which on x86-64 ends in priority 4294967295, the
 //! result here is defined and said with each function.
 
-use super::charge::NO_CONSUME;
+use crate::rules::charge::NO_CONSUME;
 
 /// What is stored for a nice value or a site factor of 0 (`NICE_OFFSET`).
 pub const NICE_OFFSET: u32 = 0x8000_0000;
@@ -235,7 +235,7 @@ pub struct Factors {
     pub age: f64,
     /// The association's priority.
     pub assoc: f64,
-    /// [`FairShare::priority`](super::FairShare::priority).
+    /// [`FairShare::priority`](crate::FairShare::priority).
     pub fair_share: f64,
     /// [`job_size_factor`].
     pub job_size: f64,

@@ -1,7 +1,7 @@
 //! Known defects of the C ancestors that live in what the engine computes, one test each. (Decay underflow
 //! and double charging are tested beside their code.)
 
-use priority_multifactor2::engine::{FairShare, NodeSpec, ShareTree, USE_PARENT};
+use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 
 /// Parent, shares, user or account, usage, waiting jobs; in pre-order.
 type Row = (Option<u32>, u32, bool, f64, u32);

@@ -1,6 +1,6 @@
 //! Shapes and numbers that no administrator would write, and the largest ones that might be.
 
-use priority_multifactor2::engine::{FairShare, Node, NodeSpec, ShareTree, USE_PARENT};
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree, USE_PARENT};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

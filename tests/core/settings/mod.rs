@@ -1,12 +1,12 @@
 //! Settings as an administrator meets them: files, `PriorityParameters`, messages, manual page and example.
 
-use priority_multifactor2::conf::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
-use priority_multifactor2::conf::report::MAX_REPORTS;
-use priority_multifactor2::conf::{
-    kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper, SETTINGS,
-};
+mod kept;
+mod parser;
+
+use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
+use multifactor2_core::settings::report::MAX_REPORTS;
+use multifactor2_core::settings::{ActiveJobs, Errors, Loaded, Settings, SETTINGS};
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 const PENDING: Settings = Settings { active_jobs: ActiveJobs::Pending };
@@ -247,112 +247,19 @@ fn unreadable_files_are_errors() {
 }
 
 #[test]
-fn good_settings_survive_bad_ones() {
-    let good = || Settings::parse("ActiveJobs=pending", "f");
-    let bad = || Settings::parse("ActiveJobs=x", "f");
-    let mut keeper = SettingsKeeper::new();
-    assert!(matches!(keeper.reload(bad()), Outcome::Refused(_)));
-    assert_eq!(keeper.current(), None);
-    assert_eq!(keeper.reload(good()), Outcome::Fresh(good().unwrap()));
-    assert_eq!(keeper.reload(bad()), Outcome::Kept(PENDING, bad().unwrap_err()));
-    assert_eq!(keeper.current(), Some(&PENDING));
-    // What an earlier process kept is newer than what this one remembers.
-    keeper.remember(ELIGIBLE);
-    assert_eq!(keeper.reload(bad()), Outcome::Kept(ELIGIBLE, bad().unwrap_err()));
-    let none = Settings::parse("", "f");
-    assert_eq!(keeper.reload(none.clone()), Outcome::Fresh(none.unwrap()));
-}
-
-/// A directory with a file of kept settings, where it is, and what it was made from.
-fn kept_pending() -> (tempfile::TempDir, std::path::PathBuf, Loaded) {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join(kept::NAME);
-    let loaded = Settings::parse("# ours\nActiveJobs=eligible\nactivejobs=PENDING # why", "/etc/f").unwrap();
-    assert_eq!(kept::keep(&file, &loaded, Path::new("/etc/f")).unwrap(), None);
-    (directory, file, loaded)
-}
-
-#[test]
-fn kept_settings_are_text_with_version_and_origin_and_private() {
-    let (directory, file, loaded) = kept_pending();
-    assert_eq!(
-        fs::read_to_string(&file).unwrap(),
-        "# multifactor2_settings 1: the last good settings of priority/multifactor2, from PriorityParameters and \
-         /etc/f\nActiveJobs=PENDING # /etc/f line 3\n# end\n"
-    );
-    let meta = fs::metadata(&file).unwrap();
-    assert_eq!(meta.permissions().mode() & 0o7777, 0o600);
-    assert_eq!(kept::read(&file), Ok(Some(PENDING)));
-    // The same again is not written.
-    assert_eq!(kept::keep(&file, &loaded, Path::new("/etc/f")).unwrap(), None);
-    assert_eq!(fs::metadata(&file).unwrap().ino(), meta.ino());
-    let none = Settings::load(None, &directory.path().join("none")).unwrap();
-    assert_eq!(kept::keep(&file, &none, Path::new("/etc/f")).unwrap(), None);
-    assert_eq!(kept::read(&file), Ok(Some(ELIGIBLE)), "no configuration at all is good");
-    let files = fs::read_dir(directory.path()).unwrap().count();
-    assert_eq!(files, 1, "nothing else stays behind");
-    assert_eq!(kept::read(&directory.path().join("none")), Ok(None));
-}
-
-#[test]
-fn a_damaged_kept_file_gives_nothing_and_is_replaced() {
-    let (directory, file, loaded) = kept_pending();
-    let good = fs::read(&file).unwrap();
-    let text = String::from_utf8(good.clone()).unwrap();
-    let aside = directory.path().join("aside");
-    fs::write(&aside, &good).unwrap();
-    let write = |bytes: &[u8]| fs::write(&file, bytes).unwrap();
-    let cases: [(&str, &dyn Fn()); 7] = [
-        ("its first line is not one of ours", &|| write(&[])),
-        ("it is not text", &|| write(&[0xff, 0xfe, 0, 7].repeat(1000))),
-        ("its first line is not one of ours", &|| write(b"ActiveJobs=pending\n# end\n")),
-        ("a newer slurm-multifactor2 wrote it (version 2, this one knows 1)", &|| {
-            write(text.replace("settings 1", "settings 2").as_bytes());
-        }),
-        ("ActiveJobs=sometimes: allowed are", &|| write(text.replace("PENDING", "sometimes").as_bytes())),
-        ("it is not a regular file", &|| fs::create_dir(&file).unwrap()),
-        ("it is not a regular file", &|| std::os::unix::fs::symlink(&aside, &file).unwrap()),
-    ];
-    for (why, damage) in cases {
-        let _ = fs::remove_file(&file);
-        damage();
-        let found = kept::read(&file).expect_err(why).to_string();
-        assert!(found.contains(why) && found.contains(file.to_str().unwrap()), "{why}: {found}");
-        assert!(!found.contains(char::is_control), "{found}");
-        let kept = kept::keep(&file, &loaded, Path::new("/etc/f"));
-        if file.is_dir() {
-            assert!(kept.is_err());
-            fs::remove_dir(&file).unwrap();
-        } else {
-            assert_eq!(kept.unwrap().expect(why).to_string(), found);
-            assert_eq!(kept::read(&file), Ok(Some(PENDING)));
-        }
-    }
-    assert_eq!(fs::read(&aside).unwrap(), good, "what a link points to is left alone");
-    // A regular file by its mode, that cannot be read at its beginning by anybody.
-    let unreadable = kept::read(Path::new("/proc/self/mem")).unwrap_err().to_string();
-    assert!(unreadable.contains("Input/output error"), "{unreadable}");
-    // Cut off anywhere, never the settings of half a file.
-    for length in 0..good.len() {
-        fs::write(&file, &good[..length]).unwrap();
-        assert!(kept::read(&file).is_err(), "{length} bytes");
-    }
-}
-
-#[test]
 fn table_is_sound_and_documented() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
     let page = fs::read_to_string(root.join("man/priority_multifactor2.8")).unwrap();
     let example = fs::read_to_string(root.join("multifactor2.conf.example")).unwrap();
     let mut uncommented = String::new();
     for setting in SETTINGS {
         let (_, rest) = page.split_once(&format!("\n.BR {} = ", setting.name)).expect(setting.name);
         assert!(
-            setting.absent == priority_multifactor2::conf::schema::Absent::Unset
+            setting.absent == multifactor2_core::settings::schema::Absent::Unset
                 || setting.default_value().is_some()
         );
         assert!(example.contains(&format!("\n#{}=", setting.name)), "{} is not in the example", setting.name);
-        if let priority_multifactor2::conf::value::Kind::Choice(words) = setting.kind {
+        if let multifactor2_core::settings::value::Kind::Choice(words) = setting.kind {
             for word in words {
                 assert!(rest.contains(word), "{}={word}", setting.name);
             }

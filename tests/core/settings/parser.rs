@@ -1,15 +1,12 @@
 //! The parser on settings that do not exist yet: blocks, every kind of value, and arbitrary text.
 
-#[path = "support/seed.rs"]
-mod seed;
-
-use priority_multifactor2::conf::schema::{check, Absent, Entries, Entry, Setting};
-use priority_multifactor2::conf::text::{parse, parse_list, Pair, Statement};
-use priority_multifactor2::conf::value::{Date, Kind, Value};
-use priority_multifactor2::conf::{Errors, Place, Settings, Warning};
+use crate::seed::seed;
+use multifactor2_core::settings::schema::{check, Absent, Entries, Entry, Setting};
+use multifactor2_core::settings::text::{parse, parse_list, Pair, Statement};
+use multifactor2_core::settings::value::{Date, Kind, Value};
+use multifactor2_core::settings::{Errors, Place, Settings, Warning};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use seed::seed;
 
 const fn row(name: &'static str, kind: Kind, absent: Absent) -> Setting {
     Setting { name, kind, absent, meaning: "Test.", attributes: None }

@@ -1,8 +1,8 @@
 //! What the engine takes from the heap. Apart from the other tests, because it brings a counting allocator.
 
 use allocation_counter::measure;
-use priority_multifactor2::engine::priority::{tres_factors, weigh_tres, Factors, Priority, Weights};
-use priority_multifactor2::engine::{FairShare, NodeSpec, ShareTree};
+use multifactor2_core::factors::{tres_factors, weigh_tres, Factors, Priority, Weights};
+use multifactor2_core::{FairShare, NodeSpec, ShareTree};
 
 const ASSOCIATIONS: u32 = 100_000;
 

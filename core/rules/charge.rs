@@ -5,7 +5,7 @@
 //! reserved for it (start to time limit) are given back, so that a job running past its limit gives back no
 //! more than was taken.
 
-use super::decay::RunDecay;
+use crate::decay::RunDecay;
 
 /// Count of a TRES that a job holds without consuming it (`NO_CONSUME_VAL64`).
 pub const NO_CONSUME: u64 = 0xffff_ffff_ffff_fffd;
@@ -177,7 +177,7 @@ fn truncated(value: f64) -> u64 {
 #[allow(clippy::float_cmp)] // equality to the bit is what is promised
 mod tests {
     use super::*;
-    use crate::engine::decay::decay_factor;
+    use crate::decay::decay_factor;
     use proptest::prelude::*;
 
     const HOUR: i64 = 3600;

@@ -7,7 +7,7 @@
 //! Tickets are `f64`, never rounded: tickets in integers, truncated level by level, leave users deep in a
 //! wide tree with none.
 
-use super::tree::{at, Node, ShareTree};
+use crate::tree::{at, Node, ShareTree};
 
 /// Tickets at the root. Any constant gives the same factors; this one makes readable numbers.
 pub const ROOT_TICKETS: f64 = 1000.0;

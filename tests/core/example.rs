@@ -1,7 +1,7 @@
 //! The documented example: every number of its table, and the two factors.
 
-use priority_multifactor2::engine::tickets::ROOT_TICKETS;
-use priority_multifactor2::engine::{FairShare, Node, NodeSpec, ShareTree};
+use multifactor2_core::policy::share_tree::ROOT_TICKETS;
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 
 /// Name, index of the parent, shares, raw usage in percent of the cluster, waiting jobs.
 const EXAMPLE: [(&str, Option<u32>, u32, f64, u32); 12] = [

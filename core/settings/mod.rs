@@ -2,19 +2,17 @@
 //!
 //! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
-//! known settings, [`value`] reads single values, and [`settings`] holds the table and the result, which [`kept`] saves for
+//! known settings, [`value`] reads single values, and [`table`] holds the table and the result, which [`kept`] saves for
 //! the next process. Every problem is a value ([`report`]) that names file, line, value and what is allowed; nothing here
 //! logs or knows Slurm's types.
-
-#![forbid(unsafe_code)]
 
 pub mod files;
 pub mod kept;
 pub mod report;
 pub mod schema;
-pub mod settings;
+pub mod table;
 pub mod text;
 pub mod value;
 
 pub use report::{Error, Errors, Place, Warning};
-pub use settings::{ActiveJobs, Loaded, Outcome, Settings, SettingsKeeper, SETTINGS};
+pub use table::{ActiveJobs, Loaded, Outcome, Settings, SettingsKeeper, SETTINGS};

@@ -5,13 +5,11 @@
 //! Where the C code is undefined or divides zero by zero, which on x86-64 ends in priority 4294967295, the
 //! result here is defined and said with each function.
 
+use crate::facts::{Facts, Job, JobSize, Partition, Qos, Standing, Tres};
 use crate::rules::charge::NO_CONSUME;
 
 /// What is stored for a nice value or a site factor of 0 (`NICE_OFFSET`).
 pub const NICE_OFFSET: u32 = 0x8000_0000;
-
-/// Stored in place of a 32 bit number that is not set (`NO_VAL`).
-pub const NO_VAL: u32 = 0xffff_fffe;
 
 /// How long a job has waited in parts of `PriorityMaxAge`, from 0 to 1.
 ///
@@ -42,43 +40,6 @@ pub fn configured_factor(configured: u32, normalised: f64, no_normal: bool) -> f
         (0, _) => 0.0,
         (_, true) => f64::from(configured),
         (_, false) => normalised,
-    }
-}
-
-/// What a job asks for, as its record holds it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobSize {
-    /// CPUs of the job, 0 until the scheduler has looked at it.
-    pub total_cpus: u32,
-    /// Most CPUs asked for, or [`NO_VAL`].
-    pub max_cpus: u32,
-    /// Fewest CPUs asked for.
-    pub min_cpus: u32,
-    /// Fewest nodes asked for.
-    pub min_nodes: u32,
-    /// Time limit in minutes, or [`NO_VAL`].
-    pub time_limit: u32,
-    /// Longest time limit of its partition in minutes; `None` without a partition.
-    pub partition_max_time: Option<u32>,
-}
-
-impl JobSize {
-    fn cpus(&self) -> u32 {
-        if self.total_cpus != 0 {
-            self.total_cpus
-        } else if self.max_cpus != NO_VAL {
-            self.max_cpus
-        } else {
-            self.min_cpus
-        }
-    }
-
-    fn minutes(&self) -> u32 {
-        if self.time_limit == NO_VAL {
-            self.partition_max_time.unwrap_or(1)
-        } else {
-            self.time_limit
-        }
     }
 }
 
@@ -147,6 +108,147 @@ pub fn job_size_factor(job: &JobSize, cluster: ClusterSize, policy: SizePolicy) 
         0.0
     } else {
         factor.clamp(0.0, 1.0)
+    }
+}
+
+/// What the factors of jobs are computed with, from slurm.conf.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
+pub struct FactorConfig {
+    /// The `PriorityWeight*` parameters; age and fair-share are 0 without slurmdbd.
+    pub weights: Weights,
+    /// `PriorityWeightTRES`, one weight per TRES.
+    pub tres_weights: Option<Vec<f64>>,
+    /// `PriorityMaxAge` in seconds.
+    pub max_age: u32,
+    /// How job sizes become factors.
+    pub size: SizePolicy,
+    /// `PriorityFlags=NO_NORMAL_PART`
+    pub no_normal_part: bool,
+    /// `PriorityFlags=NO_NORMAL_QOS`
+    pub no_normal_qos: bool,
+    /// `PriorityFlags=NO_NORMAL_TRES`
+    pub no_normal_tres: bool,
+}
+
+impl FactorConfig {
+    /// The weighted factor of the time that a job has waited.
+    pub fn weighted_age(&self, age: Option<u32>) -> f64 {
+        match (self.weights.age, age) {
+            (0, _) | (_, None) => 0.0,
+            (weight, Some(age)) => age_part(age, self.max_age) * f64::from(weight),
+        }
+    }
+
+    /// The weighted factor of what a job's association is and has, as [`Evaluation::assoc`] and
+    /// [`Evaluation::fair_share`].
+    pub fn weighted_standing(&self, standing: Standing) -> (f64, f64) {
+        let weights = &self.weights;
+        (standing.assoc * f64::from(weights.assoc), standing.fair_share * f64::from(weights.fair_share))
+    }
+}
+
+/// Facts in, weighted factors out. One serves all jobs that are evaluated at one time.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluator<'c> {
+    /// The configuration in force.
+    pub config: &'c FactorConfig,
+    /// Size of the cluster.
+    pub cluster: ClusterSize,
+    /// The time that ages are measured at, in seconds since 1970.
+    pub now: i64,
+}
+
+impl Evaluator<'_> {
+    /// A buffer with one entry per weighted TRES.
+    pub fn scratch(&self) -> Vec<f64> {
+        vec![0.0; self.config.tres_weights.as_ref().map_or(0, Vec::len)]
+    }
+
+    /// Seconds that a job has waited; `None` for one that gains no age.
+    pub fn age(&self, job: &Job) -> Option<u32> {
+        age(self.now, job.accrue_time)
+    }
+
+    /// Whether the sizes of jobs matter.
+    pub fn weighs_size(&self) -> bool {
+        self.config.weights.job_size != 0
+    }
+
+    /// The weighted factor of a job's size.
+    pub fn weighted_size(&self, size: &JobSize) -> f64 {
+        match self.config.weights.job_size {
+            0 => 0.0,
+            weight => job_size_factor(size, self.cluster, self.config.size) * f64::from(weight),
+        }
+    }
+
+    /// The weighted factor of a partition.
+    pub fn weighted_partition(&self, partition: &Partition) -> f64 {
+        let (factor, normalised) = (partition.priority_job_factor, partition.norm_priority);
+        match self.config.weights.partition {
+            0 => 0.0,
+            weight => configured_factor(factor, normalised, self.config.no_normal_part) * f64::from(weight),
+        }
+    }
+
+    /// The weighted factor of a QOS.
+    pub fn weighted_qos(&self, qos: &Qos) -> f64 {
+        match self.config.weights.qos {
+            0 => 0.0,
+            weight => {
+                configured_factor(qos.priority, qos.norm_priority, self.config.no_normal_qos)
+                    * f64::from(weight)
+            }
+        }
+    }
+
+    /// The weighted factor of one QOS of several; one without a priority keeps the job's.
+    pub fn weighted_qos_of_several(&self, qos: &Qos, of_job: f64) -> f64 {
+        if qos.priority == 0 || self.config.weights.qos == 0 {
+            of_job
+        } else {
+            self.weighted_qos(qos)
+        }
+    }
+
+    /// The weighted factors of a job's TRES, in `factors`, and their sum. Without weights `factors` stays as it is.
+    pub fn weighted_tres(&self, factors: &mut [f64], tres: Tres<'_>) -> f64 {
+        let Some(weights) = &self.config.tres_weights else { return 0.0 };
+        tres_factors(factors, tres.allocated, tres.requested, tres.of_partition, self.config.no_normal_tres);
+        weigh_tres(factors, weights)
+    }
+
+    /// All weighted factors of a job, those of its TRES in `tres`.
+    pub fn evaluate(&self, facts: &Facts<'_>, standing: Standing, tres: &mut [f64]) -> Evaluation {
+        let (assoc, fair_share) = self.config.weighted_standing(standing);
+        Evaluation {
+            age: self.config.weighted_age(self.age(&facts.job)),
+            assoc,
+            fair_share,
+            job_size: facts.size.map_or(0.0, |size| self.weighted_size(&size)),
+            partition: facts.partition.map_or(0.0, |partition| self.weighted_partition(&partition)),
+            qos: facts.qos.map_or(0.0, |qos| self.weighted_qos(&qos)),
+            tres: self.weighted_tres(tres, facts.tres),
+            site: facts.job.site,
+            nice: facts.job.nice,
+        }
+    }
+
+    /// The same in one of several partitions; what the QOS adds stays.
+    #[must_use]
+    pub fn in_partition(
+        &self,
+        of_job: &Evaluation,
+        partition: Option<&Partition>,
+        counts: Tres<'_>,
+        tres: &mut [f64],
+    ) -> Evaluation {
+        Evaluation {
+            partition: partition.map_or(0.0, |partition| self.weighted_partition(partition)),
+            tres: self.weighted_tres(tres, counts),
+            ..*of_job
+        }
     }
 }
 
@@ -228,9 +330,9 @@ pub struct Weights {
     pub qos: u32,
 }
 
-/// The factors of a job's priority, before or after [`Self::weigh`].
+/// What a job's priority is made of: its factors, before or after [`Self::weigh`], in the order of addition.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Factors {
+pub struct Evaluation {
     /// [`age_factor`].
     pub age: f64,
     /// The association's priority.
@@ -251,7 +353,7 @@ pub struct Factors {
     pub nice: u32,
 }
 
-impl Default for Factors {
+impl Default for Evaluation {
     fn default() -> Self {
         Self {
             age: 0.0,
@@ -267,7 +369,7 @@ impl Default for Factors {
     }
 }
 
-impl Factors {
+impl Evaluation {
     /// The weighted factors.
     #[must_use]
     pub fn weigh(self, weights: &Weights) -> Self {

@@ -8,7 +8,9 @@
 #![forbid(unsafe_code)]
 
 pub mod decay;
+pub mod explain;
 pub mod factors;
+pub mod facts;
 pub mod policy;
 pub mod rules;
 pub mod settings;

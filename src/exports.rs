@@ -9,47 +9,42 @@ use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::faults;
+use crate::host::access::Write;
 use crate::host::checks::questions::is_asking;
-use crate::host::locks::{AssocLock, Caller, ListCaller, Unlocked};
+use crate::host::locks::{AssocLock, JobLock, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
-use crate::host::reply::RequestMessage;
 use crate::host::symbols::RawList;
-use crate::host::{in_slurmctld, log, long_double, version, Host};
-use crate::plugin::{after, ListAccess, PLUGIN};
+use crate::host::{in_slurmctld, log, long_double, reply, version, Host};
+use crate::identity::{NAME, PRIORITY_TYPE};
+use crate::plugin::{after, PLUGIN};
 use multifactor2_core::policy::share_tree::fair_share_factor;
 
 const SLURM_SUCCESS: c_int = 0;
 const SLURM_ERROR: c_int = -1;
 
-const NAME: &[u8; 35] = b"Priority MULTIFACTOR2 ticket plugin";
-const TYPE: &[u8; 22] = b"priority/multifactor2\0";
-
 /// What the plugin calls itself.
 #[no_mangle]
-pub static plugin_name: [u8; 36] = terminated(NAME);
+pub static plugin_name: [u8; NAME.count_bytes() + 1] = bytes(NAME);
 
 /// The `PriorityType` that it serves.
 #[no_mangle]
-pub static plugin_type: [u8; 22] = *TYPE;
+pub static plugin_type: [u8; PRIORITY_TYPE.count_bytes() + 1] = bytes(PRIORITY_TYPE);
 
 /// The release that it serves: 0, which no host accepts, until the constructor has found out which one runs.
 #[no_mangle]
 pub static plugin_version: AtomicU32 = AtomicU32::new(0);
 
-const fn terminated(text: &[u8; 35]) -> [u8; 36] {
-    let mut bytes = [0; 36];
+/// A text with its end, as Slurm wants it: not a pointer.
+const fn bytes<const SIZE: usize>(text: &CStr) -> [u8; SIZE] {
+    let text = text.to_bytes_with_nul();
+    let mut bytes = [0; SIZE];
     let mut at = 0;
     while at < text.len() {
         bytes[at] = text[at];
         at += 1;
     }
     bytes
-}
-
-/// `plugin_type` as text.
-pub fn type_text() -> &'static CStr {
-    CStr::from_bytes_with_nul(TYPE).unwrap_or(c"")
 }
 
 /// Runs when the object is loaded, before the host looks at `plugin_version`.
@@ -122,10 +117,13 @@ pub extern "C" fn fini() -> c_int {
 ///
 /// # Safety
 /// `address` is null or a live job for the duration of the call, and the lock is held.
-unsafe fn job_of_caller<'a>(address: *mut c_void, export: &'static str) -> Option<(Caller, Job<'a>)> {
+unsafe fn job_of_caller<'a>(
+    address: *mut c_void,
+    export: &'static str,
+) -> Option<(JobLock<'a, Write>, Job<'a, Write>)> {
     let host = Host::get()?;
     // SAFETY: the caller's promise.
-    unsafe { Job::new(host, address.cast()).map(|job| (Caller::new(host, export), job)) }
+    unsafe { Job::new(host, address.cast()).map(|job| (JobLock::of_caller(host, export), job)) }
 }
 
 /// The priority of a job.
@@ -147,7 +145,7 @@ pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) ->
     guard(
         || {
             faults::point("set");
-            job.as_ref().map_or_else(fallback, |(caller, job)| PLUGIN.set(caller, last_priority, *job))
+            job.as_ref().map_or_else(fallback, |(jobs, job)| PLUGIN.set(jobs, last_priority, *job))
         },
         fallback,
     )
@@ -180,7 +178,7 @@ pub unsafe extern "C" fn priority_p_set_assoc_usage(association: *mut c_void) {
         || {
             faults::point("set_assoc_usage");
             let Some(host) = Host::get() else { return };
-            // SAFETY: the host's promise, for the duration of the call. (Up to 22.05 one caller, the UsageThreshold of a QOS, may
+            // SAFETY: the host's promise, for the duration of the call; it writes there itself under its read lock. (Up to 22.05 one caller, the UsageThreshold of a QOS, may
             // come without the lock, but only for an effective usage of NO_VAL, which this plugin never leaves.)
             let (lock, association) = unsafe {
                 (
@@ -207,8 +205,8 @@ pub unsafe extern "C" fn priority_p_job_end(job: *mut c_void) {
     guard(
         || {
             faults::point("job_end");
-            if let Some((caller, job)) = &job {
-                PLUGIN.job_end(caller, *job);
+            if let Some((jobs, job)) = &job {
+                PLUGIN.job_end(jobs, *job);
             }
         },
         || (),
@@ -226,24 +224,12 @@ pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void
         || {
             faults::point("factors_list");
             let Some(host) = Host::get() else { return std::ptr::null_mut() };
-            let (message, uid) = if host.layout.factors_request.size.is_some() {
-                (first.cast(), second)
-            } else {
-                // The user id is in the lower half of the first argument's register.
-                #[allow(clippy::cast_possible_truncation)]
-                (std::ptr::null_mut(), first as usize as u32)
-            };
-            // SAFETY: releases before 23.02 call without locks, later ones with those on jobs, nodes, partitions and QOS; the
-            // message lives during the call.
-            let (access, message) = unsafe {
-                let access = if host.list_caller_locks() {
-                    ListAccess::Caller(ListCaller::new(host, LIST))
-                } else {
-                    ListAccess::Unlocked(Unlocked::new(host, LIST))
-                };
-                (access, RequestMessage::new(message))
-            };
-            PLUGIN.factors_list(access, message, uid)
+            // SAFETY: the host's promise.
+            unsafe {
+                reply::answer(host, LIST, (first, second), |jobs, qos, request, uid| {
+                    PLUGIN.factors_list(jobs, qos, request, uid)
+                })
+            }
         },
         std::ptr::null_mut,
     )

@@ -8,7 +8,5 @@
 pub mod exports;
 pub mod faults;
 pub mod host;
+pub mod identity;
 pub mod plugin;
-
-/// Name and version, as the log says them.
-pub const VERSION: &str = concat!("slurm-multifactor2 ", env!("CARGO_PKG_VERSION"));

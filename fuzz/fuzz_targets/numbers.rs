@@ -5,9 +5,10 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use multifactor2_core::rules::charge::{released_before_restart, Elapsed, JobTimes, Period};
 use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
+use multifactor2_core::facts::JobSize;
 use multifactor2_core::factors::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
-    Factors, JobSize, NodeCount, Priority, SizeOrder, SizePolicy, Weights,
+    Evaluation, NodeCount, Priority, SizeOrder, SizePolicy, Weights,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -80,7 +81,7 @@ fuzz_target!(|input: Input| {
         qos: w[15],
     };
     let [age, assoc, fair_share, partition, qos] = input.factors;
-    let factors = Factors {
+    let factors = Evaluation {
         age,
         assoc,
         fair_share,

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::plugin::journal::History;
-use priority_multifactor2::plugin::saved_usage::SavedUsage;
-use priority_multifactor2::plugin::state_file::{bytes, parse, Rest, Saved, Times};
-use priority_multifactor2::plugin::times::by_the_clock;
+use priority_multifactor2::plugin::progress::journal::History;
+use priority_multifactor2::plugin::progress::saved_usage::SavedUsage;
+use priority_multifactor2::plugin::progress::state_file::{bytes, parse, Rest, Saved, Times};
+use priority_multifactor2::plugin::progress::by_the_clock;
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {

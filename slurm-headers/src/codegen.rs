@@ -1,6 +1,6 @@
 //! Rust source for the plugin: one struct per record, one constant per group.
 //!
-//! The generated text expects `Field<T>`, `LongDouble`, `Ptr`, `StepId` and `Group` in scope
+//! The generated text expects `Field<L, T>`, `LongDouble`, `Ptr`, `StepId` and `Group` in scope
 //! (`src/host/layout.rs` defines them).
 
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
                 "    /// `{}`\n    pub {}: {},",
                 field.c_names.join("` or `"),
                 field.rust_name(),
-                field_type(field)
+                field_type(record, field)
             );
         }
         text.push_str("}\n");
@@ -48,7 +48,7 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
             type_name(record)
         );
     }
-    text.push_str("}\n/// Every known layout, oldest first.\npub static LAYOUTS: &[Layout] = &[\n");
+    text.push_str("}\n/// Every known layout, oldest first.\npub(super) static LAYOUTS: &[Layout] = &[\n");
     for (at, group) in table.groups.iter().enumerate() {
         let _ = writeln!(text, "    {},", layout(table, &table.column(at), *group));
     }
@@ -63,7 +63,7 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
             format!("Some({})", layout(table, column, group))
         },
     );
-    let _ = writeln!(text, "pub static BUILT_FOR: Option<Layout> = {built_for};");
+    let _ = writeln!(text, "pub(super) static BUILT_FOR: Option<Layout> = {built_for};");
     text
 }
 
@@ -90,10 +90,10 @@ fn type_name(record: &Record) -> String {
     format!("{camel}Layout")
 }
 
-fn field_type(field: &Field) -> String {
+fn field_type(record: &Record, field: &Field) -> String {
     let plain = match field.kind {
         Kind::Size => "usize".to_owned(),
-        kind => format!("Field<{}>", kind.rust_type()),
+        kind => format!("Field<{}, {}>", type_name(record), kind.rust_type()),
     };
     if field.optional {
         format!("Option<{plain}>")
@@ -127,15 +127,16 @@ mod tests {
         assert!(job.contains("size: 1008,"), "{job}");
         assert!(job.contains("prio_mult: None,"), "{job}");
         assert!(job.contains("priority_array: Some(Field::at(632)),"), "{job}");
-        assert!(text.contains("pub prio_mult: Option<Field<Ptr>>,"));
+        assert!(text.contains("pub prio_mult: Option<Field<JobLayout, Ptr>>,"));
     }
 
     #[test]
     fn built_for_is_none_unless_a_tree_was_read() {
         let table = Table::committed().unwrap();
-        assert!(rust_source(&table).ends_with("pub static BUILT_FOR: Option<Layout> = None;\n"));
+        assert!(rust_source(&table).ends_with("pub(super) static BUILT_FOR: Option<Layout> = None;\n"));
         let text = rust_source_built_for(&table, Some(&table.column(12)));
-        let built_for = text.split("pub static BUILT_FOR: Option<Layout> = Some(Layout {").nth(1).unwrap();
+        let built_for =
+            text.split("pub(super) static BUILT_FOR: Option<Layout> = Some(Layout {").nth(1).unwrap();
         assert!(built_for.contains("group: Group { first: 0x1a0500, verified: 0x1a0500 }"), "{built_for}");
         assert!(built_for.contains("size: 1288,"), "{built_for}");
     }

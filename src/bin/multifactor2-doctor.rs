@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["-V" | "--version"] => {
-            println!("{}", priority_multifactor2::VERSION);
+            println!("{}", priority_multifactor2::identity::VERSION);
             ExitCode::SUCCESS
         }
         ["--check-conf", files @ ..] => check_conf(files),
@@ -309,11 +309,11 @@ fn exports(path: &Path) -> Result<BTreeSet<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use priority_multifactor2::host::layout::LAYOUTS;
+    use priority_multifactor2::host::version::newest;
 
     #[test]
     fn known_releases_are_supported_and_unknown_micros_are_not_certain() {
-        let newest = LAYOUTS.last().unwrap().group.verified;
+        let newest = newest().0;
         let found = |release| {
             let release = Release(release);
             let has = |name: &str| match name {
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_micro_release_that_is_not_known_is_good_enough_for_sshare() {
-        let newest = Release(LAYOUTS.last().unwrap().group.verified);
+        let newest = newest();
         for (release, supported) in
             [(newest, true), (Release(newest.0 + 50), true), (Release::new(99, 5, 0), false)]
         {

@@ -5,12 +5,12 @@
 #![allow(clippy::unreadable_literal)]
 
 use multifactor2_core::rules::charge;
-use multifactor2_core::{factors, tree};
+use multifactor2_core::{factors, facts, tree};
 
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 // The core knows nothing of Slurm, but the numbers that it is given mean the same.
-const _: () = assert!(factors::NO_VAL == NO_VAL);
+const _: () = assert!(facts::NO_VAL == NO_VAL);
 const _: () = assert!(factors::NICE_OFFSET == NICE_OFFSET);
 const _: () = assert!(charge::NO_CONSUME == NO_CONSUME_VAL64);
 const _: () = assert!(charge::END_CHARGED == NO_VAL as i64);

@@ -20,29 +20,30 @@ pub type Ptr = *mut u8;
 /// `slurm_step_id_t` from 24.11 on: copied as a whole, never interpreted.
 pub type StepId = [u8; 24];
 
-/// The offset of a field that is read and written as a `T`.
-pub struct Field<T> {
+/// The offset of a field of the record `L` that is read and written as a `T`.
+///
+/// Only the tables make them, so a field is always one of its record.
+pub struct Field<L, T> {
     offset: usize,
-    kind: PhantomData<fn() -> T>,
+    kind: PhantomData<fn() -> (L, T)>,
 }
 
-impl<T> Clone for Field<T> {
+impl<L, T> Clone for Field<L, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Field<T> {}
+impl<L, T> Copy for Field<L, T> {}
 
-impl<T> fmt::Debug for Field<T> {
+impl<L, T> fmt::Debug for Field<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "@{}", self.offset)
     }
 }
 
-impl<T> Field<T> {
-    /// A field at `offset` bytes from the beginning of its record.
-    pub const fn at(offset: usize) -> Self {
+impl<L, T> Field<L, T> {
+    const fn at(offset: usize) -> Self {
         Self { offset, kind: PhantomData }
     }
 
@@ -62,7 +63,7 @@ impl<T> Field<T> {
     }
 }
 
-impl<T: Copy> Field<T> {
+impl<L, T: Copy> Field<L, T> {
     /// Reads the field.
     ///
     /// # Safety
@@ -82,6 +83,13 @@ impl<T: Copy> Field<T> {
     }
 }
 
+/// The host's `buf_t`.
+#[derive(Debug)]
+pub enum Buffer {}
+
+/// Where a buffer keeps the address of its bytes, in every release.
+pub(super) const BUFFER_HEAD: Field<Buffer, Ptr> = Field::at(8);
+
 /// The releases that share a layout.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
@@ -92,6 +100,14 @@ pub struct Group {
 }
 
 include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
+
+/// Every known layout, oldest first, for measurements of what a table of offsets costs.
+///
+/// # Safety
+/// The fields are used with memory of that layout only: safe code takes them from the layout of the running release.
+pub unsafe fn all() -> &'static [Layout] {
+    LAYOUTS
+}
 
 /// Writes a `SLURM_VERSION_NUMBER` the way Slurm does, for example `24.11.5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

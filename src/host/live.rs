@@ -9,15 +9,12 @@
 //! replaces whenever it loads one anew; where a pointer is not in it, the list is walked again, once per hold of the lock.
 //! (One that was removed by an administrator is freed only after slurmctld has taken it out of its jobs.)
 
-use std::cell::Cell;
-use std::marker::PhantomData;
-use std::ops::ControlFlow;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::layout::Field;
 use super::lists::for_each_raw;
 use super::symbols::RawList;
 use super::Host;
@@ -42,10 +39,17 @@ impl Kind {
         }
     }
 
-    fn id(self, host: &Host) -> Field<u32> {
-        match self {
-            Association => host.layout.assoc.id,
-            Qos => host.layout.qos.id,
+    /// The id of one of its records.
+    ///
+    /// # Safety
+    /// `record` is a live one of this kind.
+    unsafe fn id(self, host: &Host, record: *mut u8) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Association => host.layout.assoc.id.get(record),
+                Qos => host.layout.qos.id.get(record),
+            }
         }
     }
 
@@ -87,13 +91,12 @@ impl Table {
     }
 
     fn read(host: &Host, kind: Kind) -> Self {
-        let (list, id) = (kind.list(host), kind.id(host));
+        let list = kind.list(host);
         let mut records = Vec::new();
         if !list.is_null() {
             for_each_raw(list, host.sym.list_for_each_ro.unwrap_or(host.sym.list_for_each), &mut |record| {
                 // SAFETY: an element of the host's list, under its lock.
-                records.push((unsafe { id.get(record) }, record as usize));
-                ControlFlow::Continue(())
+                records.push((unsafe { kind.id(host, record) }, record as usize));
             });
         }
         Self::of(records)
@@ -123,63 +126,74 @@ impl Table {
     }
 }
 
-/// What this thread knows of one kind.
-#[derive(Clone, Copy)]
-struct Known {
-    /// The lock of this kind is held.
-    held: bool,
-    /// The list was walked under this hold.
-    renewed: bool,
-    /// The table, which belongs to this hold (`Arc::into_raw`); null until it is asked for.
-    table: *const Table,
+/// What one hold of the association manager's lock knows of its lists.
+#[derive(Debug, Default)]
+pub(super) struct Confirmed {
+    kinds: [Known; 2],
 }
 
-impl Known {
-    const NOTHING: Self = Self { held: false, renewed: false, table: std::ptr::null() };
+#[derive(Debug, Default)]
+struct Known {
+    /// The table, once it was asked for.
+    table: RefCell<Option<Arc<Table>>>,
+    /// The list was walked under this hold.
+    renewed: Cell<bool>,
+}
 
-    fn drop_table(self) {
-        if !self.table.is_null() {
-            // SAFETY: made by `into_raw`, and given back once: the caller forgets it.
-            drop(unsafe { Arc::from_raw(self.table) });
+impl Confirmed {
+    /// What `look` makes of the table of a kind, whose lock is held. Where `renew` is wanted, the list is walked first: `None`
+    /// if it was under this hold already.
+    fn with_table<T>(
+        &self,
+        host: &Host,
+        kind: Kind,
+        renew: bool,
+        look: impl FnOnce(&Table) -> T,
+    ) -> Option<T> {
+        let known = &self.kinds[kind as usize];
+        if renew && known.renewed.get() {
+            return None;
+        }
+        let mut table = known.table.borrow_mut();
+        if renew || table.is_none() {
+            let (fetched, renewed) = fetch(host, kind, renew);
+            known.renewed.set(renewed);
+            *table = Some(fetched);
+        }
+        table.as_deref().map(look)
+    }
+
+    /// Whether a record of this kind with that id is at an address.
+    pub fn is(&self, host: &Host, kind: Kind, address: usize, id: u32) -> bool {
+        address != 0 && self.with_table(host, kind, false, |table| table.get(id) == address).unwrap_or(false)
+    }
+
+    /// The record of this kind that a pointer and an id mean: the one at the pointer where that is confirmed, else the one
+    /// with the id; 0 where there is none.
+    pub fn find(&self, host: &Host, kind: Kind, address: usize, id: u32) -> usize {
+        if address == 0 {
+            return 0;
+        }
+        let look = |table: &Table| table.get(id);
+        match self.with_table(host, kind, false, look) {
+            Some(found) if found == address => address,
+            Some(found) => self.with_table(host, kind, true, look).unwrap_or(found),
+            None => 0,
         }
     }
-}
 
-thread_local! {
-    static KNOWN: [Cell<Known>; 2] = const { [Cell::new(Known::NOTHING), Cell::new(Known::NOTHING)] };
-}
-
-/// As long as it lives, this thread holds locks of the association manager, and pointers to what they protect can be
-/// confirmed.
-#[derive(Debug)]
-pub(super) struct Hold {
-    before: [Known; 2],
-    thread: PhantomData<*mut ()>,
-}
-
-impl std::fmt::Debug for Known {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.held { "held" } else { "not held" })
+    /// Whether any record of this kind is at an address.
+    pub fn has(&self, host: &Host, kind: Kind, address: usize) -> bool {
+        let look = |table: &Table| table.has(address);
+        address != 0
+            && self
+                .with_table(host, kind, false, look)
+                .is_some_and(|found| found || self.with_table(host, kind, true, look).unwrap_or(false))
     }
-}
 
-impl Hold {
-    /// This thread has come to hold the lock on associations, on QOS or both.
-    pub fn begin(associations: bool, qos: bool) -> Self {
-        let begin = |held| Known { held, ..Known::NOTHING };
-        let before =
-            KNOWN.with(|known| [known[0].replace(begin(associations)), known[1].replace(begin(qos))]);
-        Self { before, thread: PhantomData }
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        KNOWN.with(|known| {
-            for (known, before) in known.iter().zip(self.before) {
-                known.replace(before).drop_table();
-            }
-        });
+    /// All QOS, whose lock is held.
+    pub fn all_qos(&self, host: &Host) -> Vec<usize> {
+        self.with_table(host, Qos, false, Table::addresses).unwrap_or_default()
     }
 }
 
@@ -188,25 +202,6 @@ pub(super) fn forget() {
     for kind in [Association, Qos] {
         *kind.cache().lock() = Cache::EMPTY;
     }
-}
-
-/// Calls `look` with the table of a kind; `None` where this thread holds no lock under which that could be told. Where
-/// `renew` is wanted, `None` also if the list was walked under this hold already.
-fn with_table<T>(host: &Host, kind: Kind, renew: bool, look: impl FnOnce(&Table) -> T) -> Option<T> {
-    KNOWN.with(|all| {
-        let cell = &all[kind as usize];
-        let known = cell.get();
-        if !known.held || (renew && known.renewed) {
-            return None;
-        }
-        if known.table.is_null() || renew {
-            let (table, renewed) = fetch(host, kind, renew);
-            cell.set(Known { held: true, renewed, table: Arc::into_raw(table) });
-            known.drop_table();
-        }
-        // SAFETY: a table that this hold owns, and `look` cannot end it.
-        Some(look(unsafe { &*cell.get().table }))
-    })
 }
 
 /// The table of the list as it is, and whether the list was walked for it.
@@ -221,38 +216,6 @@ fn fetch(host: &Host, kind: Kind, renew: bool) -> (Arc<Table>, bool) {
             (table, true)
         }
     }
-}
-
-/// Whether a record of this kind with that id is at an address.
-pub(super) fn is(host: &Host, kind: Kind, address: usize, id: u32) -> bool {
-    address != 0 && with_table(host, kind, false, |table| table.get(id) == address).unwrap_or(false)
-}
-
-/// The record of this kind that a pointer and an id mean: the one at the pointer where that is confirmed, else the one with
-/// the id; 0 where there is none.
-pub(super) fn find(host: &Host, kind: Kind, address: usize, id: u32) -> usize {
-    if address == 0 {
-        return 0;
-    }
-    let look = |table: &Table| table.get(id);
-    match with_table(host, kind, false, look) {
-        Some(found) if found == address => address,
-        Some(found) => with_table(host, kind, true, look).unwrap_or(found),
-        None => 0,
-    }
-}
-
-/// Whether any record of this kind is at an address.
-pub(super) fn has(host: &Host, kind: Kind, address: usize) -> bool {
-    let look = |table: &Table| table.has(address);
-    address != 0
-        && with_table(host, kind, false, look)
-            .is_some_and(|found| found || with_table(host, kind, true, look).unwrap_or(false))
-}
-
-/// All QOS; none where their lock is not held.
-pub(super) fn all_qos(host: &Host) -> Vec<usize> {
-    with_table(host, Qos, false, Table::addresses).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,56 +1,72 @@
 //! Slurm's locks as guards that cannot be taken in the wrong order.
 //!
-//! The order is: slurmctld's locks, then the association manager's, then our own. A thread that holds
-//! nothing has an [`Unlocked`]; taking a lock borrows it, so a second slurmctld lock, or one after an
-//! association lock, does not compile. An export that is called with locks held gets a [`Caller`],
-//! which can only add what may still be taken. Debug builds also check the order at run time ([`super::order`]), with what
-//! the caller of an export holds in the running release.
+//! The order is: slurmctld's locks, then the association manager's, then our own. A thread that holds nothing has an
+//! [`Unlocked`]; taking a lock borrows it, so a second slurmctld lock, or one after an association lock, does not compile. An
+//! export that is called with locks held gets guards that let go of nothing (`of_caller`). What a guard gives can be
+//! written only where its lock is held for writing: see [`super::access`]. Debug builds also check the order at run time
+//! ([`super::order`]), with what the caller of an export holds in the running release.
 
 use std::io;
 use std::marker::PhantomData;
 use std::thread::{Builder, JoinHandle};
 
-use super::constants::{READ_LOCK, WRITE_LOCK};
+use super::access::{Access, Closed, Open, Read, Write};
 use super::layout::{AssocLayout, JobLayout, QosLayout};
 use super::lists::List;
-use super::live::Hold;
+use super::live::Confirmed;
 use super::order::{self, Entered};
 use super::records::{Association, Job};
 use super::Host;
 
-const READ: u32 = READ_LOCK;
-const WRITE: u32 = WRITE_LOCK;
-
-/// Which of the association manager's locks to take. The others stay free.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AssocLevels {
-    assoc: u32,
-    qos: u32,
-    tres: u32,
+/// Which of the association manager's locks a guard holds, and how. The others stay free.
+pub trait Levels: 'static {
+    /// Associations.
+    type Assoc: Access;
+    /// QOS.
+    type Qos: Access;
+    /// TRES.
+    type Tres: Access;
 }
 
-impl AssocLevels {
-    /// Associations, QOS and TRES for reading: what a job's factors and their explanation need.
-    pub const READ: Self = Self { assoc: READ, qos: READ, tres: READ };
-    /// Associations and QOS for reading: what a job's factors need without explanation.
-    pub const READ_FACTORS: Self = Self { assoc: READ, qos: READ, tres: 0 };
-    /// QOS for reading: what the list for `sprio` needs where its caller holds no lock.
-    pub const READ_QOS: Self = Self { assoc: 0, qos: READ, tres: 0 };
-    /// Associations for writing.
-    pub const WRITE_ASSOC: Self = Self { assoc: WRITE, qos: 0, tres: 0 };
-    /// Associations and QOS for writing, TRES for reading: what charging and decay need.
-    pub const WRITE_USAGE: Self = Self { assoc: WRITE, qos: WRITE, tres: READ };
+macro_rules! levels {
+    ($($(#[$doc:meta])* $name:ident: $assoc:ident, $qos:ident, $tres:ident;)*) => { $(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub enum $name {}
 
-    /// In the order of `assoc_mgr_lock_t`: assoc, file, qos, res, tres, user, wckey.
-    fn raw(self) -> [u32; 7] {
-        [self.assoc, 0, self.qos, 0, self.tres, 0, 0]
-    }
+        impl Levels for $name {
+            type Assoc = $assoc;
+            type Qos = $qos;
+            type Tres = $tres;
+        }
+    )* };
+}
+
+levels! {
+    /// What a job's factors need.
+    Factors: Read, Read, Closed;
+    /// What a job's factors and their explanation need.
+    Explained: Read, Read, Read;
+    /// What the list for `sprio` needs.
+    QosOnly: Closed, Read, Closed;
+    /// What the shares and usage of associations are read with.
+    Shares: Read, Closed, Closed;
+    /// What `sshare` shows is written.
+    Shown: Write, Closed, Closed;
+    /// Usage is decayed and charged.
+    Usage: Write, Write, Read;
 }
 
 /// `slurmctld_lock_t` of every release; the sixth level exists from 26.05 on.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct SlurmctldLevels([u32; 6]);
+
+impl std::fmt::Debug for SlurmctldLevels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 extern "C" {
     fn mf2_call_slurmctld_lock(function: *mut std::ffi::c_void, levels: *const SlurmctldLevels);
@@ -81,50 +97,6 @@ pub fn spawn(
     })
 }
 
-/// Held by an export that the host calls with slurmctld's job lock held.
-#[derive(Debug)]
-pub struct Caller {
-    host: &'static Host,
-    thread: OnThread<'static>,
-    _entered: Entered,
-}
-
-/// Held by an export that the host calls with the job, node and partition locks and the association manager's QOS lock, all
-/// for reading. It can take nothing more: whoever waits for associations there waits for one who may be waiting for the QOS.
-#[derive(Debug)]
-pub struct ListCaller {
-    host: &'static Host,
-    thread: OnThread<'static>,
-    _entered: Entered,
-    _hold: Hold,
-}
-
-/// slurmctld's job lock, with nodes and partitions for reading.
-#[derive(Debug)]
-pub struct JobLock<'t> {
-    host: &'static Host,
-    levels: SlurmctldLevels,
-    thread: OnThread<'t>,
-}
-
-/// The association manager's lock.
-#[derive(Debug)]
-pub struct AssocLock<'t> {
-    host: &'static Host,
-    raw: [u32; 7],
-    /// Of a caller, who lets go of it itself.
-    of_caller: Option<Entered>,
-    /// Ends before the lock does.
-    hold: Option<Hold>,
-    thread: OnThread<'t>,
-}
-
-impl std::fmt::Debug for SlurmctldLevels {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 impl Unlocked {
     /// For an `export` that the host calls without locks.
     ///
@@ -140,82 +112,57 @@ impl Unlocked {
     }
 
     /// Jobs for writing.
-    pub fn jobs_write(&mut self) -> JobLock<'_> {
-        JobLock::take(self.host, WRITE)
+    pub fn jobs_write(&mut self) -> JobLock<'_, Write> {
+        JobLock::take(self.host)
     }
 
     /// Jobs for reading.
-    pub fn jobs_read(&mut self) -> JobLock<'_> {
-        JobLock::take(self.host, READ)
+    pub fn jobs_read(&mut self) -> JobLock<'_, Read> {
+        JobLock::take(self.host)
     }
 
-    /// Associations, without the job lock.
-    pub fn associations(&mut self, levels: AssocLevels) -> AssocLock<'_> {
-        AssocLock::take(self.host, levels)
-    }
-}
-
-impl Caller {
-    /// For an `export` that the host calls with its job lock, and without the association manager's.
-    ///
-    /// # Safety
-    /// That is so.
-    pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
-        Self { host, thread: PhantomData, _entered: Entered::new(host.release, export) }
-    }
-
-    /// The host.
-    pub fn host(&self) -> &'static Host {
-        self.host
-    }
-
-    /// Whether there is a job with an id.
-    pub fn has_job(&self, id: u32) -> bool {
-        // SAFETY: an id is all that the function needs, and the caller holds the job lock.
-        unsafe { !(self.host.sym.find_job_record)(id).is_null() }
-    }
-
-    /// Associations, under the caller's job lock.
-    pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
-        AssocLock::take(self.host, levels)
+    /// The association manager's, without the job lock.
+    pub fn associations<V: Levels>(&mut self) -> AssocLock<'_, V> {
+        AssocLock::take(self.host)
     }
 }
 
-impl ListCaller {
-    /// For an `export` that the host calls with its job lock and the association manager's for QOS.
-    ///
-    /// # Safety
-    /// That is so.
-    pub unsafe fn new(host: &'static Host, export: &'static str) -> Self {
-        Self {
-            host,
-            thread: PhantomData,
-            _entered: Entered::new(host.release, export),
-            _hold: Hold::begin(false, true),
-        }
-    }
-
-    /// The host.
-    pub fn host(&self) -> &'static Host {
-        self.host
-    }
-
-    /// All jobs, in order.
-    pub fn all_jobs(&self) -> Vec<Job<'_>> {
-        // SAFETY: the job list, which lives while its lock is held.
-        let jobs: Option<List<'_, JobLayout>> = unsafe { List::new(self.host, *self.host.sym.job_list) };
-        jobs.map_or_else(Vec::new, List::collect)
-    }
+/// Who lets go of a lock.
+#[derive(Debug)]
+enum Owner<L> {
+    /// We do, with the levels that were taken.
+    Us(L),
+    /// The caller of an export.
+    Caller { _entered: Entered },
 }
 
-impl JobLock<'_> {
-    fn take(host: &'static Host, job: u32) -> Self {
+/// slurmctld's job lock, with nodes and partitions for reading.
+#[derive(Debug)]
+pub struct JobLock<'t, A: Open = Read> {
+    host: &'static Host,
+    owner: Owner<SlurmctldLevels>,
+    thread: OnThread<'t>,
+    access: PhantomData<A>,
+}
+
+impl<A: Open> JobLock<'_, A> {
+    fn take(host: &'static Host) -> Self {
         // conf, job, node, part, fed, select_node
-        let levels = SlurmctldLevels([0, job, READ, READ, 0, 0]);
+        let levels = SlurmctldLevels([0, A::LEVEL, Read::LEVEL, Read::LEVEL, 0, 0]);
         order::take_slurmctld(&levels.0);
         // SAFETY: the function of the host and levels that it knows.
         unsafe { mf2_call_slurmctld_lock(host.sym.lock_slurmctld, &raw const levels) };
-        Self { host, levels, thread: PhantomData }
+        Self { host, owner: Owner::Us(levels), thread: PhantomData, access: PhantomData }
+    }
+
+    /// For an `export` that the host calls with its job lock held.
+    ///
+    /// # Safety
+    /// That is so as long as the guard lives, and the caller holds none of the association manager's locks that are taken
+    /// with it.
+    pub unsafe fn of_caller(host: &'static Host, export: &'static str) -> Self {
+        let owner = Owner::Caller { _entered: Entered::new(host.release, export) };
+        Self { host, owner, thread: PhantomData, access: PhantomData }
     }
 
     /// The host.
@@ -223,19 +170,19 @@ impl JobLock<'_> {
         self.host
     }
 
-    /// Associations, on top of the job lock.
-    pub fn associations(&self, levels: AssocLevels) -> AssocLock<'_> {
-        AssocLock::take(self.host, levels)
+    /// The association manager's, on top of the job lock.
+    pub fn associations<V: Levels>(&self) -> AssocLock<'_, V> {
+        AssocLock::take(self.host)
     }
 
     /// The jobs.
-    pub fn jobs(&self) -> Option<List<'_, JobLayout>> {
+    pub fn jobs(&self) -> Option<List<'_, JobLayout, A>> {
         // SAFETY: the job list, which lives while its lock is held.
         unsafe { List::new(self.host, *self.host.sym.job_list) }
     }
 
     /// All jobs, in order.
-    pub fn all_jobs(&self) -> Vec<Job<'_>> {
+    pub fn all_jobs(&self) -> Vec<Job<'_, A>> {
         self.jobs().map_or_else(Vec::new, List::collect)
     }
 
@@ -245,28 +192,57 @@ impl JobLock<'_> {
     }
 
     /// A job by its id.
-    pub fn job(&self, id: u32) -> Option<Job<'_>> {
+    pub fn job(&self, id: u32) -> Option<Job<'_, A>> {
         // SAFETY: null or a job that lives while the lock is held.
         unsafe { Job::new(self.host, (self.host.sym.find_job_record)(id).cast()) }
     }
 }
 
-impl Drop for JobLock<'_> {
+impl<A: Open> Drop for JobLock<'_, A> {
     fn drop(&mut self) {
-        // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
-        unsafe { mf2_call_slurmctld_lock(self.host.sym.unlock_slurmctld, &raw const self.levels) };
-        order::leave_slurmctld();
+        if let Owner::Us(levels) = &self.owner {
+            // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
+            unsafe { mf2_call_slurmctld_lock(self.host.sym.unlock_slurmctld, &raw const *levels) };
+            order::leave_slurmctld();
+        }
     }
 }
 
-impl AssocLock<'_> {
-    fn take(host: &'static Host, levels: AssocLevels) -> Self {
-        let mut raw = levels.raw();
-        order::take_assoc(&raw);
+/// The association manager's locks, those that `V` names.
+#[derive(Debug)]
+pub struct AssocLock<'t, V: Levels> {
+    host: &'static Host,
+    owner: Owner<[u32; 7]>,
+    /// Which associations and QOS there are, as far as this hold has asked.
+    confirmed: Confirmed,
+    thread: OnThread<'t>,
+    levels: PhantomData<V>,
+}
+
+impl<V: Levels> AssocLock<'_, V> {
+    fn take(host: &'static Host) -> Self {
+        // In the order of `assoc_mgr_lock_t`: assoc, file, qos, res, tres, user, wckey.
+        let mut levels = [V::Assoc::LEVEL, 0, V::Qos::LEVEL, 0, V::Tres::LEVEL, 0, 0];
+        order::take_assoc(&levels);
         // SAFETY: the function of the host and levels that it knows.
-        unsafe { (host.sym.assoc_mgr_lock)(&raw mut raw) };
-        let hold = Some(Hold::begin(levels.assoc != 0, levels.qos != 0));
-        Self { host, raw, of_caller: None, hold, thread: PhantomData }
+        unsafe { (host.sym.assoc_mgr_lock)(&raw mut levels) };
+        Self {
+            host,
+            owner: Owner::Us(levels),
+            confirmed: Confirmed::default(),
+            thread: PhantomData,
+            levels: PhantomData,
+        }
+    }
+
+    /// For an `export` that the host calls with these locks held.
+    ///
+    /// # Safety
+    /// That is so as long as the guard lives. Where `V` names a lock for writing, the host itself writes at this place what
+    /// the plugin writes.
+    pub unsafe fn of_caller(host: &'static Host, export: &'static str) -> Self {
+        let owner = Owner::Caller { _entered: Entered::new(host.release, export) };
+        Self { host, owner, confirmed: Confirmed::default(), thread: PhantomData, levels: PhantomData }
     }
 
     /// The host.
@@ -274,41 +250,52 @@ impl AssocLock<'_> {
         self.host
     }
 
-    /// For an `export` that the host calls with the association lock held.
-    ///
-    /// # Safety
-    /// That is so for the whole of `'t`.
-    pub unsafe fn of_caller(host: &'static Host, export: &'static str) -> Self {
-        let entered = Some(Entered::new(host.release, export));
-        let hold = Some(Hold::begin(true, false));
-        Self { host, raw: [0; 7], of_caller: entered, hold, thread: PhantomData }
+    /// Name of a TRES, for people; its number where this guard does not hold the lock on TRES.
+    pub fn tres_name(&self, index: usize) -> String {
+        if V::Tres::LEVEL != Closed::LEVEL && index < self.host.tres_count() {
+            // SAFETY: an array with one terminated name per TRES, under its lock.
+            unsafe {
+                let names = *self.host.sym.assoc_mgr_tres_name_array;
+                if !names.is_null() && !(*names.add(index)).is_null() {
+                    return std::ffi::CStr::from_ptr(*names.add(index)).to_string_lossy().into_owned();
+                }
+            }
+        }
+        index.to_string()
     }
 
+    pub(super) fn confirmed(&self) -> &Confirmed {
+        &self.confirmed
+    }
+}
+
+impl<V: Levels<Assoc: Open>> AssocLock<'_, V> {
     /// The association of the root account.
-    pub fn root(&self) -> Option<Association<'_>> {
+    pub fn root(&self) -> Option<Association<'_, V::Assoc>> {
         // SAFETY: null or a live association while the lock is held.
         unsafe { Association::new(self.host, (*self.host.sym.assoc_mgr_root_assoc).cast()) }
     }
 
     /// All associations.
-    pub fn all(&self) -> Option<List<'_, AssocLayout>> {
+    pub fn all(&self) -> Option<List<'_, AssocLayout, V::Assoc>> {
         // SAFETY: null or a live list while the lock is held.
         unsafe { List::new(self.host, *self.host.sym.assoc_mgr_assoc_list) }
     }
+}
 
+impl<V: Levels<Qos: Open>> AssocLock<'_, V> {
     /// All QOS.
-    pub fn qos(&self) -> Option<List<'_, QosLayout>> {
+    pub fn qos(&self) -> Option<List<'_, QosLayout, V::Qos>> {
         // SAFETY: null or a live list while the lock is held.
         unsafe { List::new(self.host, *self.host.sym.assoc_mgr_qos_list) }
     }
 }
 
-impl Drop for AssocLock<'_> {
+impl<V: Levels> Drop for AssocLock<'_, V> {
     fn drop(&mut self) {
-        self.hold = None;
-        if self.of_caller.is_none() {
+        if let Owner::Us(levels) = &mut self.owner {
             // SAFETY: releases what `take` took, on the same thread (the guard is not Send).
-            unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut self.raw) };
+            unsafe { (self.host.sym.assoc_mgr_unlock)(&raw mut *levels) };
             order::leave_assoc();
         }
     }

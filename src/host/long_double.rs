@@ -58,7 +58,7 @@ pub fn from_vector(register: core::arch::aarch64::uint8x16_t) -> [u8; BYTES] {
     unsafe { std::mem::transmute(register) }
 }
 
-impl Field<LongDouble> {
+impl<L> Field<L, LongDouble> {
     /// The value, rounded to double.
     ///
     /// # Safety
@@ -113,7 +113,7 @@ impl LongDoubles<'_> {
     ///
     /// # Safety
     /// As [`Field::set`]; the array has at least `count` entries.
-    pub unsafe fn of(field: Field<Ptr>, record: *mut u8, count: usize) -> Self {
+    pub unsafe fn of<L>(field: Field<L, Ptr>, record: *mut u8, count: usize) -> Self {
         // SAFETY: a pointer field of a live record.
         let first = unsafe { field.get(record) };
         Self { first, count: if first.is_null() { 0 } else { count }, lock: PhantomData }

@@ -7,11 +7,13 @@
 // Slurm aligns every field naturally and its allocator every block to 16 bytes.
 #![allow(clippy::cast_ptr_alignment)]
 
-pub mod ahead;
+pub mod access;
 pub mod callers;
 pub mod checks;
 pub mod clock;
 pub mod constants;
+pub mod jobs;
+pub mod known_jobs;
 pub mod layout;
 pub mod lists;
 mod live;
@@ -22,13 +24,14 @@ mod memory;
 pub mod order;
 pub mod panics;
 pub mod partitions;
-#[cfg(feature = "test-pretence")]
-mod pretence;
+pub mod prefetch;
 pub mod records;
 pub mod reply;
-pub mod roster;
 pub mod symbols;
+#[cfg(feature = "test-overrides")]
+mod test_overrides;
 pub mod version;
+pub mod views;
 
 use std::ffi::{c_char, CStr, OsStr};
 use std::fmt;
@@ -188,7 +191,10 @@ impl Host {
     }
 
     /// A text of `slurm_conf`.
-    pub fn conf_text(&'static self, pick: fn(&'static ConfLayout) -> layout::Field<layout::Ptr>) -> String {
+    pub fn conf_text(
+        &'static self,
+        pick: fn(&'static ConfLayout) -> layout::Field<ConfLayout, layout::Ptr>,
+    ) -> String {
         self.conf().text(pick).into_owned()
     }
 
@@ -201,21 +207,6 @@ impl Host {
     pub fn tres_count(&self) -> usize {
         // SAFETY: an `int` of the host.
         usize::try_from(unsafe { *self.sym.slurmctld_tres_cnt }).unwrap_or(0)
-    }
-
-    /// Name of a TRES, for explanations. The TRES lock is held by the caller.
-    pub fn tres_name(&self, index: usize) -> String {
-        if index >= self.tres_count() {
-            return index.to_string();
-        }
-        // SAFETY: an array with one terminated name per TRES.
-        unsafe {
-            let names = *self.sym.assoc_mgr_tres_name_array;
-            if names.is_null() || (*names.add(index)).is_null() {
-                return index.to_string();
-            }
-            CStr::from_ptr(*names.add(index)).to_string_lossy().into_owned()
-        }
     }
 
     /// CPUs of the cluster.
@@ -266,9 +257,8 @@ impl Host {
         unsafe { (self.sym.slurm_with_slurmdbd)() }
     }
 
-    /// Where the list of partitions is, to be compared only; 0 where the release does not tell. The job lock is held by the
-    /// caller.
-    pub fn partitions_address(&self) -> usize {
+    /// Where the list of partitions is, to be compared only; 0 where the release does not tell.
+    pub fn partitions_address<A: access::Open>(&self, _jobs: &locks::JobLock<'_, A>) -> usize {
         // SAFETY: a pointer of the host that changes under the job write lock.
         self.sym.part_list.map_or(0, |list| unsafe { *list } as usize)
     }
@@ -279,8 +269,8 @@ impl Host {
         unsafe { *self.sym.last_part_update }
     }
 
-    /// Tells clients that job records changed. The job write lock is held by the caller.
-    pub fn note_job_update(&self, now: i64) {
+    /// Tells clients that job records changed.
+    pub fn note_job_update(&self, _jobs: &locks::JobLock<'_, access::Write>, now: i64) {
         // SAFETY: a `time_t` of the host, written under the job write lock as the host does.
         unsafe { *self.sym.last_job_update = now }
     }
@@ -368,15 +358,15 @@ impl Host {
         }
     }
 
-    /// Lets the site factor plugin set a new job's factor. The job write lock is held.
-    pub fn set_site_factor(&self, job: records::Job<'_>) {
+    /// Lets the site factor plugin set a new job's factor.
+    pub fn set_site_factor(&self, job: records::Job<'_, access::Write>) {
         // SAFETY: a live job.
         unsafe { (self.sym.site_factor_g_set)(job.as_ptr().cast()) }
     }
 
-    /// Lets the site factor plugin update all jobs. The job write lock is held.
-    pub fn update_site_factors(&self) {
-        // SAFETY: no arguments.
+    /// Lets the site factor plugin update all jobs.
+    pub fn update_site_factors(&self, _jobs: &locks::JobLock<'_, access::Write>) {
+        // SAFETY: no arguments; the job write lock is held.
         unsafe { (self.sym.site_factor_g_update)() }
     }
 }

@@ -7,18 +7,25 @@
 //! | 24.05 | `part_prio` | partitions, sorted when the array is made |
 //! | from 24.11 | `part_prio`, later `prio_mult` | partitions × QOS, kept sorted by the host |
 
-use std::slice;
+use std::cell::Cell;
 
-use super::layout::{Field, Ptr};
-use super::records::Job;
+use super::access::{Open, Write};
+use super::layout::{Field, JobLayout, PrioMultLayout, Ptr};
+use super::lists::List;
+use super::locks::{AssocLock, Levels};
+use super::records::{cells, Job};
 use super::Host;
 
 const ENTRY: usize = size_of::<u32>();
 
 /// The array to fill in, partition by partition and within it QOS by QOS; `None` for a job with one of each, for one
 /// whose QOS slurmctld has yet to find again, and in a release that was not compared with its headers.
-/// The job write lock and the partition lock are held. `now` is noted in the record.
-pub fn priorities(job: Job<'_>, now: i64) -> Option<&mut [u32]> {
+/// `now` is noted in the record.
+pub fn priorities<'a, V: Levels<Qos: Open>>(
+    job: Job<'a, Write>,
+    lock: &AssocLock<'_, V>,
+    now: i64,
+) -> Option<&'a [Cell<u32>]> {
     let host = job.host();
     // No self-check tells where a pointer is kept that is null until it is set.
     if !host.verified {
@@ -27,20 +34,20 @@ pub fn priorities(job: Job<'_>, now: i64) -> Option<&mut [u32]> {
     let layout = &host.layout.job;
     match (layout.priority_array, layout.prio_mult) {
         (Some(array), _) => flat_array(job, array),
-        (None, Some(record)) => array_in_record(job, record, now),
+        (None, Some(record)) => array_in_record(job, lock, record, now),
         (None, None) => None,
     }
 }
 
 /// Sorts the partitions as the scheduler will index them, in the releases where that is our task.
-fn sort_partitions(job: Job<'_>) {
+fn sort_partitions(job: Job<'_, Write>) {
     if let (Some(list), Some(by_tier)) = (job.partitions(), job.host().sym.priority_sort_part_tier) {
         // SAFETY: a live list under the job write lock, and the host's own comparison.
         unsafe { (job.host().sym.list_sort)(list.raw(), by_tier) }
     }
 }
 
-fn flat_array(job: Job<'_>, field: Field<Ptr>) -> Option<&mut [u32]> {
+fn flat_array(job: Job<'_, Write>, field: Field<JobLayout, Ptr>) -> Option<&[Cell<u32>]> {
     let host = job.host();
     let count = job.partitions()?.len();
     sort_partitions(job);
@@ -51,10 +58,16 @@ fn flat_array(job: Job<'_>, field: Field<Ptr>) -> Option<&mut [u32]> {
         unsafe { host.free(array) };
         job.set(|_| field, host.allocate(count + 1, ENTRY));
     }
-    Some(entries(job.get(|_| field), count))
+    // SAFETY: a block of at least `count` entries that only this job points to.
+    Some(unsafe { cells(job.get(|_| field), count) })
 }
 
-fn array_in_record(job: Job<'_>, field: Field<Ptr>, now: i64) -> Option<&mut [u32]> {
+fn array_in_record<'a, V: Levels<Qos: Open>>(
+    job: Job<'a, Write>,
+    lock: &AssocLock<'_, V>,
+    field: Field<JobLayout, Ptr>,
+    now: i64,
+) -> Option<&'a [Cell<u32>]> {
     let host = job.host();
     let layout = &host.layout.prio_mult;
     let (Some(size), Some(array), Some(names), Some(updated)) =
@@ -63,10 +76,11 @@ fn array_in_record(job: Job<'_>, field: Field<Ptr>, now: i64) -> Option<&mut [u3
         return None;
     };
     let record = job.get(|_| field);
-    if job.has_stale_qos_list() {
+    let several_qos = job.qos_list(lock);
+    if job.has_several_qos() && several_qos.is_none() {
         return None;
     }
-    if job.partitions().is_none() && job.qos_list().is_none() {
+    if job.partitions().is_none() && several_qos.is_none() {
         release(host, job, field, array, names);
         return None;
     }
@@ -77,8 +91,7 @@ fn array_in_record(job: Job<'_>, field: Field<Ptr>, now: i64) -> Option<&mut [u3
     } else {
         record
     };
-    let count = job.partitions().map_or(1, super::lists::List::len)
-        * job.qos_list().map_or(1, super::lists::List::len);
+    let count = job.partitions().map_or(1, List::len) * several_qos.map_or(1, List::len);
     // SAFETY: a `priority_mult_t` (24.05: `priority_parts_t`) of this job, under the job write lock. The array
     // and the names are blocks of the host's allocator or null, and nobody else points to them.
     unsafe {
@@ -93,12 +106,18 @@ fn array_in_record(job: Job<'_>, field: Field<Ptr>, now: i64) -> Option<&mut [u3
             }
             updated.set(record, now);
         }
-        Some(entries(array.get(record), count))
+        Some(cells(array.get(record), count))
     }
 }
 
 /// Frees the record of a job that no longer has several partitions or QOS.
-fn release(host: &'static Host, job: Job<'_>, field: Field<Ptr>, array: Field<Ptr>, names: Field<Ptr>) {
+fn release(
+    host: &'static Host,
+    job: Job<'_, Write>,
+    field: Field<JobLayout, Ptr>,
+    array: Field<PrioMultLayout, Ptr>,
+    names: Field<PrioMultLayout, Ptr>,
+) {
     let record = job.get(|_| field);
     if record.is_null() {
         return;
@@ -110,12 +129,4 @@ fn release(host: &'static Host, job: Job<'_>, field: Field<Ptr>, array: Field<Pt
         host.free(record);
     }
     job.set(|_| field, std::ptr::null_mut());
-}
-
-fn entries<'a>(array: *mut u8, count: usize) -> &'a mut [u32] {
-    if array.is_null() || count == 0 {
-        return &mut [];
-    }
-    // SAFETY: a block of at least `count` entries that only this job points to; the job write lock is held.
-    unsafe { slice::from_raw_parts_mut(array.cast(), count) }
 }

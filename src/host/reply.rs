@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::{c_char, c_void, CString};
-use std::ops::ControlFlow;
 
+use super::access::Read;
 use super::lists::for_each_raw;
+use super::locks::{AssocLock, JobLock, QosOnly, Unlocked};
 use super::order;
 use super::panics::guard;
 use super::records::{Job, Partition, PriorityFactors, Qos, Record};
@@ -24,24 +25,55 @@ pub struct Request {
     partitions: Option<HashSet<usize>>,
 }
 
-/// A request that has not been read yet.
-#[derive(Debug)]
-pub struct RequestMessage(*mut u8);
+/// Answers a request with what `answer` makes of the jobs that there are: the list for the host.
+///
+/// Up to 23.11 an export gets the request and a user id, from 24.05 on only a user id. Up to 22.05 the caller holds no lock;
+/// from 23.02 on it holds those for jobs, nodes and partitions and the association manager's for QOS, all for reading.
+/// Whoever waits for associations there waits for one who may be waiting for the QOS: so `answer` gets nothing that a lock can be
+/// taken with.
+///
+/// # Safety
+/// Called for the export with that name by its caller, with the arguments that it passed.
+pub unsafe fn answer(
+    host: &'static Host,
+    export: &'static str,
+    (first, second): (*mut c_void, u32),
+    answer: impl FnOnce(&[Job<'_>], &AssocLock<'_, QosOnly>, &Request, u32) -> Reply,
+) -> RawList {
+    let (message, uid) = if host.layout.factors_request.size.is_some() {
+        (first.cast(), second)
+    } else {
+        // The user id is in the lower half of the first argument's register.
+        #[allow(clippy::cast_possible_truncation)]
+        (std::ptr::null_mut(), first as usize as u32)
+    };
+    if host.list_caller_locks() {
+        // SAFETY: what the caller holds.
+        let (jobs, qos) =
+            unsafe { (JobLock::<Read>::of_caller(host, export), AssocLock::of_caller(host, export)) };
+        // SAFETY: the message lives during the call.
+        let request = unsafe { Request::read(host, message) };
+        return answer(&jobs.all_jobs(), &qos, &request, uid).into_raw();
+    }
+    // SAFETY: the caller holds nothing.
+    let mut unlocked = unsafe { Unlocked::new(host, export) };
+    let jobs = unlocked.jobs_read();
+    // SAFETY: as above; partitions are locked with the jobs.
+    let request = unsafe { Request::read(host, message) };
+    // Before QOS: in these releases squeue has the lock of the list while it waits for associations (mcs/account), and
+    // who has those may be waiting for QOS.
+    let all = jobs.all_jobs();
+    let qos = jobs.associations();
+    answer(&all, &qos, &request, uid).into_raw()
+}
 
-impl RequestMessage {
-    /// The message at an address; null asks for everything.
+impl Request {
+    /// Reads the message at an address; null asks for everything.
     ///
     /// # Safety
-    /// `address` is null or a live request for as long as this value is used, and [`RequestMessage::read`] is called with
-    /// the partition lock held.
-    pub unsafe fn new(address: *mut u8) -> Self {
-        Self(address)
-    }
-
-    /// Reads it. The partition read lock is held.
-    pub fn read(self, host: &'static Host) -> Request {
+    /// `message` is null or a live request, and the partition lock is held.
+    unsafe fn read(host: &'static Host, message: *mut u8) -> Self {
         let layout = &host.layout.factors_request;
-        let message = self.0;
         if message.is_null() {
             return Request::default();
         }
@@ -60,9 +92,7 @@ impl RequestMessage {
             }
         }
     }
-}
 
-impl Request {
     /// Whether a job is wanted.
     pub fn wants(&self, job: Job<'_>) -> bool {
         let within = |set: &Option<HashSet<u32>>, value| set.as_ref().is_none_or(|set| set.contains(&value));
@@ -87,7 +117,6 @@ unsafe fn numbers(host: &'static Host, list: RawList) -> Option<HashSet<u32>> {
     for_each_raw(list, host.sym.list_for_each, &mut |element| {
         // SAFETY: an element of a list of numbers.
         found.insert(unsafe { element.cast::<u32>().read_unaligned() });
-        ControlFlow::Continue(())
     });
     Some(found)
 }
@@ -226,7 +255,7 @@ impl Reply {
         Self { host, list: std::ptr::null_mut() }
     }
 
-    /// Adds an entry for a job in one partition and, if it has several, one QOS. `fill` fills in the factors, which begin as
+    /// Adds an entry for a job in one partition and one QOS. `fill` fills in the factors, which begin as
     /// zeros; a job whose priority was set directly has none.
     pub fn add(
         &mut self,
@@ -248,7 +277,6 @@ impl Reply {
                 account.set(entry, job.get(|job| job.account));
             }
             if let Some(name) = layout.qos {
-                let qos = qos.or_else(|| job.qos());
                 name.set(entry, qos.map_or(std::ptr::null_mut(), |qos| qos.get(|qos| qos.name)));
             }
             match (layout.step_id, host.layout.job.step_id) {
@@ -335,7 +363,7 @@ unsafe fn free_entry(entry: *mut c_void) {
     unsafe {
         if let Some(pointer) = host.layout.factors_object.prio_factors {
             let address = pointer.get(entry);
-            if let Some(factors) = Record::<super::layout::FactorsLayout>::new(host, address) {
+            if let Some(factors) = PriorityFactors::new(host, address) {
                 factors.drop_tres_arrays();
                 host.free(address);
             }

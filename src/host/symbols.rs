@@ -18,8 +18,8 @@ pub type ListDestructor = unsafe extern "C" fn(*mut c_void);
 
 /// The address of a symbol in the process, null where there is none.
 pub fn find(name: &CStr) -> *mut c_void {
-    #[cfg(feature = "test-pretence")]
-    if super::pretence::is_missing(name) {
+    #[cfg(feature = "test-overrides")]
+    if super::test_overrides::is_missing(name) {
         return std::ptr::null_mut();
     }
     // SAFETY: dlsym reads a terminated string and has no other precondition.

@@ -126,8 +126,7 @@ pub enum Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let last = LAYOUTS.last().map_or(Release(0), |layout| Release(layout.group.verified));
-        let supported = format!("this file supports 20.11 to {}", major(last));
+        let supported = format!("this file supports 20.11 to {}", major(newest()));
         match self {
             Self::Unknown { api_version } => write!(
                 f,
@@ -167,6 +166,11 @@ impl fmt::Display for Stranger<'_> {
     }
 }
 
+/// The newest release whose headers were compared with the table.
+pub fn newest() -> Release {
+    LAYOUTS.last().map_or(Release(0), |layout| Release(layout.group.verified))
+}
+
 fn major(release: Release) -> String {
     format!("{:02}.{:02}", release.0 >> 16, release.0 >> 8 & 0xff)
 }
@@ -178,8 +182,8 @@ fn major(release: Release) -> String {
 /// Why none fits.
 pub fn choose(evidence: &Evidence) -> Result<Match, Mismatch> {
     let found = choose_from(evidence, BUILT_FOR.as_ref());
-    #[cfg(feature = "test-pretence")]
-    let found = found.map(|found| Match { layout: super::pretence::layout(found.layout), ..found });
+    #[cfg(feature = "test-overrides")]
+    let found = found.map(|found| Match { layout: super::test_overrides::layout(found.layout), ..found });
     found
 }
 
@@ -227,8 +231,8 @@ pub fn gather() -> Option<Evidence> {
     let api_version =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_long>(function)() };
     let plugin_version = loaded_plugin_version().or_else(|| sibling_plugin_version(function));
-    #[cfg(feature = "test-pretence")]
-    let plugin_version = super::pretence::release().or(plugin_version);
+    #[cfg(feature = "test-overrides")]
+    let plugin_version = super::test_overrides::release().or(plugin_version);
     Some(Evidence {
         plugin_version,
         api_version: u32::try_from(api_version).unwrap_or(0),
@@ -328,7 +332,7 @@ fn read_plugin_version(handle: *mut c_void) -> Option<Release> {
     // SAFETY: a plugin's `plugin_type` is a terminated string.
     let kind = unsafe { CStr::from_ptr(kind) };
     // SPANK plugins need not match exactly, and a copy of ourselves only repeats what it found.
-    if kind.to_bytes().starts_with(b"spank") || kind == crate::exports::type_text() {
+    if kind.to_bytes().starts_with(b"spank") || kind == crate::identity::PRIORITY_TYPE {
         return None;
     }
     let version: *const u32 = symbol(c"plugin_version")?.cast();

@@ -1,14 +1,13 @@
 //! Configurations that work but hardly as meant: said once in the log after a start or a reconfigure.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use tracing::{info, warn};
 
-use super::job::has_threshold;
 use super::Plugin;
 use crate::faults;
-use crate::host::locks::{AssocLevels, Unlocked};
+use crate::host::locks::{Factors, Unlocked};
+use crate::host::views;
 
 /// The flag of a QOS without which slurmctld does not look at its `UsageThreshold`; the same bit in every release.
 const ENFORCES_THRESHOLD: u32 = crate::host::constants::QOS_FLAG_ENFORCE_USAGE_THRES;
@@ -21,14 +20,14 @@ impl Plugin {
         }
         faults::point("advise");
         let Some(config) = self.config() else { return };
-        if config.flags.increase_only() && config.fair_share && config.weights.fair_share != 0 {
+        if config.flags.increase_only() && config.factors.weights.fair_share != 0 {
             warn!(
                 "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had: fair-share is relative to who \
                  waits at the moment, so in time all jobs come near the top and their order means nothing. Remove INCR_ONLY"
             );
         }
-        let lock = unlocked.associations(AssocLevels::READ);
-        if self.standing.lock().has_parent_users_under_root() {
+        let lock = unlocked.associations::<Factors>();
+        if self.grants.lock().standing.has_parent_users_under_root() {
             info!(
                 "users with Fairshare=parent directly below the root draw on all tickets and always have fair-share 1.0: give \
                  them shares of their own, or put them into an account"
@@ -36,14 +35,13 @@ impl Plugin {
         }
         let Some(list) = lock.qos() else { return };
         list.for_each_ro(|qos| {
-            if has_threshold(qos) && qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0 {
+            if views::qos(qos).has_threshold() && qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0 {
                 warn!(
                     "QOS {} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column \
                      FAIRSHARE of sprio), which is relative to the best waiting user here. It has little meaning: unset it, or the flag EnforceUsageThreshold",
                     qos.text(|qos| qos.name)
                 );
             }
-            ControlFlow::Continue(())
         });
     }
 }

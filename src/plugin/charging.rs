@@ -4,21 +4,23 @@
 //! [`multifactor2_core::rules::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds move only
 //! where limits are enforced, as in stock priority/multifactor.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashMap;
 use tracing::warn;
 
 use super::explain;
 use crate::faults;
-use crate::host::ahead::Touched;
-use crate::host::locks::AssocLock;
+use crate::host::access::{Open, Write};
+use crate::host::locks::{AssocLock, Usage};
 use crate::host::log::Once;
-use crate::host::long_double::{self, Products};
+use crate::host::long_double::Products;
 use crate::host::panics::attempt;
 use crate::host::records::{Association, AssociationUsage, Job, Qos};
-use crate::host::Host;
+use crate::host::views;
 use multifactor2_core::decay::RunDecay;
 use multifactor2_core::rules::charge::{
-    released_before_restart, Amounts, Elapsed, JobTimes, Period, END_CHARGED, NO_CONSUME,
+    released_before_restart, Amounts, Elapsed, Period, END_CHARGED, NO_CONSUME,
 };
 use multifactor2_core::rules::ledger::Ledger;
 
@@ -32,7 +34,7 @@ const ENERGY: usize = crate::host::constants::TRES_ARRAY_ENERGY;
 ///
 /// Pending jobs are not charged under `CALCULATE_RUNNING` either (stock adds wall time for those whose
 /// expected start has passed).
-pub fn is_chargeable(job: Job<'_>) -> bool {
+pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
     let state = job.state();
     !state.is_pending()
         && !state.is_finished()
@@ -40,32 +42,6 @@ pub fn is_chargeable(job: Job<'_>) -> bool {
         && !state.is_powering_up()
         && job.get(|job| job.start_time) != 0
         && !job.get(|job| job.assoc_ptr).is_null()
-}
-
-/// What [`is_chargeable`] and [`Batch::charge`] touch of a job, and what leads from there up the tree.
-pub fn touched(host: &'static Host) -> Touched {
-    let job = &host.layout.job;
-    let mut touched = Touched::new();
-    touched
-        .field(job.job_id)
-        .field(job.job_state)
-        .field(job.start_time)
-        .field(job.end_time)
-        .field(job.end_time_exp);
-    touched.field(job.time_limit).field(job.qos_ptr).field(job.part_ptr);
-    touched.tres(&[job.tres_alloc_cnt], host.tres_count(), size_of::<u64>());
-    touched.behind(&[job.assoc_ptr, host.layout.assoc.usage], host.layout.assoc_usage.parent_assoc_ptr);
-    touched
-}
-
-/// What posting touches of an association.
-fn touched_by_posting(host: &'static Host) -> Touched {
-    let (path, usage) = ([host.layout.assoc.usage], &host.layout.assoc_usage);
-    let mut touched = Touched::new();
-    touched.behind(&path, usage.usage_raw).behind(&path, usage.grp_used_wall);
-    touched.tres(&[path[0], usage.usage_tres_raw], host.tres_count(), long_double::BYTES);
-    touched.tres(&[path[0], usage.grp_used_tres_run_secs], host.tres_count(), size_of::<u64>());
-    touched
 }
 
 /// Charges jobs, some thousand at a time; keeps its buffers in between.
@@ -88,51 +64,43 @@ impl Charger {
         }
     }
 
-    /// Begins to collect charges, to be posted under the same hold of the locks: the job lock, and the association
-    /// manager's for writing associations and QOS and reading TRES.
-    pub fn begin<'a>(&mut self, lock: &'a AssocLock<'_>) -> Batch<'_, 'a> {
+    /// Begins to collect charges, to be posted under the same hold of the locks.
+    pub fn begin<'a, 't>(&mut self, lock: &'a AssocLock<'t, Usage>) -> Batch<'_, 'a, 't> {
         let host = lock.host();
         let width = if host.enforces_limits() { host.tres_count() } else { 0 };
         self.collected.clear(width);
         self.associations.clear(width);
         self.qos.clear(width);
-        Batch { host, charger: self, associations: Vec::new(), qos: Vec::new() }
+        Batch { lock, charger: self, associations: Vec::new(), qos: Vec::new() }
     }
 }
 
 /// Charges that are collected under one hold of the locks, and whom they go to.
 #[derive(Debug)]
-pub struct Batch<'c, 'a> {
-    host: &'static Host,
+pub struct Batch<'c, 'a, 't> {
+    lock: &'a AssocLock<'t, Usage>,
     charger: &'c mut Charger,
     /// By their numbers among the owners.
-    associations: Vec<Association<'a>>,
-    qos: Vec<Qos<'a>>,
+    associations: Vec<Association<'a, Write>>,
+    qos: Vec<Qos<'a, Write>>,
 }
 
-impl<'a> Batch<'_, 'a> {
+impl<'a> Batch<'_, 'a, '_> {
     /// Collects what a job adds in a period; after its last charge (`period.job_ended`) it is marked and not charged again.
-    pub fn charge(&mut self, job: Job<'a>, period: Period) {
+    pub fn charge(&mut self, job: Job<'_, Write>, period: Period) {
         faults::point("charge");
-        let state = job.state();
-        let times = JobTimes {
-            start: job.get(|job| job.start_time),
-            end: job.get(|job| job.end_time),
-            expected_end: job.get(|job| job.end_time_exp),
-            limit: job.get(|job| job.time_limit),
-            over: state.is_finished() || state.is_completing() || state.is_resizing(),
-        };
-        let Some(elapsed) = Elapsed::within(period, &times) else { return };
+        let Some(elapsed) = Elapsed::within(period, &views::times(job)) else { return };
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
-        let usage_factor = job.qos().map(|qos| qos.get(|qos| qos.usage_factor));
-        let billable = job.billable_tres(elapsed.start);
+        let usage_factor = job.qos(self.lock).map(|qos| qos.get(|qos| qos.usage_factor));
+        let billable = job.billable_tres(self.lock, elapsed.start);
         let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
-        explain::charge(job, &elapsed, &amounts);
-
-        let charge = self.charger.collected.add(job, &amounts, |count| amounts.released_for(count));
-        self.enter(charge, job, partition_qos(job));
+        explain::charge(job.get(|job| job.job_id), &elapsed, &amounts);
+        let job = job.read_only();
+        let counts = self.counts(job);
+        let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
+        self.enter(charge, job, self.partition_qos(job));
     }
 
     /// Collects the time that a running job had used when the last cycle ran, to be taken out of the run seconds that
@@ -140,21 +108,34 @@ impl<'a> Batch<'_, 'a> {
     ///
     /// When slurmctld starts (and up to 23.02 when it reconfigures) it adds the whole requested time of every running
     /// job again.
-    pub fn forget_time_before_restart(&mut self, job: Job<'a>, last_ran: i64) {
+    pub fn forget_time_before_restart(&mut self, job: Job<'_>, last_ran: i64) {
         let start = job.get(|job| job.start_time);
         if job.get(|job| job.end_time_exp) == END_CHARGED || !job.state().is_running() || start > last_ran {
             return;
         }
-        let usage_factor = job.qos().map(|qos| qos.get(|qos| qos.usage_factor));
+        let usage_factor = job.qos(self.lock).map(|qos| qos.get(|qos| qos.usage_factor));
         let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-        let charge = self.charger.collected.add(job, &Amounts::default(), released);
-        self.enter(charge, job, partition_qos(job).filter(|_| job.host().corrects_partition_qos()));
+        let counts = self.counts(job);
+        let charge = self.charger.collected.add(job, counts, &Amounts::default(), released);
+        self.enter(charge, job, self.partition_qos(job).filter(|_| job.host().corrects_partition_qos()));
+    }
+
+    /// What a job consumes; nothing where TRES usage and run seconds are not counted for it.
+    fn counts<'j>(&self, job: Job<'j>) -> &'j [u64] {
+        let is_counted = job.association(self.lock).is_some() || !job.host().qos_tres_need_association();
+        job.tres_allocated().filter(|_| is_counted).unwrap_or(&[])
+    }
+
+    /// The QOS of a job's partition, where it is not the job's own.
+    fn partition_qos(&self, job: Job<'_>) -> Option<Qos<'a, Write>> {
+        let of_partition = job.partition()?.qos(self.lock)?;
+        (Some(of_partition) != job.qos(self.lock)).then_some(of_partition)
     }
 
     /// Enters a charge for all to whom it goes.
-    fn enter(&mut self, charge: u32, job: Job<'a>, of_partition: Option<Qos<'a>>) {
-        let association = job.association();
-        for qos in [job.qos(), of_partition].into_iter().flatten() {
+    fn enter(&mut self, charge: u32, job: Job<'_>, of_partition: Option<Qos<'a, Write>>) {
+        let association = job.association(self.lock);
+        for qos in [job.qos(self.lock), of_partition].into_iter().flatten() {
             let collected = &self.charger.collected;
             let owner = self.charger.qos.number(qos.address()).unwrap_or_else(|| {
                 self.qos.push(qos);
@@ -166,9 +147,10 @@ impl<'a> Batch<'_, 'a> {
                 continue;
             }
             let name = || qos.text(|qos| qos.name);
-            let [of_account, of_user] = usage.run_seconds_of(association, job.get(|job| job.user_id));
-            collected.release(self.host, charge, of_account, || format!("QOS {} and its account", name()));
-            collected.release(self.host, charge, of_user, || format!("QOS {} and its user", name()));
+            let [of_account, of_user] =
+                usage.run_seconds_of(association.read_only(), job.get(|job| job.user_id));
+            collected.release(self.lock, charge, of_account, || format!("QOS {} and its account", name()));
+            collected.release(self.lock, charge, of_user, || format!("QOS {} and its user", name()));
         }
         if let Some(association) = association {
             let owner = self.owner(association);
@@ -178,7 +160,7 @@ impl<'a> Batch<'_, 'a> {
     }
 
     /// The number of an association, which it gets after all above it.
-    fn owner(&mut self, association: Association<'a>) -> u32 {
+    fn owner(&mut self, association: Association<'a, Write>) -> u32 {
         let owners = &mut self.charger.associations;
         if let Some(owner) = owners.number(association.address()) {
             return owner;
@@ -214,29 +196,19 @@ impl<'a> Batch<'_, 'a> {
         collected.note_consumed();
         of_qos.sort();
         for (owner, qos) in self.qos.iter().enumerate() {
-            attempt(|| collected.post_to_qos(*qos, of_qos, owner));
+            attempt(|| collected.post_to_qos(self.lock, *qos, of_qos, owner));
         }
         ledger.sort();
         // From the users up: of several that are short of run seconds, the lowest is named.
         self.associations.reverse();
-        touched_by_posting(self.host).walk(&self.associations, |at, association| {
-            attempt(|| collected.post_to_association(association, ledger, self.associations.len() - 1 - at));
+        let last = self.associations.len().saturating_sub(1);
+        views::posted_associations(self.lock.host()).walk(&self.associations, |at, association| {
+            attempt(|| collected.post_to_association(self.lock, association, ledger, last - at));
         });
     }
 }
 
-/// Whether TRES usage and run seconds are counted for a job.
-fn is_counted(job: Job<'_>) -> bool {
-    job.association().is_some() || !job.host().qos_tres_need_association()
-}
-
-/// The QOS of a job's partition, where it is not the job's own.
-fn partition_qos(job: Job<'_>) -> Option<Qos<'_>> {
-    let of_partition = job.partition()?.qos()?;
-    (Some(of_partition) != job.qos()).then_some(of_partition)
-}
-
-fn parent(association: Association<'_>) -> Option<Association<'_>> {
+fn parent(association: Association<'_, Write>) -> Option<Association<'_, Write>> {
     association.usage().and_then(AssociationUsage::parent)
 }
 
@@ -326,9 +298,8 @@ impl Collected {
         self.released.clear();
     }
 
-    /// Adds a charge; `released` says of a count of a TRES how many TRES seconds end. Returns its number.
-    fn add(&mut self, job: Job<'_>, amounts: &Amounts, released: impl Fn(u64) -> u64) -> u32 {
-        let counts = job.tres_allocated().filter(|_| is_counted(job)).unwrap_or(&[]);
+    /// Adds a charge for what a job consumes; `released` says of a count of a TRES how many TRES seconds end. Returns its number.
+    fn add(&mut self, job: Job<'_>, counts: &[u64], amounts: &Amounts, released: impl Fn(u64) -> u64) -> u32 {
         let number = u32::try_from(self.jobs.len()).expect("job ids have 32 bits");
         self.jobs.push(job.get(|job| job.job_id));
         self.decayed.push(amounts.wall_decayed, amounts.usage_decayed);
@@ -366,20 +337,26 @@ impl Collected {
         &self.released[charge as usize * self.width..][..self.width]
     }
 
-    fn post_to_qos(&self, qos: Qos<'_>, ledger: &Ledger, owner: usize) {
+    fn post_to_qos(&self, lock: &AssocLock<'_, Usage>, qos: Qos<'_, Write>, ledger: &Ledger, owner: usize) {
         let Some(usage) = qos.usage() else { return };
         let series = if qos.is_undecayed() { &self.plain } else { &self.decayed };
         add!(usage, self, series, ledger.charges(owner));
-        self.release_all(qos.host(), ledger, owner, usage.run_seconds(), || {
+        self.release_all(lock, ledger, owner, usage.run_seconds(), || {
             format!("QOS {}", qos.text(|qos| qos.name))
         });
     }
 
-    fn post_to_association(&self, association: Association<'_>, ledger: &Ledger, owner: usize) {
+    fn post_to_association(
+        &self,
+        lock: &AssocLock<'_, Usage>,
+        association: Association<'_, Write>,
+        ledger: &Ledger,
+        owner: usize,
+    ) {
         faults::point("charge.association");
         let Some(usage) = association.usage() else { return };
         add!(usage, self, &self.decayed, ledger.charges(owner));
-        self.release_all(association.host(), ledger, owner, usage.run_seconds(), || {
+        self.release_all(lock, ledger, owner, usage.run_seconds(), || {
             format!("association {}", association.get(|assoc| assoc.id))
         });
     }
@@ -387,39 +364,46 @@ impl Collected {
     /// Takes what all charges of an owner release from its run seconds, which must not fall below zero at any of them.
     fn release_all(
         &self,
-        host: &Host,
+        lock: &AssocLock<'_, Usage>,
         ledger: &Ledger,
         owner: usize,
-        run_seconds: &mut [u64],
+        run_seconds: &[Cell<u64>],
         name: impl Fn() -> String,
     ) {
         let sums = ledger.released(owner);
-        let enough = |sums: &&[u64]| run_seconds.iter().zip(*sums).all(|(left, released)| left >= released);
+        let enough =
+            |sums: &&[u64]| run_seconds.iter().zip(*sums).all(|(left, released)| left.get() >= *released);
         if let Some(sums) = sums.filter(enough) {
-            for (left, released) in run_seconds.iter_mut().zip(sums) {
-                *left -= released;
+            for (left, released) in run_seconds.iter().zip(sums) {
+                left.set(left.get() - released);
             }
             return;
         }
         for charge in ledger.charges(owner) {
-            self.release(host, *charge, run_seconds, &name);
+            self.release(lock, *charge, run_seconds, &name);
         }
     }
 
     /// Takes what one charge releases.
-    fn release(&self, host: &Host, charge: u32, run_seconds: &mut [u64], name: impl Fn() -> String) {
-        for (tres, (left, released)) in run_seconds.iter_mut().zip(self.released(charge)).enumerate() {
-            if let Some(rest) = left.checked_sub(*released) {
-                *left = rest;
+    fn release(
+        &self,
+        lock: &AssocLock<'_, Usage>,
+        charge: u32,
+        run_seconds: &[Cell<u64>],
+        name: impl Fn() -> String,
+    ) {
+        for (tres, (left, released)) in run_seconds.iter().zip(self.released(charge)).enumerate() {
+            if let Some(rest) = left.get().checked_sub(*released) {
+                left.set(rest);
                 continue;
             }
-            let counted = std::mem::take(left);
+            let counted = left.take();
             if UNDERFLOW.first() {
                 warn!(
                     "job {}, and perhaps others: {released} seconds of TRES {} end, but only {counted} were counted for {}; \
                      the count is set to 0. Run limits may have admitted too much until now",
                     self.jobs[charge as usize],
-                    host.tres_name(tres),
+                    lock.tres_name(tres),
                     name()
                 );
             }

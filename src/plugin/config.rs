@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tracing::{error, warn};
 
-use super::job::touched;
+use super::progress::state_file;
 use super::standing::AssocFactor;
-use super::state_file;
-use crate::host::ahead::Touched;
-use crate::host::{constants, Host};
-use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use crate::host::prefetch::Touched;
+use crate::host::{constants, views, Host};
+use multifactor2_core::factors::{FactorConfig, NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
 /// `PriorityFlags`, the same bits in every release.
@@ -45,18 +44,12 @@ flags! {
 /// The configuration that priorities are computed with.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The `PriorityWeight*` parameters; age and fair-share are 0 without slurmdbd.
-    pub weights: Weights,
-    /// `PriorityWeightTRES`, one weight per TRES.
-    pub tres_weights: Option<Vec<f64>>,
-    /// `PriorityMaxAge` in seconds.
-    pub max_age: u32,
+    /// What the factors of jobs are computed with. Fair-share has no weight where it is not computed.
+    pub factors: FactorConfig,
     /// `PriorityFlags`
     pub flags: Flags,
     /// Fair-share is computed: there are a database and a root association.
     pub fair_share: bool,
-    /// How job sizes become factors.
-    pub size: SizePolicy,
     /// Where the time of the last decay is saved; `None` where `StateSaveLocation` is /dev/null. Kept here because the
     /// host's text may be replaced while the decay thread runs.
     pub state_file: Option<PathBuf>,
@@ -100,32 +93,30 @@ impl Config {
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
-        let touched = touched(host, &weights, tres_weights.is_some());
+        if !fair_share {
+            weights.fair_share = 0;
+        }
         Self {
-            touched,
-            weights,
-            tres_weights,
-            max_age: conf.get(|conf| conf.priority_max_age),
+            touched: views::evaluated_jobs(host, weights.job_size != 0, tres_weights.is_some()),
+            factors: FactorConfig {
+                weights,
+                tres_weights,
+                max_age: conf.get(|conf| conf.priority_max_age),
+                size: SizePolicy { order, nodes },
+                no_normal_part: flags.no_normal_part(),
+                no_normal_qos: flags.no_normal_qos(),
+                no_normal_tres: flags.no_normal_tres(),
+            },
             flags,
             fair_share,
-            size: SizePolicy { order, nodes },
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
         }
     }
 
-    /// The weight of fair-share; 0 where it is not computed.
-    pub fn fair_share_weight(&self) -> u32 {
-        if self.fair_share {
-            self.weights.fair_share
-        } else {
-            0
-        }
-    }
-
     /// What the association factor of a job is.
     pub fn assoc_factor(&self) -> AssocFactor {
-        match (self.weights.assoc, self.flags.no_normal_assoc()) {
+        match (self.factors.weights.assoc, self.flags.no_normal_assoc()) {
             (0, _) => AssocFactor::None,
             (_, true) => AssocFactor::Plain,
             (_, false) => AssocFactor::Normalised,

@@ -23,26 +23,28 @@ use std::sync::Arc;
 
 use tracing::{debug, trace};
 
+use multifactor2_core::decay::{decay_factor, decay_over};
+use multifactor2_core::factors::Evaluation;
+use multifactor2_core::rules::charge::Period;
+
 use super::charging::{is_chargeable, Charger, UNDERFLOW};
 use super::config::Config;
-use super::draft::Drafts;
-use super::fresh::Fresh;
-use super::job::{Pass, NO_DETAILS, OVERFLOW};
+use super::drafts::Drafts;
+use super::evaluator::{Evaluator, NO_DETAILS, OVERFLOW};
+use super::grants::Earlier;
+use super::progress::state_file::Times;
 use super::reset::Period as ResetPeriod;
-use super::standing::{Standing, Waiting};
-use super::state_file::Times;
-use super::{charging, explain, usage, Plugin};
+use super::standing::Standing;
+use super::waiting::Waiting;
+use super::{explain, usage, Plugin};
 use crate::faults;
-use crate::host::ahead::Seen;
-use crate::host::lists::JobChunks;
-use crate::host::locks::{AssocLevels, AssocLock, Unlocked};
+use crate::host::access::Open;
+use crate::host::jobs::{walk_seen, JobChunks, Seen};
+use crate::host::known_jobs::KnownJobs;
+use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
-use crate::host::roster::Roster;
-use crate::host::Host;
-use multifactor2_core::decay::{decay_factor, decay_over};
-use multifactor2_core::factors::Factors;
-use multifactor2_core::rules::charge::Period;
+use crate::host::{views, Host};
 
 /// What the decay thread remembers between cycles.
 #[derive(Debug)]
@@ -51,14 +53,14 @@ pub struct Schedule {
     /// When usage is reset next, once that has been worked out.
     next_reset: Option<i64>,
     /// The jobs of the last cycle.
-    roster: Roster,
+    known_jobs: KnownJobs,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, roster: Roster::default() }
+        Self { period, next_reset: None, known_jobs: KnownJobs::default() }
     }
 
     /// The reset that is to be done now, if any.
@@ -81,24 +83,11 @@ impl Schedule {
     }
 }
 
-/// What priorities came from before this cycle: those of jobs whose nodes boot stay, and so does what `sprio` shows of them.
-struct Earlier {
-    /// Kept with `CALCULATE_RUNNING` only: otherwise such jobs are not shown.
-    drafts: Option<Drafts>,
-    fresh: Fresh,
-}
-
-impl Earlier {
-    fn factors_of(&self, id: u32, standing: &Standing) -> Option<Factors> {
-        self.fresh.get(id).copied().or_else(|| self.drafts.as_ref()?.factors_of(id, standing))
-    }
-}
-
 /// What a cycle reads of the jobs.
 struct Gathered {
     drafts: Drafts,
     /// Jobs that keep what they have, and what that came from.
-    kept: Vec<(u32, Factors)>,
+    kept: Vec<(u32, Evaluation)>,
     /// Jobs to charge.
     running: Vec<Seen>,
     /// A buffer for TRES.
@@ -107,25 +96,33 @@ struct Gathered {
 
 impl Gathered {
     /// Reads a job.
-    fn read(&mut self, pass: &Pass<'_>, earlier: &Earlier, standing: &Standing, job: Job<'_>) {
+    fn read<V: Levels<Assoc: Open, Qos: Open>>(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        earlier: &Earlier,
+        standing: &Standing,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) {
         if is_chargeable(job) {
             self.running.push(Seen::of(job));
         }
-        if !job.state().is_pending() && !pass.config.flags.calculate_running() {
+        if !job.state().is_pending() && !evaluator.config.flags.calculate_running() {
             return;
         }
         attempt(|| {
             faults::point("draft");
             let waiting = self.drafts.waiting_mut();
-            let association = standing.place(waiting, job);
+            let association = standing.place(waiting, lock, job);
             // Mostly another job of the same user has been noted already.
-            if !waiting.is_noted(association) && waits(pass.config, job, pass.now) {
+            if !waiting.is_noted(association) && waits(evaluator.config, job, evaluator.core.now) {
                 waiting.note(association);
             }
-            pass.draft(&mut self.drafts, job, association, &mut self.tres);
+            self.drafts.add(evaluator, lock, job, association, &mut self.tres);
+            // The priority of a job whose nodes boot stays, and so does what sprio shows of it.
             if job.state().is_powering_up() {
                 let id = job.get(|job| job.job_id);
-                self.kept.extend(earlier.factors_of(id, standing).map(|factors| (id, factors)));
+                self.kept.extend(earlier.evaluation_of(id, standing).map(|evaluation| (id, evaluation)));
             }
         });
     }
@@ -142,18 +139,17 @@ impl Plugin {
         OVERFLOW.renew();
         NO_DETAILS.renew();
         UNDERFLOW.renew();
-        let before = self.times();
+        let before = self.progress.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
-        attempt(|| self.prepare_times(host, &config, times));
+        attempt(|| self.progress.prepare(host, &config, times));
         if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
             attempt(|| {
                 faults::point("site_factors");
-                let _jobs = unlocked.jobs_write();
-                host.update_site_factors();
+                host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, .. } = self.gather(unlocked, &config, &mut schedule.roster, now);
+        let Gathered { drafts, running, .. } = self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
         }
@@ -164,20 +160,20 @@ impl Plugin {
         if config.fair_share {
             self.distribute(unlocked, &config, drafts.waiting());
             attempt(|| self.publish(unlocked));
-            attempt(|| explain::associations(&self.standing, unlocked));
+            attempt(|| explain::associations(&self.grants, unlocked));
             attempt(|| self.advise(unlocked));
         }
         faults::point("finish");
-        let finished = drafts.finish(&self.standing.lock());
-        *self.drafts.lock() = Some(drafts);
+        let finished = self.grants.lock().finish(drafts);
         let tally = self.write_priorities(unlocked, &config, finished, now);
         explain::tally(&tally);
     }
 
     /// Hands the tickets down.
     fn distribute(&self, unlocked: &mut Unlocked, config: &Config, waiting: &Waiting) {
-        let lock = unlocked.associations(AssocLevels::READ);
-        let mut standing = self.standing.lock();
+        let lock = unlocked.associations::<Shares>();
+        let mut grants = self.grants.lock();
+        let standing = &mut grants.standing;
         faults::point("distribute");
         standing.distribute(&lock, waiting, config.assoc_factor());
         standing.read_members(&lock);
@@ -185,8 +181,8 @@ impl Plugin {
 
     /// Writes what `sshare` shows.
     fn publish(&self, unlocked: &mut Unlocked) {
-        let lock = unlocked.associations(AssocLevels::WRITE_ASSOC);
-        self.standing.lock().publish(&lock);
+        let lock = unlocked.associations::<Shown>();
+        self.grants.lock().standing.publish(&lock);
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
@@ -195,29 +191,27 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         config: &Arc<Config>,
-        roster: &mut Roster,
+        known_jobs: &mut KnownJobs,
         now: i64,
     ) -> Gathered {
         faults::point("gather");
-        let pass = Pass::new(unlocked.host(), config, now);
-        let mut before = self.drafts.lock().take();
-        let drafts = if config.flags.calculate_running() { before.take() } else { None };
-        let earlier = Earlier { drafts, fresh: std::mem::take(&mut self.fresh.lock()) };
-        let known = if roster.pays() {
-            let gathered = self.begin_gathering(&pass, config, before, roster.count());
-            self.gather_known(unlocked, &pass, &earlier, gathered, roster)
+        let evaluator = Evaluator::new(unlocked.host(), config, now);
+        let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
+        let known = if known_jobs.pays() {
+            let gathered = self.begin_gathering(&evaluator, config, memory, known_jobs.count());
+            self.gather_known(unlocked, &evaluator, &earlier, gathered, known_jobs)
         } else {
             None
         };
         let gathered = known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
-            let gathered = self.begin_gathering(&pass, config, None, roster.count());
-            self.gather_list(unlocked, &pass, &earlier, gathered, roster)
+            let gathered = self.begin_gathering(&evaluator, config, None, known_jobs.count());
+            self.gather_list(unlocked, &evaluator, &earlier, gathered, known_jobs)
         });
-        let mut fresh = self.fresh.lock();
-        for (id, factors) in &gathered.kept {
-            if fresh.get(*id).is_none() {
-                fresh.note(*id, *factors, |_| true);
+        let mut grants = self.grants.lock();
+        for (id, evaluation) in &gathered.kept {
+            if grants.set.get(*id).is_none() {
+                grants.set.note(*id, *evaluation, |_| true);
             }
         }
         gathered
@@ -226,43 +220,43 @@ impl Plugin {
     /// For about so many jobs, with the memory of the drafts before.
     fn begin_gathering(
         &self,
-        pass: &Pass<'_>,
+        evaluator: &Evaluator<'_>,
         config: &Arc<Config>,
         before: Option<Drafts>,
         jobs: usize,
     ) -> Gathered {
-        let waiting = self.standing.lock().collect();
+        let waiting = self.grants.lock().standing.collect();
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
-        Gathered { drafts, kept: Vec::new(), running: Vec::new(), tres: pass.scratch() }
+        Gathered { drafts, kept: Vec::new(), running: Vec::new(), tres: evaluator.core.scratch() }
     }
 
     /// By their ids; `None` where there are other jobs.
     fn gather_known(
         &self,
         unlocked: &mut Unlocked,
-        pass: &Pass<'_>,
+        evaluator: &Evaluator<'_>,
         earlier: &Earlier,
         mut gathered: Gathered,
-        roster: &mut Roster,
+        known_jobs: &mut KnownJobs,
     ) -> Option<Gathered> {
-        let touched = &pass.config.touched;
-        let many = roster.count() > JobChunks::MANY;
+        let touched = &evaluator.config.touched;
+        let many = known_jobs.count() > JobChunks::MANY;
         let size = if many { JobChunks::SIZE } else { JobChunks::MANY };
         let mut begin = 0;
         loop {
             let jobs = unlocked.jobs_read();
-            let lock = jobs.associations(AssocLevels::READ);
-            let standing = self.standing.lock();
+            let lock = jobs.associations::<Factors>();
+            let grants = self.grants.lock();
             gathered.drafts.begin_hold();
             let mut read = |job| {
                 if self.admits(&lock, job, true) {
-                    gathered.read(pass, earlier, &standing, job);
+                    gathered.read(evaluator, earlier, &grants.standing, &lock, job);
                 }
             };
-            let end = roster.count().min(begin + size);
-            roster.walk(begin..end, &jobs, touched, &mut read);
-            if end == roster.count() {
-                let complete = roster.complete(begin > 0, &jobs, touched, read);
+            let end = known_jobs.count().min(begin + size);
+            known_jobs.walk(begin..end, &jobs, touched, &mut read);
+            if end == known_jobs.count() {
+                let complete = known_jobs.complete(begin > 0, &jobs, touched, read);
                 return complete.then_some(gathered);
             }
             begin = end;
@@ -273,12 +267,12 @@ impl Plugin {
     fn gather_list(
         &self,
         unlocked: &mut Unlocked,
-        pass: &Pass<'_>,
+        evaluator: &Evaluator<'_>,
         earlier: &Earlier,
         mut gathered: Gathered,
-        roster: &mut Roster,
+        known_jobs: &mut KnownJobs,
     ) -> Gathered {
-        roster.clear();
+        known_jobs.clear();
         let mut chunks = None;
         loop {
             let jobs = unlocked.jobs_read();
@@ -287,13 +281,13 @@ impl Plugin {
             if chunk.is_empty() {
                 return gathered;
             }
-            let lock = jobs.associations(AssocLevels::READ);
-            let standing = self.standing.lock();
+            let lock = jobs.associations::<Factors>();
+            let grants = self.grants.lock();
             gathered.drafts.begin_hold();
-            roster.remember(&chunk);
-            pass.config.touched.walk(&chunk, |_, job| {
+            known_jobs.remember(&chunk);
+            evaluator.config.touched.walk(&chunk, |_, job| {
                 if self.admits(&lock, job, true) {
-                    gathered.read(pass, earlier, &standing, job);
+                    gathered.read(evaluator, earlier, &grants.standing, &lock, job);
                 }
             });
         }
@@ -302,7 +296,7 @@ impl Plugin {
     /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
     /// next cycle, from their start.
     ///
-    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::journal`]), which
+    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::progress`]), which
     /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
     /// this step, from the last cycle on, or after it, from this one on.
     ///
@@ -318,28 +312,28 @@ impl Plugin {
         /// As many jobs as the caches hold charges of.
         const CHUNK: usize = 4096;
         let host = unlocked.host();
-        let (before, now) = (self.times(), times.last_ran);
+        let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let touched = charging::touched(host);
+        let touched = views::charged_jobs(host);
         let mut charger = Charger::new(factor);
         let jobs = unlocked.jobs_write();
-        let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-        if attempt(|| self.commit_times(config, times)).is_none() {
+        let lock = jobs.associations::<Usage>();
+        if attempt(|| self.progress.commit(&jobs, config, times)).is_none() {
             // The next cycle does what this one leaves.
             return false;
         }
-        self.set_times(Times { last_ran: now, ..before });
-        self.recount.lock().note_cycle(host.partitions_address(), before.last_ran);
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
-            self.set_times(times);
+            self.progress.note_reset(times);
         }
         attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
         let period = Period { start: before.last_ran, end: now, job_ended: false };
         for chunk in running.chunks(CHUNK) {
             let mut batch = charger.begin(&lock);
-            touched.walk_seen(
+            walk_seen(
+                &touched,
                 &jobs,
+                &lock,
                 chunk,
                 |job, _| is_chargeable(job),
                 |job, _| {
@@ -358,7 +352,7 @@ impl Plugin {
             return true;
         }
         let jobs = unlocked.jobs_read();
-        let lock = jobs.associations(AssocLevels::READ);
+        let lock = jobs.associations::<Factors>();
         let sound = self.check(self.inspector.check_lists(&lock))
             && jobs.all_jobs().into_iter().all(|job| self.admits(&lock, job, true));
         if sound {
@@ -369,14 +363,14 @@ impl Plugin {
 }
 
 /// `PriorityUsageResetPeriod`
-fn reset_usage(lock: &AssocLock<'_>) {
+fn reset_usage(lock: &AssocLock<'_, Usage>) {
     faults::point("reset");
     debug!("usage is reset");
     usage::reset(lock);
 }
 
 /// Half-life decay of all usage since `begin`.
-fn decay_usage(lock: &AssocLock<'_>, config: &Config, factor: f64, begin: i64, now: i64) {
+fn decay_usage(lock: &AssocLock<'_, Usage>, config: &Config, factor: f64, begin: i64, now: i64) {
     faults::point("decay");
     if begin == 0 || now <= begin {
         return;

@@ -7,53 +7,45 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod assoc_index;
 mod charging;
 pub mod config;
 mod cycle;
-mod draft;
+mod decay_loop;
+mod drafts;
+mod evaluator;
 mod explain;
-mod fresh;
-mod job;
-pub mod journal;
-mod recount;
+mod grants;
+pub mod progress;
 mod reset;
-mod rounds;
-pub mod saved_usage;
+mod set_jobs;
 mod sprio;
 mod standing;
-pub mod state_file;
+mod submit;
 mod sync;
 mod thread;
-pub mod times;
 mod usage;
+mod waiting;
 mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use multifactor2_core::settings::SettingsKeeper;
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
 use tracing::{debug, error, info, warn};
 
+use crate::host::access::{Open, Write};
 use crate::host::checks::{Failure, Inspector};
 use crate::host::layout::Release;
-use crate::host::locks::{AssocLevels, AssocLock, Caller, Unlocked};
+use crate::host::locks::{AssocLock, Levels, Shown, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
-use multifactor2_core::decay::decay_factor;
-use multifactor2_core::rules::charge::Period;
-use multifactor2_core::settings::SettingsKeeper;
-pub use sprio::ListAccess;
 
-use charging::Charger;
 use config::Config;
-use draft::Drafts;
-use fresh::Fresh;
-use job::Pass;
-use journal::Journal;
-use recount::Recount;
-use standing::Standing;
-use state_file::Times;
+use grants::Grants;
+use progress::Progress;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
 
@@ -66,16 +58,10 @@ pub struct Refused;
 pub struct Plugin {
     config: RwLock<Option<Arc<Config>>>,
     settings: Ranked<SettingsKeeper>,
-    standing: Ranked<Standing>,
-    /// What the priorities of the last cycle came from.
-    drafts: Ranked<Option<Drafts>>,
-    times: Ranked<Times>,
-    /// The state file.
-    journal: Ranked<Journal>,
-    /// Jobs whose priority is from their submission or last change, not from a cycle.
-    fresh: Ranked<Fresh>,
-    /// What a reconfigure has counted anew.
-    recount: Ranked<Recount>,
+    /// Who has which fair-share, and what priorities came from.
+    grants: Ranked<Grants>,
+    /// When cycles ran, and what is charged.
+    progress: Progress,
     thread: DecayThread,
     /// What is known of slurmctld's records.
     inspector: Inspector,
@@ -93,12 +79,8 @@ pub struct Plugin {
 pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
     settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
-    standing: Ranked::new(Rank::Standing, Standing::new()),
-    drafts: Ranked::new(Rank::Drafts, None),
-    times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
-    journal: Ranked::new(Rank::Journal, Journal::default()),
-    fresh: Ranked::new(Rank::Fresh, Fresh::default()),
-    recount: Ranked::new(Rank::Recount, Recount::new()),
+    grants: Ranked::new(Rank::Grants, Grants::default()),
+    progress: Progress::default(),
     thread: DecayThread::new(),
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
@@ -110,14 +92,6 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
 impl Plugin {
     fn config(&self) -> Option<Arc<Config>> {
         self.config.read().clone()
-    }
-
-    fn times(&self) -> Times {
-        *self.times.lock()
-    }
-
-    fn set_times(&self, times: Times) {
-        *self.times.lock() = times;
     }
 
     fn is_loading(&self) -> bool {
@@ -144,7 +118,12 @@ impl Plugin {
     }
 
     /// Whether a job may be used. The first of each kind are checked; `listed` where the job is in slurmctld's list.
-    fn admits(&self, lock: &AssocLock<'_>, job: Job<'_>, listed: bool) -> bool {
+    fn admits<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        listed: bool,
+    ) -> bool {
         !self.is_passive()
             && (self.inspector.knows(job)
                 || self.check(self.inspector.check_job(lock, job, listed, self.is_loading())))
@@ -171,7 +150,7 @@ impl Plugin {
         let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
         if host.has_database() {
-            self.read_times(host);
+            self.progress.read(host);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
@@ -192,7 +171,7 @@ impl Plugin {
     /// `fini`: stops the decay thread and empties the state. Called without locks that a cycle takes.
     pub fn stop(&self) {
         self.thread.stop();
-        self.save_at_end();
+        self.progress.save_at_end();
         *self.config.write() = None;
         self.forget();
         if let Some(host) = Host::get() {
@@ -202,9 +181,7 @@ impl Plugin {
 
     /// Forgets what is known of associations and jobs.
     fn forget(&self) {
-        self.standing.lock().clear();
-        *self.drafts.lock() = None;
-        self.fresh.lock().clear();
+        self.grants.lock().clear();
     }
 
     /// `priority_p_thread_start`, from 23.11.6 on; the host holds its configuration write lock.
@@ -224,60 +201,16 @@ impl Plugin {
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
         if let Some(mut unlocked) = recount {
-            rounds::forget_time_before_restart(self, &mut unlocked, true);
+            decay_loop::forget_time_before_restart(self, &mut unlocked, true);
         }
         host.reconfigure_site_factor();
         debug!("reconfigured");
     }
 
-    /// `priority_p_set`: the priority of a new or changed job. The host holds the job write lock.
-    pub fn set(&self, caller: &Caller, last: u32, job: Job<'_>) -> u32 {
-        let host = caller.host();
-        // Mostly known, and then the lock is taken later and for less.
-        let admitted = self.inspector.knows(job)
-            || self.admits(&caller.associations(AssocLevels::READ_FACTORS), job, false);
-        if self.is_passive() || !admitted {
-            return after(last);
-        }
-        let Some(config) = self.config() else { return after(last) };
-        if self.has_site_factor() {
-            host.set_site_factor(job);
-        }
-        let pass = Pass::new(host, &config, clock::now());
-        let levels = if pass.explain { AssocLevels::READ } else { AssocLevels::READ_FACTORS };
-        let lock = caller.associations(levels);
-        let evaluated = pass.evaluate(job, &mut pass.scratch(), |job| {
-            write::factor_of(&mut self.standing.lock(), &lock, job)
-        });
-        if let Some(factors) = evaluated.factors {
-            self.fresh.lock().note(job.get(|job| job.job_id), factors, |id| caller.has_job(id));
-        }
-        evaluated.priority
-    }
-
-    /// `priority_p_job_end`: the last charge of a job. The host holds the job write lock.
-    pub fn job_end(&self, caller: &Caller, job: Job<'_>) {
-        let host = caller.host();
-        if self.is_passive() {
-            return;
-        }
-        let lock = caller.associations(AssocLevels::WRITE_USAGE);
-        if !self.admits(&lock, job, false) {
-            return;
-        }
-        // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
-        let period = Period { start: self.times().last_ran, end: clock::now(), job_ended: true };
-        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let mut charger = Charger::new(factor);
-        let mut batch = charger.begin(&lock);
-        batch.charge(job, period);
-        batch.post();
-    }
-
-    /// `priority_p_set_assoc_usage`: what sshare shows of one association. The host holds the association read lock.
-    pub fn set_association_usage(&self, lock: &AssocLock<'_>, association: Association<'_>) {
+    /// `priority_p_set_assoc_usage`: what sshare shows of one association.
+    pub fn set_association_usage(&self, lock: &AssocLock<'_, Shown>, association: Association<'_, Write>) {
         if !self.is_passive() && self.inspector.knows_lists() {
-            self.standing.lock().publish_single(lock, association);
+            self.grants.lock().standing.publish_single(lock, association);
         }
     }
 
@@ -302,13 +235,13 @@ fn log_layout(host: &'static Host) {
     let group = host.layout.group;
     let (first, verified) = (Release(group.first), Release(group.verified));
     if host.verified {
-        info!("{} in Slurm {}, layout {first} to {verified}", crate::VERSION, host.release);
+        info!("{} in Slurm {}, layout {first} to {verified}", crate::identity::VERSION, host.release);
     } else {
         warn!(
             "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used as long as all \
              self-checks pass, sprio shows nothing, and jobs in several partitions or QOS have one priority. Look for a newer \
              slurm-multifactor2",
-            crate::VERSION,
+            crate::identity::VERSION,
             host.release
         );
     }
@@ -320,7 +253,7 @@ fn find_database(unlocked: &mut Unlocked) -> Result<bool, Refused> {
     if !host.has_database() {
         return Ok(false);
     }
-    if unlocked.associations(AssocLevels::WRITE_ASSOC).root().is_some() {
+    if unlocked.associations::<Shown>().root().is_some() {
         return Ok(true);
     }
     if host.conf().get(|conf| conf.priority_weight_fs) == 0 {

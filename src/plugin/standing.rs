@@ -6,117 +6,19 @@
 //! the standing answers for users who had no waiting job; for an association that is newer than the
 //! last cycle it is read again on the spot.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use multifactor2_core::explain::Numbers;
+use multifactor2_core::{facts, FairShare, Node, NodeSpec, ShareTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::assoc_index::{Index, Slot};
+use super::waiting::{Entry, Place, Waiting};
 use crate::faults;
-use crate::host::ahead::Touched;
-use crate::host::locks::AssocLock;
-use crate::host::records::{Association, AssociationUsage, Job};
-use crate::host::Host;
-use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
-
-/// What the shape of the tree depends on, for one association.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    /// Address of the record: its identity while it lives.
-    address: usize,
-    /// Address of the parent; 0 for none.
-    parent: usize,
-    id: u32,
-    shares: u32,
-    user: bool,
-}
-
-impl Entry {
-    fn of(association: Association<'_>) -> Self {
-        let parent = association.usage().and_then(AssociationUsage::parent);
-        Self {
-            address: association.address(),
-            parent: parent.map_or(0, Association::address),
-            id: association.get(|assoc| assoc.id),
-            shares: association.get(|assoc| assoc.shares_raw),
-            user: association.is_user(),
-        }
-    }
-}
-
-/// Which associations have waiting jobs.
-#[derive(Debug)]
-pub struct Waiting {
-    /// The associations that the flags were noted by.
-    entries: Arc<Vec<Entry>>,
-    /// By place.
-    flags: Vec<bool>,
-    /// Associations that are not in `entries`, by id and address; their places follow.
-    strangers: Vec<(u32, usize)>,
-    /// Their places by address.
-    places: FxHashMap<usize, u32>,
-}
-
-/// Which association is meant, among those of one [`Waiting`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
-
-impl Place {
-    /// No association.
-    pub const NONE: Self = Self(u32::MAX);
-
-    fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Waiting {
-    fn by(entries: &Arc<Vec<Entry>>, flags: Vec<bool>) -> Self {
-        Self { entries: Arc::clone(entries), flags, strangers: Vec::new(), places: FxHashMap::default() }
-    }
-
-    /// Notes a waiting job.
-    pub fn note(&mut self, place: Place) {
-        if let Some(flag) = self.flags.get_mut(place.index()) {
-            *flag = true;
-        }
-    }
-
-    /// Whether one was noted; true where there is none to note.
-    pub fn is_noted(&self, place: Place) -> bool {
-        self.flags.get(place.index()).copied().unwrap_or(true)
-    }
-
-    fn place_of_stranger(&mut self, id: u32, address: usize) -> Place {
-        let (flags, strangers) = (&mut self.flags, &mut self.strangers);
-        Place(*self.places.entry(address).or_insert_with(|| {
-            let place = u32::try_from(flags.len()).unwrap_or(u32::MAX);
-            flags.push(false);
-            strangers.push((id, address));
-            place
-        }))
-    }
-
-    /// Id and address of an association.
-    fn at(&self, place: Place) -> Option<(u32, usize)> {
-        match place.index().checked_sub(self.entries.len()) {
-            Some(at) => self.strangers.get(at).copied(),
-            None => self.entries.get(place.index()).map(|entry| (entry.id, entry.address)),
-        }
-    }
-
-    /// The flags for a list of associations, which may be another one than they were noted by. Ids are never given twice, so
-    /// that they say who is who also where all records were made anew.
-    fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<bool> {
-        if Arc::ptr_eq(entries, &self.entries) {
-            return self.flags[..entries.len()].to_vec();
-        }
-        let known = self.entries.iter().map(|entry| entry.id);
-        let all = known.chain(self.strangers.iter().map(|(id, _)| *id));
-        let noted: FxHashSet<u32> =
-            all.zip(&self.flags).filter_map(|(id, flag)| flag.then_some(id)).collect();
-        entries.iter().map(|entry| noted.contains(&entry.id)).collect()
-    }
-}
+use crate::host::access::{Open, Write};
+use crate::host::locks::{AssocLock, Levels, Shown};
+use crate::host::records::{Association, Job};
+use crate::host::views;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -158,22 +60,13 @@ pub enum AssocFactor {
 
 impl AssocFactor {
     /// Of one association.
-    pub fn of(self, association: Association<'_>) -> f64 {
+    pub fn of<A: Open>(self, association: Association<'_, A>) -> f64 {
         match self {
             Self::None => 0.0,
             Self::Normalised => association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm)),
             Self::Plain => f64::from(association.get(|assoc| assoc.priority)),
         }
     }
-}
-
-/// What the standing knows of an association that a job's priority needs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
-    /// The association factor.
-    pub assoc: f64,
-    /// The fair-share factor, 0 to 1.
-    pub fair_share: f64,
 }
 
 impl Default for Standing {
@@ -211,33 +104,42 @@ impl Standing {
     }
 
     /// The place of a job's association among those of `waiting`.
-    pub fn place(&self, waiting: &mut Waiting, job: Job<'_>) -> Place {
+    pub fn place<V: Levels<Assoc: Open>>(
+        &self,
+        waiting: &mut Waiting,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) -> Place {
         let (address, id) = job.named_association();
         if address == 0 {
             return Place::NONE;
         }
         // A position among other associations than `entries` says nothing here.
-        let same = Arc::ptr_eq(&waiting.entries, &self.entries);
+        let same = waiting.is_by(&self.entries);
         let known = |address| {
-            let at = if same { self.position(address, id) } else { None };
-            at.and_then(|at| u32::try_from(at).ok()).map(Place)
+            let at = if same { self.slot(address, id).map(|slot| slot.at) } else { None };
+            at.map(Place::at)
         };
         known(address).unwrap_or_else(|| {
             // New since the last distribution, or a pointer to one that is gone.
-            let Some(address) = job.association().map(Association::address) else { return Place::NONE };
+            let Some(address) = job.association(lock).map(Association::address) else { return Place::NONE };
             known(address).unwrap_or_else(|| waiting.place_of_stranger(id, address))
         })
     }
 
-    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Needs the
-    /// association read lock.
-    pub fn distribute(&mut self, lock: &AssocLock<'_>, waiting: &Waiting, assoc: AssocFactor) {
+    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs.
+    pub fn distribute<V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        waiting: &Waiting,
+        assoc: AssocFactor,
+    ) {
         self.of_cycle = None;
         self.assoc = assoc;
         self.distribute_now(lock, waiting);
     }
 
-    fn distribute_now(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+    fn distribute_now<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {
         // Taken out, so that a panic leaves one that knows nothing instead of one that is half new.
         let mut new = std::mem::take(self);
         new.read(lock, waiting);
@@ -247,11 +149,15 @@ impl Standing {
         *self = new;
     }
 
-    /// Fair-share factor of an association's jobs, 0 to 1; `None` for one that the host's list does not have.
+    /// Fair-share factor of the jobs of an association, by address and id, 0 to 1; `None` for one that the host's list does not
+    /// have.
     /// An association that is newer than the last distribution is read now, with the jobs that waited then.
-    pub fn factor(&mut self, lock: &AssocLock<'_>, association: Association<'_>) -> Option<f64> {
-        let (address, id) = (association.address(), association.get(|assoc| assoc.id));
-        if self.position(address, id).is_none() && self.unknown.insert(address) {
+    pub fn factor<V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        (address, id): (usize, u32),
+    ) -> Option<f64> {
+        if self.slot(address, id).is_none() && self.unknown.insert(address) {
             let unknown = std::mem::take(&mut self.unknown);
             let waiting = self.as_collected();
             // What priorities came from is still to be told.
@@ -259,17 +165,28 @@ impl Standing {
             self.distribute_now(lock, &waiting);
             self.of_cycle = Some(of_cycle);
             self.unknown = unknown;
-            if self.position(address, id).is_some() {
+            if self.slot(address, id).is_some() {
                 self.unknown.remove(&address);
             }
         }
         self.known_factor(address, id)
     }
 
+    /// The fair-share factor of a job as it is now, 0 without an association.
+    pub fn fair_share<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> f64 {
+        // Mostly without a look at the association itself.
+        let (address, id) = job.named_association();
+        let factor = self.known_factor(address, id).or_else(|| {
+            let association = job.association(lock)?;
+            self.factor(lock, (association.address(), association.get(|assoc| assoc.id)))
+        });
+        factor.unwrap_or(0.0)
+    }
+
     /// What the last cycle knew of a place in its `waiting`; `None` where it had no such association.
-    pub fn known_at(&self, waiting: &Waiting, place: Place) -> Option<Known> {
+    pub fn known_at(&self, waiting: &Waiting, place: Place) -> Option<facts::Standing> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
-        if Arc::ptr_eq(&waiting.entries, &of_cycle.entries) && place.index() < of_cycle.entries.len() {
+        if waiting.is_by(&of_cycle.entries) && place.index() < of_cycle.entries.len() {
             return of_cycle.known(place.index(), of_cycle.tree.position(place.index())?);
         }
         let (id, _) = waiting.at(place)?;
@@ -277,17 +194,17 @@ impl Standing {
     }
 
     /// What is known of the association with an id.
-    pub fn known_by_id(&self, id: u32) -> Option<Known> {
+    pub fn known_by_id(&self, id: u32) -> Option<facts::Standing> {
         let slot = self.by_id.get(id)?;
         self.known(slot.at as usize, self.tree.node(slot.node)?)
     }
 
-    fn known(&self, at: usize, node: Node) -> Option<Known> {
+    fn known(&self, at: usize, node: Node) -> Option<facts::Standing> {
         let assoc = match self.assoc {
             AssocFactor::None => 0.0,
             _ => *self.assoc_factors.get(at)?,
         };
-        Some(Known { assoc, fair_share: self.fair_share.priority(node) })
+        Some(facts::Standing { assoc, fair_share: self.fair_share.priority(node) })
     }
 
     /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
@@ -296,10 +213,10 @@ impl Standing {
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
-    /// Needs the association write lock. Associations that came since the distribution are left for the next.
-    pub fn publish(&self, lock: &AssocLock<'_>) {
+    /// Associations that came since the distribution are left for the next.
+    pub fn publish(&self, lock: &AssocLock<'_, Shown>) {
         let Some(list) = lock.all() else { return };
-        list.for_each_ahead(&touched_by_publish(lock.host()), |association| {
+        views::shown_associations(lock.host()).walk_list(list, |association| {
             faults::point("publish.association");
             if let Some(node) = self.node(association.address(), association.get(|assoc| assoc.id)) {
                 self.publish_one(association, node);
@@ -307,7 +224,7 @@ impl Standing {
         });
     }
 
-    fn publish_one(&self, association: Association<'_>, node: Node) {
+    fn publish_one(&self, association: Association<'_, Write>, node: Node) {
         let Some(usage) = association.usage() else { return };
         usage.set(|u| u.shares_norm, self.tree.shares_norm(node));
         usage.set_ld(|u| u.usage_norm, self.fair_share.usage_norm(node));
@@ -318,12 +235,13 @@ impl Standing {
         }
     }
 
-    /// As [`Standing::publish`] for one association, under the host's read lock as the host wants it.
-    pub fn publish_single(&mut self, lock: &AssocLock<'_>, association: Association<'_>) {
-        if self.factor(lock, association).is_none() {
+    /// As [`Standing::publish`] for one association.
+    pub fn publish_single(&mut self, lock: &AssocLock<'_, Shown>, association: Association<'_, Write>) {
+        let (address, id) = (association.address(), association.get(|assoc| assoc.id));
+        if self.factor(lock, (address, id)).is_none() {
             return;
         }
-        if let Some(node) = self.node(association.address(), association.get(|assoc| assoc.id)) {
+        if let Some(node) = self.node(address, id) {
             self.publish_one(association, node);
         }
     }
@@ -331,7 +249,7 @@ impl Standing {
     /// Reads who has an association in which account, where that decides who sees a job (see [`host::reply`]).
     ///
     /// [`host::reply`]: crate::host::reply
-    pub fn read_members(&mut self, lock: &AssocLock<'_>) {
+    pub fn read_members<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>) {
         self.members = lock.host().shows_jobs_by_account().then(|| {
             let mut members = Members::default();
             if let Some(list) = lock.all() {
@@ -340,7 +258,6 @@ impl Standing {
                         let accounts = members.entry(association.get(|assoc| assoc.uid)).or_default();
                         accounts.insert(association.text(|assoc| assoc.acct).to_ascii_lowercase());
                     }
-                    ControlFlow::Continue(())
                 });
             }
             members
@@ -369,7 +286,11 @@ impl Standing {
     }
 
     /// Calls `explain` for every association with its record and numbers, in the host's order.
-    pub fn for_each(&self, lock: &AssocLock<'_>, mut explain: impl FnMut(Association<'_>, Numbers)) {
+    pub fn for_each<V: Levels<Assoc: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        mut explain: impl FnMut(Association<'_, V::Assoc>, Numbers),
+    ) {
         let Some(list) = lock.all() else { return };
         let mut position = 0;
         list.for_each_ro(|association| {
@@ -377,7 +298,6 @@ impl Standing {
                 explain(association, self.numbers(node));
             }
             position += 1;
-            ControlFlow::Continue(())
         });
     }
 
@@ -392,10 +312,6 @@ impl Standing {
             active: self.fair_share.is_active(node),
             factor: self.tree.is_user(node).then(|| self.fair_share.priority(node)),
         }
-    }
-
-    fn position(&self, address: usize, id: u32) -> Option<usize> {
-        self.slot(address, id).map(|slot| slot.at as usize)
     }
 
     /// Its place in the tree; `None` also for one that is not in it.
@@ -417,7 +333,7 @@ impl Standing {
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
-    fn read(&mut self, lock: &AssocLock<'_>, waiting: &Waiting) {
+    fn read<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {
         let Some(list) = lock.all() else {
             self.clear();
             return;
@@ -425,7 +341,7 @@ impl Standing {
         let mut seen = Vec::with_capacity(self.entries.len());
         let mut usage = Vec::with_capacity(self.entries.len());
         self.assoc_factors.clear();
-        list.for_each_ahead(&touched_by_read(lock.host()), |association| {
+        views::shares_and_usage(lock.host()).walk_list(list, |association| {
             seen.push(Entry::of(association));
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             if self.assoc != AssocFactor::None {
@@ -457,120 +373,12 @@ impl Standing {
                 // A record without a parent that is not the root is unreachable, not a second root.
                 parent: (entry.address != root)
                     .then(|| positions.get(&entry.parent).copied().unwrap_or(u32::MAX)),
-                shares: entry.shares,
-                user: entry.user,
+                shares: entry.facts.shares,
+                user: entry.facts.user,
             })
             .collect();
         self.tree = ShareTree::build(&nodes);
         self.by_id = Index::of(&entries, &self.tree);
         self.entries = Arc::new(entries);
-    }
-}
-
-/// What [`Standing::read`] touches of an association.
-fn touched_by_read(host: &'static Host) -> Touched {
-    let (assoc, usage) = (&host.layout.assoc, &host.layout.assoc_usage);
-    let mut touched = Touched::new();
-    touched.field(assoc.id).field(assoc.shares_raw).field(assoc.user);
-    touched.behind(&[assoc.usage], usage.parent_assoc_ptr).behind(&[assoc.usage], usage.usage_raw);
-    touched
-}
-
-/// What [`Standing::publish`] touches of an association.
-fn touched_by_publish(host: &'static Host) -> Touched {
-    let (assoc, usage) = (&host.layout.assoc, &host.layout.assoc_usage);
-    let mut touched = Touched::new();
-    touched.field(assoc.id);
-    touched.behind(&[assoc.usage], usage.shares_norm).behind(&[assoc.usage], usage.fs_factor);
-    for shown in [usage.usage_norm, usage.usage_efctv, usage.level_fs] {
-        touched.behind(&[assoc.usage], shown);
-    }
-    touched
-}
-
-/// The numbers of one association, for explanations.
-#[derive(Debug, Clone, Copy)]
-pub struct Numbers {
-    /// S
-    pub shares_norm: f64,
-    /// U
-    pub usage_norm: f64,
-    /// `U_eff`
-    pub usage_effective: f64,
-    /// F
-    pub level_fs: f64,
-    /// T; prospective where not active.
-    pub tickets: f64,
-    /// Part of the parent's tickets.
-    pub level_share: f64,
-    /// It or something below it has waiting jobs.
-    pub active: bool,
-    /// The factor of a user's jobs.
-    pub factor: Option<f64>,
-}
-
-/// Position by association id, with the address, so that one look tells both. Ids grow with every association that was ever
-/// added, so a plain table serves unless they are very sparse.
-#[derive(Clone, Debug)]
-enum Index {
-    Dense(Vec<Slot>),
-    Sparse(FxHashMap<u32, Slot>),
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    /// 0 where there is no association.
-    address: usize,
-    at: u32,
-    /// Index in the tree, beyond its end for an association that is not in it. Known here, a submission looks in one table
-    /// less.
-    node: u32,
-}
-
-impl Index {
-    const NONE: Slot = Slot { address: 0, at: 0, node: u32::MAX };
-
-    fn of(entries: &[Entry], tree: &ShareTree) -> Self {
-        let slots = entries.iter().zip(0..).map(|(entry, at)| {
-            let node = tree.position(at as usize).and_then(|node| u32::try_from(node.index()).ok());
-            (entry.id, Slot { address: entry.address, at, node: node.unwrap_or(u32::MAX) })
-        });
-        let largest = entries.iter().map(|entry| entry.id as usize).max().unwrap_or(0);
-        if largest > 2 * entries.len() + 65_536 {
-            return Self::Sparse(slots.collect());
-        }
-        let mut table = vec![Self::NONE; largest + 1];
-        for (id, slot) in slots {
-            table[id as usize] = slot;
-        }
-        Self::Dense(table)
-    }
-
-    fn get(&self, id: u32) -> Option<Slot> {
-        let slot = match self {
-            Self::Dense(table) => table.get(id as usize),
-            Self::Sparse(map) => map.get(&id),
-        };
-        slot.copied().filter(|slot| slot.address != Self::NONE.address)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_found_dense_and_sparse() {
-        for ids in [vec![5, 1, 9], vec![5, 4_000_000_000, 9]] {
-            let entry =
-                |id: &u32| Entry { address: 64 + *id as usize, parent: 0, id: *id, shares: 1, user: true };
-            let index = Index::of(&ids.iter().map(entry).collect::<Vec<_>>(), &ShareTree::default());
-            let found = |id: u32| index.get(id).map(|slot| (slot.address, slot.at));
-            for (at, id) in (0..).zip(&ids) {
-                assert_eq!(found(*id), Some((64 + *id as usize, at)));
-            }
-            assert_eq!(found(7), None);
-            assert_eq!(found(u32::MAX), None);
-        }
     }
 }

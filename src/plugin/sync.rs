@@ -16,12 +16,8 @@ use crate::host::order;
 pub enum Rank {
     /// The last good settings.
     Settings,
-    /// The standing of the associations.
-    Standing,
-    /// What the priorities of the last cycle came from.
-    Drafts,
-    /// What those of jobs set since came from.
-    Fresh,
+    /// Who has which fair-share, and what priorities came from.
+    Grants,
     /// The state file.
     Journal,
     /// The times of the last cycle.

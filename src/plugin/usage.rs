@@ -1,15 +1,11 @@
 //! Usage in Slurm's records: half-life decay and resets. What jobs add to it is in [`super::charging`].
 //!
 //! The arithmetic is the core's; here it is applied to the `long double` fields of associations (up to
-//! the root) and QOS, under the association manager's write lock.
-
-use std::ops::ControlFlow;
+//! the root) and QOS.
 
 use crate::faults;
-use crate::host::ahead::Touched;
-use crate::host::locks::AssocLock;
-use crate::host::long_double;
-use crate::host::Host;
+use crate::host::locks::{AssocLock, Usage};
+use crate::host::views;
 
 /// Scales the usage of an association or a QOS, whose records have the same fields.
 macro_rules! scale {
@@ -32,9 +28,9 @@ macro_rules! clear {
 }
 
 /// Multiplies all usage by `factor`. QOS with the flag `NoDecay` keep theirs.
-pub fn decay(lock: &AssocLock<'_>, factor: f64) {
+pub fn decay(lock: &AssocLock<'_, Usage>, factor: f64) {
     if let Some(associations) = lock.all() {
-        associations.for_each_ahead(&touched_by_decay(lock.host()), |association| {
+        views::decayed_associations(lock.host()).walk_list(associations, |association| {
             faults::point("decay.association");
             let usage = association.usage();
             if let Some(usage) = usage {
@@ -50,25 +46,12 @@ pub fn decay(lock: &AssocLock<'_>, factor: f64) {
             if let Some(usage) = qos.usage().filter(|_| !qos.is_undecayed()) {
                 scale!(usage, factor);
             }
-            ControlFlow::Continue(())
         });
     }
 }
 
-/// What [`decay`] touches of an association.
-fn touched_by_decay(host: &'static Host) -> Touched {
-    let (assoc, usage) = (&host.layout.assoc, &host.layout.assoc_usage);
-    let mut touched = Touched::new();
-    if let Some(leaf) = assoc.leaf_usage {
-        touched.field(leaf);
-    }
-    touched.behind(&[assoc.usage], usage.usage_raw).behind(&[assoc.usage], usage.grp_used_wall);
-    touched.tres(&[assoc.usage, usage.usage_tres_raw], host.tres_count(), long_double::BYTES);
-    touched
-}
-
 /// Sets all usage to zero, as every `PriorityUsageResetPeriod` does.
-pub fn reset(lock: &AssocLock<'_>) {
+pub fn reset(lock: &AssocLock<'_, Usage>) {
     if let Some(associations) = lock.all() {
         associations.for_each_ro(|association| {
             faults::point("reset.association");
@@ -76,7 +59,6 @@ pub fn reset(lock: &AssocLock<'_>) {
                 clear!(usage);
             }
             association.drop_leaf_usage();
-            ControlFlow::Continue(())
         });
     }
     if let Some(list) = lock.qos() {
@@ -84,7 +66,6 @@ pub fn reset(lock: &AssocLock<'_>) {
             if let Some(usage) = qos.usage() {
                 clear!(usage);
             }
-            ControlFlow::Continue(())
         });
     }
 }

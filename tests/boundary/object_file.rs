@@ -119,7 +119,7 @@ fn the_object_stays_mapped_after_it_is_closed() {
     assert_ne!(flags & NODELETE, 0, "{flags:#x}");
 }
 
-/// Variables that only builds for tests read (features `faults` and `test-pretence`).
+/// Variables that only builds for tests read (features `faults` and `test-overrides`).
 #[test]
 fn nothing_for_tests_is_in_it() {
     let bytes = bytes();

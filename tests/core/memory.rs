@@ -1,7 +1,7 @@
 //! What the engine takes from the heap. Apart from the other tests, because it brings a counting allocator.
 
 use allocation_counter::measure;
-use multifactor2_core::factors::{tres_factors, weigh_tres, Factors, Priority, Weights};
+use multifactor2_core::factors::{tres_factors, weigh_tres, Evaluation, Priority, Weights};
 use multifactor2_core::{FairShare, NodeSpec, ShareTree};
 
 const ASSOCIATIONS: u32 = 100_000;
@@ -29,10 +29,10 @@ fn a_cycle_allocates_nothing_once_the_buffers_exist() {
         fair_share.distribute(&tree, &usage, &waiting);
         for node in tree.nodes() {
             tres_factors(&mut counts, None, Some(&[5; 10]), Some(&[20; 10]), false);
-            let factors = Factors {
+            let factors = Evaluation {
                 fair_share: fair_share.priority(node),
                 tres: weigh_tres(&mut counts, &[100.0; 10]),
-                ..Factors::default()
+                ..Evaluation::default()
             };
             sum += u64::from(Priority::from_sum(factors.weigh(&weights).sum()).value);
         }

@@ -3,8 +3,9 @@
 
 use multifactor2_core::factors::{
     age_factor, configured_factor, increase_only, job_size_factor, tres_factors, unshift, weigh_tres,
-    ClusterSize, Factors, JobSize, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET, NO_VAL,
+    ClusterSize, Evaluation, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET,
 };
+use multifactor2_core::facts::{JobSize, NO_VAL};
 use multifactor2_core::rules::charge::NO_CONSUME;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -158,7 +159,7 @@ fn configured_factors() {
 
 #[test]
 fn weighted_factors_site_and_nice_add_up() {
-    let factors = Factors {
+    let factors = Evaluation {
         age: 0.5,
         assoc: 0.25,
         fair_share: 1.0,
@@ -180,7 +181,7 @@ fn weighted_factors_site_and_nice_add_up() {
 
 #[test]
 fn order_of_the_sum_is_kept_to_the_last_bit() {
-    let factors = Factors { age: 0.1, partition: 0.3, qos: 0.2, tres: 0.7, ..Factors::default() };
+    let factors = Evaluation { age: 0.1, partition: 0.3, qos: 0.2, tres: 0.7, ..Evaluation::default() };
     assert_eq!(factors.sum(), 0.1 + 0.3 + 0.2 + 0.7);
     assert_eq!(factors.sum_of_variant(), 0.3 + (0.1 + 0.2 + 0.7));
 }

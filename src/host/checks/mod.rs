@@ -17,8 +17,9 @@ mod records;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use super::access::Open;
 use super::constants::{DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
-use super::locks::AssocLock;
+use super::locks::{AssocLock, Levels};
 use super::records::Job;
 use super::Host;
 use memory::{block_size, symbol_size, text_of_length};
@@ -61,7 +62,7 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
             return fail(format!("slurm_conf has {size} bytes, {} expected", host.layout.conf.size));
         }
     }
-    let own_type = crate::exports::type_text();
+    let own_type = crate::identity::PRIORITY_TYPE;
     let configured = host.conf().get(|conf| conf.priority_type);
     if text_of_length(configured as usize, own_type.to_bytes().len()).as_deref() != Some(own_type.to_bytes())
     {
@@ -157,11 +158,14 @@ impl Inspector {
         self.lists.load(Ordering::Relaxed)
     }
 
-    /// Checks all associations and QOS, under their locks.
+    /// Checks all associations and QOS.
     ///
     /// # Errors
     /// The first check that failed.
-    pub fn check_lists(&self, lock: &AssocLock<'_>) -> Result<(), Failure> {
+    pub fn check_lists<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+    ) -> Result<(), Failure> {
         if !self.knows_lists() {
             records::check_lists(lock)?;
             self.lists.store(true, Ordering::Relaxed);
@@ -169,22 +173,21 @@ impl Inspector {
         Ok(())
     }
 
-    /// Checks a job and what it leads to, before anything of it is used. The locks of jobs, associations and QOS are held;
-    /// `listed` where the job is in slurmctld's list and in its table of ids, as all are but those that are just made;
+    /// Checks a job and what it leads to, before anything of it is used. `listed` where the job is in slurmctld's list and in its table of ids, as all are but those that are just made;
     /// `loading` while slurmctld loads the plugin (up to 22.05, without a database): it would wait for itself if it were asked then.
     ///
     /// # Errors
     /// The first check that failed.
-    pub fn check_job(
+    pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
-        lock: &AssocLock<'_>,
+        lock: &AssocLock<'_, V>,
         job: Job<'_>,
         listed: bool,
         loading: bool,
     ) -> Result<(), Failure> {
         let host = job.host();
         self.check_lists(lock)?;
-        let sound = records::check_job(job, listed, &self.tallies)?;
+        let sound = records::check_job(lock, job, listed, &self.tallies)?;
         if !loading && !self.asked.load(Ordering::Relaxed) {
             questions::about_jobs(host)?;
             self.asked.store(true, Ordering::Relaxed);
@@ -193,9 +196,12 @@ impl Inspector {
             questions::about_allocations(host)?;
             self.asked_allocations.store(true, Ordering::Relaxed);
         }
-        if sound.complete && !loading {
+        if sound.complete {
+            // While the host could not be asked, never enough: what is written stays to be checked.
+            let most = if loading { Self::EACH - 1 } else { Self::EACH };
             let count = &self.kinds[kind(job)];
-            count.store(count.load(Ordering::Relaxed).saturating_add(1).min(Self::EACH), Ordering::Relaxed);
+            let known = count.load(Ordering::Relaxed);
+            count.store(known.saturating_add(1).min(most).max(known), Ordering::Relaxed);
         }
         Ok(())
     }

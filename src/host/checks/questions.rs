@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::memory::{block_size, first_number};
 use super::{failure, Failure, JOB_MAGIC};
-use crate::host::layout::{Field, JobLayout, LongDouble, Ptr};
+use crate::host::layout::{Field, JobLayout, LongDouble, Ptr, BUFFER_HEAD};
 use crate::host::lists::for_each_raw;
 use crate::host::long_double;
 use crate::host::Host;
@@ -47,7 +47,7 @@ impl Scratch {
         self.memory.as_mut_ptr().cast()
     }
 
-    fn put<T: Copy>(&mut self, field: Field<T>, value: T) {
+    fn put<T: Copy>(&mut self, field: Field<JobLayout, T>, value: T) {
         // SAFETY: twice as large as a record of this layout.
         unsafe { field.set(self.record(), value) }
     }
@@ -65,7 +65,7 @@ impl Scratch {
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), 16 * self.memory.len()) }
     }
 
-    fn get<T: Copy>(&mut self, field: Field<T>) -> T {
+    fn get<T: Copy>(&mut self, field: Field<JobLayout, T>) -> T {
         // SAFETY: as in `put`.
         unsafe { field.get(self.record()) }
     }
@@ -201,13 +201,11 @@ impl Message {
         host: &Host,
         unpack: unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int,
     ) -> *mut u8 {
-        /// Of the buffer's head, in every release.
-        const HEAD: Field<Ptr> = Field::at(8);
         let mut record = std::ptr::null_mut();
         // SAFETY: a buffer of the host's of that size, which is filled and freed here.
         unsafe {
             let buffer = (host.sym.init_buf)(u32::try_from(self.0.len()).unwrap_or(0));
-            let head = HEAD.get(buffer.cast());
+            let head = BUFFER_HEAD.get(buffer.cast());
             std::ptr::copy_nonoverlapping(self.0.as_ptr(), head, self.0.len());
             let protocol = u16::try_from((host.sym.api_version)() >> 16 << 8).unwrap_or(0);
             let result = unpack(&raw mut record, protocol, buffer);
@@ -238,34 +236,39 @@ impl Answer {
     }
 
     #[allow(clippy::float_cmp)] // whole numbers and powers of two
-    fn double(&mut self, name: &'static str, field: Field<f64>, value: f64) -> &mut Self {
+    fn double<L>(&mut self, name: &'static str, field: Field<L, f64>, value: f64) -> &mut Self {
         // SAFETY: a record of the size that the layout says.
         let found = unsafe { field.get(self.record) };
         self.is(name, found == value)
     }
 
     #[allow(clippy::float_cmp)] // as above
-    fn long_double(&mut self, name: &'static str, field: Field<LongDouble>, value: f64) -> &mut Self {
+    fn long_double<L>(&mut self, name: &'static str, field: Field<L, LongDouble>, value: f64) -> &mut Self {
         // SAFETY: as above.
         let found = unsafe { field.get_ld(self.record) };
         self.is(name, found == value)
     }
 
-    fn array(&mut self, name: &'static str, field: Field<Ptr>, values: [u64; TRES]) -> &mut Self {
+    fn array<L>(&mut self, name: &'static str, field: Field<L, Ptr>, values: [u64; TRES]) -> &mut Self {
         // SAFETY: as above.
         let array = unsafe { field.get(self.record) };
         self.is(name, array_at(array as usize) == Some(values))
     }
 
     #[allow(clippy::float_cmp)] // as above
-    fn long_doubles(&mut self, name: &'static str, field: Field<Ptr>, values: [f64; TRES]) -> &mut Self {
+    fn long_doubles<L>(
+        &mut self,
+        name: &'static str,
+        field: Field<L, Ptr>,
+        values: [f64; TRES],
+    ) -> &mut Self {
         // SAFETY: as above.
         let array = unsafe { field.get(self.record) };
         let found = block_size(array as usize) == Some(TRES * long_double::BYTES)
             && (0..TRES).all(|at| {
-                let element = Field::<LongDouble>::at(at * long_double::BYTES);
                 // SAFETY: a block of so many.
-                unsafe { element.get_ld(array) == values[at] }
+                let bytes: [u8; long_double::BYTES] = unsafe { array.cast::<[u8; 16]>().add(at).read() };
+                long_double::value(&bytes) == values[at]
             });
         self.is(name, found)
     }
@@ -393,7 +396,6 @@ fn run_seconds_in(host: &Host, list: *mut u8) -> Vec<[u64; TRES]> {
                 // SAFETY: a block of that size.
                 found.extend(array_at(unsafe { layout.tres_run_secs.get(limits) } as usize));
             }
-            std::ops::ControlFlow::Continue(())
         });
     }
     found

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::memory::{block_size, text_in_block};
 use super::questions::is_list;
 use super::{block, failure, Failure, DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
-use crate::host::layout::{Field, JobLayout, Ptr};
+use crate::host::access::Open;
+use crate::host::layout::{Field, JobLayout, PrioMultLayout, Ptr};
 use crate::host::lists::{for_each_raw, List};
-use crate::host::live::{self, Kind};
-use crate::host::locks::AssocLock;
+use crate::host::live::Kind;
+use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
 use crate::host::Host;
 
@@ -89,7 +90,12 @@ pub struct Sound {
     pub partition: bool,
 }
 
-pub fn check_job(job: Job<'_>, listed: bool, tallies: &Tallies) -> Result<Sound, Failure> {
+pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
+    lock: &AssocLock<'_, V>,
+    job: Job<'_>,
+    listed: bool,
+    tallies: &Tallies,
+) -> Result<Sound, Failure> {
     let host = job.host();
     let layout = host.layout;
     block(host, "a job record", job.as_ptr(), layout.job.size)?;
@@ -105,8 +111,8 @@ pub fn check_job(job: Job<'_>, listed: bool, tallies: &Tallies) -> Result<Sound,
     let mut complete = check_details(job)? || !active;
     let partition = check_partitions(job, tallies, active)?;
     complete &= partition || !active;
-    complete &= check_association(job, tallies)?;
-    complete &= check_qos(job, tallies)?;
+    complete &= check_association(lock, job, tallies)?;
+    complete &= check_qos(lock, job, tallies)?;
     check_arrays(job, tallies)?;
     check_priorities(job)?;
     for (what, text) in [("account", layout.job.account), ("MCS label", layout.job.mcs_label)] {
@@ -203,7 +209,6 @@ fn addresses(host: &Host, list: *mut std::ffi::c_void) -> Option<HashSet<usize>>
     let mut found = HashSet::new();
     for_each_raw(list, host.sym.list_for_each_ro.unwrap_or(host.sym.list_for_each), &mut |element| {
         found.insert(element as usize);
-        std::ops::ControlFlow::Continue(())
     });
     Some(found)
 }
@@ -219,7 +224,11 @@ fn elements(host: &'static Host, what: &str, list: *mut u8) -> Result<HashSet<us
     Ok(addresses(host, list.cast()).unwrap_or_default())
 }
 
-fn check_association(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
+fn check_association<V: Levels<Assoc: Open>>(
+    lock: &AssocLock<'_, V>,
+    job: Job<'_>,
+    tallies: &Tallies,
+) -> Result<bool, Failure> {
     /// `NO_VAL`: slurmctld does not know the user.
     const UNKNOWN: u32 = 0xffff_fffe;
     let host = job.host();
@@ -227,7 +236,7 @@ fn check_association(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     if address == 0 || job.state().is_finished() {
         return Ok(true);
     }
-    let found = job.association().filter(|association| association.address() == address);
+    let found = job.association(lock).filter(|association| association.address() == address);
     tallies.association.count(host, id_of(job), found.is_some())?;
     let Some(association) = found else { return Ok(false) };
     let name = |text: *mut u8| text_in_block(text as usize).map(|text| text.to_ascii_lowercase());
@@ -241,7 +250,11 @@ fn check_association(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn check_qos(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
+fn check_qos<V: Levels<Qos: Open>>(
+    lock: &AssocLock<'_, V>,
+    job: Job<'_>,
+    tallies: &Tallies,
+) -> Result<bool, Failure> {
     let host = job.host();
     let address = job.get(|job| job.qos_ptr) as usize;
     let mut right = true;
@@ -249,7 +262,7 @@ fn check_qos(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
         return Ok(true);
     }
     if address != 0 {
-        right = job.qos().is_some_and(|qos| qos.address() == address);
+        right = job.qos(lock).is_some_and(|qos| qos.address() == address);
         // Of several, the id may name another one than the scheduler tries.
         if !job.has_several_qos() {
             tallies.qos.count(host, id_of(job), right)?;
@@ -257,7 +270,7 @@ fn check_qos(job: Job<'_>, tallies: &Tallies) -> Result<bool, Failure> {
     }
     let Some(field) = host.layout.job.qos_list else { return Ok(right) };
     for qos in elements(host, "a job's QOS", job.get(|_| field))? {
-        right &= live::has(host, Kind::Qos, qos);
+        right &= lock.confirmed().has(host, Kind::Qos, qos);
     }
     Ok(right)
 }
@@ -301,9 +314,10 @@ fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
     let multiple = &host.layout.prio_mult;
     let (Some(record), Some(size)) = (pointer(job, layout.prio_mult), multiple.size) else { return Ok(()) };
     block(host, "a job's priorities", record, size)?;
-    // SAFETY: a block of that size.
-    let get =
-        |field: Option<Field<Ptr>>| field.map_or(std::ptr::null_mut(), |field| unsafe { field.get(record) });
+    let get = |field: Option<Field<PrioMultLayout, Ptr>>| {
+        // SAFETY: a block of that size.
+        field.map_or(std::ptr::null_mut(), |field| unsafe { field.get(record) })
+    };
     let array = get(multiple.priority_array);
     if !array.is_null() && block_size(array as usize).is_none_or(|size| size % 4 != 0) {
         return Err(failure(host, "a job's priorities are not in an array".to_owned()));
@@ -311,12 +325,12 @@ fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
     name_or_none(host, "the partitions of a job's priorities", get(multiple.priority_array_names))
 }
 
-fn pointer(job: Job<'_>, field: Option<Field<Ptr>>) -> Option<*mut u8> {
+fn pointer(job: Job<'_>, field: Option<Field<JobLayout, Ptr>>) -> Option<*mut u8> {
     field.map(|field| job.get(|_: &'static JobLayout| field)).filter(|pointer| !pointer.is_null())
 }
 
 /// Checks all associations and QOS.
-pub fn check_lists(lock: &AssocLock<'_>) -> Result<(), Failure> {
+pub fn check_lists<V: Levels<Assoc: Open, Qos: Open>>(lock: &AssocLock<'_, V>) -> Result<(), Failure> {
     let host = lock.host();
     if let Some(list) = lock.all() {
         let known: HashSet<usize> = list.collect().into_iter().map(Record::address).collect();
@@ -343,11 +357,11 @@ pub fn check_lists(lock: &AssocLock<'_>) -> Result<(), Failure> {
 }
 
 /// Checks all records of a list, whose ids differ.
-fn for_each_with_id<'a, L: RecordLayout>(
-    list: List<'a, L>,
+fn for_each_with_id<'a, L: RecordLayout, A: Open>(
+    list: List<'a, L, A>,
     what: &str,
-    id: Field<u32>,
-    check: impl Fn(Record<'a, L>) -> Result<(), Failure>,
+    id: Field<L, u32>,
+    check: impl Fn(Record<'a, L, A>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut ids = HashSet::new();
     for record in list.collect() {
@@ -360,11 +374,14 @@ fn for_each_with_id<'a, L: RecordLayout>(
     Ok(())
 }
 
-fn parent(association: Association<'_>) -> Option<usize> {
+fn parent<A: Open>(association: Association<'_, A>) -> Option<usize> {
     association.usage().and_then(AssociationUsage::parent).map(Association::address)
 }
 
-fn check_association_record(association: Association<'_>, known: &HashSet<usize>) -> Result<(), Failure> {
+fn check_association_record<A: Open>(
+    association: Association<'_, A>,
+    known: &HashSet<usize>,
+) -> Result<(), Failure> {
     let host = association.host();
     let layout = &host.layout.assoc;
     block(host, "an association", association.as_ptr(), layout.size)?;

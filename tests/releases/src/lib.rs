@@ -162,13 +162,13 @@ pub fn plugin() -> Result<PathBuf> {
     }
 }
 
-/// The plugin with the feature `test-pretence`, for tests of what it does in a Slurm that it does not know.
+/// The plugin with the feature `test-overrides`, for tests of what it does in a Slurm that it does not know.
 ///
 /// # Errors
 /// If it cannot be built.
 pub fn pretending_plugin() -> Result<PathBuf> {
     static BUILT: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
-    built(&BUILT, &["test-pretence"])
+    built(&BUILT, &["test-overrides"])
 }
 
 fn built(once: &OnceLock<std::result::Result<PathBuf, String>>, arguments: &[&str]) -> Result<PathBuf> {

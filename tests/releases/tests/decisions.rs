@@ -1,6 +1,6 @@
 //! Decisions, not crashes: what the plugin does in a Slurm that it does not know, or that is not as it should
 //! be. In each case one line says what was found and what to do, and nothing is written.
-//! Most use the plugin with the feature `test-pretence`, which makes it see such a Slurm; some the plugin as it ships, in a
+//! Most use the plugin with the feature `test-overrides`, which makes it see such a Slurm; some the plugin as it ships, in a
 //! Slurm whose number was exchanged.
 
 mod shared;

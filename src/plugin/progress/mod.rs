@@ -1,16 +1,28 @@
-//! Where a restarted slurmctld goes on, and the state file over the life of the plugin; why that charges everything once is
-//! said in [`super::journal`].
+//! When cycles ran and up to when usage is charged, over the life of the plugin and from one slurmctld to the next: that all time
+//! is charged exactly once is decided here and nowhere else.
+//!
+//! [`journal`] says why that is so whenever a process ends, [`state_file`] has the bytes, [`saved_usage`] looks at slurmctld's
+//! own file of usage, and [`recount`] knows whose time a reconfigure has counted anew.
+
+pub mod journal;
+mod recount;
+pub mod saved_usage;
+pub mod state_file;
 
 use std::path::Path;
 
 use tracing::{error, info, warn};
 
+use journal::Journal;
+use recount::Recount;
+use saved_usage::SavedUsage;
+use state_file::{Rest, Saved, Times};
+
 use super::config::Config;
-use super::journal::Journal;
-use super::saved_usage::SavedUsage;
-use super::state_file::{self, Rest, Saved, Times};
-use super::Plugin;
+use super::sync::{Rank, Ranked};
 use crate::faults;
+use crate::host::access::{Open, Write};
+use crate::host::locks::JobLock;
 use crate::host::{clock, Host};
 
 /// Seconds of a day.
@@ -26,7 +38,7 @@ pub fn by_the_clock(newest: Times, before: &[Times], saved: Option<SavedUsage>, 
 
 /// When slurmctld saved usage last: up to then, or nearly, it is charged. From "never" on running jobs would be charged again
 /// for all that they ran.
-pub(super) fn since_saved(saved: Option<SavedUsage>, now: i64) -> Option<i64> {
+fn since_saved(saved: Option<SavedUsage>, now: i64) -> Option<i64> {
     saved.map(|saved| saved.at).filter(|at| *at > 0).map(|at| at.min(now))
 }
 
@@ -44,9 +56,38 @@ fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
     );
 }
 
-impl Plugin {
+/// See the module.
+#[derive(Debug)]
+pub struct Progress {
+    times: Ranked<Times>,
+    journal: Ranked<Journal>,
+    recount: Ranked<Recount>,
+}
+
+impl Default for Progress {
+    /// Nothing has run yet.
+    fn default() -> Self {
+        Self {
+            times: Ranked::new(Rank::Times, Times { last_ran: 0, last_reset: 0 }),
+            journal: Ranked::new(Rank::Journal, Journal::default()),
+            recount: Ranked::new(Rank::Recount, Recount::new()),
+        }
+    }
+}
+
+impl Progress {
+    /// When the last cycle ran, up to which usage is charged, and when usage was reset.
+    pub fn times(&self) -> Times {
+        *self.times.lock()
+    }
+
+    /// Usage has been reset, in the cycle that has just been committed.
+    pub fn note_reset(&self, times: Times) {
+        *self.times.lock() = times;
+    }
+
     /// Reads the state file: when the last cycle ran that the loaded usage includes, and when usage was reset.
-    pub(super) fn read_times(&self, host: &'static Host) {
+    pub fn read(&self, host: &'static Host) {
         let mut journal = self.journal.lock();
         *journal = Journal::default();
         let now = clock::now();
@@ -98,11 +139,11 @@ impl Plugin {
             times.last_reset = now;
         }
         journal.start(times, saved, known);
-        self.set_times(times);
+        *self.times.lock() = times;
     }
 
     /// Prepares the state file for a cycle that runs at `times.last_ran`. No lock is held: this waits for the file system.
-    pub(super) fn prepare_times(&self, host: &'static Host, config: &Config, times: Times) {
+    pub fn prepare(&self, host: &'static Host, config: &Config, times: Times) {
         faults::point("save");
         let Some(file) = &config.state_file else {
             error!("the time of the last decay cannot be saved: StateSaveLocation is /dev/null");
@@ -116,20 +157,37 @@ impl Plugin {
         });
     }
 
-    /// Replaces the state file by what was prepared. The locks are held under which usage is charged: whoever sees the cycle in
-    /// the file sees all of it in usage, and the other way round.
-    pub(super) fn commit_times(&self, config: &Config, times: Times) {
+    /// The cycle at `times.last_ran` is charged from here on: replaces the state file by what was prepared. The locks are held
+    /// under which usage is charged: whoever sees the cycle in the file sees all of it in usage, and the other way round. A
+    /// reset is noted once it is done.
+    pub fn commit(&self, jobs: &JobLock<'_, Write>, config: &Config, times: Times) {
         faults::point("commit");
         if let Some(file) = &config.state_file {
             let mut journal = self.journal.lock();
             journal.follow(file);
             journal.commit(times);
         }
+        let before = self.times();
+        *self.times.lock() = Times { last_ran: times.last_ran, ..before };
+        self.recount.lock().note_cycle(jobs.host().partitions_address(jobs), before.last_ran);
+    }
+
+    /// Up to when running jobs have used run seconds that are still to be taken out of those that limits count, after
+    /// slurmctld has counted all that the jobs requested: at a start, or `recounted` at a reconfigure.
+    pub fn used_until<A: Open>(&self, jobs: &JobLock<'_, A>, recounted: bool) -> i64 {
+        let (last_ran, partitions) = (self.times().last_ran, jobs.host().partitions_address(jobs));
+        let mut recount = self.recount.lock();
+        if recounted {
+            recount.settle(partitions, last_ran)
+        } else {
+            recount.begin(partitions);
+            last_ran
+        }
     }
 
     /// At a regular end usage in memory is given up, and with it what was charged since slurmctld saved it (which it does before).
     /// The next start knows that by the file; stock does not, and gets told by the first two times.
-    pub(super) fn save_at_end(&self) {
+    pub fn save_at_end(&self) {
         let mut journal = self.journal.lock();
         let history = journal.history;
         if history.newest == history.base {
@@ -147,7 +205,7 @@ impl Plugin {
 pub(super) mod tests {
     use proptest::prelude::*;
 
-    use super::super::journal::History;
+    use super::journal::History;
     use super::*;
 
     pub fn at(last_ran: i64) -> Times {

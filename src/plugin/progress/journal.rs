@@ -127,9 +127,9 @@ impl Journal {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::since_saved;
     use super::super::state_file::{Rest, Saved};
-    use super::super::times::since_saved;
-    use super::super::times::tests::{at, save};
+    use super::super::tests::{at, save};
     use super::*;
 
     #[test]

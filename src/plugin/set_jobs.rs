@@ -4,28 +4,28 @@
 
 use rustc_hash::FxHashMap;
 
-use multifactor2_core::factors::Factors;
+use multifactor2_core::factors::Evaluation;
 
 /// Ids that share a place.
 const BLOCK: u32 = 16;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Fresh {
-    blocks: FxHashMap<u32, Box<[Option<Factors>; BLOCK as usize]>>,
+pub struct SetJobs {
+    blocks: FxHashMap<u32, Box<[Option<Evaluation>; BLOCK as usize]>>,
     /// So many blocks are kept before it is asked which jobs are still there.
     limit: usize,
 }
 
-impl Fresh {
+impl SetJobs {
     /// Blocks that are always kept.
     const FEW: usize = 4096;
 
-    /// Notes the weighted factors of a job; what was noted before is forgotten. Where no cycle clears the notes, those of jobs
+    /// Notes what the priority of a job came from; what was noted before is forgotten. Where no cycle clears the notes, those of jobs
     /// that are gone are forgotten now and then; `exists` tells.
-    pub fn note(&mut self, id: u32, factors: Factors, exists: impl Fn(u32) -> bool) {
+    pub fn note(&mut self, id: u32, evaluation: Evaluation, exists: impl Fn(u32) -> bool) {
         let block = self.blocks.entry(id / BLOCK).or_insert_with(|| Box::new([None; BLOCK as usize]));
-        block[(id % BLOCK) as usize] = Some(factors);
+        block[(id % BLOCK) as usize] = Some(evaluation);
         if self.blocks.len() > self.limit.max(Self::FEW) {
             self.forget_gone(exists);
             self.limit = 2 * self.blocks.len();
@@ -33,13 +33,8 @@ impl Fresh {
     }
 
     /// What was noted of a job last.
-    pub fn get(&self, id: u32) -> Option<&Factors> {
+    pub fn get(&self, id: u32) -> Option<&Evaluation> {
         self.blocks.get(&(id / BLOCK))?[(id % BLOCK) as usize].as_ref()
-    }
-
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        *self = Self::default();
     }
 
     fn forget_gone(&mut self, exists: impl Fn(u32) -> bool) {
@@ -58,8 +53,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    fn aged(age: u32) -> Factors {
-        Factors { age: f64::from(age), ..Factors::default() }
+    fn aged(age: u32) -> Evaluation {
+        Evaluation { age: f64::from(age), ..Evaluation::default() }
     }
 
     proptest! {
@@ -68,29 +63,27 @@ mod tests {
             notes in prop::collection::vec((prop_oneof![0..40_u32, any::<u32>()], 0..1_000_000_u32), 0..400),
             others in prop::collection::vec(any::<u32>(), 0..100),
         ) {
-            let (mut fresh, mut expected) = (Fresh::default(), HashMap::new());
+            let (mut set_jobs, mut expected) = (SetJobs::default(), HashMap::new());
             for (id, age) in notes {
-                fresh.note(id, aged(age), |_| true);
+                set_jobs.note(id, aged(age), |_| true);
                 expected.insert(id, aged(age));
             }
             for id in (0..60).chain(others).chain(expected.keys().copied()) {
-                prop_assert_eq!(fresh.get(id), expected.get(&id));
+                prop_assert_eq!(set_jobs.get(id), expected.get(&id));
             }
-            fresh.clear();
-            prop_assert!(expected.keys().all(|id| fresh.get(*id).is_none()));
         }
     }
 
     #[test]
     fn without_cycles_notes_of_jobs_that_are_gone_are_forgotten() {
-        let mut fresh = Fresh::default();
+        let mut set_jobs = SetJobs::default();
         let mut most = 0;
         // Ten thousand jobs at a time, two million in all.
         for id in 0..2_000_000 {
-            fresh.note(id, aged(id), |asked| asked + 10_000 > id);
-            most = most.max(fresh.blocks.len());
+            set_jobs.note(id, aged(id), |asked| asked + 10_000 > id);
+            most = most.max(set_jobs.blocks.len());
         }
-        assert!(most <= Fresh::FEW + 1, "{most} blocks");
-        assert!((1_990_001..2_000_000).all(|id| fresh.get(id) == Some(&aged(id))));
+        assert!(most <= SetJobs::FEW + 1, "{most} blocks");
+        assert!((1_990_001..2_000_000).all(|id| set_jobs.get(id) == Some(&aged(id))));
     }
 }

@@ -12,9 +12,11 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 
-use super::ahead::{Seen, Touched};
+use super::jobs::Seen;
 use super::locks::JobLock;
+use super::prefetch::Touched;
 use super::records::Job;
+use super::views;
 
 /// Ids in a row that may belong to no job any more before the search for new jobs ends, beside ten for every new job.
 const GAPS: usize = 10_000;
@@ -34,13 +36,13 @@ struct Sequence {
     cluster: u32,
     /// The id after the one that was given last.
     next: u32,
-    /// The highest one that was given to a job of the roster; what is above is new.
+    /// The highest one that was given to a known job; what is above is new.
     highest: u32,
 }
 
 /// The jobs of the last walk, in the order of the list.
 #[derive(Debug, Default)]
-pub struct Roster {
+pub struct KnownJobs {
     jobs: Vec<Seen>,
     sequences: Vec<Sequence>,
     /// How often in a row jobs were not all found by their ids.
@@ -49,7 +51,7 @@ pub struct Roster {
     rest: u32,
 }
 
-impl Roster {
+impl KnownJobs {
     /// How many jobs are remembered.
     pub fn count(&self) -> usize {
         self.jobs.len()
@@ -111,7 +113,7 @@ impl Roster {
             jobs[at].set(Seen { id, address: found.map_or(GONE, Job::address) });
             found
         };
-        touched.pipeline(jobs.len(), |at| jobs[at].get().address, find, |_, job| visit(job));
+        touched.pipeline(jobs.len(), |at| jobs[at].get().address, find, |_| false, |_, job| visit(job));
     }
 
     /// After a walk over all: visits the jobs that have come since the last one. False where the list has others than those
@@ -127,9 +129,7 @@ impl Roster {
         visit: impl FnMut(Job<'a>),
     ) -> bool {
         if again {
-            let mut id = Touched::new();
-            id.field(lock.host().layout.job.job_id);
-            self.walk(0..self.jobs.len(), lock, &id, |_| ());
+            self.walk(0..self.jobs.len(), lock, &views::job_id(lock.host()), |_| ());
         }
         self.jobs.retain(|job| job.address != GONE);
         let (known, all) = (self.jobs.len(), lock.job_count());
@@ -177,12 +177,12 @@ mod tests {
 
     #[test]
     fn ids_that_are_no_help_are_tried_less_and_less_often_until_they_are() {
-        let mut roster = Roster { jobs: vec![Seen { id: 1, address: 64 }], ..Roster::default() };
+        let mut known = KnownJobs { jobs: vec![Seen { id: 1, address: 64 }], ..KnownJobs::default() };
         let mut tries = |cycles: usize, found: bool| {
             let tried = (0..cycles).filter(|_| {
-                let pays = roster.pays();
+                let pays = known.pays();
                 if pays {
-                    roster.note_result(found);
+                    known.note_result(found);
                 }
                 pays
             });

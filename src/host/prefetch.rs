@@ -4,9 +4,10 @@
 //! run for weeks. What such a walk waits for are cache and TLB misses, one behind the other; fetched
 //! ahead they overlap.
 
+use super::access::Open;
 use super::layout::{Field, Ptr};
-use super::locks::JobLock;
-use super::records::{Job, Record, RecordLayout};
+use super::lists::List;
+use super::records::{Record, RecordLayout};
 
 /// Records by which a visit is later than what leads there, step by step: the record is fetched, then it is found and what
 /// its pointers lead to is fetched, then what pointers in there lead to.
@@ -26,40 +27,6 @@ const PHASES: usize = LINE / ALIGNMENT;
 
 extern "C" {
     fn mf2_prefetch(record: *const u8, offsets: *const u32, count: usize);
-}
-
-/// A job that was seen under an earlier hold of the job lock, and may be gone since. The address says where its record
-/// was, for fetching; nothing is read there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// The job's id.
-    pub id: u32,
-    /// Where its record was.
-    pub address: usize,
-}
-
-impl Seen {
-    /// Takes note of a job.
-    pub fn of(job: Job<'_>) -> Self {
-        Self { id: job.get(|job| job.job_id), address: job.address() }
-    }
-}
-
-/// Something noted of a job that was seen.
-pub trait Note {
-    /// The job.
-    fn seen(&self) -> Seen;
-
-    /// Whether it is to be visited at all.
-    fn is_wanted(&self) -> bool {
-        true
-    }
-}
-
-impl Note for Seen {
-    fn seen(&self) -> Seen {
-        *self
-    }
 }
 
 /// The cache lines of a record that are touched, as offsets, for each place in a line where it can begin.
@@ -86,20 +53,27 @@ impl Lines {
 /// What one pointer or several, one behind the other, lead to.
 #[derive(Clone, Debug)]
 struct Path {
-    pointers: Vec<Field<Ptr>>,
+    /// Offsets of the pointers, each in the record that the one before leads to.
+    pointers: Vec<usize>,
+    /// The first may lead to what is gone: it is followed where the walk says that it does not.
+    may_be_stale: bool,
     lines: Lines,
 }
 
 impl Path {
-    fn fetch<L: RecordLayout>(&self, record: Record<'_, L>) {
+    fn fetch<L: RecordLayout, A: Open>(
+        &self,
+        record: Record<'_, L, A>,
+        is_live: &impl Fn(Record<'_, L, A>) -> bool,
+    ) {
         let mut address = record.as_ptr();
-        if self.pointers.len() > 1 && !L::may_follow(record, self.pointers[0]) {
+        if self.may_be_stale && self.pointers.len() > 1 && !is_live(record) {
             return;
         }
         for pointer in &self.pointers {
             // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held;
             // where the first may be stale, that was asked above.
-            address = unsafe { pointer.get(address) };
+            address = unsafe { address.add(*pointer).cast::<Ptr>().read() };
             // Fetching near null walks the page tables every time.
             if address.is_null() {
                 return;
@@ -109,7 +83,8 @@ impl Path {
     }
 }
 
-/// What is touched of a record, so that it can be fetched before.
+/// What is touched of a record, so that it can be fetched before. Made by [`super::views`] only: what a walk follows must be
+/// pointers.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
     lines: Lines,
@@ -118,24 +93,24 @@ pub struct Touched {
 
 impl Touched {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
     /// A field of the record.
-    pub fn field<T>(&mut self, field: Field<T>) -> &mut Self {
+    pub(super) fn field<L, T>(&mut self, field: Field<L, T>) -> &mut Self {
         self.lines.add(field.offset());
         self
     }
 
     /// A field of what one pointer or several, one behind the other, lead to from the record.
-    pub fn behind<T>(&mut self, path: &[Field<Ptr>], field: Field<T>) -> &mut Self {
+    pub(super) fn behind<L, T>(&mut self, path: &[usize], field: Field<L, T>) -> &mut Self {
         self.lines_behind(path).add(field.offset());
         self
     }
 
     /// An array with one entry of `size` bytes per TRES at the end of a path.
-    pub fn tres(&mut self, path: &[Field<Ptr>], count: usize, size: usize) -> &mut Self {
+    pub(super) fn tres(&mut self, path: &[usize], count: usize, size: usize) -> &mut Self {
         let lines = self.lines_behind(path);
         for offset in (0..count * size).step_by(ALIGNMENT) {
             lines.add(offset);
@@ -143,60 +118,66 @@ impl Touched {
         self
     }
 
+    /// What a pointer of the record leads to may be gone.
+    pub(super) fn may_be_stale<L>(&mut self, pointer: Field<L, Ptr>) -> &mut Self {
+        for path in &mut self.paths {
+            path.may_be_stale |= path.pointers[0] == pointer.offset();
+        }
+        self
+    }
+
     /// The lines to fetch at the end of a path; the pointers on the way are fetched before.
-    fn lines_behind(&mut self, path: &[Field<Ptr>]) -> &mut Lines {
+    fn lines_behind(&mut self, path: &[usize]) -> &mut Lines {
         debug_assert!(path.len() <= REACH, "a path of {} pointers is not fetched in time", path.len());
         match path {
             [] => return &mut self.lines,
-            [before @ .., last] => self.lines_behind(before).add(last.offset()),
+            [before @ .., last] => self.lines_behind(before).add(*last),
         }
-        let offsets = |path: &[Field<Ptr>]| path.iter().map(|pointer| pointer.offset()).collect::<Vec<_>>();
-        let known = self.paths.iter().position(|known| offsets(&known.pointers) == offsets(path));
+        let known = self.paths.iter().position(|known| known.pointers == path);
         let at = known.unwrap_or_else(|| {
-            self.paths.push(Path { pointers: path.to_vec(), lines: Lines::default() });
+            self.paths.push(Path { pointers: path.to_vec(), may_be_stale: false, lines: Lines::default() });
             self.paths.len() - 1
         });
         &mut self.paths[at].lines
     }
 
-    /// Visits records in order, each with its position. The caller holds their lock, and those of what the paths lead through.
-    pub fn walk<'a, L: RecordLayout>(
+    /// Visits records in order, each with its position. The locks on what the paths lead through are those on the records.
+    pub fn walk<'a, L: RecordLayout, A: Open>(
         &self,
-        records: &[Record<'a, L>],
-        visit: impl FnMut(usize, Record<'a, L>),
+        records: &[Record<'a, L, A>],
+        visit: impl FnMut(usize, Record<'a, L, A>),
     ) {
-        self.pipeline(records.len(), |at| records[at].address(), |at| Some(records[at]), visit);
+        self.pipeline(records.len(), |at| records[at].address(), |at| Some(records[at]), |_| false, visit);
     }
 
-    /// As [`Touched::walk`] for jobs seen before, those that are still there and that `wants`, each with its note. They are
-    /// found by id, so the list's nodes are not waited for. What the paths lead through is read only of jobs that are
-    /// wanted: others, ended meanwhile, may point to what is gone.
-    pub fn walk_seen<'a, 'n, N: Note>(
+    /// As [`Touched::walk`] for the records of a list.
+    pub fn walk_list<'a, L: RecordLayout, A: Open>(
         &self,
-        lock: &'a JobLock<'_>,
-        notes: &'n [N],
-        mut wants: impl FnMut(Job<'a>, &'n N) -> bool,
-        mut visit: impl FnMut(Job<'a>, &'n N),
+        list: List<'a, L, A>,
+        mut visit: impl FnMut(Record<'a, L, A>),
     ) {
-        self.pipeline(
-            notes.len(),
-            |at| notes[at].seen().address,
-            |at| {
-                let job = if notes[at].is_wanted() { lock.job(notes[at].seen().id) } else { None };
-                job.filter(|job| wants(*job, &notes[at]))
-            },
-            |at, job| visit(job, &notes[at]),
-        );
+        const CHUNK: usize = 256;
+        let mut chunk = Vec::with_capacity(CHUNK);
+        list.for_each_ro(|record| {
+            chunk.push(record);
+            if chunk.len() == CHUNK {
+                self.walk(&chunk, |_, record| visit(record));
+                chunk.clear();
+            }
+        });
+        self.walk(&chunk, |_, record| visit(record));
     }
 
     /// Visits `count` records. Each is fetched where `address` has it, found `STEP` records later, which may read the
-    /// record, and visited when what the paths lead to has been fetched as well.
-    pub(super) fn pipeline<'a, L: RecordLayout>(
+    /// record, and visited when what the paths lead to has been fetched as well. `is_live` is asked where the first pointer of
+    /// a path may be stale.
+    pub(super) fn pipeline<'a, L: RecordLayout, A: Open>(
         &self,
         count: usize,
         address: impl Fn(usize) -> usize,
-        mut find: impl FnMut(usize) -> Option<Record<'a, L>>,
-        mut visit: impl FnMut(usize, Record<'a, L>),
+        mut find: impl FnMut(usize) -> Option<Record<'a, L, A>>,
+        is_live: impl Fn(Record<'_, L, A>) -> bool,
+        mut visit: impl FnMut(usize, Record<'a, L, A>),
     ) {
         let depth = self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0);
         let mut ring = [None; RING];
@@ -210,7 +191,7 @@ impl Touched {
             }
             for path in &self.paths {
                 if let Some(record) = later(path.pointers.len()).and_then(|at| ring[at % RING]) {
-                    path.fetch(record);
+                    path.fetch(record, &is_live);
                 }
             }
             if let Some(at) = later(depth + 1) {

@@ -12,7 +12,7 @@ use super::cycle::Schedule;
 use super::Plugin;
 use crate::faults;
 use crate::host::lists::List;
-use crate::host::locks::{spawn, AssocLevels, Unlocked};
+use crate::host::locks::{spawn, Unlocked, Usage};
 use crate::host::panics::guard;
 use crate::host::{clock, Host};
 
@@ -47,15 +47,9 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     let jobs = unlocked.jobs_read();
     // Collected first: in older releases squeue takes the list's lock while it holds the association manager's.
     let Some(list) = jobs.jobs().map(List::collect) else { return };
-    let lock = jobs.associations(AssocLevels::WRITE_USAGE);
-    let last_ran = plugin.times().last_ran;
-    let (mut recount, partitions) = (plugin.recount.lock(), jobs.host().partitions_address());
-    let used_until = if recounted {
-        recount.settle(partitions, last_ran)
-    } else {
-        recount.begin(partitions);
-        last_ran
-    };
+    let lock = jobs.associations::<Usage>();
+    let last_ran = plugin.progress.times().last_ran;
+    let used_until = plugin.progress.used_until(&jobs, recounted);
     if used_until != last_ran {
         debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
     }

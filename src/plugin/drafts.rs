@@ -10,12 +10,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use multifactor2_core::factors::{Evaluation, Priority};
+use multifactor2_core::facts;
+
 use super::config::Config;
-use super::job::{has_threshold, warn_of_overflow, Pass};
-use super::standing::{Place, Standing, Waiting};
-use crate::host::ahead::{Note, Seen};
-use crate::host::records::{Details, Job, Record};
-use multifactor2_core::factors::{age_part, Factors, Priority};
+use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
+use super::standing::Standing;
+use super::waiting::{Place, Waiting};
+use crate::host::access::Open;
+use crate::host::jobs::{Note, Seen};
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::records::{Job, Record};
+use crate::host::views;
 
 /// One job.
 #[derive(Debug, Clone, Copy)]
@@ -192,6 +198,11 @@ impl Drafts {
         &mut self.waiting
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.jobs.len()
+    }
+
     /// All drafts; in the order of their ids once they are finished.
     pub fn jobs(&self) -> &[Draft] {
         &self.jobs
@@ -204,38 +215,58 @@ impl Drafts {
     }
 
     /// Reads what the priority of a job needs besides fair-share; nothing is written. `tres` is a buffer.
-    pub fn add(
+    pub fn add<V: Levels<Qos: Open>>(
         &mut self,
-        pass: &Pass<'_>,
+        evaluator: &Evaluator<'_>,
+        lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        details: Details<'_>,
         association: Place,
         tres: &mut [f64],
     ) {
+        if !evaluator.is_computed(job) {
+            return;
+        }
+        let Some(facts) = views::job(job) else {
+            if job.get(|job| job.direct_set_prio) != 0 {
+                self.add_to_clear(lock, job);
+            } else if NO_DETAILS.first() {
+                warn_of_missing_details(job.get(|job| job.job_id));
+            }
+            return;
+        };
+        if facts.direct {
+            self.add_to_clear(lock, job);
+            return;
+        }
+        let core = &evaluator.core;
         let partition = job.partition();
         let of_partition = self.partitions.place(partition.map_or(0, Record::address), || {
-            partition.map_or(0.0, |part| pass.weighted_partition(part))
+            partition.map_or(0.0, |partition| core.weighted_partition(&views::partition(partition)))
         });
         let of_qos = self.qos.place(job.named_qos(), || {
-            job.qos().map_or(OfQos::default(), |qos| OfQos {
-                factor: pass.weighted_qos(qos),
-                threshold: has_threshold(qos),
+            let qos = job.qos(lock).map(views::qos);
+            qos.map_or(OfQos::default(), |qos| OfQos {
+                factor: core.weighted_qos(&qos),
+                threshold: qos.has_threshold(),
             })
         });
-        let offsets = (job.get(|job| job.site_factor), details.get(|details| details.nice));
+        let offsets = (facts.site, facts.nice);
         let of_offsets = self.offsets.place(offsets, || offsets);
         let task = if of_partition.is_none() || of_qos.is_none() || of_offsets.is_none() {
             Task::Evaluate
-        } else if pass.explain || job.has_variants() || of_qos.is_some_and(|qos| self.qos.get(qos).threshold)
+        } else if evaluator.explain
+            || job.has_variants()
+            || of_qos.is_some_and(|qos| self.qos.get(qos).threshold)
         {
             Task::More
         } else {
             Task::Number
         };
+        let size = if core.weighs_size() { views::size(job) } else { None };
         self.jobs.push(Draft {
-            job_size: pass.weighted_size(job, details),
-            tres: pass.weighted_tres(job, partition, tres),
-            age: pass.age(details).unwrap_or(NO_AGE),
+            job_size: size.map_or(0.0, |size| core.weighted_size(&size)),
+            tres: core.weighted_tres(tres, evaluator.tres(job, partition)),
+            age: core.age(&facts).unwrap_or(NO_AGE),
             association,
             partition: of_partition.unwrap_or_default(),
             qos: of_qos.unwrap_or_default(),
@@ -244,9 +275,11 @@ impl Drafts {
         });
     }
 
-    /// Notes a job whose priority was set directly and whose QOS has a `UsageThreshold`.
-    pub fn add_to_clear(&mut self, job: Job<'_>) {
-        self.jobs.push(Self::bare(job, Task::Clear));
+    /// Notes a job whose priority was set directly, if its QOS has a `UsageThreshold`.
+    fn add_to_clear<V: Levels<Qos: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) {
+        if job.qos(lock).map(views::qos).as_ref().is_some_and(facts::Qos::has_threshold) {
+            self.jobs.push(Self::bare(job, Task::Clear));
+        }
     }
 
     fn bare(job: Job<'_>, task: Task) -> Draft {
@@ -274,11 +307,12 @@ impl Drafts {
                 continue;
             }
             finished.computed += 1;
-            let Some(factors) = self.factors(draft, standing).filter(|_| draft.task != Task::Evaluate) else {
+            let known = self.evaluation(draft, standing);
+            let Some(evaluation) = known.filter(|_| draft.task != Task::Evaluate) else {
                 draft.task = Task::Evaluate;
                 continue;
             };
-            let priority = Priority::from_sum(factors.sum());
+            let priority = Priority::from_sum(evaluation.sum());
             let value = warn_of_overflow(draft.id, priority);
             if value == draft.priority && draft.task == Task::Number {
                 draft.task = Task::Nothing;
@@ -292,32 +326,36 @@ impl Drafts {
         finished
     }
 
-    /// The weighted factors of a draft; `None` where the association is none that the last distribution knew.
-    pub fn factors(&self, draft: &Draft, standing: &Standing) -> Option<Factors> {
-        let weights = &self.config.weights;
-        let mut factors = Factors { tres: draft.tres, ..Factors::default() };
-        if draft.age != NO_AGE {
-            factors.age = age_part(draft.age, self.config.max_age) * f64::from(weights.age);
-        }
-        if draft.association != Place::NONE {
-            let known = standing.known_at(&self.waiting, draft.association)?;
-            factors.assoc = known.assoc * f64::from(weights.assoc);
-            factors.fair_share = known.fair_share * f64::from(self.config.fair_share_weight());
-        }
-        factors.job_size = draft.job_size;
-        factors.partition = self.partitions.get(draft.partition);
-        factors.qos = self.qos.get(draft.qos).factor;
-        (factors.site, factors.nice) = self.offsets.get(draft.offsets);
-        Some(factors)
+    /// What the priority of a draft is made of; `None` where the association is none that the last distribution knew.
+    pub fn evaluation(&self, draft: &Draft, standing: &Standing) -> Option<Evaluation> {
+        let config = &self.config.factors;
+        let age = if draft.age == NO_AGE { None } else { Some(draft.age) };
+        let known = match draft.association {
+            Place::NONE => facts::Standing::default(),
+            place => standing.known_at(&self.waiting, place)?,
+        };
+        let (assoc, fair_share) = config.weighted_standing(known);
+        let (site, nice) = self.offsets.get(draft.offsets);
+        Some(Evaluation {
+            age: config.weighted_age(age),
+            assoc,
+            fair_share,
+            job_size: draft.job_size,
+            partition: self.partitions.get(draft.partition),
+            qos: self.qos.get(draft.qos).factor,
+            tres: draft.tres,
+            site,
+            nice,
+        })
     }
 
     /// What the priority of a job came from; `None` for a job that these drafts do not have.
-    pub fn factors_of(&self, id: u32, standing: &Standing) -> Option<Factors> {
-        self.factors_after(&mut 0, id, standing)
+    pub fn evaluation_of(&self, id: u32, standing: &Standing) -> Option<Evaluation> {
+        self.evaluation_after(&mut 0, id, standing)
     }
 
     /// The same where it is probably the one at `next`, which then is the place behind it.
-    pub fn factors_after(&self, next: &mut usize, id: u32, standing: &Standing) -> Option<Factors> {
+    pub fn evaluation_after(&self, next: &mut usize, id: u32, standing: &Standing) -> Option<Evaluation> {
         let at = match self.jobs.get(*next) {
             Some(draft) if draft.id == id => *next,
             _ => self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()?,
@@ -327,6 +365,6 @@ impl Drafts {
         if matches!(draft.task, Task::Clear | Task::Evaluate) {
             return None;
         }
-        self.factors(draft, standing)
+        self.evaluation(draft, standing)
     }
 }

@@ -1,0 +1,168 @@
+//! Why a job has its priority and an association its tickets, in words: the log, and whoever else is asked, say the same
+//! because they share these lines.
+
+use std::fmt::Write as _;
+
+use crate::factors::{unshift, Evaluation, FactorConfig};
+use crate::facts::Association;
+use crate::rules::charge::{Amounts, Elapsed};
+use crate::tree::USE_PARENT;
+
+/// What is said of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct ExplainedJob<'a> {
+    /// Its id.
+    pub id: u32,
+    /// What its priority is made of, weighted.
+    pub evaluation: &'a Evaluation,
+    /// The weighted factors of its TRES.
+    pub tres: &'a [f64],
+    /// Its priority.
+    pub priority: u32,
+    /// Its priorities in each of its partitions and QOS, where there are several.
+    pub variants: &'a [u32],
+}
+
+/// Every factor of a job, its weight, their product and the sum. `tres_name` names a TRES by its position.
+pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usize) -> String) -> String {
+    let (weights, evaluation) = (&config.weights, job.evaluation);
+    let mut line = format!("job {}:", job.id);
+    for (name, weight, product) in [
+        ("age", weights.age, evaluation.age),
+        ("association", weights.assoc, evaluation.assoc),
+        ("fair-share", weights.fair_share, evaluation.fair_share),
+        ("job size", weights.job_size, evaluation.job_size),
+        ("partition", weights.partition, evaluation.partition),
+        ("QOS", weights.qos, evaluation.qos),
+    ] {
+        if weight != 0 {
+            let factor = product / f64::from(weight);
+            let _ = write!(line, " {name} {factor:.6} * {weight} = {product:.2};");
+        }
+    }
+    if let Some(weights) = &config.tres_weights {
+        let _ = write!(line, " TRES {:.2}", evaluation.tres);
+        explain_tres(&mut line, job.tres, weights, tres_name);
+    }
+    let _ = write!(
+        line,
+        " site {:.0}; nice {:.0}; sum {:.2}, priority {}",
+        unshift(evaluation.site),
+        unshift(evaluation.nice),
+        evaluation.sum(),
+        job.priority
+    );
+    if !job.variants.is_empty() {
+        let _ = write!(line, "; by partition and QOS {:?}", job.variants);
+    }
+    line
+}
+
+fn explain_tres(line: &mut String, products: &[f64], weights: &[f64], name: impl Fn(usize) -> String) {
+    let parts: Vec<String> = products
+        .iter()
+        .zip(weights)
+        .enumerate()
+        .filter(|(_, (product, _))| **product != 0.0)
+        .map(|(tres, (product, weight))| {
+            format!("{} {:.6} * {weight} = {product:.2}", name(tres), product / weight)
+        })
+        .collect();
+    let _ = write!(line, " ({});", parts.join(", "));
+}
+
+/// The numbers of one association in the last distribution.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    /// S
+    pub shares_norm: f64,
+    /// U
+    pub usage_norm: f64,
+    /// `U_eff`
+    pub usage_effective: f64,
+    /// F
+    pub level_fs: f64,
+    /// T; prospective where not active.
+    pub tickets: f64,
+    /// Part of the parent's tickets.
+    pub level_share: f64,
+    /// It or something below it has waiting jobs.
+    pub active: bool,
+    /// The factor of a user's jobs.
+    pub factor: Option<f64>,
+}
+
+/// Shares, usage, S, U, F, tickets and the part of the level's tickets of an association with a name and raw usage.
+pub fn association(name: &str, association: &Association, raw_usage: f64, n: Numbers) -> String {
+    let shares = match association.shares {
+        USE_PARENT => "parent".to_owned(),
+        shares => shares.to_string(),
+    };
+    let mut line = format!(
+        "{name}: shares {shares}, S {:.6}, raw usage {raw_usage:.2}, U {:.6}, effective {:.6}, F {:.6}, ",
+        n.shares_norm, n.usage_norm, n.usage_effective, n.level_fs
+    );
+    let what = if n.active { "tickets" } else { "not active, would have tickets" };
+    let _ = write!(line, "{what} {:.6} ({:.4} of its level)", n.tickets, n.level_share);
+    if let Some(factor) = n.factor {
+        let _ = write!(line, ", fair-share {factor:.6}");
+    }
+    line
+}
+
+/// How much usage decays over the seconds since the last cycle: `factor` per second, `over` in all.
+pub fn decay(seconds: f64, factor: f64, over: f64) -> String {
+    format!("decay over {seconds} seconds: factor {factor:.15} per second, {over:.15} in all")
+}
+
+/// What a job adds to the usage of its associations.
+pub fn charge(id: u32, elapsed: &Elapsed, amounts: &Amounts) -> String {
+    format!(
+        "job {id} ran {} seconds: usage {:.4} after decay ({:.4} before), {} seconds of run limits released",
+        elapsed.run, amounts.usage_decayed, amounts.usage, amounts.released
+    )
+}
+
+/// What became of the priorities that a cycle has computed, in jobs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// All of them.
+    pub computed: usize,
+    /// Written.
+    pub written: usize,
+    /// The same as before.
+    pub same: usize,
+    /// Lower, which `INCR_ONLY` does not allow.
+    pub lower: usize,
+    /// Held meanwhile.
+    pub held: usize,
+    /// Set directly meanwhile.
+    pub direct: usize,
+    /// Submitted or changed meanwhile.
+    pub set: usize,
+    /// Given up after a fault.
+    pub failed: usize,
+    /// Started, ended or gone meanwhile.
+    pub gone: usize,
+}
+
+/// The tally of a cycle, in one line.
+pub fn tally(tally: &Tally) -> String {
+    let mut line = format!(
+        "{} priorities computed: {} written, {} as they were",
+        tally.computed, tally.written, tally.same
+    );
+    for (count, why) in [
+        (tally.lower, "lower, which INCR_ONLY forbids"),
+        (tally.held, "left to a hold"),
+        (tally.direct, "left to a direct priority"),
+        (tally.set, "left to a submission or change"),
+        (tally.gone, "of jobs that have started or are gone"),
+        (tally.failed, "given up after an internal error"),
+    ] {
+        if count != 0 {
+            let _ = write!(line, ", {count} {why}");
+        }
+    }
+    line
+}

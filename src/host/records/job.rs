@@ -1,0 +1,195 @@
+//! Jobs, and what they lead to.
+//!
+//! A job may point to an association or a QOS that is gone: such a pointer is followed only under the association manager's
+//! lock, which knows what there is (see [`super::super::live`]).
+
+use std::marker::PhantomData;
+
+use super::{Association, Details, Job, Partition, PriorityFactors, Qos, Record};
+use crate::host::access::{Open, Write};
+use crate::host::constants::{
+    JOB_COMPLETING, JOB_PENDING, JOB_POWER_UP_NODE, JOB_RESIZING, JOB_REVOKED, JOB_RUNNING, JOB_STATE_BASE,
+    JOB_SUSPENDED,
+};
+use crate::host::layout::{PartLayout, QosLayout};
+use crate::host::lists::List;
+use crate::host::live::Kind;
+use crate::host::locks::{AssocLock, Levels};
+
+/// `job_record_t.job_state`: the base state and its flags. The values are the same in every release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobState(pub u32);
+
+impl JobState {
+    /// Waiting for resources.
+    pub fn is_pending(self) -> bool {
+        self.0 & JOB_STATE_BASE == JOB_PENDING
+    }
+
+    /// Has resources and uses them.
+    pub fn is_running(self) -> bool {
+        self.0 & JOB_STATE_BASE == JOB_RUNNING
+    }
+
+    /// Has ended, for whatever reason.
+    pub fn is_finished(self) -> bool {
+        self.0 & JOB_STATE_BASE > JOB_SUSPENDED
+    }
+
+    /// Its nodes are being cleaned up.
+    pub fn is_completing(self) -> bool {
+        self.0 & JOB_COMPLETING != 0
+    }
+
+    /// Its size is being changed.
+    pub fn is_resizing(self) -> bool {
+        self.0 & JOB_RESIZING != 0
+    }
+
+    /// Waits for its nodes to boot.
+    pub fn is_powering_up(self) -> bool {
+        self.0 & JOB_POWER_UP_NODE != 0
+    }
+
+    /// Runs on another cluster of the federation.
+    pub fn is_revoked(self) -> bool {
+        self.0 & JOB_REVOKED != 0
+    }
+}
+
+impl<'a, A: Open> Job<'a, A> {
+    /// Base state and flags.
+    pub fn state(self) -> JobState {
+        JobState(self.get(|job| job.job_state))
+    }
+
+    /// The association; `None` where accounting does not know the job.
+    pub fn association<'l, V: Levels<Assoc: Open>>(
+        self,
+        lock: &'l AssocLock<'_, V>,
+    ) -> Option<Association<'l, V::Assoc>> {
+        let (address, id) = self.named_association();
+        let found = lock.confirmed().find(self.host, Kind::Association, address, id);
+        // SAFETY: in the list of associations, whose lock is held.
+        unsafe { Record::new(self.host, found as *mut u8) }
+    }
+
+    /// Whether accounting knows the job.
+    pub fn is_accounted(self) -> bool {
+        !self.get(|job| job.assoc_ptr).is_null()
+    }
+
+    /// Address and id of the association, which may be gone.
+    pub fn named_association(self) -> (usize, u32) {
+        (self.get(|job| job.assoc_ptr) as usize, self.get(|job| job.assoc_id))
+    }
+
+    /// What the job asked for; absent once Slurm has dropped it.
+    pub fn details(self) -> Option<Details<'a, A>> {
+        self.follow(|job| job.details)
+    }
+
+    /// The partition that it is in or was tried in last.
+    pub fn partition(self) -> Option<Partition<'a>> {
+        self.read_only().follow(|job| job.part_ptr)
+    }
+
+    /// True for a job that was submitted to several partitions or QOS.
+    pub fn has_variants(self) -> bool {
+        self.has_several_qos() || !self.get(|job| job.part_ptr_list).is_null()
+    }
+
+    /// All partitions of a job that was submitted to several.
+    pub fn partitions(self) -> Option<List<'a, PartLayout>> {
+        // SAFETY: a list of partitions that lives as long as the job.
+        unsafe { List::new(self.host(), self.get(|job| job.part_ptr_list).cast()) }
+    }
+
+    /// Address and id of the QOS, which may be gone.
+    pub fn named_qos(self) -> (usize, u32) {
+        (self.get(|job| job.qos_ptr) as usize, self.get(|job| job.qos_id))
+    }
+
+    /// The QOS it runs under.
+    pub fn qos<'l, V: Levels<Qos: Open>>(self, lock: &'l AssocLock<'_, V>) -> Option<Qos<'l, V::Qos>> {
+        let (address, id) = self.named_qos();
+        let confirmed = lock.confirmed();
+        // Of several QOS the scheduler notes by the pointer alone which one it tries.
+        let tried = self.has_several_qos() && confirmed.has(self.host, Kind::Qos, address);
+        let found = if tried { address } else { confirmed.find(self.host, Kind::Qos, address, id) };
+        // SAFETY: in the list of QOS, whose lock is held.
+        unsafe { Record::new(self.host, found as *mut u8) }
+    }
+
+    pub(in crate::host) fn has_several_qos(self) -> bool {
+        self.layout().qos_list.is_some_and(|list| !self.get(|_| list).is_null())
+    }
+
+    /// All QOS of a job that was submitted to several; from 24.11 on. `None` also where one of them is gone, until slurmctld
+    /// has connected the job with what it loaded anew.
+    pub fn qos_list<'l, V: Levels<Qos: Open>>(
+        self,
+        lock: &'l AssocLock<'_, V>,
+    ) -> Option<List<'l, QosLayout, V::Qos>>
+    where
+        'a: 'l,
+    {
+        let field = self.layout().qos_list?;
+        // SAFETY: a list of QOS that lives as long as the job. Of those that may be gone only the address is looked at.
+        let list: List<'l, QosLayout, V::Qos> = unsafe { List::new(self.host, self.get(|_| field).cast()) }?;
+        let mut all_live = true;
+        list.for_each_ro(|qos| all_live &= lock.confirmed().has(self.host, Kind::Qos, qos.address()));
+        all_live.then_some(list)
+    }
+
+    /// TRES that it holds.
+    pub fn tres_allocated(self) -> Option<&'a [u64]> {
+        self.per_tres(|job| job.tres_alloc_cnt)
+    }
+
+    /// TRES that it asked for.
+    pub fn tres_requested(self) -> Option<&'a [u64]> {
+        self.per_tres(|job| job.tres_req_cnt)
+    }
+}
+
+impl<'a> Job<'a, Write> {
+    /// The factors shown by sprio, allocated where there are none.
+    pub fn factors_or_new(self) -> PriorityFactors<'a> {
+        self.follow(|job| job.prio_factors).unwrap_or_else(|| {
+            let address = self.host.allocate(1, self.host.layout.factors.size);
+            self.set(|job| job.prio_factors, address);
+            Record { host: self.host, address, lock: PhantomData }
+        })
+    }
+
+    /// Billable TRES, from the host, which caches the value in the record, and looks at associations.
+    pub fn billable_tres<V: Levels<Assoc: Open>>(
+        self,
+        _lock: &AssocLock<'_, V>,
+        start_of_period: i64,
+    ) -> f64 {
+        // SAFETY: a live job, and the association lock is held.
+        unsafe { (self.host.sym.calc_job_billable_tres)(self.as_ptr().cast(), start_of_period, true) }
+    }
+}
+
+impl<'a> Partition<'a> {
+    /// The partition's own QOS, by its name where the pointer leads to one that is gone.
+    pub fn qos<'l, V: Levels<Qos: Open>>(self, lock: &'l AssocLock<'_, V>) -> Option<Qos<'l, V::Qos>> {
+        let address = self.get(|part| part.qos_ptr) as usize;
+        // SAFETY: in the list of QOS, whose lock is held.
+        let qos = |address: usize| unsafe { Qos::<V::Qos>::new(self.host, address as *mut u8) };
+        if address == 0 || lock.confirmed().has(self.host, Kind::Qos, address) {
+            return qos(address);
+        }
+        let name = self.text(|part| part.qos_char);
+        let all = lock.confirmed().all_qos(self.host);
+        all.into_iter().filter_map(qos).find(|qos| qos.text(|qos| qos.name) == name)
+    }
+
+    /// TRES of the partition.
+    pub fn tres(self) -> Option<&'a [u64]> {
+        self.per_tres(|part| part.tres_cnt)
+    }
+}

@@ -1,0 +1,234 @@
+//! Facts from records: which fields each is read from, said once. What a walk has to fetch before it reads them follows from
+//! the same declaration.
+
+use multifactor2_core::facts::{self, Association as AssociationFacts, Job as JobFacts, JobSize};
+use multifactor2_core::rules::charge::JobTimes;
+
+use super::access::Open;
+use super::layout::{AssocLayout, JobLayout};
+use super::long_double;
+use super::prefetch::Touched;
+use super::records::{Job, JobState, Partition, Qos, Record};
+use super::Host;
+
+/// Declares a function that reads facts from a record, and one that adds what it touches to a [`Touched`]. Facts `behind` a
+/// pointer are in the record that it leads to; where there is none, there are no facts. A `computed` one is not fetched ahead.
+macro_rules! view {
+    (
+        $(#[$doc:meta])*
+        $read:ident, $touch:ident: $layout:ident of $kind:ident => $facts:ident {
+            $($fact:ident: $field:ident $(=> $convert:expr)?,)*
+        }
+    ) => {
+        $(#[$doc])*
+        pub fn $read<A: Open>(record: Record<'_, $layout, A>) -> $facts {
+            $facts { $($fact: view!(@value record.get(|record| record.$field) $(, $convert)?),)* }
+        }
+
+        fn $touch(host: &Host, touched: &mut Touched) {
+            let layout = &host.layout.$kind;
+            $(touched.field(layout.$field);)*
+        }
+    };
+    (
+        $(#[$doc:meta])*
+        $read:ident, $touch:ident: $layout:ident of $kind:ident => $facts:ident {
+            $($fact:ident: $field:ident $(=> $convert:expr)?,)*
+        }
+        behind $pointer:ident of $inner:ident {
+            $($inner_fact:ident: $inner_field:ident,)*
+        }
+        $(computed { $($computed:ident: $value:expr,)* })?
+    ) => {
+        $(#[$doc])*
+        pub fn $read<A: Open>(record: Record<'_, $layout, A>) -> Option<$facts> {
+            let $pointer = record.$pointer()?;
+            Some($facts {
+                $($fact: view!(@value record.get(|record| record.$field) $(, $convert)?),)*
+                $($inner_fact: $pointer.get(|inner| inner.$inner_field),)*
+                $($($computed: $value(record.read_only()),)*)?
+            })
+        }
+
+        fn $touch(host: &Host, touched: &mut Touched) {
+            let layout = &host.layout.$kind;
+            $(touched.field(layout.$field);)*
+            $(touched.behind(&[layout.$pointer.offset()], host.layout.$inner.$inner_field);)*
+        }
+    };
+    (@value $value:expr) => { $value };
+    (@value $value:expr, $convert:expr) => { $convert($value) };
+}
+
+view! {
+    /// What a priority needs of every job; `None` where slurmctld has dropped its details.
+    job, touch_job: JobLayout of job => JobFacts {
+        id: job_id,
+        priority: priority,
+        direct: direct_set_prio => |set| set != 0,
+        site: site_factor,
+    }
+    behind details of details {
+        nice: nice,
+        accrue_time: accrue_time,
+    }
+}
+
+view! {
+    /// The size of a job.
+    size, touch_size: JobLayout of job => JobSize {
+        total_cpus: total_cpus,
+        time_limit: time_limit,
+    }
+    behind details of details {
+        max_cpus: max_cpus,
+        min_cpus: min_cpus,
+        min_nodes: min_nodes,
+    }
+    computed {
+        partition_max_time: |job: Job<'_>| job.partition().map(|part| part.get(|part| part.max_time)),
+    }
+}
+
+view! {
+    /// The times of a job that is charged.
+    times, touch_times: JobLayout of job => JobTimes {
+        start: start_time,
+        end: end_time,
+        expected_end: end_time_exp,
+        limit: time_limit,
+        over: job_state => |state| {
+            let state = JobState(state);
+            state.is_finished() || state.is_completing() || state.is_resizing()
+        },
+    }
+}
+
+view! {
+    /// An association, as the share tree sees it.
+    association, touch_association: AssocLayout of assoc => AssociationFacts {
+        id: id,
+        shares: shares_raw,
+        user: user => |user: *mut u8| !user.is_null(),
+    }
+}
+
+/// A partition.
+pub fn partition(partition: Partition<'_>) -> facts::Partition {
+    facts::Partition {
+        priority_job_factor: u32::from(partition.get(|part| part.priority_job_factor)),
+        norm_priority: partition.get(|part| part.norm_priority),
+    }
+}
+
+/// A QOS.
+pub fn qos<A: Open>(qos: Qos<'_, A>) -> facts::Qos {
+    facts::Qos {
+        priority: qos.get(|qos| qos.priority),
+        norm_priority: qos.usage().map_or(0.0, |usage| usage.get(|u| u.norm_priority)),
+        usage_threshold: qos.get(|qos| qos.usage_thres),
+    }
+}
+
+/// The TRES of a job, in a partition.
+pub fn tres<'a, A: Open>(job: Job<'a, A>, partition: Option<Partition<'a>>) -> facts::Tres<'a> {
+    facts::Tres {
+        allocated: job.tres_allocated(),
+        requested: job.tres_requested(),
+        of_partition: partition.and_then(Partition::tres),
+    }
+}
+
+/// What a walk over jobs touches that looks only whether they are there.
+pub fn job_id(host: &Host) -> Touched {
+    let mut touched = Touched::new();
+    touched.field(host.layout.job.job_id);
+    touched
+}
+
+/// What a walk over jobs touches that reads all that their priorities need, with the size or TRES where these have a weight.
+pub fn evaluated_jobs(host: &Host, size: bool, tres: bool) -> Touched {
+    let layout = &host.layout.job;
+    let mut touched = Touched::new();
+    touch_job(host, &mut touched);
+    if size {
+        touch_size(host, &mut touched);
+    }
+    if tres {
+        for counts in [layout.tres_alloc_cnt, layout.tres_req_cnt] {
+            touched.tres(&[counts.offset()], host.tres_count(), size_of::<u64>());
+        }
+    }
+    // Who is meant, and what tells jobs of one kind from those of another.
+    touched.field(layout.job_state).field(layout.assoc_ptr).field(layout.assoc_id);
+    touched.field(layout.part_ptr).field(layout.part_ptr_list).field(layout.qos_ptr);
+    touched
+}
+
+/// What a walk over jobs touches that writes priorities.
+pub fn written_jobs(host: &Host) -> Touched {
+    let layout = &host.layout.job;
+    let mut touched = Touched::new();
+    touched.field(layout.job_id).field(layout.job_state).field(layout.priority).field(layout.direct_set_prio);
+    touched
+}
+
+/// What a walk over running jobs touches that charges them, and what leads from there up the tree.
+pub fn charged_jobs(host: &Host) -> Touched {
+    let layout = host.layout;
+    let mut touched = Touched::new();
+    touch_times(host, &mut touched);
+    touched.field(layout.job.job_id).field(layout.job.qos_ptr).field(layout.job.part_ptr);
+    touched.tres(&[layout.job.tres_alloc_cnt.offset()], host.tres_count(), size_of::<u64>());
+    let usage = [layout.job.assoc_ptr.offset(), layout.assoc.usage.offset()];
+    touched.behind(&usage, layout.assoc_usage.parent_assoc_ptr).may_be_stale(layout.job.assoc_ptr);
+    touched
+}
+
+/// What a walk over associations touches that reads shares and usage.
+pub fn shares_and_usage(host: &Host) -> Touched {
+    let usage = [host.layout.assoc.usage.offset()];
+    let mut touched = Touched::new();
+    touch_association(host, &mut touched);
+    touched.behind(&usage, host.layout.assoc_usage.parent_assoc_ptr);
+    touched.behind(&usage, host.layout.assoc_usage.usage_raw);
+    touched
+}
+
+/// What a walk over associations touches that writes what `sshare` shows.
+pub fn shown_associations(host: &Host) -> Touched {
+    let (path, usage) = ([host.layout.assoc.usage.offset()], &host.layout.assoc_usage);
+    let mut touched = Touched::new();
+    touched.field(host.layout.assoc.id);
+    touched.behind(&path, usage.shares_norm).behind(&path, usage.fs_factor);
+    for shown in [usage.usage_norm, usage.usage_efctv, usage.level_fs] {
+        touched.behind(&path, shown);
+    }
+    touched
+}
+
+/// What a walk over associations touches that decays their usage.
+pub fn decayed_associations(host: &Host) -> Touched {
+    let mut touched = usage(host);
+    if let Some(leaf) = host.layout.assoc.leaf_usage {
+        touched.field(leaf);
+    }
+    touched
+}
+
+/// What a walk over associations touches that posts charges.
+pub fn posted_associations(host: &Host) -> Touched {
+    let path = [host.layout.assoc.usage.offset(), host.layout.assoc_usage.grp_used_tres_run_secs.offset()];
+    let mut touched = usage(host);
+    touched.tres(&path, host.tres_count(), size_of::<u64>());
+    touched
+}
+
+/// Usage of associations, in all of its forms.
+fn usage(host: &Host) -> Touched {
+    let (path, usage) = ([host.layout.assoc.usage.offset()], &host.layout.assoc_usage);
+    let mut touched = Touched::new();
+    touched.behind(&path, usage.usage_raw).behind(&path, usage.grp_used_wall);
+    touched.tres(&[path[0], usage.usage_tres_raw.offset()], host.tres_count(), long_double::BYTES);
+    touched
+}

@@ -1,0 +1,221 @@
+//! The priority of one job: facts from its record, through the core, and numbers back into it.
+//!
+//! The same code serves a submission (`priority_p_set`) and the cycle.
+
+use std::cell::Cell;
+
+use multifactor2_core::factors::{self, increase_only, ClusterSize, Evaluation, Priority};
+use multifactor2_core::facts::{self, Facts};
+use tracing::error;
+
+use super::config::Config;
+use super::explain;
+use super::standing::AssocFactor;
+use crate::host::access::{Open, Write};
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::log::Once;
+use crate::host::records::{Job, Partition};
+use crate::host::{log, partitions, views, Host};
+
+/// Jobs without details, once per cycle.
+pub static NO_DETAILS: Once = Once::new();
+
+/// Priorities that do not fit, once per cycle.
+pub static OVERFLOW: Once = Once::new();
+
+/// What came of the evaluation of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluated {
+    /// The priority.
+    pub priority: u32,
+    /// What it came from, where it was computed.
+    pub evaluation: Option<Evaluation>,
+    /// A priority in one of several partitions or QOS changed.
+    pub variants_changed: bool,
+}
+
+/// What all jobs that are evaluated at one time have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluator<'c> {
+    /// The configuration in force.
+    pub config: &'c Config,
+    /// The arithmetic.
+    pub core: factors::Evaluator<'c>,
+    /// `DebugFlags=Priority` is set.
+    pub explain: bool,
+}
+
+impl<'c> Evaluator<'c> {
+    /// For jobs that are evaluated at `now`.
+    pub fn new(host: &'static Host, config: &'c Config, now: i64) -> Self {
+        let cluster = ClusterSize { cpus: host.cluster_cpus(), nodes: host.node_count() };
+        let core = factors::Evaluator { config: &config.factors, cluster, now };
+        Self { config, core, explain: log::explains() }
+    }
+
+    /// Whether a cycle gives a job a priority: one that waits and is not held; with `CALCULATE_RUNNING` one that runs.
+    pub fn is_computed<A: Open>(&self, job: Job<'_, A>) -> bool {
+        let state = job.state();
+        job.get(|job| job.priority) != 0
+            && !state.is_powering_up()
+            && (state.is_pending() || self.config.flags.calculate_running())
+    }
+
+    /// Reads what the priority of a job is made of; `None` for one without details.
+    pub fn facts<'a>(&self, job: Job<'a>, qos: Option<facts::Qos>) -> Option<Facts<'a>> {
+        let partition = job.partition();
+        Some(Facts {
+            job: views::job(job)?,
+            size: if self.core.weighs_size() { views::size(job) } else { None },
+            partition: partition.map(views::partition),
+            qos,
+            tres: self.tres(job, partition),
+        })
+    }
+
+    /// The TRES of a job in a partition, where they have weights.
+    pub fn tres<'a, A: Open>(&self, job: Job<'a, A>, partition: Option<Partition<'a>>) -> facts::Tres<'a> {
+        match self.core.config.tres_weights {
+            Some(_) => views::tres(job, partition),
+            None => facts::Tres::default(),
+        }
+    }
+
+    /// Computes the priority of a job; the caller writes it. Those of a job in several partitions or QOS are written.
+    ///
+    /// `fair_share` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority
+    /// that was set directly is returned as it is; 0 means that none can be computed.
+    pub fn evaluate<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        job: Job<'_, Write>,
+        lock: &AssocLock<'_, V>,
+        tres: &mut [f64],
+        fair_share: impl FnOnce(Job<'_>) -> f64,
+    ) -> Evaluated {
+        let none = |priority| Evaluated { priority, evaluation: None, variants_changed: false };
+        let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
+        if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
+            keep_fair_share(job, qos.as_ref(), 0.0);
+            return none(current);
+        }
+        let Some(facts) = self.facts(job.read_only(), qos) else {
+            warn_of_missing_details(job.get(|job| job.job_id));
+            keep_fair_share(job, qos.as_ref(), 0.0);
+            return none(0);
+        };
+        let mut standing = facts::Standing::default();
+        if self.config.assoc_factor() != AssocFactor::None {
+            let association = job.association(lock);
+            standing.assoc =
+                association.map_or(0.0, |association| self.config.assoc_factor().of(association));
+        }
+        if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
+            standing.fair_share = fair_share(job.read_only());
+        }
+        let evaluation = self.core.evaluate(&facts, standing, tres);
+        let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
+        let variants_changed = self.write_more(job, lock, qos.as_ref(), &evaluation, tres, priority);
+        Evaluated { priority, evaluation: Some(evaluation), variants_changed }
+    }
+
+    /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
+    /// scheduler reads; explains it. `tres` is a buffer. True where a priority changed.
+    pub fn write_more<V: Levels<Qos: Open>>(
+        &self,
+        job: Job<'_, Write>,
+        lock: &AssocLock<'_, V>,
+        qos: Option<&facts::Qos>,
+        evaluation: &Evaluation,
+        tres: &mut [f64],
+        priority: u32,
+    ) -> bool {
+        keep_fair_share(job, qos, evaluation.fair_share);
+        let (variants, changed) = self.write_variants(job, lock, evaluation);
+        if self.explain {
+            self.core.weighted_tres(tres, self.tres(job, job.partition()));
+            let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
+            explain::job(self, lock, job.get(|job| job.job_id), evaluation, tres, priority, &variants);
+        }
+        changed
+    }
+
+    /// Writes the priorities of a job in each of its partitions and QOS; returns them, none where it has one of each, and
+    /// whether one changed.
+    fn write_variants<'a, V: Levels<Qos: Open>>(
+        &self,
+        job: Job<'a, Write>,
+        lock: &AssocLock<'_, V>,
+        evaluation: &Evaluation,
+    ) -> (&'a [Cell<u32>], bool) {
+        let Some(slots) = partitions::priorities(job, lock, self.core.now) else { return (&[], false) };
+        let id = job.get(|job| job.job_id);
+        let increase = self.config.flags.increase_only();
+        let (mut at, mut changed) = (0, false);
+        self.for_each_variant(job.read_only(), lock, evaluation, |variant| {
+            let priority = warn_of_overflow(id, Priority::from_sum(variant.sum_of_variant()));
+            if let Some(slot) = slots.get(at) {
+                let old = slot.get();
+                let new = if increase { increase_only(old, priority) } else { priority };
+                changed |= old != new;
+                slot.set(new);
+            }
+            at += 1;
+        });
+        (slots, changed)
+    }
+
+    /// Calls `visit` with the evaluation of the job in each of its partitions and QOS, partition by partition.
+    fn for_each_variant<V: Levels<Qos: Open>>(
+        &self,
+        job: Job<'_>,
+        lock: &AssocLock<'_, V>,
+        of_job: &Evaluation,
+        mut visit: impl FnMut(Evaluation),
+    ) {
+        let mut buffer = self.core.scratch();
+        let several_qos = job.qos_list(lock);
+        let mut in_partition = |partition: Option<Partition<'_>>| {
+            let tres = self.tres(job, partition);
+            let of_partition = partition.map(views::partition);
+            let variant = self.core.in_partition(of_job, of_partition.as_ref(), tres, &mut buffer);
+            match several_qos {
+                Some(list) => list.for_each(|qos| {
+                    let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
+                    visit(Evaluation { qos: of_qos, ..variant });
+                }),
+                None => visit(variant),
+            }
+        };
+        match job.partitions() {
+            Some(list) => list.for_each(|partition| in_partition(Some(partition))),
+            None => in_partition(job.partition()),
+        }
+    }
+}
+
+pub fn warn_of_missing_details(id: u32) {
+    error!(
+        "job {id}, and perhaps others, has no details record: its priority cannot be computed. Cancel it; if there are many, \
+         restart slurmctld, which reads them anew"
+    );
+}
+
+/// The priority of the job with an id, with a line in the log where it was cut.
+pub fn warn_of_overflow(id: u32, priority: Priority) -> u32 {
+    if priority.overflow && OVERFLOW.first() {
+        error!(
+            "the priority of job {}, and perhaps of others, exceeds 32 bits and is cut to {}: lower the PriorityWeight \
+             parameters",
+            id,
+            priority.value
+        );
+    }
+    priority.value
+}
+
+/// Writes the one factor into the record that the host reads there: it compares it with `UsageThreshold`.
+fn keep_fair_share(job: Job<'_, Write>, qos: Option<&facts::Qos>, weighted: f64) {
+    if job.host().verified && qos.is_some_and(facts::Qos::has_threshold) {
+        job.factors_or_new().set(|f| f.priority_fs, weighted);
+    }
+}

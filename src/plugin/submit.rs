@@ -1,0 +1,69 @@
+//! A submission or a change of a job, and the end of one.
+
+use multifactor2_core::decay::decay_factor;
+use multifactor2_core::rules::charge::Period;
+
+use super::charging::Charger;
+use super::config::Config;
+use super::evaluator::Evaluator;
+use super::{after, Plugin};
+use crate::host::access::{Read, Write};
+use crate::host::locks::{Explained, Factors, JobLock, Levels, Usage};
+use crate::host::records::Job;
+use crate::host::{clock, log};
+
+impl Plugin {
+    /// `priority_p_set`: the priority of a new or changed job, which gets `last` − 1 where none can be computed.
+    pub fn set(&self, jobs: &JobLock<'_, Write>, last: u32, job: Job<'_, Write>) -> u32 {
+        // Mostly known, and then the lock is taken later and once.
+        let admitted = self.inspector.knows(job.read_only())
+            || self.admits(&jobs.associations::<Factors>(), job.read_only(), false);
+        if self.is_passive() || !admitted {
+            return after(last);
+        }
+        let Some(config) = self.config() else { return after(last) };
+        if self.has_site_factor() {
+            jobs.host().set_site_factor(job);
+        }
+        if log::explains() {
+            self.evaluate_set::<Explained>(jobs, &config, job)
+        } else {
+            self.evaluate_set::<Factors>(jobs, &config, job)
+        }
+    }
+
+    fn evaluate_set<V: Levels<Assoc = Read, Qos = Read>>(
+        &self,
+        jobs: &JobLock<'_, Write>,
+        config: &Config,
+        job: Job<'_, Write>,
+    ) -> u32 {
+        let evaluator = Evaluator::new(jobs.host(), config, clock::now());
+        let lock = jobs.associations::<V>();
+        let mut grants = self.grants.lock();
+        let mut tres = evaluator.core.scratch();
+        let evaluated = evaluator.evaluate(job, &lock, &mut tres, |job| grants.fair_share(&lock, job));
+        if let Some(evaluation) = evaluated.evaluation {
+            grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+        }
+        evaluated.priority
+    }
+
+    /// `priority_p_job_end`: the last charge of a job.
+    pub fn job_end(&self, jobs: &JobLock<'_, Write>, job: Job<'_, Write>) {
+        if self.is_passive() {
+            return;
+        }
+        let lock = jobs.associations::<Usage>();
+        if !self.admits(&lock, job.read_only(), false) {
+            return;
+        }
+        // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
+        let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
+        let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
+        let mut charger = Charger::new(factor);
+        let mut batch = charger.begin(&lock);
+        batch.charge(job, period);
+        batch.post();
+    }
+}

@@ -1,0 +1,120 @@
+//! Which associations have waiting jobs, as a cycle collects them job by job.
+
+use std::sync::Arc;
+
+use multifactor2_core::facts;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::host::access::Open;
+use crate::host::records::{Association, AssociationUsage};
+use crate::host::views;
+
+/// What the shape of the tree depends on, for one association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Address of the record: its identity while it lives.
+    pub address: usize,
+    /// Address of the parent; 0 for none.
+    pub parent: usize,
+    pub facts: facts::Association,
+}
+
+impl Entry {
+    /// Of a live association.
+    pub fn of<A: Open>(association: Association<'_, A>) -> Self {
+        let parent = association.usage().and_then(AssociationUsage::parent);
+        Self {
+            address: association.address(),
+            parent: parent.map_or(0, Association::address),
+            facts: views::association(association),
+        }
+    }
+}
+
+/// Which associations have waiting jobs.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The associations that the flags were noted by.
+    entries: Arc<Vec<Entry>>,
+    /// By place.
+    flags: Vec<bool>,
+    /// Associations that are not in `entries`, by id and address; their places follow.
+    strangers: Vec<(u32, usize)>,
+    /// Their places by address.
+    places: FxHashMap<usize, u32>,
+}
+
+/// Which association is meant, among those of one [`Waiting`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
+impl Place {
+    /// No association.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// The one at a position among the entries.
+    pub fn at(position: u32) -> Self {
+        Self(position)
+    }
+
+    /// The position, beyond the entries for an association that they do not have.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Waiting {
+    /// None has any yet but those that `flags` names.
+    pub fn by(entries: &Arc<Vec<Entry>>, flags: Vec<bool>) -> Self {
+        Self { entries: Arc::clone(entries), flags, strangers: Vec::new(), places: FxHashMap::default() }
+    }
+
+    /// Whether places are positions in this list.
+    pub fn is_by(&self, entries: &Arc<Vec<Entry>>) -> bool {
+        Arc::ptr_eq(entries, &self.entries)
+    }
+
+    /// Notes a waiting job.
+    pub fn note(&mut self, place: Place) {
+        if let Some(flag) = self.flags.get_mut(place.index()) {
+            *flag = true;
+        }
+    }
+
+    /// Whether one was noted; true where there is none to note.
+    pub fn is_noted(&self, place: Place) -> bool {
+        self.flags.get(place.index()).copied().unwrap_or(true)
+    }
+
+    /// The place of an association that the entries do not have.
+    pub fn place_of_stranger(&mut self, id: u32, address: usize) -> Place {
+        let (flags, strangers) = (&mut self.flags, &mut self.strangers);
+        Place(*self.places.entry(address).or_insert_with(|| {
+            let place = u32::try_from(flags.len()).unwrap_or(u32::MAX);
+            flags.push(false);
+            strangers.push((id, address));
+            place
+        }))
+    }
+
+    /// Id and address of an association.
+    pub fn at(&self, place: Place) -> Option<(u32, usize)> {
+        match place.index().checked_sub(self.entries.len()) {
+            Some(at) => self.strangers.get(at).copied(),
+            None => self.entries.get(place.index()).map(|entry| (entry.facts.id, entry.address)),
+        }
+    }
+
+    /// The flags for a list of associations, which may be another one than they were noted by. Ids are never given twice, so
+    /// that they say who is who also where all records were made anew.
+    pub fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<bool> {
+        if self.is_by(entries) {
+            return self.flags[..entries.len()].to_vec();
+        }
+        let known = self.entries.iter().map(|entry| entry.facts.id);
+        let all = known.chain(self.strangers.iter().map(|(id, _)| *id));
+        let noted: FxHashSet<u32> =
+            all.zip(&self.flags).filter_map(|(id, flag)| flag.then_some(id)).collect();
+        entries.iter().map(|entry| noted.contains(&entry.facts.id)).collect()
+    }
+}

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::factors::{unshift, Evaluation, FactorConfig};
+use crate::evaluator::FactorConfig;
+use crate::factors::{unshift, Evaluation};
 use crate::facts::Association;
 use crate::rules::charge::{Amounts, Elapsed};
 use crate::tree::USE_PARENT;

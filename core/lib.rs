@@ -7,7 +7,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod competition;
 pub mod decay;
+pub mod evaluator;
 pub mod explain;
 pub mod factors;
 pub mod facts;
@@ -16,5 +18,5 @@ pub mod rules;
 pub mod settings;
 pub mod tree;
 
-pub use policy::share_tree::FairShare;
+pub use policy::FairShare;
 pub use tree::{Node, NodeSpec, ShareTree, USE_PARENT};

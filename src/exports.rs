@@ -18,7 +18,7 @@ use crate::host::symbols::RawList;
 use crate::host::{in_slurmctld, log, long_double, reply, version, Host};
 use crate::identity::{NAME, PRIORITY_TYPE};
 use crate::plugin::{after, PLUGIN};
-use multifactor2_core::policy::share_tree::fair_share_factor;
+use multifactor2_core::competition::fair_share_factor;
 
 const SLURM_SUCCESS: c_int = 0;
 const SLURM_ERROR: c_int = -1;

@@ -1,3 +1,103 @@
-//! Ticket policies: how tickets come to those who have work waiting. One file a policy.
+//! Ticket policies: how tickets come to those who have work waiting. One file a policy, behind the trait [`Policy`]; this one
+//! adds up what they hand out.
 
-pub mod share_tree;
+use crate::competition::Competition;
+use crate::tree::{at, Node, ShareTree};
+
+/// Hands out tickets.
+///
+/// Nothing panics or gives a number that is negative, infinite or NaN, whatever the tree; nothing allocates once the buffers
+/// have grown to the size of the tree.
+pub trait Policy {
+    /// Adds what every association gets to `tickets`, by [`Node::index`]: in a tree of which `competition` says who takes part,
+    /// and for one that does not, what it would get if it alone began to.
+    fn hand_out(&mut self, tree: &ShareTree, competition: &Competition, tickets: &mut [f64]);
+}
+
+/// Declares the policies: one line each, `file: Type`.
+macro_rules! policies {
+    ($($file:ident: $policy:ident,)*) => {
+        $(pub mod $file;)*
+
+        /// All of them.
+        #[derive(Clone, Debug, Default)]
+        struct Policies {
+            $($file: $file::$policy,)*
+        }
+
+        impl Policies {
+            /// In the order in which their tickets are added.
+            fn each(&mut self, mut hand_out: impl FnMut(&mut dyn Policy)) {
+                $(hand_out(&mut self.$file);)*
+            }
+        }
+    };
+}
+
+policies! {
+    share_tree: ShareTreeTickets,
+}
+
+/// The result of one distribution over a [`ShareTree`]: who has how many tickets, and so which fair-share factor. Reused in the
+/// next cycle.
+///
+/// Values are relative to the last [`Self::distribute`]; before the first one, and for a node outside the
+/// tree of the last one, they are 0.
+#[derive(Clone, Debug, Default)]
+pub struct FairShare {
+    competition: Competition,
+    policies: Policies,
+    /// By node, of all policies.
+    tickets: Vec<f64>,
+    max_tickets: f64,
+}
+
+impl FairShare {
+    /// An empty result.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Distributes the tickets anew, by raw usage and the numbers of waiting jobs as [`Competition::read`] takes them.
+    pub fn distribute(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
+        let Self { competition, policies, tickets, max_tickets } = self;
+        competition.read(tree, usage, waiting);
+        tickets.clear();
+        tickets.resize(tree.len(), 0.0);
+        policies.each(|policy| policy.hand_out(tree, competition, tickets));
+        let users = tree.nodes().filter(|node| tree.is_user(*node) && competition.is_active(*node));
+        *max_tickets = users.fold(0.0, |max, user| f64::max(max, at(tickets, user)));
+    }
+
+    /// Where the associations stand.
+    pub fn competition(&self) -> &Competition {
+        &self.competition
+    }
+
+    /// The part of its fair-share parent's tickets of the share tree that goes to an association, from 0 to 1.
+    pub fn level_share(&self, tree: &ShareTree, node: Node) -> f64 {
+        self.policies.share_tree.level_share(tree, &self.competition, node)
+    }
+
+    /// T: tickets of all policies; for an association that is not active, the prospective tickets.
+    pub fn tickets(&self, node: Node) -> f64 {
+        at(&self.tickets, node)
+    }
+
+    /// The tickets of the best active user; 0 if no active user has tickets.
+    pub fn max_tickets(&self) -> f64 {
+        self.max_tickets
+    }
+
+    /// The fair-share factor of a user's jobs, from 0 to 1; the prospective one for a user who is not active.
+    ///
+    /// The best active user has exactly 1. If no active user has tickets, whoever would have some has 1.
+    pub fn priority(&self, node: Node) -> f64 {
+        let tickets = self.tickets(node);
+        if tickets > 0.0 {
+            (tickets / self.max_tickets).min(1.0)
+        } else {
+            0.0
+        }
+    }
+}

@@ -17,6 +17,7 @@ pub mod known_jobs;
 pub mod layout;
 pub mod lists;
 mod live;
+mod loaded;
 pub mod locks;
 pub mod log;
 pub mod long_double;
@@ -248,7 +249,7 @@ impl Host {
         // SAFETY: no arguments.
         self.hides_jobs()
             && unsafe { (self.sym.mcs_privatedata)() } == 1
-            && version::is_loaded("mcs_account.so")
+            && loaded::is_loaded("mcs_account.so")
     }
 
     /// Accounting goes through slurmdbd.

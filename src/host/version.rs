@@ -5,12 +5,11 @@
 //! their `plugin_version` is the number; before any was loaded, a stock plugin beside libslurmfull is
 //! asked. Everything found is cross-checked with functions that came or went with a release.
 
-use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString, OsStr};
+use std::ffi::{c_long, c_void, CStr};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use super::layout::{Layout, Release, BUILT_FOR, LAYOUTS};
+use super::loaded;
 use super::symbols::{find, V23_02, V23_11_6, V24_05};
 
 /// What the process shows of its release.
@@ -230,7 +229,7 @@ pub fn gather() -> Option<Evidence> {
     // SAFETY: `long slurm_api_version(void)` in every release.
     let api_version =
         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_long>(function)() };
-    let plugin_version = loaded_plugin_version().or_else(|| sibling_plugin_version(function));
+    let plugin_version = loaded::plugin_version().or_else(|| loaded::plugin_version_beside(function));
     #[cfg(feature = "test-overrides")]
     let plugin_version = super::test_overrides::release().or(plugin_version);
     Some(Evidence {
@@ -245,100 +244,6 @@ pub fn gather() -> Option<Evidence> {
 pub fn stranger() -> Option<String> {
     let name = std::env::current_exe().ok()?.file_name()?.to_string_lossy().into_owned();
     (super::in_slurmctld() && !name.contains("slurmctld")).then_some(name)
-}
-
-/// `plugin_version` of the first plugin of the host among the objects that the process has loaded.
-fn loaded_plugin_version() -> Option<Release> {
-    loaded_objects().iter().find_map(|name| plugin_version_of(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD))
-}
-
-/// Whether the process has loaded a plugin with this file name.
-pub(super) fn is_loaded(file: &str) -> bool {
-    let of =
-        |path: &CString| Path::new(OsStr::from_bytes(path.to_bytes())).file_name() == Some(OsStr::new(file));
-    loaded_objects().iter().any(of)
-}
-
-/// The files of the shared objects that the process has loaded.
-fn loaded_objects() -> Vec<CString> {
-    unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _size: usize, names: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a live description, and we pass our own vector.
-        let (info, names) = unsafe { (&*info, &mut *names.cast::<Vec<CString>>()) };
-        if !info.dlpi_name.is_null() {
-            // SAFETY: a terminated path.
-            let name = unsafe { CStr::from_ptr(info.dlpi_name) };
-            if name.to_bytes().ends_with(b".so") {
-                names.push(name.to_owned());
-            }
-        }
-        0
-    }
-    let mut names: Vec<CString> = Vec::new();
-    // SAFETY: the callback fits and only uses the vector during the call.
-    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
-    names
-}
-
-/// `plugin_version` of a stock plugin that lies in the directory of libslurmfull.so, where Slurm installs both.
-fn sibling_plugin_version(of_library: *mut c_void) -> Option<Release> {
-    let directory = object_of(of_library)?.parent()?.to_owned();
-    ["priority_basic.so", "priority_multifactor.so", "auth_munge.so", "auth_none.so"].iter().find_map(
-        |file| {
-            let path = CString::new(directory.join(file).as_os_str().as_bytes()).ok()?;
-            plugin_version_of(&path, libc::RTLD_LAZY)
-        },
-    )
-}
-
-/// The file that holds an address.
-pub(super) fn object_of(address: *mut c_void) -> Option<PathBuf> {
-    let mut info = libc::Dl_info {
-        dli_fname: std::ptr::null(),
-        dli_fbase: std::ptr::null_mut(),
-        dli_sname: std::ptr::null(),
-        dli_saddr: std::ptr::null_mut(),
-    };
-    // SAFETY: dladdr fills the structure for any address or returns 0.
-    if unsafe { libc::dladdr(address, &raw mut info) } == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: a terminated path.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    Some(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes())).to_owned())
-}
-
-/// Opens one object and reads its version, if it is a plugin whose version the host checks exactly.
-fn plugin_version_of(path: &CStr, flags: c_int) -> Option<Release> {
-    // SAFETY: a path and valid flags; stock plugins have no constructors of their own.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), flags) };
-    if handle.is_null() {
-        // SAFETY: clears the loader's error text, which the host might print later.
-        unsafe { libc::dlerror() };
-        return None;
-    }
-    let version = read_plugin_version(handle);
-    // SAFETY: the handle opened above.
-    unsafe { libc::dlclose(handle) };
-    version
-}
-
-fn read_plugin_version(handle: *mut c_void) -> Option<Release> {
-    let symbol = |name: &CStr| {
-        // SAFETY: a live handle and a terminated name.
-        let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
-        (!address.is_null()).then_some(address)
-    };
-    let kind: *const c_char = symbol(c"plugin_type")?.cast();
-    // SAFETY: a plugin's `plugin_type` is a terminated string.
-    let kind = unsafe { CStr::from_ptr(kind) };
-    // SPANK plugins need not match exactly, and a copy of ourselves only repeats what it found.
-    if kind.to_bytes().starts_with(b"spank") || kind == crate::identity::PRIORITY_TYPE {
-        return None;
-    }
-    let version: *const u32 = symbol(c"plugin_version")?.cast();
-    // SAFETY: a plugin's `plugin_version` is a `uint32_t`.
-    let number = unsafe { version.read() };
-    (number != 0).then_some(Release(number & 0xff_ffff))
 }
 
 #[cfg(test)]

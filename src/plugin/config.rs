@@ -9,7 +9,8 @@ use super::progress::state_file;
 use super::standing::AssocFactor;
 use crate::host::prefetch::Touched;
 use crate::host::{constants, views, Host};
-use multifactor2_core::factors::{FactorConfig, NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::evaluator::FactorConfig;
+use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
 /// `PriorityFlags`, the same bits in every release.

@@ -27,11 +27,12 @@ use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::factors::Evaluation;
 use multifactor2_core::rules::charge::Period;
 
-use super::charging::{is_chargeable, Charger, UNDERFLOW};
+use super::charging::{is_chargeable, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{Evaluator, NO_DETAILS, OVERFLOW};
 use super::grants::Earlier;
+use super::posting::UNDERFLOW;
 use super::progress::state_file::Times;
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;

@@ -4,7 +4,8 @@
 
 use std::cell::Cell;
 
-use multifactor2_core::factors::{self, increase_only, ClusterSize, Evaluation, Priority};
+use multifactor2_core::evaluator;
+use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority};
 use multifactor2_core::facts::{self, Facts};
 use tracing::error;
 
@@ -40,7 +41,7 @@ pub struct Evaluator<'c> {
     /// The configuration in force.
     pub config: &'c Config,
     /// The arithmetic.
-    pub core: factors::Evaluator<'c>,
+    pub core: evaluator::Evaluator<'c>,
     /// `DebugFlags=Priority` is set.
     pub explain: bool,
 }
@@ -49,7 +50,7 @@ impl<'c> Evaluator<'c> {
     /// For jobs that are evaluated at `now`.
     pub fn new(host: &'static Host, config: &'c Config, now: i64) -> Self {
         let cluster = ClusterSize { cpus: host.cluster_cpus(), nodes: host.node_count() };
-        let core = factors::Evaluator { config: &config.factors, cluster, now };
+        let core = evaluator::Evaluator { config: &config.factors, cluster, now };
         Self { config, core, explain: log::explains() }
     }
 

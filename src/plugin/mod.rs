@@ -16,6 +16,7 @@ mod drafts;
 mod evaluator;
 mod explain;
 mod grants;
+mod posting;
 pub mod progress;
 mod reset;
 mod set_jobs;

@@ -227,9 +227,9 @@ impl Standing {
     fn publish_one(&self, association: Association<'_, Write>, node: Node) {
         let Some(usage) = association.usage() else { return };
         usage.set(|u| u.shares_norm, self.tree.shares_norm(node));
-        usage.set_ld(|u| u.usage_norm, self.fair_share.usage_norm(node));
-        usage.set_ld(|u| u.usage_efctv, self.fair_share.usage_effective(&self.tree, node));
-        usage.set_ld(|u| u.level_fs, self.fair_share.level_fs(&self.tree, node));
+        usage.set_ld(|u| u.usage_norm, self.fair_share.competition().usage_norm(node));
+        usage.set_ld(|u| u.usage_efctv, self.fair_share.competition().usage_effective(&self.tree, node));
+        usage.set_ld(|u| u.level_fs, self.fair_share.competition().level_fs(&self.tree, node));
         if self.tree.is_user(node) {
             usage.set(|u| u.fs_factor, self.fair_share.priority(node));
         }
@@ -304,12 +304,12 @@ impl Standing {
     fn numbers(&self, node: Node) -> Numbers {
         Numbers {
             shares_norm: self.tree.shares_norm(node),
-            usage_norm: self.fair_share.usage_norm(node),
-            usage_effective: self.fair_share.usage_effective(&self.tree, node),
-            level_fs: self.fair_share.level_fs(&self.tree, node),
+            usage_norm: self.fair_share.competition().usage_norm(node),
+            usage_effective: self.fair_share.competition().usage_effective(&self.tree, node),
+            level_fs: self.fair_share.competition().level_fs(&self.tree, node),
             tickets: self.fair_share.tickets(node),
             level_share: self.fair_share.level_share(&self.tree, node),
-            active: self.fair_share.is_active(node),
+            active: self.fair_share.competition().is_active(node),
             factor: self.tree.is_user(node).then(|| self.fair_share.priority(node)),
         }
     }

@@ -60,9 +60,13 @@ fn shares_usage_and_level_fs_of_all_nodes() {
     ] {
         let node = node(&tree, name);
         assert_near(tree.shares_norm(node), s, &format!("S of {name}"));
-        assert_near(fair_share.usage_norm(node), u, &format!("U of {name}"));
-        assert_near(fair_share.usage_effective(&tree, node), u_eff, &format!("U_eff of {name}"));
-        assert_near(fair_share.level_fs(&tree, node), f, &format!("F of {name}"));
+        assert_near(fair_share.competition().usage_norm(node), u, &format!("U of {name}"));
+        assert_near(
+            fair_share.competition().usage_effective(&tree, node),
+            u_eff,
+            &format!("U_eff of {name}"),
+        );
+        assert_near(fair_share.competition().level_fs(&tree, node), f, &format!("F of {name}"));
     }
 }
 
@@ -82,10 +86,10 @@ fn tickets_flow_to_the_two_waiting_users() {
     ] {
         let node = node(&tree, name);
         assert_near(fair_share.tickets(node), tickets, &format!("tickets of {name}"));
-        assert!(fair_share.is_active(node), "{name} is active");
+        assert!(fair_share.competition().is_active(node), "{name} is active");
     }
     for name in ["B", "user1", "user3", "E", "user4"] {
-        assert!(!fair_share.is_active(node(&tree, name)), "{name} is not active");
+        assert!(!fair_share.competition().is_active(node(&tree, name)), "{name} is not active");
     }
     assert_near(fair_share.level_share(&tree, node(&tree, "A")), of_a / ROOT_TICKETS, "level share of A");
 }

@@ -21,7 +21,7 @@ fn competing<'a>(engine: &'a Engine, nodes: &'a [Node], parent: Node) -> impl It
     nodes.iter().copied().filter(move |&node| {
         engine.tree.fair_share_parent(node) == Some(parent)
             && !engine.tree.uses_parent(node)
-            && engine.fair_share.is_active(node)
+            && engine.fair_share.competition().is_active(node)
     })
 }
 
@@ -41,10 +41,10 @@ proptest! {
         for (n, expected) in model::outcomes(&tree).into_iter().enumerate() {
             let node = nodes[n];
             assert_near!(engine.tree.shares_norm(node), expected.s, "S of {n}");
-            assert_near!(fair_share.usage_norm(node), expected.u, "U of {n}");
-            assert_near!(fair_share.usage_effective(&engine.tree, node), expected.u_eff, "U_eff of {n}");
-            assert_near!(fair_share.level_fs(&engine.tree, node), expected.f, "F of {n}");
-            prop_assert_eq!(fair_share.is_active(node), expected.active, "active {}", n);
+            assert_near!(fair_share.competition().usage_norm(node), expected.u, "U of {n}");
+            assert_near!(fair_share.competition().usage_effective(&engine.tree, node), expected.u_eff, "U_eff of {n}");
+            assert_near!(fair_share.competition().level_fs(&engine.tree, node), expected.f, "F of {n}");
+            prop_assert_eq!(fair_share.competition().is_active(node), expected.active, "active {}", n);
             assert_near!(fair_share.tickets(node), expected.tickets, "T of {n}");
             assert_near!(fair_share.priority(node), expected.factor, "PriorityFS of {n}");
         }
@@ -53,7 +53,7 @@ proptest! {
     #[test]
     fn tickets_of_active_siblings_sum_to_the_parents(tree in trees(1..60, any_shares())) {
         let (engine, nodes) = Engine::run(&tree);
-        let weight = |node| engine.tree.shares_norm(node) * engine.fair_share.level_fs(&engine.tree, node);
+        let weight = |node| engine.tree.shares_norm(node) * engine.fair_share.competition().level_fs(&engine.tree, node);
         for &parent in &nodes {
             let siblings: Vec<Node> = competing(&engine, &nodes, parent).collect();
             if siblings.iter().map(|&node| weight(node)).sum::<f64>() > 0.0 {
@@ -92,14 +92,14 @@ proptest! {
         let fair_share = &engine.fair_share;
         for &node in &nodes {
             prop_assert!((0.0..=1.0).contains(&fair_share.priority(node)));
-            prop_assert!((0.0..=100.0).contains(&fair_share.level_fs(&engine.tree, node)));
-            prop_assert!((0.0..=1.0).contains(&fair_share.usage_norm(node)));
+            prop_assert!((0.0..=100.0).contains(&fair_share.competition().level_fs(&engine.tree, node)));
+            prop_assert!((0.0..=1.0).contains(&fair_share.competition().usage_norm(node)));
             prop_assert!((0.0..=1.0).contains(&engine.tree.shares_norm(node)));
         }
         if fair_share.max_tickets() > 0.0 {
             #[allow(clippy::float_cmp)] // exactly
             let best = |&node: &Node| {
-                engine.tree.is_user(node) && fair_share.is_active(node) && fair_share.priority(node) == 1.0
+                engine.tree.is_user(node) && fair_share.competition().is_active(node) && fair_share.priority(node) == 1.0
             };
             prop_assert!(nodes.iter().any(best));
         }
@@ -114,7 +114,7 @@ proptest! {
         let (before, nodes) = Engine::run(&tree);
         // Children of a Fairshare=parent account compete one level up: the subtree's top must not be one.
         let tops: Vec<usize> = (1..tree.len())
-            .filter(|&n| !before.fair_share.is_active(nodes[n]) && !before.tree.uses_parent(nodes[n]))
+            .filter(|&n| !before.fair_share.competition().is_active(nodes[n]) && !before.tree.uses_parent(nodes[n]))
             .collect();
         prop_assume!(!tops.is_empty());
         let top = *of.get(&tops);
@@ -136,7 +136,7 @@ proptest! {
     fn tickets_of_siblings_follow_shares_squared_over_usage(tree in trees(3..60, plain_shares())) {
         let (engine, nodes) = Engine::run(&tree);
         let above_floor = |node: Node| {
-            let usage = engine.fair_share.usage_norm(node);
+            let usage = engine.fair_share.competition().usage_norm(node);
             usage > 0.01 * engine.tree.shares_norm(node)
         };
         for &parent in &nodes {
@@ -145,7 +145,7 @@ proptest! {
             for pair in siblings.windows(2) {
                 let (a, b) = (pair[0], pair[1]);
                 let shares = engine.tree.shares_norm(a) / engine.tree.shares_norm(b);
-                let usage = engine.fair_share.usage_norm(b) / engine.fair_share.usage_norm(a);
+                let usage = engine.fair_share.competition().usage_norm(b) / engine.fair_share.competition().usage_norm(a);
                 let tickets = engine.fair_share.tickets(a) / engine.fair_share.tickets(b);
                 assert_near!(tickets, shares * shares * usage, "{:?} to {:?}", a, b);
             }

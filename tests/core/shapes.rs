@@ -26,13 +26,13 @@ fn assert_in_range(tree: &ShareTree, fair_share: &FairShare) {
     for node in tree.nodes() {
         let fraction = 0.0..=1.0;
         assert!(fraction.contains(&tree.shares_norm(node)));
-        assert!(fraction.contains(&fair_share.usage_norm(node)));
-        assert!(fraction.contains(&fair_share.usage_effective(tree, node)));
+        assert!(fraction.contains(&fair_share.competition().usage_norm(node)));
+        assert!(fraction.contains(&fair_share.competition().usage_effective(tree, node)));
         assert!(fraction.contains(&fair_share.level_share(tree, node)));
         assert!(fraction.contains(&fair_share.priority(node)));
-        assert!((0.0..=100.0).contains(&fair_share.level_fs(tree, node)));
+        assert!((0.0..=100.0).contains(&fair_share.competition().level_fs(tree, node)));
         assert!((0.0..=1000.0).contains(&fair_share.tickets(node)));
-        if tree.is_user(node) && fair_share.is_active(node) {
+        if tree.is_user(node) && fair_share.competition().is_active(node) {
             best = best.max(fair_share.priority(node));
         }
     }
@@ -157,15 +157,15 @@ fn usage_of_an_empty_cluster_is_zero() {
     let tree = ShareTree::build(&[account(None), user(0, 1)]);
     let fair_share = distributed(&tree, &[0.0, 5.0], &[0, 1]);
     let user = tree.position(1).unwrap();
-    assert!(fair_share.usage_norm(user) == 0.0);
-    assert!((fair_share.level_fs(&tree, user) - 100.0).abs() < 1e-9);
+    assert!(fair_share.competition().usage_norm(user) == 0.0);
+    assert!((fair_share.competition().level_fs(&tree, user) - 100.0).abs() < 1e-9);
 }
 
 #[test]
 fn child_with_more_usage_than_the_root_counts_as_all_of_it() {
     let tree = ShareTree::build(&[account(None), user(0, 1), user(0, 1)]);
     let fair_share = distributed(&tree, &[1.0, 5.0, f64::INFINITY], &[0, 1, 1]);
-    assert!(tree.nodes().all(|node| (fair_share.usage_norm(node) - 1.0).abs() < 1e-15));
+    assert!(tree.nodes().all(|node| (fair_share.competition().usage_norm(node) - 1.0).abs() < 1e-15));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn buffers_are_reused_over_trees_of_other_sizes() {
     let mut fair_share = distributed(&large, &[], &[0, 1, 1]);
     fair_share.distribute(&small, &[], &[0, 0]);
     let user = small.position(1).unwrap();
-    assert!(!fair_share.is_active(user) && fair_share.max_tickets() == 0.0);
+    assert!(!fair_share.competition().is_active(user) && fair_share.max_tickets() == 0.0);
     assert!(fair_share.tickets(large.position(2).unwrap()) == 0.0);
     fair_share.distribute(&large, &[], &[0, 1, 1]);
     assert!((fair_share.tickets(large.position(2).unwrap()) - 500.0).abs() < 1e-9);

@@ -11,6 +11,7 @@
 //! A pointer to what is gone is no failure, but it proves nothing, either.
 
 mod memory;
+mod messages;
 pub mod questions;
 mod records;
 

@@ -1,0 +1,103 @@
+//! Where every association stands before tickets are handed out: its usage, its distance from its share, and whether it takes
+//! part. This is what `sshare` shows and what all ticket policies go by.
+
+use crate::tree::{at, Node, ShareTree};
+
+/// Usage below this part of the normalised share counts as this part, which bounds F.
+pub const USAGE_FLOOR: f64 = 0.01;
+
+/// The largest F, reached by associations at or below the usage floor.
+pub const MAX_LEVEL_FS: f64 = 100.0;
+
+/// F = S / `U_eff`, from 0 to 100, for an effective usage that need not respect the floor of 1 % of S; 0 where S is 0 or
+/// either is not a number.
+pub fn fair_share_factor(shares_norm: f64, usage_effective: f64) -> f64 {
+    if shares_norm > 0.0 && usage_effective >= 0.0 {
+        (shares_norm / usage_effective).min(MAX_LEVEL_FS)
+    } else {
+        0.0
+    }
+}
+
+/// Usage and activity of all associations of a [`ShareTree`]; 9 bytes each, reused in the next cycle. For a node outside the tree
+/// of the last [`Self::read`] everything is 0.
+#[derive(Clone, Debug, Default)]
+pub struct Competition {
+    usage_norm: Vec<f64>,
+    active: Vec<bool>,
+}
+
+impl Competition {
+    /// Reads usage and who waits.
+    ///
+    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit; NaN and negative values count as
+    /// 0, as do missing ones, infinity as the largest number. `waiting` is the number of waiting jobs by
+    /// [`Node::index`], looked at for users only.
+    pub fn read(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
+        self.normalise_usage(tree, usage);
+        self.mark_active(tree, waiting);
+    }
+
+    fn normalise_usage(&mut self, tree: &ShareTree, usage: &[f64]) {
+        let root_usage = tree.root().map_or(0.0, |root| sane(at(usage, root)));
+        self.usage_norm.clear();
+        self.usage_norm.extend(tree.nodes().map(|node| {
+            if root_usage > 0.0 {
+                (sane(at(usage, node)) / root_usage).min(1.0)
+            } else {
+                0.0
+            }
+        }));
+    }
+
+    /// Users with waiting jobs and all their ancestors.
+    fn mark_active(&mut self, tree: &ShareTree, waiting: &[u32]) {
+        self.active.clear();
+        self.active.extend(tree.nodes().map(|node| tree.is_user(node) && at(waiting, node) > 0));
+        for node in tree.nodes().rev() {
+            if let (true, Some(parent)) = (self.is_active(node), tree.parent(node)) {
+                self.active[parent.index()] = true;
+            }
+        }
+    }
+
+    /// U: usage over the root's, from 0 to 1; 0 where the root has none. Its own also for `Fairshare=parent`.
+    pub fn usage_norm(&self, node: Node) -> f64 {
+        at(&self.usage_norm, node)
+    }
+
+    /// `U_eff`: U, at least 1 % of S. That of the fair-share parent for `Fairshare=parent`.
+    pub fn usage_effective(&self, tree: &ShareTree, node: Node) -> f64 {
+        let node = competitor(tree, node);
+        self.usage_norm(node).max(USAGE_FLOOR * tree.shares_norm(node))
+    }
+
+    /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where
+    /// S is 0. That of the fair-share parent for `Fairshare=parent`.
+    pub fn level_fs(&self, tree: &ShareTree, node: Node) -> f64 {
+        fair_share_factor(tree.shares_norm(node), self.usage_effective(tree, node))
+    }
+
+    /// True for a user with waiting jobs and for every ancestor of one.
+    pub fn is_active(&self, node: Node) -> bool {
+        at(&self.active, node)
+    }
+}
+
+/// The association whose share and usage count: itself, or the fair-share parent for `Fairshare=parent`.
+fn competitor(tree: &ShareTree, node: Node) -> Node {
+    match tree.fair_share_parent(node) {
+        Some(parent) if tree.uses_parent(node) => parent,
+        _ => node,
+    }
+}
+
+/// Usage as a finite number that is not negative.
+fn sane(usage: f64) -> f64 {
+    // The comparison is false for NaN.
+    if usage > 0.0 {
+        usage.min(f64::MAX)
+    } else {
+        0.0
+    }
+}

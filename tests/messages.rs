@@ -155,19 +155,9 @@ fn in_order(pieces: &[String], text: &str) -> bool {
     })
 }
 
-/// The page's paragraphs, and the rows of its tables without their marks.
-fn paragraphs(page: &str) -> Vec<String> {
-    page.split("\n\n")
-        .flat_map(
-            |part| {
-                if part.starts_with('|') {
-                    part.lines().map(flat).collect()
-                } else {
-                    vec![flat(part)]
-                }
-            },
-        )
-        .collect()
+/// The messages of the page: indented lines.
+fn messages(page: &str) -> Vec<String> {
+    page.split("\n\n").filter(|part| part.starts_with("    ")).map(flat).collect()
 }
 
 /// All code of the plugin and its commands.
@@ -182,7 +172,7 @@ fn code() -> Vec<(String, String)> {
 #[test]
 fn every_line_of_the_log_is_in_the_page() {
     let page = file("docs/messages.md");
-    let (paragraphs, whole) = (paragraphs(&page), flat(&page));
+    let (messages, whole) = (messages(&page), flat(&page));
     let (mut logged, mut missing) = (0, Vec::new());
     for (path, text) in code() {
         for literal in literals(&text) {
@@ -194,7 +184,7 @@ fn every_line_of_the_log_is_in_the_page() {
             let fixed = literal.fixed();
             let explained = if literal.is_in(&["error!(", "warn!(", "info!(", "error_line("]) {
                 logged += 1;
-                paragraphs.iter().any(|paragraph| in_order(&fixed, paragraph))
+                messages.iter().any(|message| in_order(&fixed, message))
             } else {
                 // A part of a line, or no line at all: what reads like a sentence is taken for a part.
                 let sentences = fixed.iter().filter(|piece| piece.split(' ').count() >= 3);
@@ -234,11 +224,6 @@ fn every_line_of_the_trial_is_in_the_page() {
         }
     }
     assert!(printed > 10, "{printed}");
-}
-
-/// The messages of the page: indented lines.
-fn messages(page: &str) -> Vec<String> {
-    page.split("\n\n").filter(|part| part.starts_with("    ")).map(flat).collect()
 }
 
 /// A word that stands for something else, or is put into a line by another text.

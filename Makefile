@@ -16,7 +16,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck layouts bench lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck layouts bench docs lint clean help
 
 all: build
 
@@ -108,13 +108,19 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }
 	env -u SLURM_SRC $(CARGO) run --locked -q -p slurm-headers --features layouts --bin layouts -- verify --slurm-src $(SLURM_SRC)
 
-bench: ## measure beside stock priority/multifactor, and the core alone; BENCH=--quick is shorter
+# Options of the measurement; without any, the tables of docs/performance.md are rewritten.
+BENCH     ?= --docs docs/performance.md
+
+bench: ## measure beside stock priority/multifactor, and the core alone; BENCH=--quick is shorter, and leaves docs/performance.md
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)
 	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
+
+docs: ## rewrite what is made in docs, manual page and example: settings from their table, diagnostics from docs/messages.md
+	$(CARGO) run --locked -q -p multifactor2-core --example docs
 
 # Packages and releases
 

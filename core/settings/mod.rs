@@ -2,10 +2,11 @@
 //!
 //! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
-//! known settings, [`value`] reads single values, and [`table`] holds the table and the result, which [`kept`] saves for
-//! the next process. Every problem is a value ([`report`]) that names file, line, value and what is allowed; nothing here
+//! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting, and
+//! [`table`] holds those declarations and the result, which [`kept`] saves for the next process. Every problem is a value ([`report`]) that names file, line, value and what is allowed; nothing here
 //! logs or knows Slurm's types.
 
+pub mod declare;
 pub mod files;
 pub mod kept;
 pub mod report;

@@ -17,7 +17,9 @@ pub struct Setting {
     pub kind: Kind,
     /// What holds where it is not written.
     pub absent: Absent,
-    /// One sentence for the administrator.
+    /// A value to show: the default, where there is one.
+    pub example: &'static str,
+    /// What it is for, in whole sentences for the administrator.
     pub meaning: &'static str,
     /// `None` for a plain setting or attribute, the attributes for a block.
     pub attributes: Option<&'static [Setting]>,
@@ -98,6 +100,11 @@ pub struct Entries {
 }
 
 impl Entries {
+    /// Nothing was written: every setting has its default.
+    pub fn none(table: &'static [Setting]) -> Self {
+        Entries { table, plain: Vec::new(), blocks: Vec::new() }
+    }
+
     /// A plain setting's value: as written last, else its default.
     pub fn value_of(&self, name: &str) -> Option<Value> {
         value_of(&self.plain, self.table, name)
@@ -130,7 +137,7 @@ fn value_of(entries: &[Entry], table: &'static [Setting], name: &str) -> Option<
 /// Everything wrong with the document, its syntax errors included, by file and line.
 pub fn check(document: Document, table: &'static [Setting]) -> Result<(Entries, Vec<Warning>), Errors> {
     let mut check = Check { errors: document.errors, warnings: Vec::new() };
-    let mut entries = Entries { table, plain: Vec::new(), blocks: Vec::new() };
+    let mut entries = Entries::none(table);
     for statement in document.statements {
         match statement {
             Statement::Include { place, path } => check.errors.push(Error {
@@ -241,7 +248,7 @@ impl Check {
         let value = setting.kind.read(&pair.value);
         if value.is_none() {
             let meant = match setting.kind {
-                Kind::Choice(words) => nearest(&pair.value, words.iter().copied()),
+                Kind::Choice(words) => nearest(&pair.value, words.iter().map(|word| word.text)),
                 _ => None,
             };
             let remedy = match setting.absent {

@@ -1,36 +1,29 @@
-//! The settings of `priority/multifactor2`: the table of all of them, loading, and keeping the last good ones.
+//! The settings of `priority/multifactor2`: each declared once, loading, and keeping the last good ones.
 
 use super::files;
 use super::report::{Errors, Warning};
-use super::schema::{self, Absent, Entries, Setting};
+use super::schema;
 use super::text::{self, Document};
-use super::value::{Kind, Value};
-use std::fmt;
 use std::path::Path;
 
 /// How messages name `PriorityParameters=` of slurm.conf.
 pub const PARAMETERS: &str = "PriorityParameters";
 
-/// Every setting there is. Parser, listings and the test of the manual page all go by this table.
-pub static SETTINGS: &[Setting] = &[Setting {
-    name: "ActiveJobs",
-    kind: Kind::Choice(&["eligible", "pending"]),
-    absent: Absent::Default("eligible"),
-    meaning:
-        "Which waiting jobs let their user take part in the distribution of tickets: those that could start \
-              now, or every pending job, held and not yet eligible ones included.",
-    attributes: None,
-}];
-
-/// The settings in force.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Which jobs make their user active.
-    pub active_jobs: ActiveJobs,
+crate::settings! {
+    /// The settings in force.
+    pub struct Settings in SETTINGS {
+        /// Which waiting jobs make their user active, so that tickets flow to the user.
+        active_jobs = "ActiveJobs": choice(ActiveJobs {
+            /// Pending jobs that are not held, whose begin time has come and whose dependencies are met.
+            Eligible = "eligible",
+            /// Every job in state PENDING. Held jobs and jobs that are not yet eligible then also draw tickets away from others.
+            Pending = "pending",
+        }) default("eligible");
+    }
 }
 
 /// Good settings, as they are used and as they were written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// What holds.
     pub settings: Settings,
@@ -38,33 +31,6 @@ pub struct Loaded {
     pub written: String,
     /// What is odd.
     pub warnings: Vec<Warning>,
-}
-
-/// Which jobs make their user active, so that tickets flow to the user.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ActiveJobs {
-    /// Pending jobs that are eligible and not held.
-    #[default]
-    Eligible,
-    /// Every job in state PENDING.
-    Pending,
-}
-
-impl fmt::Display for ActiveJobs {
-    /// The value as it is written in the file.
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            ActiveJobs::Eligible => "eligible",
-            ActiveJobs::Pending => "pending",
-        })
-    }
-}
-
-impl fmt::Display for Settings {
-    /// The settings on one line, for the log.
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "ActiveJobs={}", self.active_jobs)
-    }
 }
 
 impl Settings {
@@ -95,19 +61,8 @@ impl Settings {
     }
 }
 
-impl From<&Entries> for Settings {
-    fn from(entries: &Entries) -> Self {
-        Settings {
-            active_jobs: match entries.value_of("ActiveJobs") {
-                Some(Value::Choice("pending")) => ActiveJobs::Pending,
-                _ => ActiveJobs::Eligible,
-            },
-        }
-    }
-}
-
 /// What becomes of a load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The new settings hold.
     Fresh(Loaded),

@@ -22,17 +22,24 @@ pub struct Pair {
 impl fmt::Display for Pair {
     /// The pair so that [`parse`] gives it back, for values without line breaks and NUL.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let bare = |c: char| c.is_ascii_alphanumeric() || "_.,:+*/-".contains(c);
-        if !self.value.is_empty() && self.value.chars().all(bare) {
-            return write!(f, "{}={}", self.key, self.value);
-        }
-        write!(f, "{}=\"", self.key)?;
-        for character in self.value.chars() {
-            let escape = if matches!(character, '\\' | '"' | '#') { "\\" } else { "" };
-            write!(f, "{escape}{character}")?;
-        }
-        f.write_str("\"")
+        f.write_str(&written(&self.key, &self.value))
     }
+}
+
+/// A key and its value so that [`parse`] gives them back, for values without line breaks and NUL.
+pub fn written(key: &str, value: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "_.,:+*/-".contains(c);
+    if !value.is_empty() && value.chars().all(bare) {
+        return format!("{key}={value}");
+    }
+    let mut text = format!("{key}=\"");
+    for character in value.chars() {
+        if matches!(character, '\\' | '"' | '#') {
+            text.push('\\');
+        }
+        text.push(character);
+    }
+    text + "\""
 }
 
 /// What one line (with its continuations) says.

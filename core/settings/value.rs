@@ -3,12 +3,13 @@
 //! Every kind is a pure function from text to value, so that all settings accept and refuse the same notations.
 
 use std::collections::HashSet;
+use std::fmt;
 
 /// What a value must look like.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// One of these words, in any case.
-    Choice(&'static [&'static str]),
+    Choice(&'static [Word]),
     /// A whole number in this inclusive range.
     Integer {
         /// Smallest value.
@@ -47,6 +48,15 @@ pub enum Kind {
     },
 }
 
+/// A word that is a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word {
+    /// The word as the table spells it.
+    pub text: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
 /// A value that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -72,7 +82,7 @@ pub enum Value {
 
 /// A date and time of day without a time zone: the one of the controller's clock is meant. Ordered by time, so that
 /// it can be compared with the current local time taken apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Date {
     /// Gregorian year, 1970 to 9999.
     pub year: u16,
@@ -88,6 +98,14 @@ pub struct Date {
     pub second: u8,
 }
 
+impl fmt::Display for Date {
+    /// As [`Kind::Date`] reads it.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Date { year, month, day, hour, minute, second } = self;
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+    }
+}
+
 const YES: [&str; 3] = ["yes", "true", "1"];
 const NO: [&str; 3] = ["no", "false", "0"];
 
@@ -96,9 +114,10 @@ impl Kind {
     pub fn read(&self, text: &str) -> Option<Value> {
         let is_one_of = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(text));
         match *self {
-            Kind::Choice(words) => {
-                words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(|word| Value::Choice(word))
-            }
+            Kind::Choice(words) => words
+                .iter()
+                .find(|word| word.text.eq_ignore_ascii_case(text))
+                .map(|word| Value::Choice(word.text)),
             Kind::Integer { min, max } => {
                 text.parse().ok().filter(|number| (min..=max).contains(number)).map(Value::Integer)
             }
@@ -123,7 +142,10 @@ impl Kind {
             }
         };
         match self {
-            Kind::Choice(words) => format!("allowed are {}", words.join(", ")),
+            Kind::Choice(words) => {
+                let words: Vec<_> = words.iter().map(|word| word.text).collect();
+                format!("allowed are {}", words.join(", "))
+            }
             Kind::Integer { min, max } => format!("allowed is a whole number from {min} to {max}"),
             Kind::Decimal { min, max } => format!("allowed is a number {}", range(*min, *max)),
             Kind::YesNo => format!("allowed are {}, {}", YES.join(", "), NO.join(", ")),

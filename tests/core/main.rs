@@ -12,4 +12,5 @@ mod priority;
 mod properties;
 mod random;
 mod settings;
+mod settles;
 mod shapes;

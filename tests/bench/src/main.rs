@@ -5,10 +5,12 @@
 mod compare;
 mod daemon;
 mod hosts;
+mod page;
 mod process;
 mod report;
 mod samples;
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,9 +21,12 @@ use report::Report;
 use samples::Scene;
 
 const USAGE: &str = "\
-usage: slurm-bench [--out DIRECTORY] [--quick] [--only pending|running|growth|live]...
+usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only pending|running|growth|live]...
+       slurm-bench [--out DIRECTORY] --docs PAGE --no-run
 
   --out DIRECTORY  where results.md, results.csv and ratios.svg go, default bench-results
+  --docs PAGE      then rewrite the tables of this page, docs/performance.md
+  --no-run         measure nothing, take what is in DIRECTORY
   --quick          fewer rounds, and no case of 1,000,000 jobs
   --only PART      only that part, or those parts: pending and running jobs and growth in in-process hosts, live slurmctld
 
@@ -32,6 +37,9 @@ const PARTS: [&str; 4] = ["pending", "running", "growth", "live"];
 
 struct Arguments {
     out: PathBuf,
+    /// The page whose tables are rewritten.
+    docs: Option<PathBuf>,
+    no_run: bool,
     quick: bool,
     /// Of [`PARTS`]; all where none is named.
     only: Vec<String>,
@@ -54,11 +62,14 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Option<Arguments>> {
-    let mut parsed = Arguments { out: "bench-results".into(), quick: false, only: Vec::new() };
+    let mut parsed =
+        Arguments { out: "bench-results".into(), docs: None, no_run: false, quick: false, only: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--out" => parsed.out = words.next().context("--out needs a directory")?.into(),
+            "--docs" => parsed.docs = Some(words.next().context("--docs needs a page")?.into()),
+            "--no-run" => parsed.no_run = true,
             "--quick" => parsed.quick = true,
             "--only" => match words.next().filter(|part| PARTS.contains(&part.as_str())) {
                 Some(part) => parsed.only.push(part),
@@ -75,9 +86,27 @@ fn arguments() -> Result<Option<Arguments>> {
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
+    if !arguments.no_run {
+        measure(arguments)?;
+    }
+    let Some(page) = &arguments.docs else { return Ok(()) };
+    let read = |name: &str| {
+        let file = arguments.out.join(name);
+        fs::read_to_string(&file).with_context(|| file.display().to_string())
+    };
+    let results = read("results.md")?;
+    let notes: Vec<String> =
+        results.lines().filter_map(|line| line.strip_prefix("- ").map(str::to_owned)).collect();
+    page::rewrite(page, &read("results.csv")?, &notes)?;
+    println!("Written to {}", page.display());
+    Ok(())
+}
+
+fn measure(arguments: &Arguments) -> Result<()> {
     let rounds = if arguments.quick { 5 } else { 11 };
     let mut report = Report::default();
     report.note(format!("Machine: {}", process::machine()));
+    report.note(format!("Rounds of each case: {rounds}{}", if arguments.quick { " (--quick)" } else { "" }));
     report.note(format!("Load averages at the begin: {}", process::load()));
     if arguments.wants("pending") {
         for heap in ["fresh", "scattered"] {

@@ -1,5 +1,6 @@
 //! Settings as an administrator meets them: files, `PriorityParameters`, messages, manual page and example.
 
+mod declared;
 mod kept;
 mod parser;
 
@@ -261,7 +262,7 @@ fn table_is_sound_and_documented() {
         assert!(example.contains(&format!("\n#{}=", setting.name)), "{} is not in the example", setting.name);
         if let multifactor2_core::settings::value::Kind::Choice(words) = setting.kind {
             for word in words {
-                assert!(rest.contains(word), "{}={word}", setting.name);
+                assert!(rest.contains(word.text), "{}={}", setting.name, word.text);
             }
         }
         assert!(setting.to_string().contains(&setting.kind.allowed()));

@@ -3,13 +3,17 @@
 use crate::seed::seed;
 use multifactor2_core::settings::schema::{check, Absent, Entries, Entry, Setting};
 use multifactor2_core::settings::text::{parse, parse_list, Pair, Statement};
-use multifactor2_core::settings::value::{Date, Kind, Value};
+use multifactor2_core::settings::value::{Date, Kind, Value, Word};
 use multifactor2_core::settings::{Errors, Place, Settings, Warning};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 const fn row(name: &'static str, kind: Kind, absent: Absent) -> Setting {
-    Setting { name, kind, absent, meaning: "Test.", attributes: None }
+    Setting { name, kind, absent, example: "", meaning: "Test.", attributes: None }
+}
+
+const fn word(text: &'static str) -> Word {
+    Word { text, meaning: "Test." }
 }
 
 const ANY: Kind = Kind::Text { allowed: "any word", accepts: |text| !text.is_empty() };
@@ -27,12 +31,13 @@ static TABLE: &[Setting] = &[
     row("XFactorMinLimit", Kind::Duration, Absent::Default("00:10:00")),
     Setting {
         name: "Override",
-        kind: Kind::Choice(&["User", "Account"]),
+        kind: Kind::Choice(&[word("User"), word("Account")]),
         absent: Absent::Unset,
+        example: "",
         meaning: "Test.",
         attributes: Some(OVERRIDE),
     },
-    Setting { name: "Book", kind: ANY, absent: Absent::Unset, meaning: "Test.", attributes: Some(BOOK) },
+    Setting { attributes: Some(BOOK), ..row("Book", ANY, Absent::Unset) },
 ];
 
 fn read(text: &str) -> Result<(Entries, Vec<Warning>), Errors> {

@@ -98,23 +98,6 @@ fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
     }
 }
 
-/// The example file has every setting; tests/conf.rs checks that, and the manual page.
-#[test]
-fn the_readme_has_every_setting() {
-    let readme = read("README.md");
-    let example = read("packaging/multifactor2.conf.example");
-    let settings: Vec<&str> = example
-        .lines()
-        .filter_map(|line| line.strip_prefix('#')?.split_once('='))
-        .map(|(name, _)| name)
-        .filter(|name| name.chars().all(|letter| letter.is_ascii_alphanumeric()))
-        .collect();
-    assert!(!settings.is_empty());
-    for setting in settings {
-        assert!(readme.contains(&format!("\n| `{setting}` |")), "README.md does not describe {setting}");
-    }
-}
-
 #[test]
 fn every_command_has_a_manual_page() {
     let spec = read("packaging/slurm-multifactor2.spec");
@@ -147,8 +130,48 @@ fn the_rpm_conflicts_with_the_series_after_the_last() {
 }
 
 #[test]
-fn the_readme_names_the_version() {
-    assert!(read("README.md").contains(concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz")));
+fn the_recipes_name_the_version() {
+    let tarball = concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz");
+    assert!(read("docs/install.md").contains(tarball));
+}
+
+/// For the administrator who has ten minutes; what is longer is a page of its own.
+#[test]
+fn the_readme_is_short_and_its_links_lead_somewhere() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= 150, "README.md has {lines} lines");
+    let lines = read("docs/performance.md").lines().count();
+    assert!(lines < 70, "docs/performance.md has {lines} lines");
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
+    let docs = fs::read_dir(top().join("docs")).unwrap().flatten();
+    pages.extend(docs.map(|page| format!("docs/{}", page.file_name().to_string_lossy())));
+    for page in pages {
+        let text = read(&page);
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            if path.starts_with("http") {
+                continue;
+            }
+            let target = if path.is_empty() { page.clone() } else { format!("{}/{path}", directory(&page)) };
+            let target = target.trim_start_matches("./");
+            assert!(top().join(target).exists(), "{page}: there is no {link}");
+            let found = heading.is_empty() || headings(&read(target)).any(|found| found == heading);
+            assert!(found, "{page}: there is no heading for {link}");
+        }
+    }
+}
+
+fn directory(page: &str) -> &str {
+    page.rsplit_once('/').map_or(".", |(directory, _)| directory)
+}
+
+/// The headings of a page as links name them.
+fn headings(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.lines().filter(|line| line.starts_with('#')).map(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+        kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    })
 }
 
 /// slurm.conf as it is found, beside what the recipes must make of it but for the line that they put first: nothing of
@@ -167,13 +190,13 @@ const SLURM_CONFS: [(&str, &str); 8] = [
 /// Also where slurm.conf is a symbolic link, as it often is under configuration management: that stays one.
 #[test]
 fn the_recipes_set_the_type_in_any_slurm_conf() {
-    let text = read("README.md") + &read("docs/operations.md");
+    let text = read("docs/install.md") + &read("docs/operations.md");
     let commands: Vec<&str> = text
         .lines()
         .map(str::trim)
         .filter(|line| line.starts_with("sed ") && line.contains("slurm.conf"))
         .collect();
-    assert_eq!(commands.len(), 3, "{commands:?}");
+    assert_eq!(commands.len(), 2, "{commands:?}");
     let directory = tempfile::tempdir().unwrap();
     let [file, link] = ["shared.conf", "slurm.conf"].map(|name| directory.path().join(name));
     symlink("shared.conf", &link).unwrap();

@@ -1,0 +1,278 @@
+//! The parts of the pages that are made: settings from their table, the manual page's diagnostics from docs/messages.md.
+//!
+//! Between two marks a page holds what is written here and nothing else. A test compares the pages with it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use multifactor2_core::settings::schema::{Absent, Setting};
+use multifactor2_core::settings::value::Kind;
+use multifactor2_core::settings::SETTINGS;
+
+/// Columns of a comment in the example file.
+const WIDTH: usize = 100;
+
+/// A page: its path, how it is, and how it should be.
+pub type Page = (&'static str, String, String);
+
+/// Every page that has a part made here.
+///
+/// # Errors
+/// A page cannot be read, or has lost its marks.
+pub fn pages(top: &Path) -> Result<Vec<Page>, String> {
+    let messages = read(top, "docs/messages.md")?;
+    let parts: [(&'static str, &str, String); 4] = [
+        ("docs/settings.md", "settings", markdown(SETTINGS)),
+        ("packaging/multifactor2.conf.example", "settings", example(SETTINGS)),
+        ("packaging/man/priority_multifactor2.8", "settings", manual(SETTINGS)),
+        ("packaging/man/priority_multifactor2.8", "diagnostics", diagnostics(&messages)?),
+    ];
+    let mut pages: Vec<Page> = Vec::new();
+    for (path, name, part) in parts {
+        if pages.last().is_none_or(|page| page.0 != path) {
+            let text = read(top, path)?;
+            pages.push((path, text.clone(), text));
+        }
+        if let Some((path, _, after)) = pages.last_mut() {
+            *after = replaced(after, name, &part).ok_or_else(|| format!("{path} has no marks for {name}"))?;
+        }
+    }
+    Ok(pages)
+}
+
+fn read(top: &Path, path: &str) -> Result<String, String> {
+    fs::read_to_string(top.join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// A text with another part between the line that holds `begin NAME` and the one that holds `end NAME`.
+pub fn replaced(text: &str, name: &str, part: &str) -> Option<String> {
+    let line_with = |mark: &str, from: usize| {
+        let at = from + text[from..].find(mark)?;
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |end| at + end + 1);
+        Some((start, end))
+    };
+    let (_, begin) = line_with(&format!("begin {name}"), 0)?;
+    let (end, _) = line_with(&format!("end {name}"), begin)?;
+    Some(format!("{}{part}{}", &text[..begin], &text[end..]))
+}
+
+/// A table for docs/settings.md; the attributes of a block follow it.
+pub fn markdown(table: &[Setting]) -> String {
+    let mut text = String::from("\n| setting | values | default | meaning |\n|---|---|---|---|\n");
+    for setting in table {
+        markdown_row(&mut text, "", setting);
+        for attribute in setting.attributes.unwrap_or_default() {
+            markdown_row(&mut text, &format!("`{}` … ", setting.name), attribute);
+        }
+    }
+    text + "\n"
+}
+
+fn markdown_row(text: &mut String, block: &str, setting: &Setting) {
+    let default = match setting.absent {
+        Absent::Default(text) => format!("`{text}`"),
+        Absent::Unset => "none".into(),
+        Absent::Error => "required".into(),
+    };
+    let mut meaning = setting.meaning.to_owned();
+    let values = if let Kind::Choice(words) = setting.kind {
+        for word in words {
+            let _ = write!(meaning, "<br>`{}`: {}", word.text, word.meaning);
+        }
+        words.iter().map(|word| format!("`{}`", word.text)).collect::<Vec<_>>().join(", ")
+    } else {
+        shape(setting)
+    };
+    let _ = writeln!(text, "| {block}`{}` | {values} | {default} | {meaning} |", setting.name);
+}
+
+/// What may be written, without the words of a choice: `a number of 0 or more`.
+fn shape(setting: &Setting) -> String {
+    let allowed = setting.kind.allowed();
+    allowed.trim_start_matches("allowed ").trim_start_matches("is ").trim_start_matches("are ").to_owned()
+}
+
+/// The example file behind its introduction: every setting with its default, commented out.
+pub fn example(table: &[Setting]) -> String {
+    let mut text = String::new();
+    for setting in table {
+        text.push('\n');
+        comment(&mut text, "# ", "# ", &setting.meaning.replace('`', ""));
+        if let Kind::Choice(words) = setting.kind {
+            let width = words.iter().map(|word| word.text.len()).max().unwrap_or_default();
+            for word in words {
+                let first = format!("#   {:width$}  ", word.text);
+                let rest = format!("#   {:width$}  ", "");
+                comment(&mut text, &first, &rest, &word.meaning.replace('`', ""));
+            }
+        } else {
+            comment(&mut text, "# ", "# ", &sentence(setting));
+        }
+        let mut line = format!("#{}={}", setting.name, setting.example);
+        for attribute in setting.attributes.unwrap_or_default() {
+            comment(
+                &mut text,
+                &format!("#   {}  ", attribute.name),
+                "#     ",
+                &format!("{} {}", attribute.meaning.replace('`', ""), sentence(attribute)),
+            );
+            let _ = write!(line, " {}={}", attribute.name, attribute.example);
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+/// What is allowed and what holds otherwise: `Allowed is a number of 0 or more. Default: 1.`
+fn sentence(setting: &Setting) -> String {
+    let allowed = setting.kind.allowed();
+    let (first, rest) = allowed.split_at(1);
+    let default = match setting.absent {
+        Absent::Default(text) => format!(" Default: {text}."),
+        Absent::Unset => String::new(),
+        Absent::Error => " It must be there.".into(),
+    };
+    format!("{}{rest}.{default}", first.to_uppercase())
+}
+
+fn comment(text: &mut String, first: &str, rest: &str, words: &str) {
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in words.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            text.push_str(line.trim_end());
+            text.push('\n');
+            rest.clone_into(&mut line);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    text.push_str(line.trim_end());
+    text.push('\n');
+}
+
+/// The entries of the manual page.
+pub fn manual(table: &[Setting]) -> String {
+    let mut text = String::new();
+    for setting in table {
+        manual_entry(&mut text, setting);
+        if let Some(attributes) = setting.attributes {
+            text.push_str(".RS\n");
+            for attribute in attributes {
+                manual_entry(&mut text, attribute);
+            }
+            text.push_str(".RE\n");
+        }
+    }
+    text
+}
+
+fn manual_entry(text: &mut String, setting: &Setting) {
+    let values = match setting.kind {
+        Kind::Choice(words) => words.iter().map(|word| word.text).collect::<Vec<_>>().join(" | "),
+        Kind::Integer { .. } | Kind::Decimal { .. } => "\\fInumber\\fP".into(),
+        Kind::YesNo => "yes | no".into(),
+        Kind::Duration => "\\fItime\\fP".into(),
+        Kind::Date => "\\fIdate\\fP".into(),
+        Kind::Names => "\\fIname\\fP[,...]".into(),
+        Kind::Weights { .. } => "\\fIname\\fP:\\fInumber\\fP[,...]".into(),
+        Kind::Text { .. } => "\\fItext\\fP".into(),
+    };
+    let _ = write!(text, ".TP\n.BR {} = {values}\n{}", setting.name, roff(setting.meaning));
+    if let Kind::Choice(words) = setting.kind {
+        text.push_str(".RS\n");
+        for word in words {
+            let _ = write!(text, ".TP\n.B {}\n{}", word.text, roff(word.meaning));
+            if setting.absent == Absent::Default(word.text) {
+                text.push_str("This is the default.\n");
+            }
+        }
+        text.push_str(".RE\n");
+    } else {
+        text.push_str(&roff(&sentence(setting)));
+    }
+}
+
+/// Words for a manual page, a sentence a line. What stands between backquotes is bold.
+fn roff(words: &str) -> String {
+    let mut line = String::new();
+    for (at, part) in words.split('`').enumerate() {
+        let part = part.replace('\\', "\\e").replace('-', "\\-").replace('…', "\\&...");
+        if at % 2 == 1 {
+            let _ = write!(line, "\\fB{part}\\fR");
+        } else {
+            line.push_str(&part);
+        }
+    }
+    let mut text = String::new();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    for (at, word) in words.iter().enumerate() {
+        // A dot or an apostrophe at the beginning of a line would be a request.
+        let begins = text.is_empty() || text.ends_with('\n');
+        text.push_str(if begins && word.starts_with(['.', '\'']) { "\\&" } else { "" });
+        text.push_str(word);
+        let ends = word.trim_end_matches(')').ends_with(['.', '?']) && !word.ends_with("...");
+        text.push(if ends || at + 1 == words.len() { '\n' } else { ' ' });
+    }
+    text
+}
+
+/// The entries of docs/messages.md for the manual page: everything from its first second-level heading to the heading
+/// that says the rest is not in the manual.
+///
+/// # Errors
+/// The page is not made of headings, messages as indented lines, and paragraphs.
+pub fn diagnostics(page: &str) -> Result<String, String> {
+    let (_, page) = page.split_once("<!-- begin manual -->\n").ok_or("docs/messages.md: no begin manual")?;
+    let (page, _) = page.split_once("<!-- end manual -->\n").ok_or("docs/messages.md: no end manual")?;
+    let mut text = String::new();
+    let mut messages = 0;
+    // Whether the paragraph before was a message, and whether any entry has begun.
+    let (mut behind_message, mut in_entry) = (false, false);
+    for paragraph in page.split("\n\n").map(str::trim_end).filter(|paragraph| !paragraph.trim().is_empty()) {
+        let paragraph = paragraph.trim_start_matches('\n');
+        if let Some(title) = paragraph.strip_prefix("## ") {
+            let _ = writeln!(text, ".SS {title}");
+            (behind_message, in_entry) = (false, false);
+        } else if paragraph.starts_with("    ") {
+            // A message a paragraph; further ones of the same entry follow at once.
+            let message = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+            let tag = if behind_message { "TQ" } else { "TP" };
+            let message = message.replace('\\', "\\e").replace('-', "\\-").replace('"', "\"\"");
+            let _ = write!(text, ".{tag}\n.B \"{}\"\n", message.replace('…', "\\&..."));
+            messages += 1;
+            (behind_message, in_entry) = (true, true);
+        } else {
+            if !behind_message {
+                text.push_str(if in_entry { ".IP\n" } else { ".PP\n" });
+            }
+            text.push_str(&roff(&unlinked(paragraph)));
+            behind_message = false;
+        }
+    }
+    if messages == 0 {
+        return Err("docs/messages.md has no messages".into());
+    }
+    Ok(text)
+}
+
+/// `[text](address)` as `text`.
+fn unlinked(paragraph: &str) -> String {
+    let mut text = String::new();
+    let mut rest = paragraph;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (before, name) = before.rsplit_once('[').unwrap_or((before, ""));
+        text.push_str(before);
+        text.push_str(name);
+        rest = after.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    text + rest
+}

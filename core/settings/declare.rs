@@ -1,0 +1,314 @@
+//! One declaration for each setting.
+//!
+//! [`settings!`](crate::settings) takes the declarations and makes of them the table that the parser goes by, the struct that
+//! the plugin reads, its defaults, what the log shows, and the enums and blocks. `make docs` makes the pages for people from
+//! the same table.
+
+use super::value::{Date, Value};
+use std::time::Duration;
+
+/// A type that the values of one kind of setting have in the program.
+pub trait Typed: Sized {
+    /// Takes what the parser has read. `None` is a setting that is not written and has no default.
+    fn of(value: Option<Value>) -> Self;
+
+    /// The value as it is written in the file; `None` where there is none.
+    fn text(&self) -> Option<String>;
+}
+
+impl<T: Typed> Typed for Option<T> {
+    fn of(value: Option<Value>) -> Self {
+        value.map(|value| T::of(Some(value)))
+    }
+
+    fn text(&self) -> Option<String> {
+        self.as_ref().and_then(Typed::text)
+    }
+}
+
+/// The types that have one kind of value each. The other kinds cannot come: the table names the kind, and the same
+/// declaration names the type.
+macro_rules! typed {
+    ($($type:ty, $kind:ident, $value:ident => $text:expr;)+) => {$(
+        impl Typed for $type {
+            fn of(value: Option<Value>) -> Self {
+                match value {
+                    Some(Value::$kind($value)) => $value.into(),
+                    _ => Default::default(),
+                }
+            }
+
+            fn text(&self) -> Option<String> {
+                let $value = self;
+                Some($text)
+            }
+        }
+    )+};
+}
+
+typed! {
+    i64, Integer, number => number.to_string();
+    f64, Decimal, number => number.to_string();
+    bool, YesNo, switch => if *switch { "yes" } else { "no" }.into();
+    Date, Date, date => date.to_string();
+    Vec<String>, Names, names => names.join(",");
+    Vec<(String, f64)>, Weights, weights => weights
+        .iter()
+        .map(|(name, number)| format!("{name}:{number}"))
+        .collect::<Vec<_>>()
+        .join(",");
+    String, Text, text => text.clone();
+}
+
+impl Typed for Duration {
+    fn of(value: Option<Value>) -> Self {
+        match value {
+            Some(Value::Duration(seconds)) => Duration::from_secs(seconds),
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let seconds = self.as_secs();
+        let (days, rest) = (seconds / 86_400, seconds % 86_400);
+        Some(format!("{days}-{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60))
+    }
+}
+
+/// Declares settings. Each is one entry:
+///
+/// ```
+/// # mod example {
+/// multifactor2_core::settings! {
+///     /// The settings of an example.
+///     pub struct Settings in TABLE {
+///         /// What the setting is for, in whole sentences for the administrator. All pages are made from this text;
+///         /// `word` is printed bold there.
+///         colour = "Colour": choice(Colour {
+///             /// What this word means.
+///             Red = "red",
+///             /// What that one means.
+///             Green = "green",
+///         }) default("red");
+///         /// The name of the field, the key, the kind with its range, and what holds where the key is not written.
+///         weight = "Weight": decimal(0.0 ..) default("1");
+///         /// Without a default the field is an `Option`. The text is then an example, for the pages.
+///         until = "Until": date() unset("2027-01-31");
+///         /// A block is a line of its own with attributes. The field is a `Vec`.
+///         exceptions = "Exception": block(Exception, target: choice(Target {
+///             /// What follows the key of the block is a value, too.
+///             User = "User",
+///             /// It has a kind.
+///             Account = "Account",
+///         }), {
+///             /// An attribute that the block cannot do without.
+///             names = "Name": names() required("alice,bob");
+///             /// Attributes have kinds and defaults as settings have.
+///             tickets = "Tickets": integer(0 ..= 1000) default("10");
+///         }) unset("User");
+///     }
+/// }
+/// # }
+/// # use example::{Colour, Settings};
+/// assert_eq!(Settings::default().colour, Colour::Red);
+/// assert_eq!(Settings::default().to_string(), "Colour=red Weight=1");
+/// ```
+///
+/// The kinds are those of [`Kind`](crate::settings::value::Kind): `choice`, `integer`, `decimal`, `yes_no`, `duration`,
+/// `date`, `names`, `weights` and `text`.
+#[macro_export]
+macro_rules! settings {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $settings:ident in $table:ident {$(
+            $(#[doc = $meaning:literal])+
+            $field:ident = $name:literal: $kind:ident $args:tt $absent:ident($given:literal);
+        )+}
+    ) => {
+        /// Every setting there is. The parser, the listings and the pages go by this table.
+        pub static $table: &[$crate::settings::schema::Setting] =
+            &[$($crate::settings!(@row [$($meaning)+] $name $kind $args $absent $given)),+];
+
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $settings {$(
+            $(#[doc = $meaning])+
+            pub $field: $crate::settings!(@type $kind $args $absent),
+        )+}
+
+        impl From<&$crate::settings::schema::Entries> for $settings {
+            fn from(entries: &$crate::settings::schema::Entries) -> Self {
+                Self { $($field: $crate::settings!(@read entries $name $kind $args)),+ }
+            }
+        }
+
+        impl Default for $settings {
+            fn default() -> Self {
+                Self::from(&$crate::settings::schema::Entries::none($table))
+            }
+        }
+
+        impl ::std::fmt::Display for $settings {
+            /// The settings on one line, for the log; blocks last.
+            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+                let (mut plain, mut blocks) = (Vec::<String>::new(), Vec::<String>::new());
+                $($crate::settings!(@show (&self.$field) plain blocks $name $kind);)+
+                plain.append(&mut blocks);
+                f.write_str(&plain.join(" "))
+            }
+        }
+
+        $($crate::settings! { @items [$($meaning)+] $kind $args })+
+    };
+
+    // A row of the table.
+    (@row [$($meaning:literal)+] $name:literal block ($block:ident, $head:ident: $kind:ident $args:tt, {$(
+        $(#[doc = $about:literal])+
+        $field:ident = $attribute:literal: $of:ident $range:tt $absent:ident($given:literal);
+    )+}) unset $example:literal) => {
+        $crate::settings::schema::Setting {
+            attributes: Some(&[$($crate::settings!(@row [$($about)+] $attribute $of $range $absent $given)),+]),
+            ..$crate::settings!(@row [$($meaning)+] $name $kind $args unset $example)
+        }
+    };
+    (@row [$($meaning:literal)+] $name:literal $kind:ident $args:tt $absent:ident $given:literal) => {
+        $crate::settings::schema::Setting {
+            name: $name,
+            kind: $crate::settings!(@kind $kind $args),
+            absent: $crate::settings!(@absent $absent $given),
+            example: $given,
+            meaning: concat!($($meaning),+).trim_ascii(),
+            attributes: None,
+        }
+    };
+
+    (@absent default $given:literal) => { $crate::settings::schema::Absent::Default($given) };
+    (@absent unset $given:literal) => { $crate::settings::schema::Absent::Unset };
+    (@absent required $given:literal) => { $crate::settings::schema::Absent::Error };
+
+    (@kind choice ($choice:ident {$($(#[doc = $meaning:literal])+ $variant:ident = $word:literal,)+})) => {
+        $crate::settings::value::Kind::Choice(&[$(
+            $crate::settings::value::Word { text: $word, meaning: concat!($($meaning),+).trim_ascii() },
+        )+])
+    };
+    (@kind integer ($min:literal ..= $max:literal)) => {
+        $crate::settings::value::Kind::Integer { min: $min, max: $max }
+    };
+    (@kind decimal ($min:literal ..)) => {
+        $crate::settings::value::Kind::Decimal { min: $min, max: f64::INFINITY }
+    };
+    (@kind decimal ($min:literal ..= $max:literal)) => {
+        $crate::settings::value::Kind::Decimal { min: $min, max: $max }
+    };
+    (@kind weights ($min:literal ..)) => {
+        $crate::settings::value::Kind::Weights { min: $min, max: f64::INFINITY }
+    };
+    (@kind weights ($min:literal ..= $max:literal)) => {
+        $crate::settings::value::Kind::Weights { min: $min, max: $max }
+    };
+    (@kind yes_no ()) => { $crate::settings::value::Kind::YesNo };
+    (@kind duration ()) => { $crate::settings::value::Kind::Duration };
+    (@kind date ()) => { $crate::settings::value::Kind::Date };
+    (@kind names ()) => { $crate::settings::value::Kind::Names };
+    (@kind text ($allowed:literal, $accepts:expr)) => {
+        $crate::settings::value::Kind::Text { allowed: $allowed, accepts: $accepts }
+    };
+
+    // The type of a field.
+    (@type block ($block:ident, $($rest:tt)+) $absent:ident) => { Vec<$block> };
+    (@type $kind:ident $args:tt unset) => { Option<$crate::settings!(@plain $kind $args)> };
+    (@type $kind:ident $args:tt $absent:ident) => { $crate::settings!(@plain $kind $args) };
+    (@plain choice ($choice:ident $words:tt)) => { $choice };
+    (@plain integer $args:tt) => { i64 };
+    (@plain decimal $args:tt) => { f64 };
+    (@plain yes_no $args:tt) => { bool };
+    (@plain duration $args:tt) => { ::std::time::Duration };
+    (@plain date $args:tt) => { $crate::settings::value::Date };
+    (@plain names $args:tt) => { Vec<String> };
+    (@plain weights $args:tt) => { Vec<(String, f64)> };
+    (@plain text $args:tt) => { String };
+
+    // What was read, as a field.
+    (@read $entries:ident $name:literal block ($block:ident, $($rest:tt)+)) => {
+        $entries.blocks($name).map($block::from).collect()
+    };
+    (@read $entries:ident $name:literal $kind:ident $args:tt) => {
+        $crate::settings::declare::Typed::of($entries.value_of($name))
+    };
+
+    // A field, as it is written.
+    (@show ($field:expr) $plain:ident $blocks:ident $name:literal block) => {
+        $blocks.extend($field.iter().map(|block| format!("{}={block}", $name)))
+    };
+    (@show ($field:expr) $plain:ident $blocks:ident $name:literal $kind:ident) => {
+        let text = $crate::settings::declare::Typed::text($field);
+        $plain.extend(text.map(|text| $crate::settings::text::written($name, &text)))
+    };
+
+    // The enum of a choice; the struct of a block.
+    (@items [$($meaning:literal)+] choice ($choice:ident {$($(#[doc = $about:literal])+ $variant:ident = $word:literal,)+})) => {
+        $(#[doc = $meaning])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $choice {$($(#[doc = $about])+ $variant,)+}
+
+        impl ::std::fmt::Display for $choice {
+            /// The word as it is written in the file.
+            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+                f.write_str(match self { $($choice::$variant => $word,)+ })
+            }
+        }
+
+        impl $crate::settings::declare::Typed for $choice {
+            fn of(value: Option<$crate::settings::value::Value>) -> Self {
+                let words = [$(($choice::$variant, $word)),+];
+                let read = |word| words.iter().find(|(_, known)| *known == word);
+                match value {
+                    Some($crate::settings::value::Value::Choice(word)) => read(word),
+                    _ => None,
+                }
+                .unwrap_or(&words[0])
+                .0
+            }
+
+            fn text(&self) -> Option<String> {
+                Some(self.to_string())
+            }
+        }
+    };
+    (@items [$($meaning:literal)+] block ($block:ident, $head:ident: $kind:ident $args:tt, {$(
+        $(#[doc = $about:literal])+
+        $field:ident = $attribute:literal: $of:ident $range:tt $absent:ident($given:literal);
+    )+})) => {
+        $(#[doc = $meaning])+
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $block {
+            /// What follows the key of the block.
+            pub $head: $crate::settings!(@plain $kind $args),
+            $($(#[doc = $about])+ pub $field: $crate::settings!(@type $of $range $absent),)+
+        }
+
+        impl From<&$crate::settings::schema::Entry> for $block {
+            fn from(entry: &$crate::settings::schema::Entry) -> Self {
+                Self {
+                    $head: $crate::settings::declare::Typed::of(Some(entry.value.clone())),
+                    $($field: $crate::settings!(@read entry $attribute $of $range),)+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $block {
+            /// The values on one line: the head, then each attribute with its key.
+            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+                let (mut plain, mut blocks) = (Vec::<String>::new(), Vec::<String>::new());
+                plain.extend($crate::settings::declare::Typed::text(&self.$head));
+                $($crate::settings!(@show (&self.$field) plain blocks $attribute $of);)+
+                plain.append(&mut blocks);
+                f.write_str(&plain.join(" "))
+            }
+        }
+
+        $crate::settings! { @items ["What follows the key of the block."] $kind $args }
+        $($crate::settings! { @items [$($about)+] $of $range })+
+    };
+    (@items [$($meaning:literal)+] $kind:ident $args:tt) => {};
+}

@@ -1,0 +1,171 @@
+//! The tables of docs/performance.md, from `results.csv`: one line for all cases of a measure that differ only in
+//! associations and TRES weights.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// What stands around the part of the page that is made here, each on a line of its own.
+const BEGIN: &str = "<!-- begin bench";
+const END: &str = "<!-- end bench";
+
+/// All cases of a measure on one kind of heap with one number of jobs: medians and ratios.
+#[derive(Debug)]
+struct Line {
+    /// Measure, jobs and heap.
+    what: [String; 3],
+    unit: String,
+    goal: String,
+    stock: Range,
+    ours: Range,
+    ratio: Range,
+    to_floor: Range,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Range(f64, f64);
+
+impl Range {
+    const NONE: Range = Range(f64::INFINITY, f64::NEG_INFINITY);
+
+    fn add(&mut self, value: f64) {
+        *self = Range(self.0.min(value), self.1.max(value));
+    }
+
+    /// With so many decimals; one number where both are the same in them.
+    fn shown(self, decimals: usize, unit: &str) -> String {
+        let [low, high] = [self.0, self.1].map(|value| format!("{value:.decimals$}"));
+        match (self.0.is_finite(), low == high) {
+            (false, _) => "–".to_owned(),
+            (true, true) => low + unit,
+            (true, false) => format!("{low}–{high}{unit}"),
+        }
+    }
+}
+
+/// Rewrites the part of the page between the marks.
+pub fn rewrite(page: &Path, csv: &str, notes: &[String]) -> Result<()> {
+    let text = fs::read_to_string(page).with_context(|| page.display().to_string())?;
+    let part = part(csv, notes)?;
+    let new = replaced(&text, &part).with_context(|| format!("{} has no marks", page.display()))?;
+    fs::write(page, new).with_context(|| page.display().to_string())
+}
+
+fn replaced(text: &str, part: &str) -> Option<String> {
+    let begin = text.find(BEGIN)?;
+    let begin = begin + text[begin..].find('\n')? + 1;
+    let end = begin + text[begin..].find(END)?;
+    Some(format!("{}{part}{}", &text[..begin], &text[end..]))
+}
+
+/// The table, and what was noted.
+fn part(csv: &str, notes: &[String]) -> Result<String> {
+    let mut text = String::from(
+        "\n| measure | jobs | heap | stock | this plugin | stock : this | goal | this : floor |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for line in lines(csv)? {
+        let [measure, jobs, heap] = &line.what;
+        let decimals = usize::from(line.unit != "ns");
+        let unit = format!(" {}", line.unit);
+        let _ = writeln!(
+            text,
+            "| {measure} | {jobs} | {heap} | {} | {} | {} | {} | {} |",
+            line.stock.shown(decimals, &unit),
+            line.ours.shown(decimals, &unit),
+            line.ratio.shown(1, ""),
+            if line.goal.is_empty() { "–" } else { &line.goal },
+            line.to_floor.shown(1, ""),
+        );
+    }
+    text.push('\n');
+    for note in notes {
+        let _ = writeln!(text, "- {note}");
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+fn lines(csv: &str) -> Result<Vec<Line>> {
+    let mut lines: Vec<Line> = Vec::new();
+    for row in csv.lines().skip(1) {
+        let (measure, rest) =
+            row.trim_start_matches('"').split_once("\",").context("a row has no measure")?;
+        // jobs, associations, TRES weights, heap, unit, rounds, three of stock, three of ours, two ratios, goal, floor.
+        let cells: Vec<&str> = rest.split(',').collect();
+        let number = |at: usize| -> Result<f64> {
+            cells.get(at).and_then(|cell| cell.parse().ok()).with_context(|| format!("cell {at} of: {row}"))
+        };
+        let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
+        let what = [measure.to_owned(), thousands(cell(0)), cell(3).to_owned()];
+        let (stock, ours) = (number(7)?, number(10)?);
+        let at = lines.iter().position(|line| line.what == what).unwrap_or_else(|| {
+            lines.push(Line {
+                what,
+                unit: cell(4).to_owned(),
+                goal: cell(14).to_owned(),
+                stock: Range::NONE,
+                ours: Range::NONE,
+                ratio: Range::NONE,
+                to_floor: Range::NONE,
+            });
+            lines.len() - 1
+        });
+        let line = &mut lines[at];
+        line.stock.add(stock);
+        line.ours.add(ours);
+        line.ratio.add(stock / ours);
+        // The floor is a walk over jobs. Where associations are most of the work it says nothing.
+        let (jobs, associations) = (number(0)?, number(1)?);
+        if let (true, Ok(floor)) = (associations < jobs, number(16)) {
+            line.to_floor.add(ours / floor);
+        }
+    }
+    Ok(lines)
+}
+
+/// `100000` as `100,000`.
+fn thousands(number: &str) -> String {
+    let mut text = String::new();
+    for (at, digit) in number.chars().enumerate() {
+        if at > 0 && (number.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSV: &str = "measure,jobs,...\n\
+        \"cycle, CPU\",100000,1000,false,fresh,ms,5,31,32.5,34,23,25,26,1.3,1.3,3,20,20.5,21\n\
+        \"cycle, CPU\",100000,10000,true,fresh,ms,5,57,58.5,60,28,29.25,30,2,2,3,24,25,26\n\
+        \"list for sprio, per job\",100000,1000,false,fresh,ns,5,250,260.4,340,300,316.6,360,0.8,0.9,,,,\n\
+        \"cycle, CPU\",10000,100000,false,fresh,ms,5,66,67,68,45,50,51,1.4,1.5,3,1.5,1.6,1.8\n";
+
+    #[test]
+    fn cases_of_a_measure_are_one_line() {
+        let part = part(CSV, &["Machine: two".to_owned()]).unwrap();
+        for line in [
+            "| cycle, CPU | 100,000 | fresh | 32.5–58.5 ms | 25.0–29.2 ms | 1.3–2.0 | 3 | 1.2 |",
+            "| list for sprio, per job | 100,000 | fresh | 260 ns | 317 ns | 0.8 | – | – |",
+            "| cycle, CPU | 10,000 | fresh | 67.0 ms | 50.0 ms | 1.3 | 3 | – |",
+            "- Machine: two",
+        ] {
+            assert!(part.contains(&format!("\n{line}\n")), "{line}\n{part}");
+        }
+    }
+
+    #[test]
+    fn only_the_part_between_the_marks_changes() {
+        let page = "a\n<!-- begin bench: x -->\nold\n<!-- end bench -->\nb\n";
+        assert_eq!(replaced(page, "new\n").unwrap(), page.replace("old", "new"));
+        assert_eq!(replaced("a\n", "new\n"), None);
+        assert!(part("measure\n\"x\",1,2\n", &[]).is_err());
+    }
+}

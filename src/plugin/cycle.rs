@@ -45,7 +45,7 @@ use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
-use crate::host::{views, Host};
+use crate::host::{log, views, Host};
 
 /// What the decay thread remembers between cycles.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ impl Plugin {
         if config.fair_share {
             self.distribute(unlocked, &config, drafts.waiting());
             attempt(|| self.publish(unlocked));
-            attempt(|| explain::associations(&self.grants, unlocked));
+            attempt(|| self.explain_associations(unlocked));
             attempt(|| self.advise(unlocked));
         }
         faults::point("finish");
@@ -178,6 +178,13 @@ impl Plugin {
         faults::point("distribute");
         standing.distribute(&lock, waiting, config.assoc_factor());
         standing.read_members(&lock);
+    }
+
+    fn explain_associations(&self, unlocked: &mut Unlocked) {
+        if log::explains() {
+            let lock = unlocked.associations::<Shares>();
+            explain::associations(&self.grants.lock().standing, &lock);
+        }
     }
 
     /// Writes what `sshare` shows.

@@ -135,7 +135,15 @@ impl<'c> Evaluator<'c> {
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
-            explain::job(self, lock, job.get(|job| job.job_id), evaluation, tres, priority, &variants);
+            explain::job(
+                self.core.config,
+                lock,
+                job.get(|job| job.job_id),
+                evaluation,
+                tres,
+                priority,
+                &variants,
+            );
         }
         changed
     }

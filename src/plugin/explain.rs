@@ -1,24 +1,23 @@
 //! The lines of `DebugFlags=Priority`, into Slurm's log. Their words are the core's; building one costs nothing while the flag
 //! is off.
 
+use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::explain::{self, ExplainedJob, Tally};
 use multifactor2_core::factors::Evaluation;
 use multifactor2_core::rules::charge::{Amounts, Elapsed};
 use tracing::info;
 
-use super::evaluator::Evaluator;
-use super::grants::Grants;
-use super::sync::Ranked;
+use super::standing::Standing;
 use crate::faults;
 use crate::host::access::Open;
-use crate::host::locks::{AssocLock, Levels, Shares, Unlocked};
+use crate::host::locks::{AssocLock, Levels, Shares};
 use crate::host::log::{explains, PRIORITY};
 use crate::host::records::Association;
 use crate::host::views;
 
 /// Every factor of a job, its weight, their product and the sum. The caller has asked whether anybody reads it.
 pub fn job<V: Levels>(
-    evaluator: &Evaluator<'_>,
+    config: &FactorConfig,
     lock: &AssocLock<'_, V>,
     id: u32,
     evaluation: &Evaluation,
@@ -27,22 +26,17 @@ pub fn job<V: Levels>(
     variants: &[u32],
 ) {
     let job = ExplainedJob { id, evaluation, tres, priority, variants };
-    let line = explain::job(evaluator.core.config, &job, |tres| lock.tres_name(tres));
+    let line = explain::job(config, &job, |tres| lock.tres_name(tres));
     info!(target: PRIORITY, "{line}");
 }
 
-/// Shares, usage, S, U, F, tickets and the part of the level's tickets, for every association.
-pub fn associations(grants: &Ranked<Grants>, unlocked: &mut Unlocked) {
-    if !explains() {
-        return;
-    }
+/// Shares, usage, S, U, F, tickets and the part of the level's tickets, for every association. The caller has asked whether
+/// anybody reads it.
+pub fn associations(standing: &Standing, lock: &AssocLock<'_, Shares>) {
     faults::point("explain");
-    let lock = unlocked.associations::<Shares>();
-    let grants = grants.lock();
-    let standing = &grants.standing;
     let (count, waiting) = standing.counts();
     info!(target: PRIORITY, "{count} associations, {waiting} users with waiting jobs");
-    standing.for_each(&lock, |association, numbers| {
+    standing.for_each(lock, |association, numbers| {
         let raw_usage = association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw));
         let facts = views::association(association);
         let line = explain::association(&name(association), &facts, raw_usage, numbers);

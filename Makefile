@@ -16,7 +16,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck layouts bench docs lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck miri layouts bench docs lint clean help
 
 all: build
 
@@ -93,6 +93,10 @@ fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
 memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	tests/memcheck.sh $(abspath $(HEADERS))
+
+miri: ## run the tests of the core and of the boundary's plain memory under Miri (needs its nightly toolchain)
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 $(CARGO) miri test --locked -p multifactor2-core --lib
+	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) miri test --locked -p slurm-multifactor2 --lib -- host::layout host::records host::live
 
 test-parity: ## the long comparisons with stock priority/multifactor in real clusters (ten minutes)
 	tests/install-deps.sh test

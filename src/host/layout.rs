@@ -130,3 +130,40 @@ impl fmt::Display for Release {
         write!(f, "{:02}.{:02}.{}", self.0 >> 16, self.0 >> 8 & 0xff, self.0 & 0xff)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of ours, aligned as Slurm's allocator does.
+    fn memory(size: usize) -> Vec<u128> {
+        vec![0; size.div_ceil(size_of::<u128>())]
+    }
+
+    /// Also under Miri: each access is inside its record and aligned, in every layout.
+    #[test]
+    fn fields_hold_what_is_written_into_them_and_touch_nothing_else() {
+        for layout in LAYOUTS {
+            let mut memory = memory(layout.job.size);
+            let job: *mut u8 = memory.as_mut_ptr().cast();
+            let text: *mut u8 = std::ptr::dangling_mut();
+            // SAFETY: a record of that size.
+            unsafe {
+                layout.job.priority.set(job, 7);
+                layout.job.job_id.set(job, 8);
+                layout.job.direct_set_prio.set(job, 9);
+                layout.job.end_time_exp.set(job, 10);
+                layout.job.account.set(job, text);
+                assert_eq!((layout.job.priority.get(job), layout.job.job_id.get(job)), (7, 8));
+                assert_eq!((layout.job.direct_set_prio.get(job), layout.job.end_time_exp.get(job)), (9, 10));
+                assert_eq!(layout.job.account.get(job), text);
+                layout.job.priority.set(job, 0);
+                layout.job.job_id.set(job, 0);
+                layout.job.direct_set_prio.set(job, 0);
+                layout.job.end_time_exp.set(job, 0);
+                layout.job.account.set(job, std::ptr::null_mut());
+            }
+            assert!(memory.iter().all(|word| *word == 0), "{:?}", layout.group);
+        }
+    }
+}

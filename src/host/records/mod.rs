@@ -212,3 +212,22 @@ pub(super) unsafe fn cells<'a, T: Copy>(first: *mut u8, count: usize) -> &'a [Ce
     // SAFETY: the caller's promise; a cell has the layout of what is in it.
     unsafe { slice::from_raw_parts(first.cast::<Cell<T>>(), count) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Also under Miri: two looks at one array may both write.
+    #[test]
+    fn two_looks_at_one_array_see_each_other() {
+        let mut array = [1_u64, 2, 3];
+        let first: *mut u8 = array.as_mut_ptr().cast();
+        // SAFETY: three numbers, which live longer.
+        let (one, other) = unsafe { (cells::<u64>(first, 3), cells::<u64>(first, 3)) };
+        one[0].set(other[2].get());
+        other[1].set(one[0].get() + 4);
+        assert_eq!(one.iter().map(Cell::get).collect::<Vec<_>>(), [3, 7, 3]);
+        // SAFETY: null, of which there are none.
+        assert!(unsafe { cells::<u64>(std::ptr::null_mut(), 3) }.is_empty());
+    }
+}

@@ -102,7 +102,7 @@ test-parity: ## the long comparisons with stock priority/multifactor in real clu
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	env -u SLURM_SRC MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
-		$(CARGO) test --locked --test daemon -- --ignored --nocapture
+		$(CARGO) test --locked --test daemons -- --ignored --nocapture
 
 test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 and 26.05 (root; MULTIFACTOR2_SLURM_PREFIXES adds others)
 	tests/install-deps.sh test
@@ -146,12 +146,12 @@ deb: ## make a Debian package for Debian 11 and later, in dist/ (as root install
 
 package-test: ## install, run, update and remove the packages of dist/ in root directories of their own (as root)
 	packaging/install-tools check
-	tests/packaging/build
-	tests/packaging/rpm
-	tests/packaging/rebuild
-	tests/packaging/source
-	tests/packaging/deb
-	tests/packaging/releases
+	tests/packages/build
+	tests/packages/rpm
+	tests/packages/rebuild
+	tests/packages/source
+	tests/packages/deb
+	tests/packages/releases
 
 release-check: ## everything that a release needs
 	packaging/install-tools check

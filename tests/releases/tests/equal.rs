@@ -1,14 +1,14 @@
 //! What `make test` compares in the newest release: stock `priority/multifactor` and ours from one saved state with random jobs, under
 //! settings that together use every factor and every way of rounding. `parity.rs` compares more, in all releases.
 
-#[path = "../../daemon/comparison.rs"]
+#[path = "../../daemons/comparison.rs"]
 mod comparison;
 #[path = "../../support/seed.rs"]
 mod seed;
 #[allow(dead_code)] // the tests of the installed Slurm use more
-#[path = "../../daemon/support.rs"]
+#[path = "../../daemons/support.rs"]
 mod support;
-#[path = "../../daemon/workload.rs"]
+#[path = "../../daemons/workload.rs"]
 mod workload;
 
 use comparison::{compare, VARIANTS};

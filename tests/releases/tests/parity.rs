@@ -1,20 +1,20 @@
 //! `make test-releases`: in every release, its own stock `priority/multifactor` and ours, side by side.
 //!
-//! One saved state with random jobs as in the tests of the installed Slurm (`tests/daemon`), in several QOS, too, where the release
+//! One saved state with random jobs as in the tests of the installed Slurm (`tests/daemons`), in several QOS, too, where the release
 //! knows that; ages are compared by the times of the two cycles, which the state files tell. And what one release does unlike
 //! another: run-minutes of users, accounts and partitions, a site factor plugin that is missing, the start without slurmdbd, nodes
 //! that were removed.
 #![cfg(feature = "full")]
 
-#[path = "../../daemon/comparison.rs"]
+#[path = "../../daemons/comparison.rs"]
 mod comparison;
 #[path = "../../support/seed.rs"]
 mod seed;
 mod shared;
 #[allow(dead_code)] // the tests of the installed Slurm use more
-#[path = "../../daemon/support.rs"]
+#[path = "../../daemons/support.rs"]
 mod support;
-#[path = "../../daemon/workload.rs"]
+#[path = "../../daemons/workload.rs"]
 mod workload;
 
 use std::time::Duration;

@@ -39,7 +39,7 @@ const RUNTIME: [&str; 7] = [
 ];
 
 fn bytes() -> Vec<u8> {
-    let path = crate::plugin();
+    let path = slurm_fakehost::plugin_file();
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

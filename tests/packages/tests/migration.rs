@@ -1,7 +1,7 @@
 //! The steps of `docs/migration.md` on a live cluster with running and pending jobs: to the plugin and back, from Fair
 //! Tree and from classic fair-share, with the trial before it. Nothing is lost in either direction.
 //!
-//! Here with the machine's own Slurm; `tests/packaging/deb` runs the same with the installed package in other suites
+//! Here with the machine's own Slurm; `tests/packages/deb` runs the same with the installed package in other suites
 //! (`MULTIFACTOR2_TRIAL` is the trial that is installed there), and with munge (`MULTIFACTOR2_AUTH=auth/munge`).
 
 use std::collections::BTreeMap;

@@ -83,7 +83,8 @@ impl Process {
     /// Builds the process, lets it load the plugin and tells what it printed.
     pub fn run(&self) -> Observed {
         let directory = tempfile::tempdir().expect("a directory");
-        let mut arguments = vec![crate::plugin().display().to_string(), self.repeat.max(1).to_string()];
+        let mut arguments =
+            vec![slurm_fakehost::plugin_file().display().to_string(), self.repeat.max(1).to_string()];
         let mut program = loader();
         if let Some(api) = self.api.filter(|_| self.one_piece) {
             let text = format!("{}{LOADER}", self.library(api));
@@ -196,7 +197,7 @@ fn the_real_sshare_takes_it_in() {
         }
         command.output().expect("sshare is installed; `make test` installs what tests need")
     };
-    let (plain, with_plugin) = (sshare(None), sshare(Some(&crate::plugin())));
+    let (plain, with_plugin) = (sshare(None), sshare(Some(&slurm_fakehost::plugin_file())));
     assert!(plain.status.success() && !plain.stdout.is_empty(), "{plain:?}");
     assert_eq!(with_plugin, plain);
 }

@@ -6,7 +6,7 @@
 
 mod sync;
 
-#[path = "../../src/plugin/thread.rs"]
+#[path = "../../../src/plugin/thread.rs"]
 mod thread;
 
 use std::process::Command;

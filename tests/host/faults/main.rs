@@ -10,5 +10,5 @@ mod exports;
 mod points;
 mod setup;
 mod shipped;
-#[path = "../support/sources.rs"]
+#[path = "../../support/sources.rs"]
 mod sources;

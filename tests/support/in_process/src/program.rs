@@ -135,7 +135,7 @@ pub fn source_directory() -> Result<PathBuf, Error> {
     }
     let named = env::var_os("SLURM_SRC_DIRS").filter(|path| !path.is_empty());
     let places: Vec<PathBuf> = named.map_or_else(
-        || vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/slurm-src")],
+        || vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/slurm-src")],
         |paths| env::split_paths(&paths).collect(),
     );
     let library = fs::read(library_directory()?.join("libslurmfull.so"))?;

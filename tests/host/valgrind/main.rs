@@ -3,7 +3,7 @@
 
 mod effort;
 
-#[path = "../support/valgrind.rs"]
+#[path = "../../support/valgrind.rs"]
 mod report;
 
 use slurm_inproc::constants::{DEBUG_FLAG_PRIO, PRIORITY_RESET_NOW};

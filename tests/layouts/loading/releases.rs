@@ -1,6 +1,6 @@
 //! Which release the object says it serves, for every release that there is and some that there are not.
 
-use crate::processes::{release, Process};
+use super::processes::{release, Process};
 
 /// Landmarks between releases: a function, the release that added (true) or dropped it.
 const LANDMARKS: [(&str, u32, bool); 5] = [

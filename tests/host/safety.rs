@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "support/sources.rs"]
+#[path = "../support/sources.rs"]
 mod sources;
 use sources::sources;
 

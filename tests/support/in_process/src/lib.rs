@@ -39,7 +39,7 @@ mod options;
 mod program;
 mod reply;
 #[cfg(test)]
-#[path = "../../support/seed.rs"]
+#[path = "../../seed.rs"]
 mod seed;
 mod site_factor;
 

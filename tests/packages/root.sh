@@ -2,7 +2,7 @@
 #
 # enter_root NAME "$0" "$@" starts the script again in a mount namespace where $root is such a directory: a cached
 # one below target/packaging-roots, as the lower layer of an overlay in memory. Needs root, and the programs that
-# tests/packaging/build makes. NAME is a suite, or a suite and "-build": with Rust and rpmbuild as well, or a suite
+# tests/packages/build makes. NAME is a suite, or a suite and "-build": with Rust and rpmbuild as well, or a suite
 # and "-source": with Rust and munge alone, and the packages of tests/install-deps.sh at hand without network.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -3,9 +3,12 @@
 mod charging;
 mod fairshare;
 mod life;
+mod loading;
 mod locking;
+mod moved;
 mod priorities;
 mod setup;
 mod several;
+mod shifted;
 mod sprio;
 mod usage;

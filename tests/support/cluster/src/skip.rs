@@ -12,7 +12,7 @@ pub fn skip(test: &str, why: &str) {
     let line = format!("{test}: {why}\n");
     // Past the capture of a test's output.
     let _ = io::stderr().write_all(format!("SKIPPED {line}").as_bytes());
-    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/skipped-tests");
+    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../target/skipped-tests");
     let written = OpenOptions::new().create(true).append(true).open(list);
     written
         .and_then(|mut file| file.write_all(line.as_bytes()))

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "support/sources.rs"]
+#[path = "../support/sources.rs"]
 mod sources;
 use sources::sources;
 

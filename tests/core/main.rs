@@ -1,11 +1,6 @@
 //! The core against its documentation: the example, an independent model, the promised properties, input that no
 //! administrator would write, the known defects of its ancestors, and settings.
 
-#[path = "../support/model.rs"]
-mod model;
-#[path = "../support/seed.rs"]
-mod seed;
-
 mod ancestors;
 mod example;
 mod priority;

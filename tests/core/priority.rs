@@ -10,7 +10,7 @@ use multifactor2_core::rules::charge::NO_CONSUME;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::seed::seed;
+use multifactor2_fixtures::seed;
 
 const DAY: u32 = 24 * 60 * 60;
 const NOW: i64 = 1_700_000_000;

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-use crate::model;
 use crate::random::{any_shares, is_below, near, plain_shares, trees, Engine};
-use crate::seed::seed;
+use multifactor2_fixtures::model;
+use multifactor2_fixtures::seed;
 
 macro_rules! assert_near {
     ($a:expr, $b:expr, $($what:tt)+) => {{

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::model::Association;
+use multifactor2_fixtures::model::Association;
 
 /// A distribution over the engine's tree, by index in the list of associations.
 pub struct Engine {

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::seed::seed;
+use multifactor2_fixtures::seed;
 
 fn account(parent: Option<u32>) -> NodeSpec {
     NodeSpec { parent, shares: 1, user: false }

@@ -38,7 +38,7 @@ const SSHARE: [&[&str]; 16] = [
 #[test]
 fn sshare_with_every_option_is_silent_on_stderr() {
     for flags in ["NO_FAIR_TREE", ""] {
-        let mut builder = cluster().accounts(&example::tree()).usage(&example::USAGE);
+        let mut builder = cluster().accounts(&example::tree()).usage(&example::usage());
         if !flags.is_empty() {
             builder = builder.set("PriorityFlags", flags);
         }
@@ -66,7 +66,7 @@ fn sshare_with_every_option_is_silent_on_stderr() {
 fn sprio_with_every_option_shows_what_was_asked_for() {
     let cluster = cluster()
         .accounts(&example::tree())
-        .usage(&example::USAGE)
+        .usage(&example::usage())
         .line("PartitionName=other Nodes=n1 State=DOWN PriorityJobFactor=7")
         .set("PriorityWeightPartition", "1000")
         .set("PriorityWeightAge", "1000")

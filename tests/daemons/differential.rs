@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use slurm_testcluster::parity::{compare, Saved, VARIANTS};
 use slurm_testcluster::{Account, Accounts, Cluster, Job};
 
-use crate::comparison::{compare, VARIANTS};
 use crate::support::{cluster, lacks_root, random, STOCK};
-use crate::workload::Saved;
 
 #[test]
 fn pending_jobs_are_equal_to_stock() {

@@ -70,7 +70,7 @@ fn the_reset_period_now_clears_everything_under_both_plugins() {
         let mut cluster = cluster()
             .priority_type(plugin)
             .accounts(&example::tree())
-            .usage(&example::USAGE)
+            .usage(&example::usage())
             .start()
             .unwrap();
         cluster.submit(&Job::new("user2")).unwrap();

@@ -120,7 +120,7 @@ fn a_refusal_comes_once_or_twice_with_several_plugin_directories() {
 fn sshare_loads_it_under_bind_now() {
     let cluster = cluster()
         .accounts(&example::tree())
-        .usage(&example::USAGE)
+        .usage(&example::usage())
         .set("PriorityFlags", "NO_FAIR_TREE")
         .start()
         .unwrap();
@@ -137,7 +137,7 @@ fn a_backup_controller_takes_over_gives_back_and_takes_over_again() {
     {
         return;
     }
-    let builder = cluster().accounts(&example::tree()).usage(&example::USAGE);
+    let builder = cluster().accounts(&example::tree()).usage(&example::usage());
     let mut cluster = builder.backup().unwrap().start().unwrap();
     let jobs = ["user2", "user5"].map(|user| cluster.submit(&Job::new(user)).unwrap());
     cluster.start_backup().unwrap();

@@ -2,13 +2,7 @@
 //! them, the plugin's life in slurmctld, and equality with stock `priority/multifactor` in everything that is not
 //! fair-share. `docs/parity.md` says which test proves what.
 
-#[path = "../support/model.rs"]
-mod model;
-#[path = "../support/seed.rs"]
-mod seed;
-
 mod commands;
-mod comparison;
 mod differential;
 mod example;
 mod factors;
@@ -21,7 +15,3 @@ mod support;
 mod trees;
 mod usage;
 mod valgrind;
-mod workload;
-
-#[path = "../support/valgrind.rs"]
-mod report;

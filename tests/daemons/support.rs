@@ -6,10 +6,9 @@ use std::path::PathBuf;
 
 use slurm_testcluster::{Builder, Cluster, JobId, Row};
 
-use crate::seed::seed;
+pub use multifactor2_fixtures::random;
+pub use slurm_testcluster::parity::{OURS, STOCK};
 
-pub const OURS: &str = "priority/multifactor2";
-pub const STOCK: &str = "priority/multifactor";
 pub const PLUGIN_FILE: &str = "priority_multifactor2.so";
 
 /// The plugin under test.
@@ -22,16 +21,6 @@ pub fn plugin() -> PathBuf {
 /// A cluster that can run either plugin, and runs ours.
 pub fn cluster() -> Builder {
     Cluster::builder().plugin(plugin(), PLUGIN_FILE).priority_type(OURS)
-}
-
-/// A generator of random cases.
-pub fn random() -> fastrand::Rng {
-    fastrand::Rng::with_seed(seed())
-}
-
-/// One of some values.
-pub fn pick<'a, T: ?Sized>(random: &mut fastrand::Rng, values: &[&'a T]) -> &'a T {
-    values[random.usize(..values.len())]
 }
 
 /// What sprio shows of a job (in its first partition).

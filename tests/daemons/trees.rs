@@ -3,8 +3,8 @@
 use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Row, Shares};
 
 use crate::example;
-use crate::model::{outcomes, Association, Outcome};
 use crate::support::{as_printed, cluster, number, random, sprio_of};
+use multifactor2_fixtures::model::{outcomes, Association, Outcome};
 
 /// So large that `sprio` shows nine decimals of the factor.
 const WEIGHT: f64 = 1e9;
@@ -218,11 +218,15 @@ fn a_job_between_cycles_has_its_factor_at_once() {
 /// Nobody waited in the last cycle: there is no largest number of tickets to compare with.
 #[test]
 fn the_first_job_of_an_idle_cluster_has_the_full_factor() {
-    let cluster =
-        cluster().accounts(&example::tree()).usage(&example::USAGE).cycle_seconds(Some(600)).start().unwrap();
+    let cluster = cluster()
+        .accounts(&example::tree())
+        .usage(&example::usage())
+        .cycle_seconds(Some(600))
+        .start()
+        .unwrap();
     let job = cluster.submit(&Job::new("user2")).unwrap();
     assert_eq!(sprio_of(&cluster, job).text("FAIRSHARE"), "100000");
     // An account without shares has no tickets to give.
-    let job = cluster.submit(&Job::new("other")).unwrap();
+    let job = cluster.submit(&Job::new("others")).unwrap();
     assert_eq!(sprio_of(&cluster, job).text("FAIRSHARE"), "0");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use slurm_testcluster::{parse_rows, Account, Accounts, Cluster, Job, JobId};
 
 use crate::support::{cluster, lacks_root, number, OURS, STOCK};
-use crate::workload::last_ran;
+use slurm_testcluster::parity::last_ran;
 
 const WAIT: Duration = Duration::from_secs(90);
 

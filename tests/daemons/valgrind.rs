@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use slurm_testcluster::{Cluster, Job};
 
-use crate::example::{assert_tree, tree, USAGE};
-use crate::report::{options, Report};
+use crate::example::{assert_tree, tree, usage};
 use crate::support::cluster;
+use multifactor2_fixtures::valgrind::{options, Report};
 
 #[test]
 fn valgrind_reports_nothing_of_ours_in_a_real_slurmctld() {
@@ -16,7 +16,7 @@ fn valgrind_reports_nothing_of_ours_in_a_real_slurmctld() {
     let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
     let mut cluster = cluster()
         .accounts(&tree())
-        .usage(&USAGE)
+        .usage(&usage())
         .set("PriorityWeightAge", "10")
         .set("PriorityWeightJobSize", "10")
         .set("PriorityWeightPartition", "10")

@@ -22,8 +22,3 @@ mod site_factor;
 mod state_file;
 mod surroundings;
 mod tree;
-
-#[path = "../support/model.rs"]
-mod model;
-#[path = "../support/seed.rs"]
-mod seed;

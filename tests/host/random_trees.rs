@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use slurm_inproc::{Host, HostResult};
 
-use crate::model::Association;
 use crate::setup::{ours, seeded};
 use crate::tree::{id, Tree};
+use multifactor2_fixtures::model::Association;
 
 /// Shares as administrators set them, and as they should not.
 fn shares() -> impl Strategy<Value = Option<u32>> {

@@ -1,17 +1,9 @@
 //! `docs/safety.md` is complete: it names every file that has `unsafe` in it, and no other part of the plugin has any.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-#[path = "../support/sources.rs"]
-mod sources;
-use sources::sources;
-
-fn file(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use multifactor2_fixtures::project::{read, sources};
 
 /// Lines of code with the word in them, without comments, attributes and the names of lints.
 fn has_unsafe(text: &str) -> bool {
@@ -21,7 +13,7 @@ fn has_unsafe(text: &str) -> bool {
 
 #[test]
 fn every_file_with_unsafe_is_in_the_inventory() {
-    let page = file("docs/safety.md");
+    let page = read("docs/safety.md");
     let kinds =
         page.split("## By kind").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
     let with_unsafe: BTreeSet<PathBuf> =
@@ -39,9 +31,9 @@ fn every_file_with_unsafe_is_in_the_inventory() {
 #[test]
 fn everything_but_exports_and_host_forbids_unsafe() {
     for root in ["core/lib.rs", "src/plugin/mod.rs"] {
-        assert!(file(root).contains("#![forbid(unsafe_code)]"), "{root}");
+        assert!(read(root).contains("#![forbid(unsafe_code)]"), "{root}");
     }
-    let lints = file("Cargo.toml");
+    let lints = read("Cargo.toml");
     for lint in ["unsafe_op_in_unsafe_fn = \"deny\"", "undocumented_unsafe_blocks = \"deny\""] {
         assert!(lints.contains(lint), "{lint}");
     }

@@ -7,8 +7,8 @@ use slurm_inproc::{
     Partition, Plugin, Qos, QosUsage,
 };
 
-use crate::seed::seed;
 use crate::setup::{fill, our_errors, ours, waiting, NOW};
+use multifactor2_fixtures::random;
 
 const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 const UNSET: u32 = slurm_inproc::constants::NO_VAL;
@@ -93,7 +93,7 @@ fn no_job_changes_the_priority_of_others_but_by_waiting() -> HostResult<()> {
     assert_ne!(alone, beside, "whether carol waits makes a difference");
     host.delete_job(3)?;
 
-    let mut random = fastrand::Rng::with_seed(seed());
+    let mut random = random();
     let mut waited = 0;
     for round in 0..300 {
         let jobs: Vec<Job> = (10..random.u32(11..14)).map(|id| hostile(id, &mut random)).collect();

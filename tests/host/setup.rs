@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 use slurm_inproc::constants::QOS_FLAG_NO_DECAY;
 use slurm_inproc::{Association, Conf, Host, HostResult, Job, Options, Partition, Plugin, Qos};
 
-use crate::seed::seed;
+use multifactor2_fixtures::seed;
 
 /// The time at which the clock stands first.
 pub const NOW: i64 = 2_000_000_000;

@@ -2,8 +2,9 @@
 
 use slurm_inproc::{AssociationUsage, Conf, Extended, FactorsFilter, Host, HostResult, Job, Partition, Qos};
 
-use crate::model::{outcomes, Association, Outcome};
 use crate::setup::{FAIR_TREE, NOW, USE_PARENT};
+pub use multifactor2_fixtures::assert_near;
+use multifactor2_fixtures::model::{outcomes, Association, Outcome};
 
 /// `PriorityWeightFairshare` in these hosts.
 pub const WEIGHT: u32 = 1_000_000;
@@ -117,11 +118,4 @@ pub fn job_factor(host: &mut Host, job: u32) -> HostResult<f64> {
     let shown = host.factors(&FactorsFilter::new().uid(0_u32).jobs([job]))?.pop();
     let line = shown.unwrap_or_else(|| panic!("sprio does not show job {job}"));
     Ok(line.factors.fairshare / f64::from(WEIGHT))
-}
-
-/// Equal but for rounding.
-#[track_caller]
-pub fn assert_near(found: f64, expected: f64, what: &str) {
-    let tolerance = 1e-9 * found.abs().max(expected.abs());
-    assert!((found - expected).abs() <= tolerance, "{what}: {found}, not {expected}");
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+pub use multifactor2_fixtures::assert_near;
 use slurm_fakehost::{Association, Job, Partition, Qos, Record, Slurmctld, NO_VAL, RUNNING};
 
 /// The time at which the clock stands first.
@@ -94,11 +95,6 @@ pub fn assert_changed(changed: &BTreeSet<String>, expected: &[&str]) {
         more.is_empty() && less.is_empty(),
         "written, though it should not be: {more:#?}; not written: {less:#?}"
     );
-}
-
-#[track_caller]
-pub fn assert_near(found: f64, expected: f64, what: &str) {
-    assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{what}: {found}, not {expected}");
 }
 
 /// The usage record of an association or a QOS.

@@ -3,12 +3,9 @@
 //!
 //! Texts are compared between the parts that vary: `{…}` in the source, words in capitals and `…` in the page.
 
-use std::fs;
 use std::path::Path;
 
-#[path = "../support/sources.rs"]
-mod sources;
-use sources::sources;
+use multifactor2_fixtures::project::{read, sources};
 
 /// Calls whose texts nobody reads but developers: levels below info, and what ends a test or a debug build.
 const FOR_DEVELOPERS: [&str; 9] = [
@@ -40,11 +37,6 @@ const NOT_LOGGED: [(&str, &str); 14] = [
     ("What follows the key of the block.", "a comment of settings!"),
     ("owner {above:?} is not there yet", "a check in debug builds"),
 ];
-
-fn file(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// White space of any kind as one blank each.
 fn flat(text: &str) -> String {
@@ -171,7 +163,7 @@ fn code() -> Vec<(String, String)> {
 
 #[test]
 fn every_line_of_the_log_is_in_the_page() {
-    let page = file("docs/messages.md");
+    let page = read("docs/messages.md");
     let (messages, whole) = (messages(&page), flat(&page));
     let (mut logged, mut missing) = (0, Vec::new());
     for (path, text) in code() {
@@ -206,8 +198,8 @@ fn every_line_of_the_log_is_in_the_page() {
 
 #[test]
 fn every_line_of_the_trial_is_in_the_page() {
-    let page = flat(&file("docs/messages.md"));
-    let script = file("packaging/trial");
+    let page = flat(&read("docs/messages.md"));
+    let script = read("packaging/trial");
     let code = script.lines().filter(|line| !line.trim_start().starts_with('#'));
     let texts = code.flat_map(|line| {
         let calls = ["echo \"", "fail \""].into_iter().filter_map(move |call| line.split_once(call));
@@ -246,8 +238,8 @@ fn every_message_of_the_page_exists() {
             source.push('\n');
         }
     }
-    source.push_str(&flat(&(file("packaging/trial") + &file("packaging/notice"))));
-    let messages = messages(&file("docs/messages.md"));
+    source.push_str(&flat(&(read("packaging/trial") + &read("packaging/notice"))));
+    let messages = messages(&read("docs/messages.md"));
     assert!(messages.len() > 60, "{}", messages.len());
     for message in messages {
         // What follows a comma may come from another text.

@@ -7,8 +7,8 @@ mod parser;
 use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
 use multifactor2_core::settings::report::MAX_REPORTS;
 use multifactor2_core::settings::{ActiveJobs, Errors, Loaded, Settings, SETTINGS};
+use multifactor2_fixtures::project::read;
 use std::fs;
-use std::path::Path;
 
 const PENDING: Settings = Settings { active_jobs: ActiveJobs::Pending };
 const ELIGIBLE: Settings = Settings { active_jobs: ActiveJobs::Eligible };
@@ -249,9 +249,8 @@ fn unreadable_files_are_errors() {
 
 #[test]
 fn table_is_sound_and_documented() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
-    let page = fs::read_to_string(root.join("man/priority_multifactor2.8")).unwrap();
-    let example = fs::read_to_string(root.join("multifactor2.conf.example")).unwrap();
+    let page = read("packaging/man/priority_multifactor2.8");
+    let example = read("packaging/multifactor2.conf.example");
     let mut uncommented = String::new();
     for setting in SETTINGS {
         let (_, rest) = page.split_once(&format!("\n.BR {} = ", setting.name)).expect(setting.name);

@@ -1,10 +1,10 @@
 //! The parser on settings that do not exist yet: blocks, every kind of value, and arbitrary text.
 
-use crate::seed::seed;
 use multifactor2_core::settings::schema::{check, Absent, Entries, Entry, Setting};
 use multifactor2_core::settings::text::{parse, parse_list, Pair, Statement};
 use multifactor2_core::settings::value::{Date, Kind, Value, Word};
 use multifactor2_core::settings::{Errors, Place, Settings, Warning};
+use multifactor2_fixtures::seed;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -10,5 +10,3 @@ mod exports;
 mod points;
 mod setup;
 mod shipped;
-#[path = "../../support/sources.rs"]
-mod sources;

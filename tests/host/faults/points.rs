@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sources::sources;
+use multifactor2_fixtures::project::sources;
 
 /// The names in `faults::point("…")`.
 fn points(text: &str) -> impl Iterator<Item = &str> {

@@ -15,10 +15,8 @@ pub const WAITING: u32 = 5;
 
 /// The plugin with faults that belongs to this test.
 pub fn plugin_with_faults() -> HostResult<PathBuf> {
-    let exe = std::env::current_exe()?;
-    let found =
-        exe.ancestors().skip(1).take(2).map(|d| d.join("libpriority_multifactor2.so")).find(|f| f.exists());
-    found.ok_or_else(|| Error::Build("libpriority_multifactor2.so is not built beside this test".to_owned()))
+    let built = multifactor2_fixtures::plugin::built();
+    built.ok_or_else(|| Error::Build("libpriority_multifactor2.so is not built beside this test".to_owned()))
 }
 
 /// A host and the order for its plugin's next fault.

@@ -3,9 +3,7 @@
 
 mod effort;
 
-#[path = "../../support/valgrind.rs"]
-mod report;
-
+use multifactor2_fixtures::valgrind as report;
 use slurm_inproc::constants::{DEBUG_FLAG_PRIO, PRIORITY_RESET_NOW};
 use slurm_inproc::{
     state, Association, AssociationUsage, Conf, FactorsFilter, HostResult, Job, Options, Partition, Plugin,

@@ -3,18 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use multifactor2_fixtures::project::{read, top};
 use serde_json::Value;
-
-fn top() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn read(file: &str) -> String {
-    fs::read_to_string(top().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
-}
 
 /// The text behind `name` at the beginning of a line of the spec file.
 fn tag(name: &str) -> String {

@@ -1,15 +1,11 @@
 //! `make test-releases`: what takes longer than `make test` has time for, in every release.
 
-#[path = "../../support/model.rs"]
-mod model;
-#[path = "../../support/seed.rs"]
-mod seed;
 mod shared;
 
 use std::fs;
 use std::time::Duration;
 
-use seed::seed;
+use multifactor2_fixtures::{model, random};
 use shared::{check_example, check_log, example, submit_example};
 use slurm_releases::{cluster, SUITES};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Release, Row};
@@ -34,20 +30,10 @@ fn has_reconfigure_by_child(release: &Release) -> bool {
     (release.version.year, release.version.month) >= (23, 11)
 }
 
-/// The same numbers for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 #[test]
 fn a_random_tree_is_as_the_model_says() {
     in_every_release(|release| {
-        let mut random = Random(seed());
+        let mut random = random();
         let root =
             model::Association { parent: None, shares: Some(1), user: false, usage: 0.0, waiting: false };
         let mut tree = vec![root];
@@ -56,7 +42,7 @@ fn a_random_tree_is_as_the_model_says() {
         let mut usage = Vec::new();
         let mut user_number = 0;
         for number in 0..3 {
-            let shares = 1 + u32::try_from(random.below(100)).unwrap();
+            let shares = 1 + u32::try_from(random.u64(..100)).unwrap();
             let mut account = Account::new(format!("acc{number}"), shares);
             let at = tree.len();
             tree.push(model::Association {
@@ -66,9 +52,9 @@ fn a_random_tree_is_as_the_model_says() {
                 ..tree[0].clone()
             });
             names.push((format!("acc{number}"), String::new()));
-            for _ in 0..2 + random.below(3) {
-                let shares = u32::try_from(random.below(20)).unwrap();
-                let seconds = random.below(4) * random.below(1_000_000);
+            for _ in 0..2 + random.u64(..3) {
+                let shares = u32::try_from(random.u64(..20)).unwrap();
+                let seconds = random.u64(..4) * random.u64(..1_000_000);
                 #[allow(clippy::cast_precision_loss)] // far below 2^52
                 let seconds = seconds as f64;
                 let name = format!("user{user_number}");
@@ -79,7 +65,7 @@ fn a_random_tree_is_as_the_model_says() {
                     shares: Some(shares),
                     user: true,
                     usage: seconds,
-                    waiting: random.below(2) == 0,
+                    waiting: random.u64(..2) == 0,
                 });
                 tree[at].usage += seconds;
                 tree[0].usage += seconds;
@@ -131,20 +117,20 @@ fn all_but_fair_share_is_as_stock_does_it() {
         sacctmgr(&["add", "qos", "iron", "Priority=3"]);
         sacctmgr(&["modify", "account", "root", "set", "qos=normal,gold,lead,iron"]);
         sacctmgr(&["modify", "user", "user4", "set", "priority=50"]);
-        let mut random = Random(seed());
+        let mut random = random();
         for (user, account) in
             [("user1", "b"), ("user2", "c"), ("user3", "c"), ("user4", "e"), ("user5", "f")]
         {
             for _ in 0..4 {
                 let job = Job::new(user)
                     .account(account)
-                    .partition(["low", "high", "main"][usize::try_from(random.below(3)).unwrap()])
+                    .partition(["low", "high", "main"][usize::try_from(random.u64(..3)).unwrap()])
                     .arg(format!(
                         "--qos={}",
-                        ["normal", "gold", "lead"][usize::try_from(random.below(3)).unwrap()]
+                        ["normal", "gold", "lead"][usize::try_from(random.u64(..3)).unwrap()]
                     ))
-                    .arg(format!("--ntasks={}", 1 + random.below(8)))
-                    .arg(format!("--nice={}", random.below(300)));
+                    .arg(format!("--ntasks={}", 1 + random.u64(..8)))
+                    .arg(format!("--nice={}", random.u64(..300)));
                 cluster.submit(&job).unwrap();
             }
         }

@@ -6,6 +6,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
+use multifactor2_fixtures::seed;
 use slurm_releases::{cluster, test_in_each_release};
 use slurm_testcluster::{parse_rows, Account, Accounts, Cluster, Job, Release};
 
@@ -45,9 +46,7 @@ fn jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld(release: &Release
     // Slurm saves the start of a job some seconds later; a kill before that runs it a second time.
     sleep(Duration::from_secs(6));
 
-    let seed = std::env::var("MULTIFACTOR2_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("MULTIFACTOR2_SEED={seed} Slurm {}", release.version);
+    let seed = seed();
     let mut random = fastrand::Rng::with_seed(seed);
     let mut pause = |most: u64| sleep(Duration::from_millis(random.u64(..most)));
     for _ in 0..RECONFIGURES {

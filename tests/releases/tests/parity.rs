@@ -6,24 +6,14 @@
 //! that were removed.
 #![cfg(feature = "full")]
 
-#[path = "../../daemons/comparison.rs"]
-mod comparison;
-#[path = "../../support/seed.rs"]
-mod seed;
 mod shared;
-#[allow(dead_code)] // the tests of the installed Slurm use more
-#[path = "../../daemons/support.rs"]
-mod support;
-#[path = "../../daemons/workload.rs"]
-mod workload;
 
 use std::time::Duration;
 
-use comparison::{compare, VARIANTS};
+use multifactor2_fixtures::random;
 use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, SUITES, TRIXIE};
+use slurm_testcluster::parity::{compare, Saved, OURS, STOCK, VARIANTS};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, JobId, Release};
-use support::{random, OURS, STOCK};
-use workload::Saved;
 
 const WAIT: Duration = Duration::from_secs(60);
 

@@ -13,8 +13,6 @@ pub mod pressure;
 mod random;
 pub mod reconfigures;
 mod records;
-#[path = "../../support/seed.rs"]
-mod seed;
 pub mod table;
 pub mod takeovers;
 mod watchdog;
@@ -22,7 +20,7 @@ mod watchdog;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-pub use seed::seed;
+pub use multifactor2_fixtures::seed;
 use slurm_testcluster::{Builder, Cluster, Release};
 
 /// Which priority plugin a test runs with, and in which Slurm.

@@ -8,6 +8,7 @@ use std::os::fd::FromRawFd as _;
 use std::panic::{catch_unwind, AssertUnwindSafe, Location};
 use std::process::{Command, Stdio};
 
+use multifactor2_fixtures::plugin;
 use slurm_headers::Version;
 
 use crate::layout::{Layout, Shift};
@@ -26,19 +27,9 @@ const PATIENCE: u32 = 120;
 /// # Panics
 /// If there is none.
 pub fn plugin_file() -> std::path::PathBuf {
-    if let Some(given) = env::var_os("MULTIFACTOR2_PLUGIN") {
-        let given = std::path::PathBuf::from(given);
-        return given.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", given.display()));
-    }
-    let exe = env::current_exe().expect("a running test has a file");
-    let built = exe.ancestors().skip(1).take(2).filter_map(|directory| {
-        let file = directory.join("libpriority_multifactor2.so");
-        Some((file.metadata().ok()?.modified().ok()?, file))
-    });
-    built
-        .max()
-        .map(|(_, file)| file)
-        .expect("the plugin is built: run `cargo build`, or name it in MULTIFACTOR2_PLUGIN")
+    let file = plugin::under_test()
+        .expect("the plugin is built: run `cargo build`, or name it in MULTIFACTOR2_PLUGIN");
+    file.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 /// Runs `body`, a closure that is written in the test function itself, in a slurmctld of each release.

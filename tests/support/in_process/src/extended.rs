@@ -197,7 +197,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    use crate::seed::seed;
+    use multifactor2_fixtures::seed;
 
     fn parse(text: &str) -> Extended {
         text.parse().expect("a number")

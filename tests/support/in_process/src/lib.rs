@@ -38,9 +38,6 @@ mod model;
 mod options;
 mod program;
 mod reply;
-#[cfg(test)]
-#[path = "../../seed.rs"]
-mod seed;
 mod site_factor;
 
 pub use error::{Error, HostResult};

@@ -1,8 +1,10 @@
 //! How a host is started: with which plugin, at what time, in what surroundings.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, fs};
+
+use multifactor2_fixtures::plugin;
 
 use crate::error::{Error, HostResult};
 use crate::program::Program;
@@ -33,28 +35,14 @@ impl Plugin {
     /// # Errors
     /// If there is none.
     pub fn multifactor2() -> HostResult<Self> {
-        let given = env::var_os("MULTIFACTOR2_PLUGIN").map(PathBuf::from);
-        let library = given.map_or_else(newest_build, Ok)?;
-        Ok(Self::of("priority/multifactor2", &library))
-    }
-}
-
-/// The newest plugin in the directories above the running executable, where cargo puts it.
-fn newest_build() -> HostResult<PathBuf> {
-    let exe = env::current_exe()?;
-    exe.ancestors()
-        .skip(1)
-        .take(2)
-        .map(|directory| directory.join("libpriority_multifactor2.so"))
-        .filter_map(|file| Some((fs::metadata(&file).ok()?.modified().ok()?, file)))
-        .max()
-        .map(|(_, file)| file)
-        .ok_or_else(|| {
+        let library = plugin::under_test().ok_or_else(|| {
             Error::Build(
                 "libpriority_multifactor2.so is not built: run `cargo build` with the same profile"
                     .to_owned(),
             )
-        })
+        })?;
+        Ok(Self::of("priority/multifactor2", &library))
+    }
 }
 
 /// How to start a host.

@@ -1,8 +1,7 @@
 //! Documented numbers beside those that Slurm reports.
 
+use multifactor2_fixtures::example::{named, waiting, Association, NUMBERS, ROOT_TICKETS, TICKETS};
 use slurm_testcluster::{Cluster, Result, Row};
-
-use crate::example::{ACTIVE, NODES, ROOT_TICKETS};
 
 /// Slurm prints six decimals; the documentation's own numbers are exact to as many.
 const TOLERANCE: f64 = 1.1e-6;
@@ -45,19 +44,19 @@ pub fn print(cluster: &Cluster, weight: u32) -> Result<usize> {
 
 fn associations(shares: &[Row]) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (column, meaning, documented) in [
-        ("NormShares", "S, normalised shares", (|node| node.shares) as fn(&crate::example::Node) -> f64),
-        ("EffectvUsage", "effective usage", |node| node.effective_usage),
-        ("LevelFS", "F, shares by usage", |node| node.factor),
-    ] {
-        for node in &NODES {
-            let row = shares
-                .iter()
-                .find(|row| row.text("Account") == node.account && row.text("User") == node.user);
+    for (at, (column, meaning)) in [
+        ("NormShares", "S, normalised shares"),
+        ("EffectvUsage", "effective usage"),
+        ("LevelFS", "F, shares by usage"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (name, s, _, u_eff, f) in NUMBERS {
             lines.push(Line {
-                what: format!("{:<6} {meaning} ({column})", node.name),
-                documented: documented(node),
-                reported: row.and_then(|row| row.number(column).ok()),
+                what: format!("{name:<6} {meaning} ({column})"),
+                documented: [s, u_eff, f][at],
+                reported: share_of(shares, named(name)).and_then(|row| row.number(column).ok()),
                 tolerance: TOLERANCE,
             });
         }
@@ -65,27 +64,31 @@ fn associations(shares: &[Row]) -> Vec<Line> {
     lines
 }
 
+/// The row of an association in what sshare prints.
+fn share_of<'a>(shares: &'a [Row], of: &Association) -> Option<&'a Row> {
+    shares.iter().find(|row| row.text("Account") == of.account && row.text("User") == of.user)
+}
+
 fn fairshares(shares: &[Row], priorities: &[Row], weight: u32) -> Vec<Line> {
     let in_job = |user: &str, column: &str| {
         priorities.iter().find(|row| row.text("USER") == user).and_then(|row| row.number(column).ok())
     };
-    let all: Option<f64> = ACTIVE.iter().map(|active| in_job(active.user, "fairshare")).sum();
+    let all: Option<f64> = waiting().map(|(user, _)| in_job(user.user, "fairshare")).sum();
     let mut lines = Vec::new();
-    for active in &ACTIVE {
+    for (user, fairshare) in waiting() {
+        let name = user.name;
         let mut line = |what: &str, documented, reported, tolerance| {
-            lines.push(Line { what: format!("{:<6} {what}", active.user), documented, reported, tolerance });
+            lines.push(Line { what: format!("{name:<6} {what}"), documented, reported, tolerance });
         };
-        let factor = in_job(active.user, "fairshare");
-        let tickets = factor.zip(all).map(|(factor, all)| ROOT_TICKETS * factor / all);
-        line("tickets of 1000 (from sprio -n)", active.tickets, tickets, TICKET_TOLERANCE);
-        line("fair-share of the job (sprio -n)", active.fairshare, factor, TOLERANCE);
-        let weighted = (active.fairshare * f64::from(weight)).round();
-        line("FAIRSHARE of the job (sprio -l)", weighted, in_job(active.user, "FAIRSHARE"), 0.5);
-        let row = shares
-            .iter()
-            .find(|row| row.text("Account") == active.account && row.text("User") == active.user);
-        let shown = row.and_then(|row| row.number("FairShare").ok());
-        line("FairShare (sshare)", active.fairshare, shown, TOLERANCE);
+        let factor = in_job(name, "fairshare");
+        let shown = factor.zip(all).map(|(factor, all)| ROOT_TICKETS * factor / all);
+        let (_, tickets) = TICKETS.into_iter().find(|row| row.0 == name).expect("who waits has tickets");
+        line("tickets of 1000 (from sprio -n)", tickets, shown, TICKET_TOLERANCE);
+        line("fair-share of the job (sprio -n)", fairshare, factor, TOLERANCE);
+        let weighted = (fairshare * f64::from(weight)).round();
+        line("FAIRSHARE of the job (sprio -l)", weighted, in_job(name, "FAIRSHARE"), 0.5);
+        let shown = share_of(shares, user).and_then(|row| row.number("FairShare").ok());
+        line("FairShare (sshare)", fairshare, shown, TOLERANCE);
     }
     lines
 }

@@ -5,7 +5,6 @@
 //! with it. The exit code is 0 where all agree, 1 where one differs, 2 where something failed.
 
 mod comparison;
-mod example;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use slurm_testcluster::{Cluster, Job, Result};
+use multifactor2_fixtures::example::waiting;
+use slurm_testcluster::{example, Cluster, Job, Result};
 
 const WEIGHT: u32 = 100_000;
 
@@ -89,7 +89,7 @@ fn run(options: &Options) -> Result<usize> {
         // What later releases do by default must be said in 20.11.
         .set("SelectTypeParameters", "CR_Core_Memory")
         .accounts(&example::tree())
-        .usage(&example::USAGE);
+        .usage(&example::usage());
     if options.priority_type == "priority/multifactor2" {
         anyhow::ensure!(
             options.plugin.is_file(),
@@ -101,9 +101,9 @@ fn run(options: &Options) -> Result<usize> {
     let cluster = builder.start()?;
     say(&format!("Slurm {} runs in {}", cluster.release().version, cluster.directory().display()));
 
-    for active in &example::ACTIVE {
-        let job = cluster.submit(&Job::new(active.user).account(active.account))?;
-        say(&format!("Submitted job {job} of {}; it stays pending, the partition is down", active.user));
+    for (user, _) in waiting() {
+        let job = cluster.submit(&Job::new(user.user).account(user.account))?;
+        say(&format!("Submitted job {job} of {}; it stays pending, the partition is down", user.user));
     }
     say("Waiting for a decay cycle");
     cluster.wait_cycle()?;

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, JobId, Row};
+use multifactor2_fixtures::pick;
 
-use crate::support::{pick, STOCK};
+use super::STOCK;
+use crate::{parse_rows, Account, Accounts, Builder, Cluster, Job, JobId, Row};
 
 /// Each accrues in full within a day: one unit of priority per second.
 const SETTINGS: [(&str, &str); 11] = [
@@ -76,7 +77,9 @@ pub struct Sample {
     pub sprio: Vec<Row>,
     /// Every job, with the priority that the scheduler goes by.
     pub squeue: Vec<Row>,
+    /// Every association.
     pub sshare: Vec<Row>,
+    /// What `scontrol show assoc_mgr` prints.
     pub assoc_mgr: String,
 }
 

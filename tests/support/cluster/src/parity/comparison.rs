@@ -1,9 +1,7 @@
-//! What two samples of one saved state must have in common: all but fair-share. `tests/releases` compares with it, too.
+//! What two samples of one saved state must have in common: all but fair-share.
 
-use slurm_testcluster::Row;
-
-use crate::support::{number, OURS, STOCK};
-use crate::workload::{Sample, Saved};
+use super::{number, Sample, Saved, OURS, STOCK};
+use crate::Row;
 
 /// What does not depend on time or fair-share.
 const EQUAL: [&str; 14] = [
@@ -31,6 +29,7 @@ const NO_FAIR_SHARE: (&str, &str) = ("PriorityWeightFairshare", "0");
 /// Not even the time makes a difference.
 const NO_TIME: (&str, &str) = ("PriorityWeightAge", "0");
 
+/// Settings that together use every factor and every way of rounding.
 pub const VARIANTS: [Variant; 13] = [
     ("default", &[]),
     ("favor small", &[("PriorityFavorSmall", "YES")]),

@@ -81,17 +81,19 @@ static void show_cycle(void)
 	say("cycle completed=%u cpu_ns=%lu", state.completed, state.cpu_ns);
 }
 
+/* Cycles that were completed when the plugin was last unloaded. A request before `init` may have loaded it since. */
+static unsigned completed_before;
+
 /* init [wait=0]: loads the plugin and waits until its decay thread has run its first cycle. */
 static int command_init(request_t *request)
 {
-	unsigned seen = cycle_state().completed;
 	int rc = priority_g_init();
 
 	locks_expect_none("init");
 	if (rc)
 		return fail("priority_g_init returned %d", rc);
 	if (number(request, "wait", 1)) {
-		if (cycle_wait(seen, number(request, "timeout", 60)))
+		if (cycle_wait(completed_before, number(request, "timeout", 60)))
 			return -1;
 		show_cycle();
 	}
@@ -104,6 +106,7 @@ static int command_fini(request_t *request)
 
 	(void) request;
 	locks_expect_none("fini");
+	completed_before = cycle_state().completed;
 	return rc ? fail("priority_g_fini returned %d", rc) : 0;
 }
 

@@ -10,6 +10,8 @@ mod lifetime;
 mod loading;
 mod private;
 mod reconfigure;
+mod schedule;
+mod scheduled;
 mod site_factor;
 mod support;
 mod trees;

@@ -12,7 +12,7 @@
 use slurm_inproc::constants::{PRIORITY_FLAGS_CALCULATE_RUNNING, PRIORITY_FLAGS_FAIR_TREE};
 use slurm_inproc::{state, Conf, Extended, FactorsFilter, Host, HostResult, Job, Partition, Qos};
 
-use crate::charging::{prepare, LIMITS};
+use crate::charges::{prepare, LIMITS};
 use crate::setup::{fill, in_both, ours, waiting, NOW};
 
 #[test]

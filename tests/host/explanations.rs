@@ -2,7 +2,7 @@
 
 use slurm_inproc::{Conf, HostResult, Nice};
 
-use crate::charging::{prepare, running, LIMITS};
+use crate::charges::{prepare, running, LIMITS};
 use crate::example;
 use crate::setup::{fill, ours, waiting, FAIR_TREE};
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use slurm_inproc::constants::{INFINITE, NO_VAL};
 use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
-use crate::charging::{assert_same, prepare, running, Charged, LIMITS};
+use crate::charges::{assert_same, prepare, running, Charged, LIMITS};
 use crate::setup::{in_both, seeded, NOW};
 
 const JOBS: u32 = 6;

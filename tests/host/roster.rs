@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use slurm_inproc::{Conf, Host, HostResult, Job, Options, Plugin};
 
-use crate::charging::{assert_same, prepare, running, Charged, LIMITS};
+use crate::charges::{assert_same, prepare, running, Charged, LIMITS};
 use crate::setup::{in_both_with, seeded, waiting, Both};
 
 /// Further than a cycle looks for new ids.

@@ -1,6 +1,7 @@
 //! The plugin in a slurmctld of every release: each layout, each signature, each change between releases.
 
 mod charging;
+mod entries;
 mod fairshare;
 mod life;
 mod loading;
@@ -11,4 +12,5 @@ mod setup;
 mod several;
 mod shifted;
 mod sprio;
+mod sprio_visibility;
 mod usage;

@@ -6,6 +6,7 @@
 mod clocks;
 mod exhaustion;
 mod kills;
+mod lives;
 mod once;
 mod phases;
 mod setup;

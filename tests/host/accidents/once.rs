@@ -1,99 +1,13 @@
 //! All time is charged exactly once, whenever slurmctld saves usage and however it ends: the real `dump_assoc_mgr_state` and
 //! `load_assoc_usage`, at every lock that a cycle takes, all within one second of the clock.
 
-use std::path::Path;
+use slurm_inproc::{state, AssociationUsage, Conf, Host, HostResult, Job};
 
-use slurm_inproc::{state, AssociationUsage, Conf, Host, HostResult, Job, Options, Plugin};
-
-use crate::setup::{host, plugins, running, usage, CPUS, NOW};
+use crate::lives::{at_every_lock, save_in_cycle, End, Lives};
+use crate::setup::{plugins, running, usage, CPUS, NOW};
 
 const DAY: i64 = 86_400;
 const DAILY: u16 = 2;
-
-/// How a process ends.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum End {
-    /// Killed where it stands: before the n-th lock from there on.
-    Killed(u32),
-    /// Killed after the cycle.
-    KilledLater,
-    /// Told to stop: what slurmctld does after it has saved. It waits for the cycle.
-    Stopped,
-    /// Goes on, and saves once more before it is killed.
-    Saved,
-}
-
-const ENDS: [End; 6] =
-    [End::Killed(0), End::Killed(1), End::Killed(2), End::KilledLater, End::Stopped, End::Saved];
-
-/// The processes of one slurmctld, with what is in its `StateSaveLocation`.
-struct Lives<'a> {
-    plugin: &'a Plugin,
-    conf: Conf,
-    state: tempfile::TempDir,
-}
-
-impl<'a> Lives<'a> {
-    fn new(plugin: &'a Plugin, conf: Conf) -> HostResult<Self> {
-        Ok(Self { plugin, conf, state: tempfile::tempdir()? })
-    }
-
-    /// A process that starts `now`, with the usage that was saved; the plugin is not loaded.
-    fn start(&self, now: i64, jobs: &[Job]) -> HostResult<Host> {
-        let mut options = Options::new(self.plugin.clone());
-        options.clock = now;
-        let mut host = host(&options)?;
-        host.configure(&self.conf)?;
-        host.configure(&Conf::new().state_save_location(place(self.state.path())))?;
-        host.load()?;
-        host.jobs(jobs)?;
-        Ok(host)
-    }
-}
-
-fn place(path: &Path) -> String {
-    path.display().to_string()
-}
-
-/// Runs a cycle at `at`, saves before its n-th lock and ends the process; false if the cycle has fewer locks.
-fn save_in_cycle(mut host: Host, at: i64, lock: u32, end: End) -> HostResult<bool> {
-    host.set_clock(at)?;
-    let (before, reached) = host.start_cycle_until_any(lock)?;
-    if !reached {
-        return Ok(false);
-    }
-    host.save()?;
-    match end {
-        End::Killed(0) => return Ok(true),
-        End::Killed(more) => {
-            host.stop_again(before, more)?;
-            return Ok(true);
-        }
-        _ => host.go_on()?,
-    }
-    if end == End::Stopped {
-        host.fini()?;
-        return Ok(true);
-    }
-    host.finish_cycle(before)?;
-    if end == End::Saved {
-        host.save()?;
-    }
-    Ok(true)
-}
-
-/// For every lock of a cycle and every end.
-fn at_every_lock(mut check: impl FnMut(u32, End) -> HostResult<bool>) -> HostResult<u32> {
-    let mut locks = 0;
-    loop {
-        for end in ENDS {
-            if !check(locks + 1, end)? {
-                return Ok(locks);
-            }
-        }
-        locks += 1;
-    }
-}
 
 #[test]
 fn running_jobs_are_charged_for_all_of_their_time_wherever_a_save_falls_into_a_cycle() -> HostResult<()> {

@@ -7,6 +7,7 @@
 
 mod cycle;
 mod exports;
+mod kills;
 mod points;
 mod setup;
 mod shipped;

@@ -66,6 +66,7 @@
 pub mod callers;
 mod cluster;
 mod decoy;
+mod exports;
 mod functions;
 mod layout;
 mod library;
@@ -78,12 +79,11 @@ mod process;
 mod record;
 mod release;
 mod slurmctld;
+mod specs;
 
 use std::io::Write as _;
 
-pub use cluster::{
-    Association, Job, Partition, Qos, COMPLETE, NICE_OFFSET, NO_VAL, PENDING, RUNNING, RUN_SECONDS,
-};
+pub use cluster::RUN_SECONDS;
 pub use layout::{Field, Layout, RecordLayout, Shift};
 pub use plugin::{Plugin, Request};
 pub use process::{forked, in_releases, in_shifted_layouts, plugin_file};
@@ -91,6 +91,7 @@ pub use record::{Record, Value};
 pub use release::{all, one_of_each_layout, release, table};
 pub use slurm_headers::{Kind, Version};
 pub use slurmctld::{layout, Mcs, Slurmctld};
+pub use specs::{Association, Job, Partition, Qos, COMPLETE, NICE_OFFSET, NO_VAL, PENDING, RUNNING};
 
 /// Ends the process: a rule was broken, perhaps in a thread or behind frames of C where a panic cannot pass.
 pub(crate) fn fail(why: &str) -> ! {

@@ -5,11 +5,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::cluster::RUNNING;
 use crate::lists;
 use crate::memory::{self, allocate, Arena, Owner};
 use crate::record::{set_long_double, Record};
 use crate::slurmctld::{layout, shared};
+use crate::specs::RUNNING;
 
 /// Records made of messages, which no lock protects.
 static MADE: Mutex<Option<HashSet<usize>>> = Mutex::new(None);

@@ -1,73 +1,12 @@
-//! `make test-releases`: in every release, its own stock `priority/multifactor` and ours, side by side.
-//!
-//! One saved state with random jobs as in the tests of the installed Slurm (`tests/daemons`), in several QOS, too, where the release
-//! knows that; ages are compared by the times of the two cycles, which the state files tell. And what one release does unlike
-//! another: run-minutes of users, accounts and partitions, a site factor plugin that is missing, the start without slurmdbd, nodes
-//! that were removed.
-#![cfg(feature = "full")]
-
-mod shared;
+//! Run-minutes, charges and usage, where releases differ and where the plugin is changed.
 
 use std::time::Duration;
 
-use multifactor2_fixtures::random;
-use slurm_releases::{cluster, Suite, BOOKWORM, BULLSEYE, FORKY, SUITES, TRIXIE};
-use slurm_testcluster::parity::{compare, Saved, OURS, STOCK, VARIANTS};
-use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, JobId, Release};
+use slurm_releases::{cluster, BOOKWORM, BULLSEYE, FORKY};
+use slurm_testcluster::parity::{OURS, STOCK};
+use slurm_testcluster::{Cluster, Job, JobId};
 
-const WAIT: Duration = Duration::from_secs(60);
-
-fn releases() -> impl Iterator<Item = Release> {
-    SUITES.iter().filter_map(|suite| suite.release().unwrap())
-}
-
-/// Does the same under both plugins, at the same time.
-fn under_both<T: Send>(run: impl Fn(&'static str) -> T + Sync) -> [T; 2] {
-    std::thread::scope(|scope| {
-        let stock = scope.spawn(|| run(STOCK));
-        [run(OURS), stock.join().unwrap()]
-    })
-}
-
-/// A few dozen random jobs with each of the settings.
-fn compare_in(suite: Suite) {
-    let Some(release) = suite.release().unwrap() else { return };
-    println!("{}", suite.name);
-    let mut random = random();
-    compare(&mut Saved::new(cluster(release).unwrap(), &mut random, 60), &VARIANTS, false);
-}
-
-#[test]
-fn every_column_but_fair_share_is_equal_in_bullseye() {
-    compare_in(BULLSEYE);
-}
-
-#[test]
-fn every_column_but_fair_share_is_equal_in_bookworm() {
-    compare_in(BOOKWORM);
-}
-
-#[test]
-fn every_column_but_fair_share_is_equal_in_trixie() {
-    compare_in(TRIXIE);
-}
-
-#[test]
-fn every_column_but_fair_share_is_equal_in_forky() {
-    compare_in(FORKY);
-}
-
-/// A cluster of one user whose jobs run.
-fn running_cluster(release: &Release, plugin: &str) -> Builder {
-    let tree = Accounts::new().account(Account::new("physics", 1).user("ada", 1));
-    cluster(release.clone())
-        .unwrap()
-        .priority_type(plugin)
-        .accounts(&tree)
-        .nodes(2)
-        .slurmds(true)
-        .set("SelectTypeParameters", "CR_CPU")
-}
+use crate::{releases, running_cluster, shared, under_both, WAIT};
 
 fn add_qos(cluster: &Cluster, name: &str, limit: &str) {
     let sacctmgr = |arguments: &[&str]| cluster.command("sacctmgr").arg("-i").args(arguments).text().unwrap();
@@ -214,98 +153,6 @@ fn usage_stays_when_the_plugin_is_changed_and_changed_back() {
             cluster.set("PriorityType", plugin).unwrap();
             cluster.restart_controller().unwrap();
             assert_eq!(look(&cluster), before, "{plugin} in Slurm {}", release.version);
-        }
-    }
-}
-
-/// From 23.02.3 on a slurmctld without its site factor plugin does not start.
-#[test]
-fn a_site_factor_plugin_that_is_missing_is_as_bad_as_under_stock() {
-    for release in releases() {
-        let refuses = (release.version.year, release.version.month) >= (23, 11);
-        let up = under_both(|plugin| {
-            let cluster = running_cluster(&release, plugin).slurmds(false).controller(false);
-            let mut cluster = cluster.set("PrioritySiteFactorPlugin", "site_factor/nosuch").start().unwrap();
-            cluster.start_controller().is_ok()
-        });
-        assert_eq!(up, [!refuses; 2], "Slurm {}", release.version);
-    }
-}
-
-/// Factors of jobs in a cluster without slurmdbd, right after a start.
-#[test]
-fn without_slurmdbd_priorities_at_the_start_are_those_of_stock() {
-    for release in releases() {
-        let [ours, stock] = under_both(|plugin| {
-            let mut cluster = running_cluster(&release, plugin)
-                .slurmds(false)
-                .controller(false)
-                .cycle_seconds(None)
-                .set("PriorityCalcPeriod", "60")
-                .set("PriorityWeightAge", "1000")
-                .set("PriorityWeightJobSize", "5000")
-                .set("PriorityWeightPartition", "7000")
-                .line("PartitionName=low Nodes=n1 State=DOWN PriorityJobFactor=10")
-                .line("PartitionName=high Nodes=n[1-2] State=DOWN PriorityJobFactor=65")
-                .start()
-                .unwrap();
-            for name in ["AccountingStorageType", "AccountingStorageEnforce"] {
-                cluster.unset(name).unwrap();
-            }
-            cluster.start_controller().unwrap();
-            for (n, partition) in ["low", "high", "main", "high,low", "low,main"].iter().enumerate() {
-                let job = Job::new("ada").partition(partition).arg(format!("--nice={n}"));
-                cluster.submit(&job.arg(format!("--ntasks={}", n + 1))).unwrap();
-            }
-            let look = |cluster: &Cluster| {
-                let queue = ["-h", "-r", "-S", "i", "-o", "%i %T %Q"];
-                let queue = cluster.command("squeue").args(queue).text().unwrap();
-                let rows = cluster.sprio_rows().unwrap().into_iter().map(|row| row.cells().clone());
-                (queue, rows.collect::<Vec<_>>())
-            };
-            let submitted = look(&cluster).0;
-            cluster.restart_controller().unwrap();
-            (submitted, look(&cluster))
-        });
-        assert!(!stock.1 .1.is_empty() && stock.1 .0.lines().count() == 5, "{stock:?}");
-        assert_eq!(ours, stock, "Slurm {}", release.version);
-    }
-}
-
-/// Where nodes can be removed while slurmctld runs, job sizes are by those that are left.
-#[test]
-fn sizes_of_jobs_follow_nodes_that_come_and_go() {
-    for release in [TRIXIE, FORKY].iter().filter_map(|suite| suite.release().unwrap()) {
-        for favor_small in ["NO", "YES"] {
-            let [ours, stock] = under_both(|plugin| {
-                let cluster = running_cluster(&release, plugin)
-                    .slurmds(false)
-                    .set("MaxNodeCount", "64")
-                    .set("PriorityFavorSmall", favor_small)
-                    .set("PriorityWeightJobSize", "100000")
-                    .set("PriorityWeightFairshare", "0")
-                    .start()
-                    .unwrap();
-                for tasks in ["1", "3", "16"] {
-                    for nodes in ["1", "2"] {
-                        let job = Job::new("ada").arg(format!("--ntasks={tasks}"));
-                        cluster.submit(&job.arg(format!("--nodes={nodes}-2"))).unwrap();
-                    }
-                }
-                let sizes = |cluster: &Cluster| {
-                    cluster.wait_cycle().unwrap();
-                    let rows = cluster.sprio_rows().unwrap();
-                    rows.iter().map(|row| row.text("jobsize").to_owned()).collect::<Vec<_>>()
-                };
-                let before = sizes(&cluster);
-                cluster.scontrol(&["create", "nodename=d[1-8]", "cpus=8", "state=cloud"]).unwrap();
-                let more = sizes(&cluster);
-                cluster.scontrol(&["delete", "nodename=d[1-6]"]).unwrap();
-                [before, more, sizes(&cluster)]
-            });
-            eprintln!("Slurm {}, favor small {favor_small}: {ours:?}", release.version);
-            assert_eq!(ours, stock, "Slurm {}", release.version);
-            assert!(ours[0].len() == 6 && ours[0] != ours[1] && ours[1] != ours[2], "{ours:?}");
         }
     }
 }

@@ -5,118 +5,28 @@
 //! from, is a deadlock that waits for its moment. slurmctld's own order is there from the start. Readers count as much as writers: between
 //! two readers of a lock there is room for a writer.
 
+mod levels;
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::fail;
 use crate::memory::{allow, Access, Arena};
 
-/// Names of the locks, in slurmctld's order: its own, the association manager's, and what is taken last.
-pub const NAMES: [&str; 14] = [
-    "conf",
-    "job",
-    "node",
-    "part",
-    "fed",
-    "select",
-    "assoc",
-    "file",
-    "qos",
-    "res",
-    "tres",
-    "user",
-    "wckey",
-    "state files",
-];
+use levels::COUNT;
+pub use levels::{Level, Levels, NAMES};
+
 /// slurmctld's own.
 const CTLD: usize = 6;
 const JOB: usize = 1;
+
 /// Where the association manager's begin.
 const FIRST_OF_MANAGER: usize = CTLD;
 const OF_MANAGER: usize = 7;
 const STATE_FILES: usize = 13;
-const COUNT: usize = NAMES.len();
-
-/// How a lock is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Level {
-    /// Not at all.
-    #[default]
-    None,
-    /// With others.
-    Read,
-    /// Alone.
-    Write,
-}
-
-impl Level {
-    fn of(number: u32) -> Self {
-        match number {
-            0 => Self::None,
-            1 => Self::Read,
-            2 => Self::Write,
-            other => fail(&format!("lock level {other}: there are 0, 1 and 2")),
-        }
-    }
-
-    fn letter(self) -> &'static str {
-        ["-", "r", "w"][self as usize]
-    }
-}
-
-/// Some locks and how they are held or asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Levels([Level; COUNT]);
-
-impl Levels {
-    /// From words such as `job:w node:r qos:r`, as they are written by `Display`.
-    ///
-    /// # Panics
-    /// Where that is no lock or no level.
-    pub fn parse(text: &str) -> Self {
-        let mut levels = Self::default();
-        for word in text.split_whitespace() {
-            let (name, level) =
-                word.split_once(':').unwrap_or_else(|| panic!("'{word}' is no lock and level"));
-            let at =
-                NAMES.iter().position(|known| *known == name).unwrap_or_else(|| panic!("no lock '{name}'"));
-            levels.0[at] = match level {
-                "r" => Level::Read,
-                "w" => Level::Write,
-                other => panic!("'{other}' is no level"),
-            };
-        }
-        levels
-    }
-
-    /// The level of one lock.
-    ///
-    /// # Panics
-    /// For a name that no lock has.
-    pub fn of(&self, name: &str) -> Level {
-        self.0[NAMES.iter().position(|known| *known == name).expect("the name of a lock")]
-    }
-
-    fn each(self) -> impl Iterator<Item = (usize, Level)> {
-        self.0.into_iter().enumerate().filter(|(_, level)| *level != Level::None)
-    }
-}
-
-impl fmt::Display for Levels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> =
-            self.each().map(|(at, level)| format!("{}:{}", NAMES[at], level.letter())).collect();
-        f.write_str(&words.join(" "))
-    }
-}
-
-impl fmt::Debug for Levels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
 
 /// A lock that a thread holds, and who asked for it.
 #[derive(Debug, Clone)]
@@ -410,115 +320,4 @@ pub(crate) unsafe extern "C" fn unlock_state_files() {
     let mut levels = Levels::default();
     levels.0[STATE_FILES] = Level::Write;
     release(levels, "unlock_state_files");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::process::forked;
-
-    fn ctld(job: u32, part: u32) {
-        // SAFETY: five levels.
-        unsafe { lock_slurmctld([0, job, 0, part, 0].as_ptr(), 5) }
-    }
-
-    fn manager(assoc: u32, qos: u32) {
-        // SAFETY: seven levels.
-        unsafe { assoc_mgr_lock([assoc, 0, qos, 0, 0, 0, 0].as_ptr()) }
-    }
-
-    #[track_caller]
-    fn assert_found(body: impl FnOnce(), texts: &[&str]) {
-        let said = forked(body).expect_err("it is found");
-        for text in texts {
-            assert!(said.contains(text), "'{text}' is not in: {said}");
-        }
-    }
-
-    #[test]
-    fn slurmctlds_own_order_is_allowed_and_lists_what_is_held() {
-        let _alone = crate::process::alone();
-        let inside = || {
-            call("priority_p_set", "job:w part:r", None, || {
-                manager(1, 1);
-                assert_eq!(held().to_string(), "job:w part:r assoc:r qos:r");
-                // SAFETY: as they were taken.
-                unsafe { assoc_mgr_unlock([1, 0, 1, 0, 0, 0, 0].as_ptr()) };
-            });
-            assert_eq!(held().to_string(), "");
-            assert_eq!(take_trace(), [("priority_p_set".to_owned(), "assoc:r qos:r".to_owned())]);
-        };
-        forked(inside).unwrap();
-    }
-
-    #[test]
-    fn a_lock_that_comes_before_what_the_caller_holds_is_a_deadlock_even_between_readers() {
-        let _alone = crate::process::alone();
-        assert_found(
-            || call("an_export", "job:r qos:r", None, || manager(1, 0)),
-            &[
-                "deadlock: assoc_mgr_lock in an_export asks for lock 'assoc' (r) while 'qos' (r) is held by the caller in \
-                 slurmctld, which calls an_export",
-                "assoc before file before qos is taken by slurmctld in its own order",
-            ],
-        );
-        assert_found(
-            || {
-                manager(1, 0);
-                ctld(1, 0);
-            },
-            &["asks for lock 'job' (r) while 'assoc' (r) is held by assoc_mgr_lock in the decay thread"],
-        );
-        assert_found(
-            || {
-                // SAFETY: no arguments.
-                unsafe { lock_state_files() };
-                manager(0, 1);
-            },
-            &["asks for lock 'qos' (r) while 'state files' (w) is held"],
-        );
-    }
-
-    #[test]
-    fn a_lock_that_is_taken_twice_is_noticed_also_where_the_caller_has_it() {
-        let _alone = crate::process::alone();
-        assert_found(
-            || call("an_export", "job:w", None, || ctld(1, 0)),
-            &[
-                "lock 'job' is taken twice by one thread: for w by the caller",
-                "and for r by lock_slurmctld in an_export",
-            ],
-        );
-    }
-
-    #[test]
-    fn locks_are_released_as_they_were_taken_and_none_is_left() {
-        let _alone = crate::process::alone();
-        assert_found(
-            || {
-                manager(1, 0);
-                // SAFETY: seven levels.
-                unsafe { assoc_mgr_unlock([2, 0, 0, 0, 0, 0, 0].as_ptr()) };
-            },
-            &["assoc_mgr_unlock of 'assoc' (w), which this thread does not hold so"],
-        );
-        assert_found(
-            || call("an_export", "job:w", None, || manager(1, 0)),
-            &["an_export was called with the locks 'job:w' and returns with 'job:w assoc:r'"],
-        );
-    }
-
-    #[test]
-    fn a_function_that_needs_a_lock_says_so_and_partitions_are_safe_under_the_job_lock() {
-        let _alone = crate::process::alone();
-        assert_found(
-            || require("job", Level::Read, "somebody"),
-            &["somebody needs lock 'job' (r), and holds: "],
-        );
-        assert_found(
-            || call("an_export", "job:r", None, || require("job", Level::Write, "somebody")),
-            &["somebody needs lock 'job' (w), and holds: job:r"],
-        );
-        forked(|| call("an_export", "job:r", None, || require("part", Level::Read, "somebody"))).unwrap();
-    }
 }

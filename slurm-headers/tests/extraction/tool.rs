@@ -1,0 +1,174 @@
+//! The `layouts` command on a copy of the committed table.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use slurm_headers::{ExtractError, Table, Tree, Version};
+
+use crate::trees::{trees, Copy, FAR_MICRO, SLURMCTLD_HEADER};
+
+/// Runs `layouts` on a copy of the committed table.
+pub struct Tool {
+    directory: tempfile::TempDir,
+}
+
+impl Tool {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("layouts.tsv"), slurm_headers::LAYOUTS_TSV).unwrap();
+        Self { directory }
+    }
+
+    pub fn run(&self, command: &str, tree: &Path) -> (Option<i32>, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_layouts"))
+            .args([command, "--table"])
+            .arg(self.directory.path().join("layouts.tsv"))
+            .arg("--slurm-src")
+            .arg(tree)
+            .output()
+            .unwrap();
+        (output.status.code(), text_of(&output))
+    }
+
+    pub fn table(&self) -> String {
+        fs::read_to_string(self.directory.path().join("layouts.tsv")).unwrap()
+    }
+}
+
+fn text_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn adding_an_equal_micro_release_raises_verified_and_keeps_the_rest_of_the_file() {
+    let committed = Table::committed().unwrap();
+    // A later micro release than any belongs to the last group of its major release.
+    let later = |version| Version { micro: FAR_MICRO, ..version };
+    let path = trees()
+        .into_iter()
+        .find(|path| {
+            let version = Tree::open(path).unwrap().version();
+            committed.group_of(version).is_some_and(|group| committed.group_of(later(version)) == Some(group))
+        })
+        .expect("one of the trees must be of the last group of its major release");
+    let copy = Copy::of(&path);
+    copy.set_micro(FAR_MICRO);
+    let version = Tree::open(copy.path()).unwrap().version();
+    let group = committed.groups[committed.group_of(version).unwrap()];
+    let tool = Tool::new();
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains(&format!("now verified through {version}")), "{text}");
+    let expected = slurm_headers::LAYOUTS_TSV.replacen(&group.verified.to_string(), &version.to_string(), 1);
+    assert_eq!(tool.table(), expected);
+
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("already verified"), "{text}");
+    assert_eq!(tool.table(), expected);
+}
+
+#[test]
+fn adding_a_moved_micro_release_makes_a_group_and_says_what_moved() {
+    let copy = Copy::of(&trees()[0]);
+    copy.set_micro(FAR_MICRO);
+    copy.replace_in_job("magic;", "magic;\n\tvoid *inserted;");
+    let tool = Tool::new();
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("new group") && text.contains("+8 bytes"), "{text}");
+    let table = Table::parse(&tool.table()).unwrap();
+    let version = Tree::open(copy.path()).unwrap().version();
+    let group = table.groups[table.group_of(version).unwrap()];
+    assert_eq!((group.first, group.verified), (version, version));
+    assert_eq!(table.groups.len(), Table::committed().unwrap().groups.len() + 1);
+    assert_eq!(tool.run("verify", copy.path()).0, Some(0));
+}
+
+#[test]
+fn a_verified_release_with_other_headers_is_not_entered() {
+    let copy = Copy::of(&trees()[0]);
+    copy.replace_in_job("magic;", "magic;\n\tvoid *inserted;");
+    let tool = Tool::new();
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("not entered"), "{text}");
+    assert_eq!(tool.table(), slurm_headers::LAYOUTS_TSV);
+}
+
+#[test]
+fn a_prerelease_is_not_entered() {
+    let copy = Copy::of(&trees()[0]);
+    let meta = fs::read_to_string(copy.path().join("META")).unwrap();
+    let meta: String = meta
+        .lines()
+        .map(|line| {
+            if line.trim_start().starts_with("Release:") {
+                "  Release: 0rc1\n".to_owned()
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect();
+    fs::write(copy.path().join("META"), meta).unwrap();
+    let (status, text) = Tool::new().run("add", copy.path());
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("-0rc1 is not a release"), "{text}");
+}
+
+#[test]
+fn what_is_no_tree_is_refused_naming_the_missing_file() {
+    let empty = tempfile::tempdir().unwrap();
+    let error = Tree::open(empty.path()).unwrap_err().to_string();
+    assert!(error.contains("not a Slurm source tree: META is missing"), "{error}");
+
+    let nowhere = empty.path().join("nowhere");
+    let error = Tree::open(&nowhere).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("{}: No such file", nowhere.display())), "{error}");
+
+    let copy = Copy::of(&trees()[0]);
+    fs::remove_file(copy.path().join(SLURMCTLD_HEADER)).unwrap();
+    let error = Tree::open(copy.path()).unwrap_err().to_string();
+    assert!(error.contains(&format!("{SLURMCTLD_HEADER} is missing")), "{error}");
+
+    fs::write(copy.path().join(SLURMCTLD_HEADER), "").unwrap();
+    fs::write(copy.path().join("META"), "  Major: 22\n  Minor: may\n").unwrap();
+    let error = Tree::open(copy.path()).unwrap_err().to_string();
+    assert!(error.contains("no usable 'Minor:' line"), "{error}");
+}
+
+#[test]
+fn headers_that_do_not_compile_are_an_error_with_clangs_words() {
+    let copy = Copy::of(&trees()[0]);
+    copy.replace_in_job("magic;", "magic\n");
+    let error = Tree::open(copy.path()).unwrap().column(&Table::committed().unwrap()).unwrap_err();
+    assert!(matches!(error, ExtractError::Headers { .. }), "{error}");
+    assert!(error.to_string().contains("expected ';'"), "{error}");
+}
+
+#[test]
+fn a_missing_libclang_is_an_error_that_names_the_package() {
+    let tree = &trees()[0];
+    let nowhere = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_layouts"))
+        .args(["verify", "--slurm-src"])
+        .arg(tree)
+        .env("LIBCLANG_PATH", nowhere.path())
+        .output()
+        .unwrap();
+    let text = text_of(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("libclang-dev") && text.contains("clang-devel"), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn a_release_prints_its_committed_column() {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_layouts")).args(["show", "--release", "24.11.5"]).output().unwrap();
+    let text = text_of(&output);
+    let line = text.lines().find(|line| line.starts_with("job.prio_mult ")).unwrap();
+    assert!(line.ends_with(" 688"), "{line}");
+    assert!(Version::parse("24.11.5").is_some_and(|version| text.starts_with(&format!("Slurm {version}\n"))));
+}

@@ -2,6 +2,7 @@
 
 use slurm_fakehost::{all, in_releases, release, table, Slurmctld};
 
+use crate::entries::ids;
 use crate::setup::{end, fill};
 
 #[test]
@@ -79,6 +80,20 @@ fn without_a_database_initial_priorities_are_set_where_the_release_sets_them() {
         if slurmctld.has_decay_thread() {
             slurmctld.await_cycle();
         }
+        end(slurmctld);
+    });
+}
+
+/// Up to 22.05 slurmctld loads jobs before it can be asked about records, and sprio showed none of them.
+#[test]
+fn without_a_database_sprio_shows_the_jobs_that_were_there_at_the_start() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.without_database().configure("priority_weight_part", 1000_u32);
+        let cluster = fill(slurmctld);
+        slurmctld.add_job(&cluster.waiting(101));
+        slurmctld.load().unwrap();
+        slurmctld.recover();
+        assert_eq!(ids(slurmctld, 0), [101]);
         end(slurmctld);
     });
 }

@@ -3,7 +3,6 @@
 //!
 //! Texts are compared between the parts that vary: `{…}` in the source, words in capitals and `…` in the page.
 
-use std::path::Path;
 
 use multifactor2_fixtures::project::{read, sources};
 

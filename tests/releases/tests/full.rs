@@ -8,7 +8,7 @@ use std::time::Duration;
 use multifactor2_fixtures::{model, random};
 use shared::{check_example, check_log, example, submit_example};
 use slurm_releases::{cluster, SUITES};
-use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Release, Row};
+use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, Mode, Release, Row};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -23,11 +23,6 @@ fn in_every_release(test: impl Fn(&Release)) {
 
 fn start(builder: Builder) -> Cluster {
     builder.start().unwrap()
-}
-
-/// From 23.11 on a reconfigure starts a new process, and the old one goes on where that fails.
-fn has_reconfigure_by_child(release: &Release) -> bool {
-    (release.version.year, release.version.month) >= (23, 11)
 }
 
 #[test]
@@ -318,9 +313,8 @@ fn restarts_leave_the_numbers() {
 #[test]
 fn failed_reconfigures_leave_the_numbers() {
     in_every_release(|release| {
-        let mut cluster = start(example(cluster(release.clone()).unwrap()).controller(false));
         // In the foreground a newer slurmctld would replace itself and end where that fails.
-        let background = cluster.start_background(TIMEOUT).unwrap();
+        let mut cluster = start(example(cluster(release.clone()).unwrap()).mode(Mode::Daemon));
         submit_example(&cluster);
         lives_on(&cluster);
 
@@ -330,7 +324,7 @@ fn failed_reconfigures_leave_the_numbers() {
         cluster.reconfigure().unwrap();
         lives_on(&cluster);
         assert!(cluster.log().contains("multifactor2.conf line 1"), "{}", cluster.log());
-        if has_reconfigure_by_child(release) {
+        if release.reconfigures_by_a_new_process() {
             // Ours is still bad when the old process goes on after a mistake in slurm.conf.
             cluster.set("SchedulerType", "sched/nosuch").unwrap();
             cluster.reconfigure().unwrap_err();
@@ -344,7 +338,7 @@ fn failed_reconfigures_leave_the_numbers() {
         }
         cluster.reconfigure().unwrap();
         lives_on(&cluster);
-        background.stop(&cluster, TIMEOUT).unwrap();
+        cluster.stop_controller().unwrap();
     });
 }
 

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use shared::{check_log, Background, TIMEOUT};
-use slurm_releases::{cluster, TRIXIE};
-use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, Release};
+use shared::{check_log, TIMEOUT};
+use slurm_releases::{cluster, FORKY, TRIXIE};
+use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, Mode, Release};
 
 /// Jobs of users with associations, and without where they may.
 fn submit(cluster: &Cluster, enforced: bool, seconds: u32) {
@@ -42,7 +42,7 @@ fn recorded(cluster: &Cluster, user: &str) -> Option<f64> {
 }
 
 /// So many reconfigures that fail, under load, and a good one.
-fn survives(release: &Release, failures: usize, enforced: bool) {
+fn survives(release: &Release, mode: Mode, failures: usize, enforced: bool) {
     let tree = Accounts::new()
         .account(Account::new("physics", 40).user("alice", 1))
         .account(Account::new("chemistry", 60).user("bob", 1));
@@ -55,16 +55,19 @@ fn survives(release: &Release, failures: usize, enforced: bool) {
     };
     let mut cluster = enforce(cluster(release.clone()).unwrap())
         .accounts(&tree)
+        .mode(mode)
         .slurmds(true)
         .cpus(16)
         .set("PriorityDecayHalfLife", "0")
         .set("PriorityWeightFairshare", "10000")
         .start()
         .unwrap();
-    // In the foreground it would replace itself and end.
-    cluster.stop_controller().unwrap();
-    let mut background = Background::start(&mut cluster);
-    submit(&cluster, enforced, 2);
+    submit(&cluster, enforced, 5);
+    let started = |cluster: &Cluster| {
+        let running = cluster.command("squeue").args(["-h", "-t", "running", "-o", "%u"]).text()?;
+        Ok(["alice", "bob"].iter().all(|user| running.contains(user)).then_some(()))
+    };
+    cluster.wait_for("a job of each user to run", TIMEOUT, started).unwrap();
     cluster.wait_cycle().unwrap();
     let mut passed = 0;
     for round in 0..failures {
@@ -86,12 +89,12 @@ fn survives(release: &Release, failures: usize, enforced: bool) {
             answer.unwrap_err();
         });
         cluster.set("SchedulerType", "sched/backfill").unwrap();
-        goes_on(&cluster, &background, round);
+        goes_on(&cluster, round);
         passed += 1;
     }
     assert_eq!(passed, failures);
     cluster.reconfigure().unwrap();
-    goes_on(&cluster, &background, failures);
+    goes_on(&cluster, failures);
     // What has not started yet must not start between a look at the one number and the other.
     for user in ["alice", "bob"] {
         assert!(cluster.command("scancel").args(["--state", "pending", "--user", user]).succeeds());
@@ -102,15 +105,17 @@ fn survives(release: &Release, failures: usize, enforced: bool) {
         cluster.wait_cycle().unwrap();
         let charged = cluster.share(account, user).unwrap().number("RawUsage").unwrap();
         println!("{user}: {seconds} s by sacct, {charged} s by sshare");
+        assert!(seconds > 1.0, "no job of {user} ran");
         assert!((charged - seconds).abs() < 0.5, "{user}: {seconds} s by sacct, {charged} s by sshare");
     }
     check_log(&cluster);
-    background.stop(&cluster);
+    cluster.stop_controller().unwrap();
 }
 
-fn goes_on(cluster: &Cluster, background: &Background, round: usize) {
+fn goes_on(cluster: &Cluster, round: usize) {
     let up = cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(())));
-    assert!(up.is_ok() && background.signal("-0"), "slurmctld died in round {round}:\n{}", cluster.log());
+    let ended = cluster.controller_ended().unwrap();
+    assert!(up.is_ok() && ended.is_none(), "slurmctld died in round {round} ({ended:?}):\n{}", cluster.log());
     cluster.wait_cycle().unwrap();
     assert!(!cluster.log().contains("does not match"), "{}", cluster.log());
     thread::sleep(Duration::from_millis(100));
@@ -120,7 +125,17 @@ fn goes_on(cluster: &Cluster, background: &Background, round: usize) {
 
 #[test]
 fn failed_reconfigures_stop_and_lose_nothing() {
-    TRIXIE.test(|release| survives(release, 4, false));
+    TRIXIE.test(|release| survives(release, Mode::Daemon, 4, false));
+}
+
+#[test]
+fn under_systemd_failed_reconfigures_stop_and_lose_nothing_in_trixie() {
+    TRIXIE.test(|release| survives(release, Mode::Systemd, 3, true));
+}
+
+#[test]
+fn under_systemd_failed_reconfigures_stop_and_lose_nothing_in_forky() {
+    FORKY.test(|release| survives(release, Mode::Systemd, 3, true));
 }
 
 #[cfg(feature = "full")]
@@ -128,12 +143,14 @@ fn failed_reconfigures_stop_and_lose_nothing() {
 fn twenty_failed_reconfigures_in_a_row_stop_and_lose_nothing() {
     for suite in slurm_releases::SUITES {
         let Some(release) = suite.release().unwrap() else { continue };
-        if (release.version.year, release.version.month) < (23, 11) {
+        if !release.reconfigures_by_a_new_process() {
             continue;
         }
-        for enforced in [false, true] {
-            println!("Slurm {}, enforced {enforced}", release.version);
-            survives(&release, 20, enforced);
+        for mode in [Mode::Daemon, Mode::Systemd] {
+            for enforced in [false, true] {
+                println!("Slurm {}, {mode:?}, enforced {enforced}", release.version);
+                survives(&release, mode, 20, enforced);
+            }
         }
     }
 }

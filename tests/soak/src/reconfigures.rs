@@ -8,12 +8,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{ensure, Result};
-use slurm_testcluster::{Account, Accounts, Job};
+use slurm_testcluster::{Account, Accounts, Job, Mode};
 
 use crate::watchdog::{Answers, Client, Hang, Watchdog};
 use crate::{complaints, Plugin};
-
-const WAIT: Duration = Duration::from_secs(60);
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
@@ -62,14 +60,13 @@ pub fn check(summary: &Summary) -> Result<()> {
 /// If the cluster does not start.
 pub fn run(plugin: &Plugin, times: u32) -> Result<Summary> {
     let tree = Accounts::new().account(Account::new("a", 1).user("ada", 1).user("bob", 2));
-    let mut cluster = plugin.builder().accounts(&tree).nodes(2).controller(false).start()?;
-    let background = cluster.start_background(WAIT)?;
+    let mut cluster = plugin.builder().accounts(&tree).nodes(2).mode(Mode::Daemon).start()?;
     for _ in 0..20 {
         cluster.submit(&Job::new("ada"))?;
     }
     let mut summary = Summary::default();
     let clients = vec![Client::start(&cluster, "bob", "sprio", "sprio -h -o %i && sleep 0.1")?];
-    let mut watchdog = Watchdog::in_background(&cluster);
+    let mut watchdog = Watchdog::new(&cluster, true);
     let mut one = |cluster: &slurm_testcluster::Cluster, summary: &mut Summary| -> Result<bool> {
         if cluster.reconfigure().is_ok() {
             summary.reconfigures.0 += 1;
@@ -79,7 +76,7 @@ pub fn run(plugin: &Plugin, times: u32) -> Result<Summary> {
         // Two cycles, unless it ends or hangs.
         for _ in 0..10 {
             sleep(Duration::from_millis(200));
-            if !background.runs() && !cluster.is_up() {
+            if cluster.controller_ended()?.is_some() {
                 summary.deaths = 1;
                 return Ok(false);
             }

@@ -132,8 +132,6 @@ pub struct Watchdog {
     /// The state file of the decay thread; `None` where no cycle is expected.
     cycles: Option<PathBuf>,
     started: Instant,
-    /// slurmctld runs in the background: whether it has ended is the caller's business.
-    background: bool,
     /// The longest time between two cycles.
     pub longest_cycle: Duration,
 }
@@ -142,17 +140,7 @@ impl Watchdog {
     /// Begins to look; `cycles`: whether the decay thread must go on.
     pub fn new(cluster: &Cluster, cycles: bool) -> Self {
         let file = cluster.directory().join("state/priority_last_decay_ran");
-        Self {
-            cycles: cycles.then_some(file),
-            started: Instant::now(),
-            background: false,
-            longest_cycle: Duration::ZERO,
-        }
-    }
-
-    /// The same for a slurmctld in the background.
-    pub fn in_background(cluster: &Cluster) -> Self {
-        Self { background: true, ..Self::new(cluster, true) }
+        Self { cycles: cycles.then_some(file), started: Instant::now(), longest_cycle: Duration::ZERO }
     }
 
     /// Whether every client was answered, and a cycle has ended, since then.
@@ -166,8 +154,7 @@ impl Watchdog {
     /// # Errors
     /// If slurmctld has ended.
     pub fn look(&mut self, cluster: &Cluster, clients: &[Client]) -> Result<Option<Hang>> {
-        let ended = if self.background { None } else { cluster.controller_ended()? };
-        if let Some(how) = ended {
+        if let Some(how) = cluster.controller_ended()? {
             anyhow::bail!(
                 "slurmctld ended: {how}; the end of its log:\n{}",
                 slurm_testcluster::last_lines(&cluster.log(), 40)

@@ -1,8 +1,6 @@
 //! The documented example, and what must hold in any log.
 #![allow(dead_code)] // each test crate uses a part
 
-use std::fs;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use multifactor2_fixtures::example::{named, waiting, NUMBERS};
@@ -88,38 +86,4 @@ pub fn check_log(cluster: &Cluster) {
         .map(str::to_owned)
         .collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
-}
-
-/// A slurmctld in the background, as a service runs; ends with the test.
-pub struct Background(std::path::PathBuf);
-
-impl Background {
-    pub fn start(cluster: &mut Cluster) -> Self {
-        let log = cluster.directory().join("log/slurmctld");
-        cluster.set("SlurmctldLogFile", log.to_str().unwrap()).unwrap();
-        let offset = cluster.release().calc_period_offset().unwrap().to_string();
-        let call = cluster.command("slurmctld").env("TESTCLUSTER_CYCLE_SECONDS", "1");
-        call.env("TESTCLUSTER_CYCLE_OFFSET", &offset).text().unwrap();
-        let background = Self(cluster.directory().join("slurmctld.pid"));
-        cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        background
-    }
-
-    pub fn signal(&self, signal: &str) -> bool {
-        let pid = fs::read_to_string(&self.0).unwrap_or_default();
-        let pid = pid.trim();
-        !pid.is_empty()
-            && Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap().success()
-    }
-
-    pub fn stop(&mut self, cluster: &Cluster) {
-        self.signal("-TERM");
-        cluster.wait_for("the end", TIMEOUT, |_| Ok((!self.signal("-0")).then_some(()))).unwrap();
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.signal("-KILL");
-    }
 }

@@ -9,6 +9,7 @@ use anyhow::{ensure, Context, Result};
 
 use crate::cluster::{cycle_seconds, Cluster, Environment};
 use crate::config::Config;
+use crate::controller::Mode;
 use crate::processes::Processes;
 use crate::{database, Accounts, Release};
 
@@ -50,6 +51,7 @@ pub struct Builder {
     controller_env: Vec<(String, String)>,
     controller_wrapper: Vec<String>,
     controller: bool,
+    mode: Mode,
     watch_heap: bool,
 }
 
@@ -71,6 +73,7 @@ impl Default for Builder {
             controller_env: Vec::new(),
             controller_wrapper: Vec::new(),
             controller: true,
+            mode: Mode::default(),
             watch_heap: false,
         }
     }
@@ -189,6 +192,12 @@ impl Builder {
         self
     }
 
+    /// How slurmctld is started (default: in the foreground).
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
     /// Whether slurmctld is started (default), or left to [`Cluster::start_controller`].
     pub fn controller(mut self, start: bool) -> Self {
         self.controller = start;
@@ -218,7 +227,7 @@ impl Builder {
 
         let environment = self.environment(&release, &directory)?;
         let uids = self.write_users(&directory)?;
-        let mut cluster = Cluster::new(directory, release, processes, environment, uids);
+        let mut cluster = Cluster::new(directory, release, self.mode, processes, environment, uids);
         match self.start_daemons(&mut cluster) {
             Ok(()) => Ok(cluster),
             Err(error) => {
@@ -368,6 +377,9 @@ impl Builder {
             ("PriorityWeightFairshare", "100000"),
         ] {
             config.set(name, value);
+        }
+        if self.mode == Mode::Daemon {
+            config.set("SlurmctldLogFile", &format!("{directory}/log/slurmctld"));
         }
         if self.slurmds {
             config.set("SlurmdParameters", "config_overrides");

@@ -7,10 +7,9 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{bail, ensure, Context, Result};
-use signal_hook::consts::{SIGHUP, SIGKILL, SIGTERM};
 
-use crate::builder::CONTROLLER_PORT;
 use crate::config::Config;
+use crate::controller::{Controller, Mode};
 use crate::processes::{Daemon, Processes};
 use crate::usage::{assoc_usage, LeafUsage};
 use crate::{parse_rows, Builder, Call, Job, Release, Row};
@@ -40,12 +39,13 @@ pub(crate) struct Environment {
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) directory: PathBuf,
-    release: Release,
+    pub(crate) release: Release,
+    pub(crate) mode: Mode,
     pub(crate) processes: Processes,
     pub(crate) environment: Environment,
     uids: BTreeMap<String, u32>,
     pub(crate) config: Config,
-    controller: Option<Daemon>,
+    pub(crate) controller: Option<Controller>,
     pub(crate) slurmdbd: Option<Daemon>,
     pub(crate) database: Option<Daemon>,
     nodes: Vec<Daemon>,
@@ -61,6 +61,7 @@ impl Cluster {
     pub(crate) fn new(
         directory: PathBuf,
         release: Release,
+        mode: Mode,
         processes: Processes,
         environment: Environment,
         uids: BTreeMap<String, u32>,
@@ -68,6 +69,7 @@ impl Cluster {
         Self {
             directory,
             release,
+            mode,
             processes,
             environment,
             uids,
@@ -300,92 +302,6 @@ impl Cluster {
 
     // Daemons
 
-    /// Starts slurmctld and waits until it answers.
-    ///
-    /// # Errors
-    /// If it ends or does not answer, with the end of its log.
-    pub fn start_controller(&mut self) -> Result<()> {
-        if let Some(daemon) = &self.controller {
-            let ended = self.processes.ended(daemon)?;
-            ensure!(ended.is_some(), "slurmctld is running already");
-        }
-        let mut command = wrapped(&self.environment.controller_wrapper, self.daemon_command("slurmctld"));
-        command.arg("-D").envs(self.environment.controller.iter().cloned());
-        let daemon = self.start_daemon("slurmctld", &command)?;
-        self.controller = Some(daemon.clone());
-        let port = self.port(CONTROLLER_PORT);
-        self.processes.wait_ready(&daemon, self.controller_timeout(), || daemon.listens(port) && self.is_up())
-    }
-
-    /// Whether slurmctld answers.
-    pub fn is_up(&self) -> bool {
-        self.scontrol(&["ping"]).is_ok_and(|text| text.contains("is UP"))
-    }
-
-    /// The process id of slurmctld.
-    ///
-    /// # Errors
-    /// If it is not running. From Slurm 23.11 on it changes with every reconfigure.
-    pub fn controller_pid(&self) -> Result<u32> {
-        let text = fs::read_to_string(self.directory.join("slurmctld.pid")).context("slurmctld.pid")?;
-        text.trim().parse().context("slurmctld.pid")
-    }
-
-    /// Stops slurmctld as an administrator does, so that it saves its state.
-    ///
-    /// # Errors
-    /// If it is not running, or does not end.
-    pub fn stop_controller(&mut self) -> Result<()> {
-        self.end_controller(SIGTERM)
-    }
-
-    /// Kills slurmctld, as a crash would.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn kill_controller(&mut self) -> Result<()> {
-        self.end_controller(SIGKILL)
-    }
-
-    fn end_controller(&mut self, signal: i32) -> Result<()> {
-        let daemon = self.controller.take().context("slurmctld is not running")?;
-        self.processes.signal(&daemon, signal)?;
-        self.processes.wait_end(&daemon, self.controller_timeout())
-    }
-
-    /// How long slurmctld may take to start or to stop.
-    fn controller_timeout(&self) -> Duration {
-        TIMEOUT * if self.environment.controller_wrapper.is_empty() { 1 } else { 5 }
-    }
-
-    /// How slurmctld ended, `None` while it runs.
-    ///
-    /// # Errors
-    /// If it was never started.
-    pub fn controller_ended(&self) -> Result<Option<String>> {
-        let daemon = self.controller.as_ref().context("slurmctld was not started")?;
-        self.processes.ended(daemon)
-    }
-
-    /// Stops slurmctld and starts it again.
-    ///
-    /// # Errors
-    /// If either fails.
-    pub fn restart_controller(&mut self) -> Result<()> {
-        self.stop_controller()?;
-        self.start_controller()
-    }
-
-    /// Seconds between two decay cycles from the next start of slurmctld on, as [`Builder::cycle_seconds`].
-    ///
-    /// # Errors
-    /// For a release whose layout is not known.
-    pub fn set_cycle_seconds(&mut self, seconds: Option<u32>) -> Result<()> {
-        self.environment.controller.retain(|(name, _)| !name.starts_with("TESTCLUSTER_CYCLE_"));
-        self.environment.controller.extend(cycle_seconds(&self.release, seconds)?);
-        Ok(())
-    }
-
     /// Changes a setting of slurm.conf; counts from the next reconfigure or restart.
     ///
     /// # Errors
@@ -402,23 +318,6 @@ impl Cluster {
     pub fn unset(&mut self, name: &str) -> Result<()> {
         self.config.unset(name);
         self.write_config()
-    }
-
-    /// `scontrol reconfigure`.
-    ///
-    /// # Errors
-    /// If Slurm refuses.
-    pub fn reconfigure(&self) -> Result<()> {
-        self.scontrol(&["reconfigure"]).map(drop)
-    }
-
-    /// Sends slurmctld a SIGHUP, the other way to reconfigure.
-    ///
-    /// # Errors
-    /// If it is not running.
-    pub fn hang_up_controller(&self) -> Result<()> {
-        let daemon = self.controller.as_ref().context("slurmctld is not running")?;
-        self.processes.signal(daemon, SIGHUP)
     }
 
     pub(crate) fn start_slurmds(&mut self, nodes: u16) -> Result<()> {

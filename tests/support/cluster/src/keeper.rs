@@ -159,8 +159,11 @@ impl Keeper {
             Request::Ask { pid } => {
                 self.reap();
                 Ok(match self.ended.get(&pid) {
-                    Some(status) => Answer::Ended { how: status.to_string() },
-                    None => Answer::Running,
+                    // Its number may be another process's by now.
+                    Some(status) if sys::test_kill_process(pid_of(pid)?).is_err() => {
+                        Answer::Ended { how: status.to_string() }
+                    }
+                    _ => Answer::Running,
                 })
             }
             Request::Detach => {

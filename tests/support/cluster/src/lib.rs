@@ -26,12 +26,12 @@
 //! ```
 
 mod accounts;
-mod background;
 mod backup;
 mod builder;
 mod call;
 mod cluster;
 mod config;
+mod controller;
 mod database;
 pub mod example;
 mod job;
@@ -42,14 +42,15 @@ mod release;
 mod rows;
 mod skip;
 mod surroundings;
+mod systemd;
 mod usage;
 
 pub use accounts::{Account, Accounts, Shares, User};
 pub use anyhow::Result;
-pub use background::Background;
 pub use builder::Builder;
 pub use call::Call;
 pub use cluster::{Cluster, JobId};
+pub use controller::Mode;
 pub use job::Job;
 pub use processes::last_lines;
 pub use release::Release;

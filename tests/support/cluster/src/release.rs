@@ -133,6 +133,22 @@ impl Release {
         command
     }
 
+    /// Whether a reconfigure is a new slurmctld (from 23.11 on), so that it can fail while the old one goes on.
+    pub fn reconfigures_by_a_new_process(&self) -> bool {
+        (self.version.year, self.version.month) >= (23, 11)
+    }
+
+    /// The root directory that it is installed in.
+    pub fn root(&self) -> &Path {
+        self.prefix.last().map_or(Path::new("/"), Path::new)
+    }
+
+    /// The file of a program, as seen from outside.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        let outside = |at: &PathBuf| self.root().join(at.strip_prefix("/").unwrap_or(at)).join(name);
+        self.program_directories.iter().map(outside).find(|path| path.exists())
+    }
+
     /// The first 16-bit word of this release's state files: the protocol version.
     ///
     /// # Errors

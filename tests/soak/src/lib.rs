@@ -4,6 +4,7 @@
 //! with what `sacct` says. [`load`]: many clients at once, with changes of everything that priorities
 //! depend on, while memory and log are watched.
 
+pub mod deaths;
 pub mod kills;
 pub mod leaks;
 pub mod load;
@@ -13,6 +14,7 @@ pub mod pressure;
 mod random;
 pub mod reconfigures;
 mod records;
+mod stacks;
 pub mod table;
 pub mod takeovers;
 mod watchdog;

@@ -1,103 +1,160 @@
-//! Reconfigures that fail, one after the other, and one that works, while jobs run and sprio is asked.
+//! Reconfigures that fail, one after the other, and one that works, while jobs run and clients ask: under this plugin and under
+//! stock at the same time, however slurmctld is started, with and without enforcement.
 //!
-//! From 23.11 on a reconfigure is a new process, and the old one goes on where that fails. Before, slurmctld keeps what it
-//! cannot change, and none fails.
+//! From 23.11 on a reconfigure is a new process, and the old one goes on where that fails, but for a slurmctld in the foreground,
+//! which ends. Before, slurmctld keeps what it cannot change, and none fails. Where it has ended it is started again.
 
-use std::fmt;
-use std::thread::sleep;
-use std::time::Duration;
+mod outcome;
 
-use anyhow::{ensure, Result};
-use slurm_testcluster::{Account, Accounts, Job, Mode};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
 
+use anyhow::{anyhow, Result};
+use slurm_testcluster::{Account, Accounts, Cluster, Job, Mode};
+
+use crate::deaths::Death;
 use crate::watchdog::{Answers, Client, Hang, Watchdog};
-use crate::{complaints, Plugin};
+use crate::{complaints, records, Plugin};
+pub use outcome::{check, Outcome, Series, Summary, COLUMNS};
 
-/// What came of it.
-#[derive(Debug, Clone, Default)]
-pub struct Summary {
-    /// Reconfigures that worked, and that failed.
-    pub reconfigures: (u32, u32),
-    /// slurmctld ended after so many; 1 or 0 as it is not started again.
-    pub deaths: u32,
-    /// It hung.
-    pub hang: Option<Hang>,
-    /// Answers that sprio gave.
-    pub answered: u64,
-    /// Error lines of the plugin.
-    pub complaints: Vec<String>,
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Two cycles and more, between a reconfigure or start and the next.
+const LIVES: Duration = Duration::from_secs(2);
+
+/// What is asked all the time.
+const ASKED: [(&str, &str); 3] =
+    [("sprio", "sprio -h -o %i"), ("squeue", "squeue -h -o %i"), ("sshare", "sshare -ahn")];
+
+/// Users, and the CPUs of their jobs: one that runs through all of it, short ones in each round.
+const USERS: [(&str, u32); 2] = [("long", 3), ("short", 2)];
+
+/// Every way to start slurmctld, with and without enforcement. Before 23.11, where none fails, one is enough.
+pub fn series(plugin: &Plugin, times: u32) -> Vec<Series> {
+    let all = plugin.release.as_ref().filter(|release| release.reconfigures_by_a_new_process());
+    let modes = all.map_or(&[Mode::Daemon] as &[Mode], Mode::all);
+    let both = |&mode: &Mode| [true, false].map(|enforced| Series { mode, enforced, times });
+    modes.iter().flat_map(both).collect()
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (good, failed) = self.reconfigures;
-        write!(
-            f,
-            "{failed} failed, {good} worked, {} deaths, hung: {}, {} answers of sprio, {} complaints",
-            self.deaths,
-            if self.hang.is_some() { "YES" } else { "no" },
-            self.answered,
-            self.complaints.len()
+/// Runs a series under this plugin and under stock, beside each other.
+///
+/// # Errors
+/// If a cluster does not start.
+pub fn compare(plugin: &Plugin, series: Series) -> Result<Outcome> {
+    let (ours, stock) = thread::scope(|scope| {
+        let stock = scope.spawn(|| run(&plugin.stock(), series));
+        (
+            run(plugin, series),
+            stock.join().unwrap_or_else(|_| Err(anyhow!("the series under stock panicked"))),
         )
+    });
+    Ok(Outcome { series, ours: ours?, stock: stock? })
+}
+
+fn run(plugin: &Plugin, series: Series) -> Result<Summary> {
+    let account = USERS.iter().fold(Account::new("a", 1), |account, (user, _)| account.user(*user, 1));
+    let mut cluster = plugin
+        .builder()
+        .accounts(&Accounts::new().account(account))
+        .mode(series.mode)
+        .nodes(2)
+        .cpus(16)
+        .slurmds(true)
+        .set("AccountingStorageEnforce", "associations,limits,qos")
+        // A restarted slurmctld uses a node after it has pinged it, a third of this.
+        .set("SlurmdTimeout", "6")
+        .start()?;
+    if !series.enforced {
+        cluster.unset("AccountingStorageEnforce")?;
+        cluster.restart_controller()?;
     }
-}
-
-/// What must hold.
-///
-/// # Errors
-/// What does not.
-pub fn check(summary: &Summary) -> Result<()> {
-    ensure!(summary.deaths == 0, "{summary}");
-    ensure!(summary.hang.is_none(), "{summary}\n{}", summary.hang.as_ref().map_or("", |hang| &hang.stacks));
-    ensure!(summary.complaints.is_empty(), "{summary}\n{}", summary.complaints.join("\n"));
-    ensure!(summary.reconfigures.0 > 0, "none worked: {summary}");
-    Ok(())
-}
-
-/// Lets so many fail.
-///
-/// # Errors
-/// If the cluster does not start.
-pub fn run(plugin: &Plugin, times: u32) -> Result<Summary> {
-    let tree = Accounts::new().account(Account::new("a", 1).user("ada", 1).user("bob", 2));
-    let mut cluster = plugin.builder().accounts(&tree).nodes(2).mode(Mode::Daemon).start()?;
+    submit(&cluster, USERS[0], 3600)?;
     for _ in 0..20 {
-        cluster.submit(&Job::new("ada"))?;
+        cluster.submit(&Job::new("short").arg("--hold"))?;
     }
+    cluster.wait_for("the long job to start", WAIT, |cluster| {
+        Ok(records::is_believed_to_run(cluster, "long")?.then_some(()))
+    })?;
     let mut summary = Summary::default();
-    let clients = vec![Client::start(&cluster, "bob", "sprio", "sprio -h -o %i && sleep 0.1")?];
+    let clients = ASKED
+        .map(|(name, command)| Client::start(&cluster, "short", name, &format!("{command} && sleep 0.1")))
+        .into_iter()
+        .collect::<Result<Vec<Client>>>()?;
     let mut watchdog = Watchdog::new(&cluster, true);
-    let mut one = |cluster: &slurm_testcluster::Cluster, summary: &mut Summary| -> Result<bool> {
-        if cluster.reconfigure().is_ok() {
-            summary.reconfigures.0 += 1;
-        } else {
-            summary.reconfigures.1 += 1;
-        }
-        // Two cycles, unless it ends or hangs.
-        for _ in 0..10 {
-            sleep(Duration::from_millis(200));
-            if cluster.controller_ended()?.is_some() {
-                summary.deaths = 1;
-                return Ok(false);
+    for round in 0..=series.times {
+        let good = round == series.times;
+        // It may have died since the last round; that is seen below.
+        let _ = submit(&cluster, USERS[1], 1 + round % 3);
+        cluster.set("SchedulerType", if good { "sched/backfill" } else { "sched/nosuch" })?;
+        let answered = cluster.reconfigure().is_ok();
+        let came = watch(&cluster, series, good, |cluster| watchdog.look(cluster, &clients))?;
+        // One in the foreground answers before it tries.
+        let worked = answered && matches!(came, Came::Through);
+        *if worked { &mut summary.reconfigures.0 } else { &mut summary.reconfigures.1 } += 1;
+        cluster.set("SchedulerType", "sched/backfill")?;
+        match came {
+            Came::Through => continue,
+            Came::Died(death) => summary.deaths.push(death),
+            Came::Hung(hang) => {
+                summary.hangs.push(hang);
+                cluster.kill_controller()?;
             }
-            summary.hang = watchdog.look(cluster, &clients)?;
-            if summary.hang.is_some() {
-                return Ok(false);
-            }
         }
-        Ok(true)
-    };
-    let mut lives = true;
-    cluster.set("SchedulerType", "sched/nosuch")?;
-    for _ in 0..times {
-        lives = lives && one(&cluster, &mut summary)?;
-    }
-    cluster.set("SchedulerType", "sched/backfill")?;
-    lives = lives && one(&cluster, &mut summary)?;
-    if lives {
-        cluster.wait_cycle()?;
+        cluster.start_controller()?;
+        sleep(LIVES);
     }
     summary.answered = Answers::of(&clients).answered;
+    drop(clients);
+    cluster.wait_cycle()?;
+    for (user, usage) in USERS.map(|(user, _)| user).into_iter().zip(&mut summary.usage) {
+        *usage = used_and_charged(&cluster, user)?;
+    }
     summary.complaints = complaints(&cluster.log());
     Ok(summary)
+}
+
+fn submit(cluster: &Cluster, (user, cpus): (&str, u32), seconds: u32) -> Result<()> {
+    cluster
+        .submit(&Job::new(user).seconds(seconds).arg(format!("-n{cpus}")).arg("-N1").arg("--mem=1"))
+        .map(drop)
+}
+
+/// What slurmctld came to after a reconfigure.
+enum Came {
+    Through,
+    Died(Death),
+    Hung(Hang),
+}
+
+/// Watches for two cycles, or until slurmctld has ended or hangs: in the foreground it ends some time after it has answered, and
+/// whoever waits for an answer is told late.
+fn watch(
+    cluster: &Cluster,
+    series: Series,
+    good: bool,
+    mut look: impl FnMut(&Cluster) -> Result<Option<Hang>>,
+) -> Result<Came> {
+    let ends = !good && series.mode == Mode::Foreground && cluster.release().reconfigures_by_a_new_process();
+    let (start, time) = (Instant::now(), if ends { 10 * LIVES } else { LIVES });
+    while start.elapsed() < time {
+        sleep(Duration::from_millis(200));
+        if let Some(death) = Death::of(cluster)? {
+            return Ok(Came::Died(death));
+        }
+        if let Some(hang) = look(cluster)? {
+            return Ok(Came::Hung(hang));
+        }
+    }
+    Ok(Came::Through)
+}
+
+/// Ends the jobs of a user, and looks at what they have used.
+fn used_and_charged(cluster: &Cluster, user: &str) -> Result<(f64, f64)> {
+    cluster.command("scancel").args(["-u", user]).text()?;
+    let recorded = |cluster: &Cluster| records::recorded(cluster, user);
+    // A slurmctld that crashed may have lost the end of a job.
+    let seconds = cluster.wait_for("the end of the jobs", WAIT, recorded).unwrap_or(f64::NAN);
+    cluster.wait_cycle()?;
+    Ok((seconds, cluster.share("a", user)?.number("RawUsage")?))
 }

@@ -86,19 +86,25 @@ pub struct Table(pub Vec<Row>);
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<[String; 13]> =
-            std::iter::once(COLUMNS.map(str::to_owned)).chain(self.0.iter().map(Row::cells)).collect();
-        for row in &rows {
-            for (at, cell) in row.iter().enumerate() {
-                let width = rows.iter().map(|row| row[at].len()).max().unwrap_or_default();
-                write!(f, "{cell:>width$}{}", if at + 1 < row.len() { "  " } else { "\n" })?;
-            }
-        }
+        let rows: Vec<_> = self.0.iter().map(Row::cells).collect();
+        write!(f, "{}", aligned(COLUMNS, &rows))?;
         for row in self.0.iter().filter(|row| !row.failed.is_empty()) {
             writeln!(f, "{} FAILED: {}", row.release, row.failed.join(", "))?;
         }
         Ok(())
     }
+}
+
+/// The columns' names and the rows below each other.
+pub fn aligned<const N: usize>(names: [&str; N], rows: &[[String; N]]) -> String {
+    let all: Vec<_> = std::iter::once(names.map(str::to_owned)).chain(rows.iter().cloned()).collect();
+    let widths: [usize; N] =
+        std::array::from_fn(|at| all.iter().map(|row| row[at].len()).max().unwrap_or_default());
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
+        cells.collect::<Vec<_>>().join("  ") + "\n"
+    };
+    all.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -8,13 +8,15 @@ use std::fmt;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use slurm_testcluster::Cluster;
+
+use crate::stacks;
 
 /// How long a request may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -177,7 +179,7 @@ impl Watchdog {
         if waiting.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Hang { who: waiting.join("; "), stacks: stacks(cluster)? }))
+        Ok(Some(Hang { who: waiting.join("; "), stacks: stacks::of_running(cluster)? }))
     }
 }
 
@@ -185,51 +187,4 @@ impl Watchdog {
 fn age(file: &Path) -> Duration {
     let written = fs::metadata(file).and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     SystemTime::now().duration_since(written).unwrap_or_default()
-}
-
-/// What every thread of slurmctld does, as gdb sees it.
-fn stacks(cluster: &Cluster) -> Result<String> {
-    let pid = cluster.controller_pid()?;
-    // In the root directory of another release the files are where that is, but for the cluster's plugins.
-    let root = fs::read_link(format!("/proc/{pid}/root"))?;
-    let program = fs::read_link(format!("/proc/{pid}/exe"))?;
-    let inside =
-        root.join(program.strip_prefix(&root).unwrap_or(&program).strip_prefix("/").unwrap_or(&program));
-    let output = Command::new("gdb")
-        .args([
-            "-nx",
-            "-batch",
-            "-iex",
-            "set debuginfod enabled off",
-            "-iex",
-            "set print frame-arguments none",
-        ])
-        .arg("-iex")
-        .arg(format!("set sysroot {}", root.display()))
-        .arg("-iex")
-        .arg(format!("set solib-search-path {}", cluster.directory().join("plugins").display()))
-        .arg("-iex")
-        .arg(format!("file {}", inside.display()))
-        .args(["-p", &pid.to_string(), "-ex", "thread apply all backtrace 24"])
-        .output()
-        .context("gdb takes the stacks; run tests/install-deps.sh test")?;
-    Ok(busy(&String::from_utf8_lossy(&output.stdout)))
-}
-
-/// The stacks of threads in which something is locked or the plugin is at work: slurmctld has dozens that wait for work.
-fn busy(text: &str) -> String {
-    let (mut stacks, mut thread) = (Vec::new(), Vec::new());
-    for line in text.lines().chain(["Thread "]) {
-        if line.starts_with("Thread ") {
-            let told = |word: &str| thread.iter().any(|line: &&str| line.contains(word));
-            if ["lock", "priority", "multifactor2"].into_iter().any(told) {
-                stacks.append(&mut thread);
-            }
-            thread.clear();
-        }
-        if line.starts_with("Thread ") || line.starts_with('#') {
-            thread.push(line);
-        }
-    }
-    stacks.join("\n")
 }

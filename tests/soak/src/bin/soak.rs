@@ -13,7 +13,7 @@ use anyhow::{ensure, Result};
 use slurm_releases::{Suite, SUITES};
 use slurm_soak::outages::{self, Away};
 use slurm_soak::pressure::{self, Pressure};
-use slurm_soak::table::{Row, Table};
+use slurm_soak::table::{aligned, Row, Table};
 use slurm_soak::{kills, leaks, load, reconfigures, seed, takeovers, Plugin};
 
 /// Requests of each kind whose traces on the heap are measured.
@@ -29,8 +29,9 @@ fn main() -> ExitCode {
     let wanted =
         |suite: &Suite| named.trim().is_empty() || named.split_whitespace().any(|name| name == suite.name);
     let mut table = Table(Vec::new());
+    let mut beside_stock = Vec::new();
     for suite in SUITES.into_iter().filter(wanted) {
-        match one_release(suite, kills, time, stock) {
+        match one_release(suite, kills, time, stock, &mut beside_stock) {
             Ok(row) => table.0.extend(row),
             Err(error) => table.0.push(Row {
                 release: suite.name.to_owned(),
@@ -38,6 +39,9 @@ fn main() -> ExitCode {
                 ..Row::default()
             }),
         }
+    }
+    if !beside_stock.is_empty() {
+        println!("\nReconfigures that fail:\n{}", aligned(reconfigures::COLUMNS, &beside_stock));
     }
     println!("\n{table}");
     if !table.0.is_empty() && table.0.iter().all(|row| row.failed.is_empty()) {
@@ -48,7 +52,13 @@ fn main() -> ExitCode {
 }
 
 /// All parts in one release; `None` where it cannot be had.
-fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<Option<Row>> {
+fn one_release(
+    suite: Suite,
+    kill: u32,
+    time: Duration,
+    stock: bool,
+    beside_stock: &mut Vec<[String; 13]>,
+) -> Result<Option<Row>> {
     let Some(release) = suite.release()? else { return Ok(None) };
     let mut plugin = Plugin::in_release(&release)?;
     if stock {
@@ -94,14 +104,21 @@ fn one_release(suite: Suite, kill: u32, time: Duration, stock: bool) -> Result<O
             },
         );
     }
-    let run = || reconfigures::run(&plugin, (kill / 10).clamp(2, 20));
-    parts.run("failed reconfigures", run, reconfigures::check, |row, summary| {
-        row.reconfigures = summary.reconfigures;
-        row.requests += summary.answered;
-        row.deaths += summary.deaths;
-        row.hangs += u32::from(summary.hang.is_some());
-        row.complain(&summary.complaints);
-    });
+    for series in reconfigures::series(&plugin, (kill / 10).clamp(2, 20)) {
+        let run = || reconfigures::compare(&plugin, series);
+        parts.run("failed reconfigures", run, reconfigures::check, |row, outcome| {
+            let (ours, (ends, crashes)) = (&outcome.ours, outcome.ours.ends());
+            row.reconfigures.0 += ours.reconfigures.0;
+            row.reconfigures.1 += ours.reconfigures.1;
+            row.requests += ours.answered;
+            // One in the foreground ends where a reconfigure fails, by Slurm's design.
+            row.deaths +=
+                u32::try_from(crashes + ends - ends.min(outcome.stock.ends().0)).unwrap_or(u32::MAX);
+            row.hangs += u32::try_from(ours.hangs.len()).unwrap_or(u32::MAX);
+            row.complain(&ours.complaints);
+            beside_stock.extend(outcome.rows(&row.release));
+        });
+    }
     for private in [false, true] {
         let name = if private { "pressure, private" } else { "pressure" };
         let run = || pressure::run(&plugin, &Pressure { jobs: 4000, time: fifth, private });
@@ -143,7 +160,7 @@ impl Parts<'_> {
         name: &str,
         run: impl FnOnce() -> Result<T>,
         holds: fn(&T) -> Result<()>,
-        count: impl Fn(&mut Row, &T),
+        mut count: impl FnMut(&mut Row, &T),
     ) {
         if !self.wanted.is_empty() && !self.wanted.iter().any(|word| name.contains(word.as_str())) {
             return;

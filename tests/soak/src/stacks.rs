@@ -41,10 +41,14 @@ pub fn of_core(cluster: &Cluster) -> Result<Option<Vec<String>>> {
     Ok(None)
 }
 
-/// The directory of a frame's file says nothing.
+/// The directory of a frame's file says nothing, and generic arguments say too much.
 fn file_name_only(frame: &str) -> String {
     let (function, file) = frame.rsplit_once(' ').unwrap_or((frame, ""));
-    format!("{function} {}", file.rsplit('/').next().unwrap_or_default())
+    format!(
+        "{} {}",
+        function.split('<').next().unwrap_or_default(),
+        file.rsplit('/').next().unwrap_or_default()
+    )
 }
 
 /// What gdb prints. In the root directory of another release the files are where that is, but for the cluster's plugins.

@@ -157,3 +157,39 @@ pub fn check(outcome: &Outcome) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{check, Outcome, Series, Summary};
+    use crate::watchdog::Hang;
+    use slurm_testcluster::Mode;
+
+    fn outcome(change: impl FnOnce(&mut Summary)) -> Outcome {
+        let good =
+            Summary { reconfigures: (1, 20), usage: [(90.0, 90.0), (40.0, 40.0)], ..Summary::default() };
+        let mut ours = good.clone();
+        change(&mut ours);
+        let series = Series { mode: Mode::Systemd, enforced: true, times: 20 };
+        Outcome { series, ours, stock: good }
+    }
+
+    fn hang(stacks: &str) -> Hang {
+        Hang { who: "sprio was not answered".to_owned(), stacks: stacks.to_owned() }
+    }
+
+    #[test]
+    fn what_is_charged_must_have_been_used_and_none_may_be_lost() {
+        assert!(check(&outcome(|_| ())).is_ok());
+        for usage in [(90.0, 88.0), (90.0, 92.0), (90.0, f64::NAN), (f64::NAN, 90.0), (0.0, 0.0)] {
+            assert!(check(&outcome(|ours| ours.usage[0] = usage)).is_err(), "{usage:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_hang_that_stock_has_too_is_slurms() {
+        let waits = "poll\ndbd_conn_send_recv_direct\nclusteracct_storage_p_register_ctld\nmain";
+        assert!(check(&outcome(|ours| ours.hangs.push(hang(waits)))).is_ok());
+        assert!(check(&outcome(|ours| ours.hangs.push(hang("pthread_rwlock_wrlock")))).is_err());
+        assert!(check(&outcome(|ours| ours.complaints.push("nothing is written".to_owned()))).is_err());
+    }
+}

@@ -82,6 +82,16 @@ fn what_schedulers_write_into_a_job_never_keeps_its_priority_from_being_written(
 }
 
 #[test]
+fn priorities_that_stay_as_they_were_are_counted_as_such() -> HostResult<()> {
+    let mut host = ours()?;
+    prepare(&mut host)?;
+    // In the same second, so that nobody is older.
+    host.cycle()?;
+    assert_eq!(tally(&host), "4 priorities computed: 0 written, 4 as they were");
+    host.quit().map(drop)
+}
+
+#[test]
 fn what_an_administrator_or_a_submission_sets_meanwhile_stays_and_is_counted() -> HostResult<()> {
     let counts = std::cell::RefCell::new(Vec::new());
     at_every_step(

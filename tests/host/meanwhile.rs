@@ -4,7 +4,7 @@
 use slurm_inproc::{state, Association, Conf, FactorsFilter, Host, HostResult, Job};
 
 use crate::example::{number, tree};
-use crate::setup::{fill, in_both, ours, waiting, NOW};
+use crate::setup::{fill, in_both, ours, waiting, FAIR_TREE, NOW};
 use crate::tree::{id, Tree};
 
 const DEBUG_PRIORITY: u64 = 0x800;
@@ -88,6 +88,19 @@ fn priorities_that_stay_as_they_were_are_counted_as_such() -> HostResult<()> {
     // In the same second, so that nobody is older.
     host.cycle()?;
     assert_eq!(tally(&host), "4 priorities computed: 0 written, 4 as they were");
+    host.quit().map(drop)
+}
+
+#[test]
+fn priorities_that_may_not_fall_are_counted_as_such() -> HostResult<()> {
+    let mut host = ours()?;
+    prepare(&mut host)?;
+    host.configure(&Conf::new().flags(FAIR_TREE | slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY))?;
+    host.reconfigure(false)?;
+    host.jobs(&[1, 3].map(|id: u32| Job::new(id).nice(slurm_inproc::Nice(50))))?;
+    host.cycle()?;
+    let counts = "4 priorities computed: 0 written, 2 as they were, 2 lower, which INCR_ONLY forbids";
+    assert_eq!(tally(&host), counts);
     host.quit().map(drop)
 }
 

@@ -92,16 +92,25 @@ fn priorities_that_stay_as_they_were_are_counted_as_such() -> HostResult<()> {
 }
 
 #[test]
-fn priorities_that_may_not_fall_are_counted_as_such() -> HostResult<()> {
-    let mut host = ours()?;
-    prepare(&mut host)?;
-    host.configure(&Conf::new().flags(FAIR_TREE | slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY))?;
-    host.reconfigure(false)?;
-    host.jobs(&[1, 3].map(|id: u32| Job::new(id).nice(slurm_inproc::Nice(50))))?;
-    host.cycle()?;
-    let counts = "4 priorities computed: 0 written, 2 as they were, 2 lower, which INCR_ONLY forbids";
-    assert_eq!(tally(&host), counts);
-    host.quit().map(drop)
+fn priorities_fall_unless_incr_only_forbids_it_and_are_counted_as_such() -> HostResult<()> {
+    let incr_only = slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY;
+    for (flags, less, counts) in [
+        (0, 50, "4 priorities computed: 2 written, 2 as they were"),
+        (incr_only, 0, "4 priorities computed: 0 written, 2 as they were, 2 lower, which INCR_ONLY forbids"),
+    ] {
+        let mut host = ours()?;
+        prepare(&mut host)?;
+        host.configure(&Conf::new().flags(FAIR_TREE | flags))?;
+        host.reconfigure(false)?;
+        let before = priorities(&mut host)?;
+        host.jobs(&[1, 3].map(|id: u32| Job::new(id).nice(slurm_inproc::Nice(50))))?;
+        host.cycle()?;
+        assert_eq!(tally(&host), counts);
+        let expected = [before[0] - less, before[1], before[2] - less, before[3]];
+        assert_eq!(priorities(&mut host)?, expected);
+        host.quit()?;
+    }
+    Ok(())
 }
 
 #[test]

@@ -51,6 +51,7 @@ impl SetJobs {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::cell::Cell;
     use std::collections::HashMap;
 
     fn aged(age: u32) -> Evaluation {
@@ -82,8 +83,26 @@ mod tests {
         for id in 0..2_000_000 {
             set_jobs.note(id, aged(id), |asked| asked + 10_000 > id);
             most = most.max(set_jobs.blocks.len());
+            assert!(
+                id < 9_999 || set_jobs.get(id - 9_999).is_some(),
+                "a job that is still there is forgotten at {id}"
+            );
         }
         assert!(most <= SetJobs::FEW + 1, "{most} blocks");
         assert!((1_990_001..2_000_000).all(|id| set_jobs.get(id) == Some(&aged(id))));
+    }
+
+    #[test]
+    fn of_many_jobs_that_are_there_each_is_asked_for_a_few_times_only() {
+        let (mut set_jobs, asked) = (SetJobs::default(), Cell::new(0));
+        // More at a time than are always kept.
+        for id in 0..400_000 {
+            let exists = |job| {
+                asked.set(asked.get() + 1);
+                job + 80_000 > id
+            };
+            set_jobs.note(id, aged(id), exists);
+            assert!(asked.get() <= 4 * id, "{} questions after {id} notes", asked.get());
+        }
     }
 }

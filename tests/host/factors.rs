@@ -160,7 +160,7 @@ fn ten_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostRes
                         .weight_tres(format!("cpu={cpu},mem={mem},node={node}")),
                 )?;
                 host.reconfigure(false)?;
-                host.vary_jobs(round, STEP)?;
+                host.vary_jobs(round, STEP, 100)?;
                 host.advance(60)?;
                 host.cycle()?;
                 host.digest_jobs()

@@ -26,3 +26,4 @@ mod site_factor;
 mod state_file;
 mod surroundings;
 mod tree;
+mod variety;

@@ -4,7 +4,7 @@
 use slurm_inproc::{state, Association, Conf, FactorsFilter, Host, HostResult, Job};
 
 use crate::example::{number, tree};
-use crate::setup::{fill, in_both, ours, waiting, NOW};
+use crate::setup::{fill, in_both, ours, waiting, FAIR_TREE, NOW};
 use crate::tree::{id, Tree};
 
 const DEBUG_PRIORITY: u64 = 0x800;
@@ -78,6 +78,38 @@ fn what_schedulers_write_into_a_job_never_keeps_its_priority_from_being_written(
         },
     )?;
     assert!(steps >= 5, "{steps} steps");
+    Ok(())
+}
+
+#[test]
+fn priorities_that_stay_as_they_were_are_counted_as_such() -> HostResult<()> {
+    let mut host = ours()?;
+    prepare(&mut host)?;
+    // In the same second, so that nobody is older.
+    host.cycle()?;
+    assert_eq!(tally(&host), "4 priorities computed: 0 written, 4 as they were");
+    host.quit().map(drop)
+}
+
+#[test]
+fn priorities_fall_unless_incr_only_forbids_it_and_are_counted_as_such() -> HostResult<()> {
+    let incr_only = slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY;
+    for (flags, less, counts) in [
+        (0, 50, "4 priorities computed: 2 written, 2 as they were"),
+        (incr_only, 0, "4 priorities computed: 0 written, 2 as they were, 2 lower, which INCR_ONLY forbids"),
+    ] {
+        let mut host = ours()?;
+        prepare(&mut host)?;
+        host.configure(&Conf::new().flags(FAIR_TREE | flags))?;
+        host.reconfigure(false)?;
+        let before = priorities(&mut host)?;
+        host.jobs(&[1, 3].map(|id: u32| Job::new(id).nice(slurm_inproc::Nice(50))))?;
+        host.cycle()?;
+        assert_eq!(tally(&host), counts);
+        let expected = [before[0] - less, before[1], before[2] - less, before[3]];
+        assert_eq!(priorities(&mut host)?, expected);
+        host.quit()?;
+    }
     Ok(())
 }
 

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
-use slurm_inproc::{Association, AssociationUsage, Conf, Error, Host, HostResult, Partition, Program};
+use slurm_inproc::{
+    Association, AssociationUsage, Conf, CountingSiteFactor, Error, Host, HostResult, Partition, Program,
+};
 
 use crate::setup::{fill, options, our_errors, ours, waiting};
 
@@ -89,6 +92,54 @@ fn a_configuration_of_another_size_refuses_the_start() -> HostResult<()> {
     assert!(log.contains("slurm_conf has 1552 bytes, 1544 expected"), "{log}");
     assert!(log.contains(ADVICE), "{log}");
     Ok(())
+}
+
+#[test]
+fn where_writing_has_stopped_no_cycle_calls_a_site_factor_plugin_or_prepares_a_state_file() -> HostResult<()>
+{
+    // A job that is not as the layout says is there from the start, or comes when cycles have run.
+    for late in [false, true] {
+        let (site_factor, mut options) = (CountingSiteFactor::build()?, options()?);
+        site_factor.add_to(&mut options);
+        let mut host = Host::start(&options)?;
+        fill(&mut host)?;
+        host.configure(&Conf::new().weight_age(1000_u32))?;
+        host.jobs(&[waiting(1)])?;
+        if late {
+            host.init()?;
+            host.advance(300)?;
+            host.cycle()?;
+        }
+        host.pad("job", 8)?;
+        host.jobs(&[waiting(2).partitions(["batch".to_owned(), "fast".to_owned()])])?;
+        if !late {
+            host.init()?;
+        }
+        assert_eq!(host.try_priority(2, 1000)?, 999);
+        let before = (host.snapshot()?, state_files(&host));
+        assert!(
+            before.1.iter().all(|(path, _)| path.extension().is_none_or(|end| end != "new")),
+            "{before:?}"
+        );
+        for _ in 0..2 {
+            host.advance(300)?;
+            host.cycle()?;
+        }
+        assert_eq!((host.snapshot()?, state_files(&host)), before);
+        assert_eq!(our_errors(&host.quit()?).len(), 1);
+    }
+    Ok(())
+}
+
+/// Names and bytes of what lies in `StateSaveLocation`.
+fn state_files(host: &Host) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(host.directory().join("state")).expect("there is a StateSaveLocation");
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.expect("it can be read").path())
+        .map(|path| (path.clone(), fs::read(path).expect("it can be read")))
+        .collect();
+    files.sort();
+    files
 }
 
 /// The program with the symbol `slurm_conf` eight bytes larger.

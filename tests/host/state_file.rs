@@ -64,6 +64,25 @@ fn the_file_of_either_plugin_is_read_by_both_as_by_stock() -> HostResult<()> {
     Ok(())
 }
 
+/// slurmctld may start again in the second of its last cycle, and where clocks differ by their time zones.
+#[test]
+fn a_cycle_in_this_second_and_a_reset_up_to_a_day_ahead_are_believed() -> HostResult<()> {
+    const DAY: i64 = 86_400;
+    for (last_ran, last_reset, warned) in
+        [(NOW, NOW + DAY, false), (NOW + 1, NOW + DAY, true), (NOW, NOW + DAY + 1, false)]
+    {
+        let mut host = ours()?;
+        prepare(&mut host)?;
+        fs::write(file(&host), times(last_ran, last_reset))?;
+        host.init()?;
+        let believed = if last_reset > NOW + DAY { NOW } else { last_reset };
+        assert_eq!(host.saved_times()?, (NOW, believed), "{last_ran} {last_reset}");
+        let log = host.quit()?;
+        assert_eq!(log.contains("says that the last cycle ran"), warned, "{last_ran} {last_reset}: {log}");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_damaged_file_is_put_aside_and_slurmctld_starts() -> HostResult<()> {
     let mut host = ours()?;

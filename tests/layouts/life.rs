@@ -70,6 +70,8 @@ fn without_a_database_initial_priorities_are_set_where_the_release_sets_them() {
         slurmctld.without_database().configure("priority_weight_part", 1000_u32);
         let cluster = fill(slurmctld);
         let job = slurmctld.add_job(&cluster.waiting(101));
+        let held = slurmctld.add_job(&cluster.waiting(102));
+        held.set("priority", 0_u32);
         slurmctld.load().unwrap();
         let in_init = !slurmctld.since(23, 2, 0);
         assert_eq!(job.get::<u32>("priority"), if in_init { 250 } else { 1 });
@@ -80,6 +82,7 @@ fn without_a_database_initial_priorities_are_set_where_the_release_sets_them() {
         if slurmctld.has_decay_thread() {
             slurmctld.await_cycle();
         }
+        assert_eq!(held.get::<u32>("priority"), 0);
         end(slurmctld);
     });
 }

@@ -1,6 +1,6 @@
 //! Decay and reset of all usage.
 
-use slurm_fakehost::{all, in_releases, memory, Association, Record, Slurmctld};
+use slurm_fakehost::{all, in_releases, memory, release, Association, Record, Slurmctld};
 
 use crate::setup::{assert_changed, assert_near, end, fill, usage, Cluster};
 
@@ -60,6 +60,23 @@ fn usage_decays_with_the_half_life_but_for_a_qos_that_is_kept() {
             !changed.iter().any(|name| name.contains("kept") || name.contains("run_secs")),
             "{changed:?}"
         );
+        end(slurmctld);
+    });
+}
+
+/// There is a thread even so from 23.11.6 on.
+#[test]
+fn without_a_database_usage_of_qos_stays_as_by_stock() {
+    let with_thread: Vec<_> = all().into_iter().filter(|version| *version >= release(23, 11, 6)).collect();
+    in_releases(&with_thread, |slurmctld| {
+        slurmctld.without_database().configure("priority_decay_hl", 3600_u32);
+        let cluster = fill(slurmctld);
+        give(usage(cluster.normal), 1000.0);
+        slurmctld.begin();
+        slurmctld.advance(300);
+        slurmctld.cycle();
+        assert_near(usage(cluster.normal).get_ld("usage_raw"), 1000.0, "raw usage");
+        assert_near(usage(cluster.normal).get("grp_used_wall"), 1000.0, "wall time");
         end(slurmctld);
     });
 }

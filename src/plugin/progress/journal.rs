@@ -152,6 +152,21 @@ mod tests {
         assert_eq!([new.included(None), new.included(Some(save(1)))], [Times::default(), at(200)]);
     }
 
+    #[test]
+    fn a_place_that_a_reconfigure_changes_gets_the_next_cycle_and_what_was_known_before() {
+        let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = after.path().join("priority_last_decay_ran");
+        let mut journal = Journal::open(&before.path().join("priority_last_decay_ran"));
+        journal.start(at(100), None, false);
+        journal.follow(&file);
+        journal.prepare(at(200));
+        journal.commit(at(200));
+        let Saved::Complete(first, Rest::History(found)) = state_file::read(&file).unwrap() else {
+            panic!("no file of ours")
+        };
+        assert_eq!((first, found), (at(200), History { newest: at(200), base: at(100), saved: None }));
+    }
+
     /// What may happen, in any order and many times within a second.
     #[derive(Clone, Debug)]
     enum Event {

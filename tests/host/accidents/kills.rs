@@ -66,7 +66,7 @@ fn a_second_kill_before_anything_is_saved_changes_nothing() -> HostResult<()> {
     let [_, ours] = plugins()?;
     let state = tempfile::tempdir()?;
     let place = Conf::new().state_save_location(state.path().display().to_string());
-    for start in [0, 700, 1400, 2100] {
+    for (start, lost) in [(0, 0), (700, 600), (1400, 1300), (2100, 2000)] {
         let mut options = Options::new(ours.clone());
         options.clock = NOW + start;
         let mut life = host(&options)?;
@@ -77,6 +77,8 @@ fn a_second_kill_before_anything_is_saved_changes_nothing() -> HostResult<()> {
         if start == 0 {
             life.save()?;
         }
+        let told = format!("running jobs are charged from {lost} s before the last cycle on");
+        assert_eq!(life.log().contains(&told), start > 0, "started at {start}: {}", life.log());
         for _ in 0..2 {
             life.advance(300)?;
             life.cycle()?;

@@ -108,6 +108,18 @@ fn a_fault_that_stays_costs_nothing_but_its_step() -> HostResult<()> {
 }
 
 #[test]
+fn priorities_that_are_given_up_are_counted_as_such() -> HostResult<()> {
+    let mut rig = Rig::start(&conf().debug_flags(DEBUG_PRIORITY))?;
+    rig.host.init()?;
+    rig.arm("write")?;
+    rig.cycle_after(300)?;
+    let counts =
+        format!("{WAITING} priorities computed: 0 written, 0 as they were, {WAITING} given up after an internal error");
+    assert!(rig.host.log().contains(&counts), "{}", rig.host.log());
+    rig.host.quit().map(drop)
+}
+
+#[test]
 fn a_charge_that_fails_at_an_association_is_lost_there_and_nowhere_else() -> HostResult<()> {
     // From the users up: their charges are posted in the reverse of the order in which the jobs came.
     for (nth, loser) in [(1, 4), (2, 3), (3, 2), (4, 1)] {

@@ -128,14 +128,15 @@ int command_bulk_jobs(request_t *request)
 }
 
 /*
- * vary seed=1 step=3600: gives all jobs other random sizes, times, nice values and site factors, and the lowest priority. Ages
- * are whole steps and counts go to ten, so that factors are tenths and their sums often whole: the worst that rounding
+ * vary seed=1 step=3600 nice=100: gives all jobs other random sizes, times, site factors and so many nice values, and the lowest
+ * priority. Ages are whole steps and counts go to ten, so that factors are tenths and their sums often whole: the worst that rounding
  * can meet.
  */
 int command_vary(request_t *request)
 {
 	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
 	uint64_t state = number(request, "seed", 1) * 2 + 1, step = number(request, "step", 3600);
+	uint64_t nice = number(request, "nice", 100);
 	size_t count;
 	void **jobs;
 
@@ -146,7 +147,7 @@ int command_vary(request_t *request)
 
 		job->priority = 1;
 		job->site_factor = NICE_OFFSET - 50 + next_random(&state, 100);
-		job->details->nice = NICE_OFFSET - 50 + next_random(&state, 100);
+		job->details->nice = NICE_OFFSET - nice / 2 + next_random(&state, nice);
 		job->details->accrue_time = time(NULL) - step * next_random(&state, 11);
 		job->details->min_cpus = 1 + next_random(&state, 10);
 		job->details->min_nodes = 1 + next_random(&state, 10);

@@ -80,10 +80,10 @@ impl Host {
         self.request(&format!("bulkjobs first={first} count={count} seed={seed} scatter={scatter}")).map(drop)
     }
 
-    /// Give all jobs other random sizes, nice values and site factors, ages of up to ten steps of so many seconds, and
+    /// Give all jobs other random sizes and site factors, so many nice values, ages of up to ten steps of so many seconds, and
     /// priority 1; the same for the same seed.
-    pub fn vary_jobs(&mut self, seed: u64, step: u32) -> HostResult<()> {
-        self.request(&format!("vary seed={seed} step={step}")).map(drop)
+    pub fn vary_jobs(&mut self, seed: u64, step: u32, nice: u32) -> HostResult<()> {
+        self.request(&format!("vary seed={seed} step={step} nice={nice}")).map(drop)
     }
 
     /// How many jobs there are, a digest of their ids and priorities, and the sum of the priorities.

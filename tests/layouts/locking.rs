@@ -45,6 +45,9 @@ fn a_cycle_asks_for_the_locks_of_its_phases() {
                 "assoc:w qos:w tres:r",
                 "job:r node:r part:r",
                 "job:w node:r part:r",
+                // Read jobs; read shares and usage; write priorities, and explain them.
+                "assoc:r qos:r",
+                "assoc:r",
                 "assoc:r qos:r tres:r",
                 "assoc:w",
             ])

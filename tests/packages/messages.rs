@@ -3,7 +3,6 @@
 //!
 //! Texts are compared between the parts that vary: `{…}` in the source, words in capitals and `…` in the page.
 
-
 use multifactor2_fixtures::project::{read, sources};
 
 /// Calls whose texts nobody reads but developers: levels below info, and what ends a test or a debug build.

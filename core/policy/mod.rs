@@ -129,7 +129,8 @@ impl FairShare {
     /// The factor of a job that a user submits now. The first of one who was not active in the last cycle takes part from here on:
     /// newcomers of one period see each other. `waits`: the job does.
     pub fn submit(&mut self, tree: &ShareTree, node: Node, waits: bool) -> f64 {
-        if self.competition.was_active(node) {
+        // Also for what the last distribution did not know.
+        if self.competition.was_active(node) || node.index() >= self.tickets.len() {
             return self.priority(node);
         }
         let Self { competition, policies, .. } = self;

@@ -58,10 +58,15 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
             "ActiveJobs=eligable",
             "allowed are eligible, pending; did you mean eligible?",
         ),
-        ("ActveJobs=pending", 1, "ActveJobs=pending", "known are ActiveJobs; did you mean ActiveJobs?"),
+        (
+            "ActveJobs=pending",
+            1,
+            "ActveJobs=pending",
+            "known are ActiveJobs, Distribution, FairShareScale, ParentUsers; did you mean ActiveJobs?",
+        ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "known are ActiveJobs; correct"),
+        ("Zebra=1", 1, "Zebra=1", "ParentUsers; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),

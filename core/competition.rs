@@ -24,7 +24,18 @@ pub fn fair_share_factor(shares_norm: f64, usage_effective: f64) -> f64 {
 #[derive(Clone, Debug, Default)]
 pub struct Competition {
     usage_norm: Vec<f64>,
-    active: Vec<bool>,
+    active: Vec<Activity>,
+}
+
+/// Whether an association takes part: it, or something below it, has waiting jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Activity {
+    #[default]
+    Idle,
+    /// Since the last [`Competition::read`].
+    Joined,
+    /// At the last [`Competition::read`] already.
+    Active,
 }
 
 impl Competition {
@@ -53,10 +64,16 @@ impl Competition {
     /// Users with waiting jobs and all their ancestors.
     fn mark_active(&mut self, tree: &ShareTree, waiting: &[u32]) {
         self.active.clear();
-        self.active.extend(tree.nodes().map(|node| tree.is_user(node) && at(waiting, node) > 0));
+        self.active.extend(tree.nodes().map(|node| {
+            if tree.is_user(node) && at(waiting, node) > 0 {
+                Activity::Active
+            } else {
+                Activity::Idle
+            }
+        }));
         for node in tree.nodes().rev() {
             if let (true, Some(parent)) = (self.is_active(node), tree.parent(node)) {
-                self.active[parent.index()] = true;
+                self.active[parent.index()] = Activity::Active;
             }
         }
     }
@@ -78,9 +95,21 @@ impl Competition {
         fair_share_factor(tree.shares_norm(node), self.usage_effective(tree, node))
     }
 
-    /// True for a user with waiting jobs and for every ancestor of one.
+    /// An association begins to take part.
+    pub fn join(&mut self, node: Node) {
+        if let Some(active @ Activity::Idle) = self.active.get_mut(node.index()) {
+            *active = Activity::Joined;
+        }
+    }
+
+    /// Whether it took part at the last [`Self::read`] already.
+    pub fn was_active(&self, node: Node) -> bool {
+        at(&self.active, node) == Activity::Active
+    }
+
+    /// True for a user with waiting jobs and for every ancestor of one, those that have joined included.
     pub fn is_active(&self, node: Node) -> bool {
-        at(&self.active, node)
+        at(&self.active, node) != Activity::Idle
     }
 }
 

@@ -1,7 +1,10 @@
 //! Ticket policies: how tickets come to those who have work waiting. One file a policy, behind the trait [`Policy`]; this one
 //! adds up what they hand out.
 
+pub mod distribution;
+
 use crate::competition::Competition;
+use crate::settings::{FairShareScale, Settings};
 use crate::tree::{at, Node, ShareTree};
 
 /// Hands out tickets.
@@ -9,10 +12,22 @@ use crate::tree::{at, Node, ShareTree};
 /// Nothing panics or gives a number that is negative, infinite or NaN, whatever the tree; nothing allocates once the buffers
 /// have grown to the size of the tree.
 pub trait Policy {
+    /// Takes the settings that hold from the next cycle on. What was handed out is forgotten.
+    fn configure(&mut self, _settings: &Settings) {}
+
     /// Adds what every association gets to `tickets`, by [`Node::index`]: in a tree of which `competition` says who takes part,
     /// and for one that does not, what it would get if it alone began to.
     fn hand_out(&mut self, tree: &ShareTree, competition: &Competition, tickets: &mut [f64]);
+
+    /// An association, not active so far, begins to take part between two cycles.
+    fn join(&mut self, _tree: &ShareTree, _competition: &Competition, _node: Node) {}
+
+    /// What an association would get now, with those that have joined since the last cycle.
+    fn tickets_now(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64;
 }
+
+/// The decades of tickets that `FairShareScale=log` spans.
+const DECADES: f64 = 6.0;
 
 /// Declares the policies: one line each, `file: Type`.
 macro_rules! policies {
@@ -27,8 +42,15 @@ macro_rules! policies {
 
         impl Policies {
             /// In the order in which their tickets are added.
-            fn each(&mut self, mut hand_out: impl FnMut(&mut dyn Policy)) {
-                $(hand_out(&mut self.$file);)*
+            fn each(&mut self, mut call: impl FnMut(&mut dyn Policy)) {
+                $(call(&mut self.$file);)*
+            }
+
+            /// The sum of something of each.
+            fn sum(&self, of: impl Fn(&dyn Policy) -> f64) -> f64 {
+                let mut sum = 0.0;
+                $(sum += of(&self.$file);)*
+                sum
             }
         }
     };
@@ -47,6 +69,8 @@ policies! {
 pub struct FairShare {
     competition: Competition,
     policies: Policies,
+    /// `FairShareScale=log`
+    logarithmic: bool,
     /// By node, of all policies.
     tickets: Vec<f64>,
     max_tickets: f64,
@@ -58,9 +82,15 @@ impl FairShare {
         Self::default()
     }
 
+    /// Takes the settings that hold from the next distribution on; what was distributed is forgotten.
+    pub fn configure(&mut self, settings: &Settings) {
+        *self = Self { logarithmic: settings.fair_share_scale == FairShareScale::Log, ..Self::default() };
+        self.policies.each(|policy| policy.configure(settings));
+    }
+
     /// Distributes the tickets anew, by raw usage and the numbers of waiting jobs as [`Competition::read`] takes them.
     pub fn distribute(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
-        let Self { competition, policies, tickets, max_tickets } = self;
+        let Self { competition, policies, tickets, max_tickets, .. } = self;
         competition.read(tree, usage, waiting);
         tickets.clear();
         tickets.resize(tree.len(), 0.0);
@@ -93,11 +123,39 @@ impl FairShare {
     ///
     /// The best active user has exactly 1. If no active user has tickets, whoever would have some has 1.
     pub fn priority(&self, node: Node) -> f64 {
-        let tickets = self.tickets(node);
-        if tickets > 0.0 {
-            (tickets / self.max_tickets).min(1.0)
+        self.scaled(self.tickets(node))
+    }
+
+    /// The factor of a job that a user submits now. The first of one who was not active in the last cycle takes part from here on:
+    /// newcomers of one period see each other. `waits`: the job does.
+    pub fn submit(&mut self, tree: &ShareTree, node: Node, waits: bool) -> f64 {
+        // Also for what the last distribution did not know.
+        if self.competition.was_active(node) || node.index() >= self.tickets.len() {
+            return self.priority(node);
+        }
+        let Self { competition, policies, .. } = self;
+        let tickets = policies.sum(|policy| policy.tickets_now(tree, competition, node));
+        if waits {
+            let mut next = Some(node);
+            while let Some(node) = next.filter(|node| !competition.is_active(*node)) {
+                policies.each(|policy| policy.join(tree, competition, node));
+                competition.join(node);
+                next = tree.parent(node);
+            }
+        }
+        self.scaled(tickets)
+    }
+
+    /// Tickets on the scale of the factor.
+    fn scaled(&self, tickets: f64) -> f64 {
+        if tickets <= 0.0 {
+            return 0.0;
+        }
+        let part = (tickets / self.max_tickets).min(1.0);
+        if self.logarithmic {
+            (1.0 + part.log10() / DECADES).max(0.0)
         } else {
-            0.0
+            part
         }
     }
 }

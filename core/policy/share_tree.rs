@@ -1,73 +1,163 @@
-//! The share tree: tickets flow from the root to the users who wait, at every level in proportion to S·F among the siblings that
-//! have somebody waiting. The formula is that of Slurm's old `priority/multifactor2`.
+//! The share tree: tickets flow from the root to the users who wait, and are divided at every level among the siblings that have
+//! somebody waiting, as [`Distribution`] says. Users without waiting jobs get prospective tickets: what they would hold if
+//! they alone began to wait.
 //!
 //! Tickets are `f64`, never rounded: tickets in integers, truncated level by level, leave users deep in a
 //! wide tree with none. They can underflow to 0 only below some 10^-300 of the root's. As they add up to the root's over all
 //! users with shares, this cannot take them from everybody unless all larger branches end in levels without shares.
 
+use super::distribution::{Claim, Interval, Rule, Standing, Strict, Tickets};
 use super::Policy;
 use crate::competition::Competition;
-use crate::tree::{at, Node, ShareTree};
+use crate::settings::{Distribution, ParentUsers, Settings};
+use crate::tree::{Node, ShareTree};
 
 /// Tickets at the root. Any constant gives the same factors; this one makes readable numbers.
 pub const ROOT_TICKETS: f64 = 1000.0;
 
-/// See the module; 16 bytes per association.
+/// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct ShareTreeTickets {
-    /// Sum of the weights of a node's active fair-share children.
-    demand: Vec<f64>,
-    tickets: Vec<f64>,
+    divided: Divided,
+    /// Users with `Fairshare=parent` divide their account's tickets among them.
+    split: bool,
+}
+
+/// The state of the rule in force.
+#[derive(Clone, Debug)]
+enum Divided {
+    Tickets(Levels<Tickets>),
+    Standing(Levels<Standing>),
+    Strict(Levels<Strict>),
+}
+
+impl Default for Divided {
+    fn default() -> Self {
+        Self::Tickets(Levels::default())
+    }
+}
+
+/// Calls a method of the [`Levels`] in force.
+macro_rules! levels {
+    ($divided:expr, $levels:ident => $call:expr) => {
+        match $divided {
+            Divided::Tickets($levels) => $call,
+            Divided::Standing($levels) => $call,
+            Divided::Strict($levels) => $call,
+        }
+    };
 }
 
 impl Policy for ShareTreeTickets {
+    fn configure(&mut self, settings: &Settings) {
+        self.split = settings.parent_users == ParentUsers::Split;
+        self.divided = match settings.distribution {
+            Distribution::Tickets => Divided::default(),
+            Distribution::Standing => Divided::Standing(Levels::default()),
+            Distribution::Strict => Divided::Strict(Levels::default()),
+        };
+    }
+
     fn hand_out(&mut self, tree: &ShareTree, competition: &Competition, tickets: &mut [f64]) {
-        self.add_demand(tree, competition);
-        self.tickets.clear();
-        self.tickets.reserve_exact(tree.len());
-        for (node, tickets) in tree.nodes().zip(tickets) {
-            let own = match tree.fair_share_parent(node) {
-                None => ROOT_TICKETS,
-                Some(parent) => self.tickets[parent.index()] * self.level_share(tree, competition, node),
-            };
-            self.tickets.push(own);
-            *tickets += own;
-        }
+        let Self { divided, split } = self;
+        levels!(divided, levels => levels.hand_out(tree, competition, *split, tickets));
+    }
+
+    fn join(&mut self, tree: &ShareTree, competition: &Competition, node: Node) {
+        levels!(&mut self.divided, levels => levels.join(tree, competition, node));
+    }
+
+    fn tickets_now(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
+        levels!(&self.divided, levels => levels.walk(tree, competition, node).top)
     }
 }
 
 impl ShareTreeTickets {
-    fn add_demand(&mut self, tree: &ShareTree, competition: &Competition) {
-        self.demand.clear();
-        self.demand.resize(tree.len(), 0.0);
-        for node in tree.nodes().skip(1).filter(|&node| !tree.uses_parent(node)) {
-            if competition.is_active(node) {
-                self.demand[tree.fair_share_parent_index(node)] += weight(tree, competition, node);
-            }
+    /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1. All of them for the root.
+    pub fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
+        levels!(&self.divided, levels => levels.part(tree, competition, node, Interval { top: 1.0, bottom: 0.0 }).top)
+    }
+}
+
+/// The levels of the tree under one rule.
+#[derive(Clone, Debug, Default)]
+struct Levels<R> {
+    rule: R,
+    /// By node.
+    intervals: Vec<Interval>,
+    /// Active users with `Fairshare=parent` by the association whose tickets they draw on; empty where they do not divide them.
+    drawing: Vec<u32>,
+}
+
+impl<R: Rule> Levels<R> {
+    fn hand_out(&mut self, tree: &ShareTree, competition: &Competition, split: bool, tickets: &mut [f64]) {
+        self.collect(tree, competition, split);
+        self.intervals.clear();
+        self.intervals.reserve_exact(tree.len());
+        for (node, tickets) in tree.nodes().zip(tickets) {
+            let own = match tree.fair_share_parent(node) {
+                None => Interval { top: ROOT_TICKETS, bottom: 0.0 },
+                Some(parent) => self.part(tree, competition, node, self.intervals[parent.index()]),
+            };
+            self.intervals.push(own);
+            *tickets += own.top;
         }
     }
 
-    /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1: S·F over the
-    /// sum of S·F of the active siblings, its own included. All of them for `Fairshare=parent` and for the
-    /// root.
-    pub fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
-        if tree.uses_parent(node) {
-            return 1.0;
+    /// Who takes part, level by level.
+    fn collect(&mut self, tree: &ShareTree, competition: &Competition, split: bool) {
+        self.rule.begin(tree.len());
+        self.drawing.clear();
+        self.drawing.resize(if split { tree.len() } else { 0 }, 0);
+        for node in tree.nodes().skip(1).filter(|node| competition.is_active(*node)) {
+            self.enter(tree, competition, node);
         }
-        let Some(parent) = tree.fair_share_parent(node) else { return 1.0 };
-        let weight = weight(tree, competition, node);
-        let demand = at(&self.demand, parent) + if competition.is_active(node) { 0.0 } else { weight };
-        if demand > 0.0 {
-            weight / demand
-        } else {
-            0.0
+        self.rule.settle();
+    }
+
+    fn enter(&mut self, tree: &ShareTree, competition: &Competition, node: Node) {
+        let parent = tree.fair_share_parent_index(node);
+        if !tree.uses_parent(node) {
+            self.rule.claim(parent, claim(tree, competition, node));
+        } else if let Some(drawing) = self.drawing.get_mut(parent).filter(|_| tree.is_user(node)) {
+            *drawing += 1;
+        }
+    }
+
+    /// An association begins to take part between two cycles. `competition` still says that it does not.
+    fn join(&mut self, tree: &ShareTree, competition: &Competition, node: Node) {
+        if node.index() < self.intervals.len() {
+            self.enter(tree, competition, node);
+        }
+    }
+
+    /// What an association has as the levels are now, with those that have joined.
+    fn walk(&self, tree: &ShareTree, competition: &Competition, node: Node) -> Interval {
+        let path: Vec<Node> =
+            std::iter::successors(Some(node), |node| tree.fair_share_parent(*node)).collect();
+        let root = Interval { top: ROOT_TICKETS, bottom: 0.0 };
+        path.iter().rev().skip(1).fold(root, |above, node| self.part(tree, competition, *node, above))
+    }
+
+    fn part(&self, tree: &ShareTree, competition: &Competition, node: Node, of_parent: Interval) -> Interval {
+        let Some(parent) = tree.fair_share_parent(node) else { return of_parent };
+        if !tree.uses_parent(node) {
+            return self.rule.part(parent.index(), of_parent, claim(tree, competition, node));
+        }
+        match self.drawing.get(parent.index()).filter(|_| tree.is_user(node)) {
+            None => of_parent,
+            Some(drawing) => {
+                let users = drawing + u32::from(!competition.is_active(node));
+                Interval { top: of_parent.top / f64::from(users.max(1)), bottom: of_parent.bottom }
+            }
         }
     }
 }
 
-/// What an association brings into the competition with its siblings. S·F of the siblings has
-/// S(fsp)/level in common, which cancels out; without it, small shares deep in the tree cannot
-/// underflow.
-fn weight(tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
-    f64::from(tree.shares(node)) * competition.level_fs(tree, node)
+fn claim(tree: &ShareTree, competition: &Competition, node: Node) -> Claim {
+    Claim {
+        shares: f64::from(tree.shares(node)),
+        level_fs: competition.level_fs(tree, node),
+        active: competition.is_active(node),
+    }
 }

@@ -16,4 +16,7 @@ pub mod text;
 pub mod value;
 
 pub use report::{Error, Errors, Place, Warning};
-pub use table::{ActiveJobs, Loaded, Outcome, Settings, SettingsKeeper, SETTINGS};
+pub use table::{
+    ActiveJobs, Distribution, FairShareScale, Loaded, Outcome, ParentUsers, Settings, SettingsKeeper,
+    SETTINGS,
+};

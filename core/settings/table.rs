@@ -19,6 +19,30 @@ crate::settings! {
             /// Every job in state PENDING. Held jobs and jobs that are not yet eligible then also draw tickets away from others.
             Pending = "pending",
         }) default("eligible");
+        /// How the tickets of an account are divided among those of its users and accounts that have waiting jobs.
+        distribution = "Distribution": choice(Distribution {
+            /// In proportion to shares times `LevelFS`, as `priority/multifactor2` was documented. Usage settles beside the shares:
+            /// large shares get more than they are, small ones less, and an account with many active users gets less for each.
+            Tickets = "tickets",
+            /// By `LevelFS` over the best `LevelFS` beside it. Usage settles on the shares, however many users an account has.
+            Standing = "standing",
+            /// As `standing`, and nobody below one account comes before somebody below an account that is further below its share.
+            Strict = "strict",
+        }) default("tickets");
+        /// How tickets become the fair-share factor.
+        fair_share_scale = "FairShareScale": choice(FairShareScale {
+            /// In proportion: half the tickets of the best user are a factor of 0.5.
+            Linear = "linear",
+            /// By orders of magnitude: a tenth of the best user's tickets are 0.83, a millionth or less is 0.
+            Log = "log",
+        }) default("linear");
+        /// What users with `Fairshare=parent` draw of their account's tickets. Only `Distribution=tickets` can divide them.
+        parent_users = "ParentUsers": choice(ParentUsers {
+            /// Each draws all of them.
+            Each = "each",
+            /// Those with waiting jobs divide them equally.
+            Split = "split",
+        }) default("each");
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tracing::{error, warn};
 
+use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
-use super::standing::AssocFactor;
 use crate::host::prefetch::Touched;
 use crate::host::{constants, views, Host};
 use multifactor2_core::evaluator::FactorConfig;

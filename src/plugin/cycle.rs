@@ -36,7 +36,7 @@ use super::posting::UNDERFLOW;
 use super::progress::state_file::Times;
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
-use super::waiting::Waiting;
+use super::waiting::{waits, Waiting};
 use super::{explain, usage, Plugin};
 use crate::faults;
 use crate::host::access::Open;
@@ -176,7 +176,7 @@ impl Plugin {
         let mut grants = self.grants.lock();
         let standing = &mut grants.standing;
         faults::point("distribute");
-        standing.distribute(&lock, waiting, config.assoc_factor());
+        standing.distribute(&lock, waiting, config);
         standing.read_members(&lock);
     }
 
@@ -391,19 +391,4 @@ fn decay_usage(lock: &AssocLock<'_, Usage>, config: &Config, factor: f64, begin:
     if config.fair_share && over != 1.0 {
         usage::decay(lock, over);
     }
-}
-
-/// Whether a job counts as waiting: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
-/// not running on another cluster of the federation.
-fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
-    let state = job.state();
-    if !state.is_pending() || config.counts_all_pending() {
-        return state.is_pending();
-    }
-    let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
-    !state.is_completing()
-        && !state.is_revoked()
-        && job.get(|job| job.priority) != 0
-        && begin != 0
-        && begin <= now
 }

@@ -9,9 +9,9 @@ use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priorit
 use multifactor2_core::facts::{self, Facts};
 use tracing::error;
 
+use super::assoc_factor::AssocFactor;
 use super::config::Config;
 use super::explain;
-use super::standing::AssocFactor;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;

@@ -1,6 +1,6 @@
 //! The one answer to "what fair-share has this job, and what did its priority come from".
 //!
-//! A submission asks for fair-share as it is now: the last distribution knows it, for whoever was not active as a prospective
+//! A submission asks for fair-share as it is now ([`Standing::fair_share`]): the last distribution knows it, for whoever was not active as a prospective
 //! value, and for an association that is newer the tree is read again. Everybody else asks what the priority that a job *has*
 //! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
 
@@ -9,9 +9,6 @@ use multifactor2_core::factors::Evaluation;
 use super::drafts::{Drafts, Finished};
 use super::set_jobs::SetJobs;
 use super::standing::Standing;
-use crate::host::access::Open;
-use crate::host::locks::{AssocLock, Levels};
-use crate::host::records::Job;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -35,11 +32,6 @@ impl Grants {
     /// Forgets everything, as after a stop.
     pub fn clear(&mut self) {
         *self = Self::default();
-    }
-
-    /// The fair-share factor of a job as it is now, 0 without an association.
-    pub fn fair_share<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> f64 {
-        self.standing.fair_share(lock, job)
     }
 
     /// What the priority of a job came from, which is probably the one at `next` among the drafts, which then is the place

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod assoc_factor;
 mod assoc_index;
 mod charging;
 pub mod config;

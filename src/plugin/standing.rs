@@ -9,10 +9,13 @@
 use std::sync::Arc;
 
 use multifactor2_core::explain::Numbers;
+use multifactor2_core::settings::Settings;
 use multifactor2_core::{facts, FairShare, Node, NodeSpec, ShareTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::assoc_factor::AssocFactor;
 use super::assoc_index::{Index, Slot};
+use super::config::Config;
 use super::waiting::{Entry, Place, Waiting};
 use crate::faults;
 use crate::host::access::{Open, Write};
@@ -28,6 +31,8 @@ pub struct Standing {
     by_id: Index,
     tree: ShareTree,
     fair_share: FairShare,
+    /// The settings that the last distribution was by.
+    settings: Option<Settings>,
     /// Raw usage by node.
     usage: Vec<f64>,
     /// 1 for a user with waiting jobs, by node.
@@ -46,29 +51,6 @@ pub struct Standing {
 /// Accounts by user id.
 type Members = FxHashMap<u32, FxHashSet<String>>;
 
-/// What the association factor of jobs is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AssocFactor {
-    /// Not needed.
-    #[default]
-    None,
-    /// The normalised priority of the association.
-    Normalised,
-    /// The priority itself, under `NO_NORMAL_ASSOC`.
-    Plain,
-}
-
-impl AssocFactor {
-    /// Of one association.
-    pub fn of<A: Open>(self, association: Association<'_, A>) -> f64 {
-        match self {
-            Self::None => 0.0,
-            Self::Normalised => association.usage().map_or(0.0, |usage| usage.get(|u| u.priority_norm)),
-            Self::Plain => f64::from(association.get(|assoc| assoc.priority)),
-        }
-    }
-}
-
 impl Default for Standing {
     fn default() -> Self {
         Self::new()
@@ -83,6 +65,7 @@ impl Standing {
             by_id: Index::Dense(Vec::new()),
             tree: ShareTree::default(),
             fair_share: FairShare::new(),
+            settings: None,
             usage: Vec::new(),
             waiting: Vec::new(),
             unknown: FxHashSet::default(),
@@ -132,10 +115,14 @@ impl Standing {
         &mut self,
         lock: &AssocLock<'_, V>,
         waiting: &Waiting,
-        assoc: AssocFactor,
+        config: &Config,
     ) {
         self.of_cycle = None;
-        self.assoc = assoc;
+        self.assoc = config.assoc_factor();
+        if self.settings.as_ref() != Some(&config.settings) {
+            self.fair_share.configure(&config.settings);
+            self.settings = Some(config.settings.clone());
+        }
         self.distribute_now(lock, waiting);
     }
 
@@ -172,15 +159,27 @@ impl Standing {
         self.known_factor(address, id)
     }
 
-    /// The fair-share factor of a job as it is now, 0 without an association.
-    pub fn fair_share<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> f64 {
+    /// The fair-share factor of a job as it is now, 0 without an association. A job that `waits` makes its user take part.
+    pub fn fair_share<V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        waits: bool,
+    ) -> f64 {
         // Mostly without a look at the association itself.
         let (address, id) = job.named_association();
-        let factor = self.known_factor(address, id).or_else(|| {
+        let node = self.node(address, id).or_else(|| {
             let association = job.association(lock)?;
-            self.factor(lock, (association.address(), association.get(|assoc| assoc.id)))
+            let (address, id) = (association.address(), association.get(|assoc| assoc.id));
+            self.factor(lock, (address, id))?;
+            self.node(address, id)
         });
-        factor.unwrap_or(0.0)
+        let Some(node) = node else { return 0.0 };
+        if let Some(waiting) = self.waiting.get_mut(node.index()).filter(|_| waits) {
+            // For a tree that is read again before the next cycle.
+            *waiting = (*waiting).max(1);
+        }
+        self.fair_share.submit(&self.tree, node, waits)
     }
 
     /// What the last cycle knew of a place in its `waiting`; `None` where it had no such association.

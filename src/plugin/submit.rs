@@ -6,6 +6,7 @@ use multifactor2_core::rules::charge::Period;
 use super::charging::Charger;
 use super::config::Config;
 use super::evaluator::Evaluator;
+use super::waiting::waits;
 use super::{after, Plugin};
 use crate::host::access::{Read, Write};
 use crate::host::locks::{Explained, Factors, JobLock, Levels, Usage};
@@ -42,7 +43,9 @@ impl Plugin {
         let lock = jobs.associations::<V>();
         let mut grants = self.grants.lock();
         let mut tres = evaluator.core.scratch();
-        let evaluated = evaluator.evaluate(job, &lock, &mut tres, |job| grants.fair_share(&lock, job));
+        let fair_share =
+            |job: Job<'_>| grants.standing.fair_share(&lock, job, waits(config, job, evaluator.core.now));
+        let evaluated = evaluator.evaluate(job, &lock, &mut tres, fair_share);
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use multifactor2_core::facts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::config::Config;
 use crate::host::access::Open;
-use crate::host::records::{Association, AssociationUsage};
+use crate::host::records::{Association, AssociationUsage, Job};
 use crate::host::views;
 
 /// What the shape of the tree depends on, for one association.
@@ -117,4 +118,19 @@ impl Waiting {
             all.zip(&self.flags).filter_map(|(id, flag)| flag.then_some(id)).collect();
         entries.iter().map(|entry| noted.contains(&entry.facts.id)).collect()
     }
+}
+
+/// Whether a job counts as waiting: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
+/// not running on another cluster of the federation.
+pub fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
+    let state = job.state();
+    if !state.is_pending() || config.counts_all_pending() {
+        return state.is_pending();
+    }
+    let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
+    !state.is_completing()
+        && !state.is_revoked()
+        && job.get(|job| job.priority) != 0
+        && begin != 0
+        && begin <= now
 }

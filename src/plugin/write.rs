@@ -13,6 +13,7 @@ use super::evaluator::{Evaluated, Evaluator};
 use super::grants::Grants;
 use super::set_jobs::SetJobs;
 use super::standing::Standing;
+use super::waiting::waits;
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Write;
@@ -110,8 +111,9 @@ impl Plugin {
             attempt(|| {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
-                    let evaluated =
-                        evaluator.evaluate(job, &lock, &mut tres, |job| grants.fair_share(&lock, job));
+                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, |job| {
+                        grants.standing.fair_share(&lock, job, waits(config, job, now))
+                    });
                     if let Some(evaluation) = evaluated.evaluation {
                         grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
                     }
@@ -176,7 +178,8 @@ impl Writer<'_, '_> {
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
         let Self { evaluator, lock, standing, tres, .. } = self;
-        evaluator.evaluate(job, lock, tres, |job| standing.fair_share(lock, job))
+        let (config, now) = (evaluator.config, evaluator.core.now);
+        evaluator.evaluate(job, lock, tres, |job| standing.fair_share(lock, job, waits(config, job, now)))
     }
 }
 

@@ -2,6 +2,7 @@
 //! administrator would write, the known defects of its ancestors, and settings.
 
 mod ancestors;
+mod distributions;
 mod example;
 mod priority;
 mod properties;
@@ -9,3 +10,4 @@ mod random;
 mod settings;
 mod settles;
 mod shapes;
+mod simulation;

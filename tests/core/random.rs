@@ -32,15 +32,25 @@ impl Engine {
             .map(|n| tree.position(place(n) as usize).expect("all are in the tree"))
             .collect();
 
-        let mut usage = vec![0.0; tree.len()];
-        let mut waiting = vec![0; tree.len()];
-        for (association, node) in associations.iter().zip(&nodes) {
+        let mut engine = Self { tree, fair_share: FairShare::new() };
+        engine.distribute(associations, &nodes);
+        (engine, nodes)
+    }
+
+    /// Distributes them anew.
+    pub fn distribute(&mut self, associations: &[Association], nodes: &[Node]) {
+        let mut usage = vec![0.0; self.tree.len()];
+        let mut waiting = vec![0; self.tree.len()];
+        for (association, node) in associations.iter().zip(nodes) {
             usage[node.index()] = association.usage;
             waiting[node.index()] = u32::from(association.waiting);
         }
-        let mut fair_share = FairShare::new();
-        fair_share.distribute(&tree, &usage, &waiting);
-        (Self { tree, fair_share }, nodes)
+        self.fair_share.distribute(&self.tree, &usage, &waiting);
+    }
+
+    /// A user submits a job that waits.
+    pub fn submit(&mut self, node: Node) -> f64 {
+        self.fair_share.submit(&self.tree, node, true)
     }
 
     pub fn run(associations: &[Association]) -> (Self, Vec<Node>) {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use multifactor2_core::settings::{kept, Loaded, Outcome, Settings, SettingsKeeper};
 
-use super::{ELIGIBLE, PENDING};
+use super::{eligible, pending};
 
 #[test]
 fn good_settings_survive_bad_ones() {
@@ -16,11 +16,11 @@ fn good_settings_survive_bad_ones() {
     assert!(matches!(keeper.reload(bad()), Outcome::Refused(_)));
     assert_eq!(keeper.current(), None);
     assert_eq!(keeper.reload(good()), Outcome::Fresh(good().unwrap()));
-    assert_eq!(keeper.reload(bad()), Outcome::Kept(PENDING, bad().unwrap_err()));
-    assert_eq!(keeper.current(), Some(&PENDING));
+    assert_eq!(keeper.reload(bad()), Outcome::Kept(pending(), bad().unwrap_err()));
+    assert_eq!(keeper.current(), Some(&pending()));
     // What an earlier process kept is newer than what this one remembers.
-    keeper.remember(ELIGIBLE);
-    assert_eq!(keeper.reload(bad()), Outcome::Kept(ELIGIBLE, bad().unwrap_err()));
+    keeper.remember(eligible());
+    assert_eq!(keeper.reload(bad()), Outcome::Kept(eligible(), bad().unwrap_err()));
     let none = Settings::parse("", "f");
     assert_eq!(keeper.reload(none.clone()), Outcome::Fresh(none.unwrap()));
 }
@@ -44,13 +44,13 @@ fn kept_settings_are_text_with_version_and_origin_and_private() {
     );
     let meta = fs::metadata(&file).unwrap();
     assert_eq!(meta.permissions().mode() & 0o7777, 0o600);
-    assert_eq!(kept::read(&file), Ok(Some(PENDING)));
+    assert_eq!(kept::read(&file), Ok(Some(pending())));
     // The same again is not written.
     assert_eq!(kept::keep(&file, &loaded, Path::new("/etc/f")).unwrap(), None);
     assert_eq!(fs::metadata(&file).unwrap().ino(), meta.ino());
     let none = Settings::load(None, &directory.path().join("none")).unwrap();
     assert_eq!(kept::keep(&file, &none, Path::new("/etc/f")).unwrap(), None);
-    assert_eq!(kept::read(&file), Ok(Some(ELIGIBLE)), "no configuration at all is good");
+    assert_eq!(kept::read(&file), Ok(Some(eligible())), "no configuration at all is good");
     let files = fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(files, 1, "nothing else stays behind");
     assert_eq!(kept::read(&directory.path().join("none")), Ok(None));
@@ -87,7 +87,7 @@ fn a_damaged_kept_file_gives_nothing_and_is_replaced() {
             fs::remove_dir(&file).unwrap();
         } else {
             assert_eq!(kept.unwrap().expect(why).to_string(), found);
-            assert_eq!(kept::read(&file), Ok(Some(PENDING)));
+            assert_eq!(kept::read(&file), Ok(Some(pending())));
         }
     }
     assert_eq!(fs::read(&aside).unwrap(), good, "what a link points to is left alone");

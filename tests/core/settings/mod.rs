@@ -10,8 +10,13 @@ use multifactor2_core::settings::{ActiveJobs, Errors, Loaded, Settings, SETTINGS
 use multifactor2_fixtures::project::read;
 use std::fs;
 
-const PENDING: Settings = Settings { active_jobs: ActiveJobs::Pending };
-const ELIGIBLE: Settings = Settings { active_jobs: ActiveJobs::Eligible };
+fn pending() -> Settings {
+    Settings { active_jobs: ActiveJobs::Pending, ..Settings::default() }
+}
+
+fn eligible() -> Settings {
+    Settings { active_jobs: ActiveJobs::Eligible, ..Settings::default() }
+}
 
 fn lines(errors: &Errors) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
@@ -38,10 +43,10 @@ fn notations_that_are_read() {
     ] {
         let Loaded { settings, warnings, .. } =
             Settings::parse(text, "f").unwrap_or_else(|e| panic!("{text:?}: {e}"));
-        assert_eq!((settings, warnings.len()), (PENDING, 0), "{text:?}");
+        assert_eq!((settings, warnings.len()), (pending(), 0), "{text:?}");
     }
-    assert_eq!(Settings::parse("", "f").unwrap().settings, ELIGIBLE);
-    assert_eq!(ELIGIBLE, Settings::default());
+    assert_eq!(Settings::parse("", "f").unwrap().settings, eligible());
+    assert_eq!(eligible(), Settings::default());
 }
 
 #[test]
@@ -53,10 +58,15 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
             "ActiveJobs=eligable",
             "allowed are eligible, pending; did you mean eligible?",
         ),
-        ("ActveJobs=pending", 1, "ActveJobs=pending", "known are ActiveJobs; did you mean ActiveJobs?"),
+        (
+            "ActveJobs=pending",
+            1,
+            "ActveJobs=pending",
+            "known are ActiveJobs, Distribution, FairShareScale, ParentUsers; did you mean ActiveJobs?",
+        ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "known are ActiveJobs; correct"),
+        ("Zebra=1", 1, "Zebra=1", "ParentUsers; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),
@@ -106,7 +116,7 @@ fn all_errors_are_collected_and_bounded() {
 fn the_last_of_two_wins_with_a_warning() {
     let Loaded { settings, warnings, .. } =
         Settings::parse("ActiveJobs=eligible\nactivejobs=pending", "f").unwrap();
-    assert_eq!(settings, PENDING);
+    assert_eq!(settings, pending());
     assert_eq!(warnings.len(), 1);
     assert_eq!(
         warnings[0].to_string(),
@@ -120,9 +130,9 @@ fn priority_parameters_then_file() {
     let file = directory.path().join("multifactor2.conf");
     let load = |parameters| Settings::load(parameters, &file);
     for none in [None, Some(""), Some("(null)"), Some(" , ")] {
-        assert_eq!(load(none).unwrap().settings, ELIGIBLE, "{none:?}");
+        assert_eq!(load(none).unwrap().settings, eligible(), "{none:?}");
     }
-    assert_eq!(load(Some("ActiveJobs=pending")).unwrap().settings, PENDING);
+    assert_eq!(load(Some("ActiveJobs=pending")).unwrap().settings, pending());
     let errors = load(Some("ActiveJobs=eligable,pending")).unwrap_err();
     let [piece, value] = &lines(&errors)[..] else { panic!("{errors}") };
     assert!(piece.starts_with("PriorityParameters: \"pending\": allowed is Key=Value"), "{piece}");
@@ -141,7 +151,7 @@ fn priority_parameters_then_file() {
 
     fs::write(&file, "ActiveJobs=pending\n").unwrap();
     let Loaded { settings, warnings, .. } = load(Some("activejobs=eligible")).unwrap();
-    assert_eq!((settings, warnings.len()), (PENDING, 1));
+    assert_eq!((settings, warnings.len()), (pending(), 1));
     assert!(warnings[0].to_string().contains("replaces the value of PriorityParameters"), "{}", warnings[0]);
 }
 
@@ -153,7 +163,7 @@ fn includes_are_relative_to_the_including_file() {
     fs::write(at("main"), "include \"sub dir/one\" # nested\n").unwrap();
     fs::write(at("sub dir/one"), "Include two\n").unwrap();
     fs::write(at("sub dir/two"), "ActiveJobs=pending").unwrap();
-    assert_eq!(Settings::load(None, &at("main")).unwrap().settings, PENDING);
+    assert_eq!(Settings::load(None, &at("main")).unwrap().settings, pending());
 }
 
 #[test]
@@ -180,7 +190,7 @@ fn limits_of_files_are_met_and_not_passed() {
         let loaded = Settings::load(None, &at("large"));
         assert_eq!(
             loaded.map(|loaded| loaded.settings).ok(),
-            (bytes == most).then_some(PENDING),
+            (bytes == most).then_some(pending()),
             "{bytes} bytes"
         );
         text.clear();
@@ -276,5 +286,5 @@ fn table_is_sound_and_documented() {
     }
     let shown = Settings::parse(&uncommented, "example").unwrap().settings;
     assert_eq!(shown, Settings::default(), "the example shows the defaults");
-    assert_eq!(Settings::parse(&PENDING.to_string(), "log").unwrap().settings, PENDING);
+    assert_eq!(Settings::parse(&pending().to_string(), "log").unwrap().settings, pending());
 }

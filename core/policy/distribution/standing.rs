@@ -1,0 +1,30 @@
+//! `Distribution=standing`: F over the largest F of the siblings. The best child has its parent's whole standing; neither the
+//! size of a group nor the number of its active users matters, and usage settles on the shares.
+
+use super::{Claim, Interval, Rule};
+
+/// See the module; 8 bytes per association.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// The largest F of the active children, by parent.
+    best: Vec<f64>,
+}
+
+impl Rule for Standing {
+    fn begin(&mut self, associations: usize) {
+        self.best.clear();
+        self.best.resize(associations, 0.0);
+    }
+
+    fn claim(&mut self, parent: usize, claim: Claim) {
+        self.best[parent] = self.best[parent].max(claim.level_fs);
+    }
+
+    fn settle(&mut self) {}
+
+    fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval {
+        let best = self.best.get(parent).copied().unwrap_or_default().max(claim.level_fs);
+        let part = if best > 0.0 { claim.level_fs / best } else { 0.0 };
+        Interval { top: of_parent.top * part, bottom: 0.0 }
+    }
+}

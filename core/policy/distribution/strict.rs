@@ -1,0 +1,65 @@
+//! `Distribution=strict`: of any two jobs the one comes first whose ancestor, at the first level where they part, is further below
+//! its share. Every association has an interval of its parent's, next to those of its siblings in the order of F, so nobody below
+//! one sibling comes before somebody below a better one. Usage settles on the shares.
+
+use super::{Claim, Interval, Rule};
+
+/// See the module; 16 bytes per active association.
+#[derive(Clone, Debug, Default)]
+pub struct Strict {
+    /// Parent and F of the active children. Sorted once they are settled.
+    claims: Vec<(usize, f64)>,
+    settled: bool,
+}
+
+impl Strict {
+    /// F of the active children of a parent, from the smallest.
+    fn of(&self, parent: usize) -> &[(usize, f64)] {
+        let begin = self.claims.partition_point(|(of, _)| *of < parent);
+        let end = self.claims.partition_point(|(of, _)| *of <= parent);
+        &self.claims[begin..end]
+    }
+}
+
+fn order(a: &(usize, f64), b: &(usize, f64)) -> std::cmp::Ordering {
+    a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+}
+
+impl Rule for Strict {
+    fn begin(&mut self, _associations: usize) {
+        self.claims.clear();
+        self.settled = false;
+    }
+
+    fn claim(&mut self, parent: usize, claim: Claim) {
+        let claim = (parent, claim.level_fs);
+        if self.settled {
+            let at = self.claims.partition_point(|known| order(known, &claim).is_lt());
+            self.claims.insert(at, claim);
+        } else {
+            self.claims.push(claim);
+        }
+    }
+
+    fn settle(&mut self) {
+        self.claims.sort_unstable_by(order);
+        self.settled = true;
+    }
+
+    fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval {
+        let level_fs = claim.level_fs;
+        if level_fs <= 0.0 {
+            return Interval::default();
+        }
+        let siblings = self.of(parent);
+        let best = siblings.last().map_or(0.0, |(_, best)| *best).max(level_fs);
+        let smaller = siblings.partition_point(|(_, other)| *other < level_fs);
+        let next = smaller.checked_sub(1).map_or(0.0, |at| siblings[at].1);
+        // Rounding may not put anybody above the parent.
+        let at = |level_fs: f64| {
+            let inside = (of_parent.top - of_parent.bottom) * (level_fs / best);
+            (of_parent.bottom + inside).min(of_parent.top)
+        };
+        Interval { top: at(level_fs), bottom: if next > 0.0 { at(next) } else { of_parent.bottom } }
+    }
+}

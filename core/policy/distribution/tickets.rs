@@ -1,0 +1,36 @@
+//! `Distribution=tickets`: in proportion to S·F, as the documented `priority/multifactor2` does. Usage settles where S²/U is equal,
+//! which is not on the shares.
+
+use super::{Claim, Interval, Rule};
+
+/// See the module; 8 bytes per association.
+#[derive(Clone, Debug, Default)]
+pub struct Tickets {
+    /// Sum of S·F of the active children, by parent.
+    demand: Vec<f64>,
+}
+
+impl Rule for Tickets {
+    fn begin(&mut self, associations: usize) {
+        self.demand.clear();
+        self.demand.resize(associations, 0.0);
+    }
+
+    fn claim(&mut self, parent: usize, claim: Claim) {
+        self.demand[parent] += weight(claim);
+    }
+
+    fn settle(&mut self) {}
+
+    fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval {
+        let weight = weight(claim);
+        let others = self.demand.get(parent).copied().unwrap_or_default();
+        let demand = others + if claim.active { 0.0 } else { weight };
+        let share = if demand > 0.0 { weight / demand } else { 0.0 };
+        Interval { top: of_parent.top * share, bottom: 0.0 }
+    }
+}
+
+fn weight(claim: Claim) -> f64 {
+    claim.shares * claim.level_fs
+}

@@ -111,7 +111,8 @@ impl Typed for Duration {
 /// # }
 /// # use example::{Colour, Settings};
 /// assert_eq!(Settings::default().colour, Colour::Red);
-/// assert_eq!(Settings::default().to_string(), "Colour=red Weight=1");
+/// assert_eq!(Settings::default().to_string(), "");
+/// assert_eq!(Settings { weight: 2.0, ..Settings::default() }.to_string(), "Weight=2");
 /// ```
 ///
 /// The kinds are those of [`Kind`](crate::settings::value::Kind): `choice`, `integer`, `decimal`, `yes_no`, `duration`,
@@ -149,10 +150,13 @@ macro_rules! settings {
         }
 
         impl ::std::fmt::Display for $settings {
-            /// The settings on one line, for the log; blocks last.
+            /// The settings that are not as by default on one line, for the log; blocks last.
             fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
                 let (mut plain, mut blocks) = (Vec::<String>::new(), Vec::<String>::new());
-                $($crate::settings!(@show (&self.$field) plain blocks $name $kind);)+
+                let default = Self::default();
+                $(if self.$field != default.$field {
+                    $crate::settings!(@show (&self.$field) plain blocks $name $kind);
+                })+
                 plain.append(&mut blocks);
                 f.write_str(&plain.join(" "))
             }

@@ -158,8 +158,12 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bo
             Some(loaded.settings)
         }
         Outcome::Kept(settings, errors) => {
+            let shown = match settings.to_string() {
+                all_default if all_default.is_empty() => "all as by default".to_owned(),
+                some => some,
+            };
             let in_force = format!(
-                ". The last good settings stay in force ({settings}): correct what is wrong and run 'scontrol reconfigure'"
+                ". The last good settings stay in force ({shown}): correct what is wrong and run 'scontrol reconfigure'"
             );
             log_errors(&errors, &in_force);
             Some(settings)

@@ -100,13 +100,17 @@ fn run(tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<(
     tree.load(&mut host)?;
     host.init()?;
     tree.assert_written(&mut host)?;
-    // A job of a user without jobs gets, between cycles, what the model says of who is not active.
-    let outcomes = tree.outcomes();
-    for (n, _) in tree.0.iter().enumerate().filter(|(_, node)| node.user && !node.waiting) {
+    // A user without jobs gets, between cycles, what the next cycle would give, by the best of the last: newcomers count.
+    let best = tree.best_tickets();
+    let mut now = tree.clone();
+    for n in (0..tree.0.len()).filter(|n| tree.0[*n].user && !tree.0[*n].waiting) {
         host.jobs(&[tree.job(n)])?;
         host.set_priority(id(n))?;
         let factor = crate::tree::job_factor(&mut host, id(n))?;
-        crate::tree::assert_near(factor, outcomes[n].factor, &format!("a fresh job of {n} in {tree:?}"));
+        now.0[n].waiting = true;
+        let tickets = now.outcomes()[n].tickets;
+        let expected = if tickets > 0.0 { (tickets / best).min(1.0) } else { 0.0 };
+        crate::tree::assert_near(factor, expected, &format!("a fresh job of {n} in {tree:?}"));
         host.delete_job(id(n))?;
     }
     let next = change(&mut host, tree, changes)?;

@@ -79,6 +79,12 @@ impl Tree {
             .begin_time(NOW - 60)
     }
 
+    /// The tickets of the best user who waits.
+    pub fn best_tickets(&self) -> f64 {
+        let users = self.0.iter().zip(self.outcomes()).filter(|(node, _)| node.user && node.waiting);
+        users.map(|(_, outcome)| outcome.tickets).fold(0.0, f64::max)
+    }
+
     /// What the definition says.
     pub fn outcomes(&self) -> Vec<Outcome> {
         outcomes(&self.0)

@@ -151,6 +151,7 @@ macro_rules! settings {
 
         impl ::std::fmt::Display for $settings {
             /// The settings that are not as by default on one line, for the log; blocks last.
+            #[allow(clippy::float_cmp)] // exactly as by default, or not
             fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
                 let (mut plain, mut blocks) = (Vec::<String>::new(), Vec::<String>::new());
                 let default = Self::default();

@@ -50,7 +50,8 @@ macro_rules! levels {
 
 impl Policy for ShareTreeTickets {
     fn configure(&mut self, settings: &Settings) {
-        self.split = settings.parent_users == ParentUsers::Split;
+        self.split =
+            settings.parent_users == ParentUsers::Split && settings.distribution == Distribution::Tickets;
         self.divided = match settings.distribution {
             Distribution::Tickets => Divided::default(),
             Distribution::Standing => Divided::Standing(Levels::default()),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use multifactor2_core::settings::{Distribution, ParentUsers};
 use tracing::{info, warn};
 
 use super::Plugin;
@@ -27,12 +28,28 @@ impl Plugin {
             );
         }
         let lock = unlocked.associations::<Factors>();
-        if self.grants.lock().standing.has_parent_users_under_root() {
+        let grants = self.grants.lock();
+        let standing = &grants.standing;
+        let split = config.settings.parent_users == ParentUsers::Split;
+        if split && config.settings.distribution != Distribution::Tickets {
+            warn!(
+                "ParentUsers=split changes nothing with Distribution={}: remove it, or set Distribution=tickets",
+                config.settings.distribution
+            );
+        }
+        if let Some(account) = standing.mixed_account(&lock).filter(|_| !split) {
+            warn!(
+                "account {account}, and perhaps others, has users with Fairshare=parent beside users with shares of their own: each of \
+                 the former draws all of the account's tickets, the latter divide them. Give all the same kind, or set ParentUsers=split"
+            );
+        }
+        if standing.has_parent_users_under_root() {
             info!(
                 "users with Fairshare=parent directly below the root draw on all tickets and always have fair-share 1.0: give \
                  them shares of their own, or put them into an account"
             );
         }
+        drop(grants);
         let Some(list) = lock.qos() else { return };
         list.for_each_ro(|qos| {
             if views::qos(qos).has_threshold() && qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0 {

@@ -279,6 +279,28 @@ impl Standing {
         })
     }
 
+    /// The first account in which some users draw on its tickets with `Fairshare=parent` and others compete for them.
+    pub fn mixed_account<V: Levels<Assoc: Open>>(&self, lock: &AssocLock<'_, V>) -> Option<String> {
+        let below = |parents: bool| -> FxHashSet<Node> {
+            let users = self.tree.nodes().filter(|node| self.tree.is_user(*node));
+            let of_kind = users.filter(|node| self.tree.uses_parent(*node) == parents);
+            of_kind.filter_map(|node| self.tree.parent(node)).collect()
+        };
+        let (drawn_on, competed_for) = (below(true), below(false));
+        let mut found = None;
+        let mut position = 0;
+        lock.all()?.for_each_ro(|association| {
+            let node = self.tree.position(position);
+            if found.is_none()
+                && node.is_some_and(|node| drawn_on.contains(&node) && competed_for.contains(&node))
+            {
+                found = Some(association.text(|assoc| assoc.acct).into_owned());
+            }
+            position += 1;
+        });
+        found
+    }
+
     /// Number of associations, and of users among them with waiting jobs.
     pub fn counts(&self) -> (usize, usize) {
         (self.entries.len(), self.waiting.iter().filter(|count| **count > 0).count())

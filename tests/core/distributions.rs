@@ -100,6 +100,13 @@ fn users_with_fairshare_parent_divide_their_accounts_tickets_only_if_they_shall(
     assert_eq!(factors(""), [1.0, 1.0, 1.0, 1.0]);
     // The third would be one of three.
     assert_eq!(factors("ParentUsers=split"), [0.5, 0.5, 1.0 / 3.0, 1.0]);
+    for other in ["standing", "strict"] {
+        assert_eq!(
+            factors(&format!("Distribution={other}\nParentUsers=split")),
+            [1.0, 1.0, 1.0, 1.0],
+            "{other}"
+        );
+    }
 }
 
 /// The associations from below the root down, as far as they compete.

@@ -117,9 +117,10 @@ impl Machine {
         let effective = |user: usize| {
             let mut path: Vec<usize> = self.ancestors(user).filter(|at| *at != 0).collect();
             path.reverse();
-            path.iter().fold(1.0, |above, at| {
-                let actual = self.usage[*at] / all;
-                actual + (above - actual) * self.part(&self.shares, *at)
+            let actual = |at: &usize| self.usage[*at] / all;
+            // At the top it is the usage itself.
+            path.iter().skip(1).fold(path.first().map_or(0.0, actual), |above, at| {
+                actual(at) + (above - actual(at)) * self.part(&self.shares, *at)
             })
         };
         self.first(|user| 2_f64.powf(-effective(user) / self.share(user).max(1e-9)))

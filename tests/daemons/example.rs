@@ -74,3 +74,36 @@ fn without_fair_tree_the_numbers_are_the_same_and_sshare_shows_f() {
         assert!(as_printed(shown, f), "{name}: {shown} instead of {f}");
     }
 }
+
+/// Worked out by hand. F is 0.888889 for A and 2.4 for D at the top, and 100 for user5 below F, alone at every level below D.
+///
+/// standing: A has 0.888889 / 2.4 = 0.370370 of what D has, and user2 is alone below it. In sshare user3, with F = 100, would be
+/// the best below C, and user4 would be one hundredth of F.
+///
+/// strict: the same for user2. D has the part from 0.370370 to 1, of which E would have one hundredth: 0.376667 for user4.
+///
+/// log: 1 + log10(0.370370) / 6 = 0.928106; for tickets 1 + log10(0.246914) / 6 = 0.898758.
+#[test]
+fn the_documented_example_under_the_other_distributions() {
+    let (cluster, jobs) = start(None);
+    let file = cluster.directory().join("multifactor2.conf");
+    for (settings, [second, fourth], points) in [
+        ("Distribution=standing", [0.370_370, 0.01], "37037"),
+        ("Distribution=strict", [0.370_370, 0.376_667], "37037"),
+        ("Distribution=standing\nFairShareScale=log", [0.928_106, 0.666_667], "92811"),
+        ("FairShareScale=log", [0.898_758, 0.0], "89876"),
+        ("", [0.246_914, 0.0], "24691"),
+    ] {
+        std::fs::write(&file, format!("{settings}\n")).unwrap();
+        cluster.reconfigure().unwrap();
+        cluster.wait_cycle().unwrap();
+        assert_tree(&cluster);
+        let shares = jobs.map(|job| sprio_of(&cluster, job).text("FAIRSHARE").to_owned());
+        assert_eq!(shares, [points, "100000"], "{settings}");
+        for (user, expected) in [("user2", second), ("user4", fourth), ("user5", 1.0)] {
+            let shown = number(&cluster.share(named(user).account, user).unwrap(), "FairShare");
+            let said = expected > 0.0;
+            assert!(!said || as_printed(shown, expected), "{settings}: {user} {shown} instead of {expected}");
+        }
+    }
+}

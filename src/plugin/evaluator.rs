@@ -31,8 +31,6 @@ pub struct Evaluated {
     pub priority: u32,
     /// What it came from, where it was computed.
     pub evaluation: Option<Evaluation>,
-    /// A priority in one of several partitions or QOS changed.
-    pub variants_changed: bool,
 }
 
 /// What all jobs that are evaluated at one time have in common.
@@ -93,7 +91,7 @@ impl<'c> Evaluator<'c> {
         tres: &mut [f64],
         fair_share: impl FnOnce(Job<'_>) -> f64,
     ) -> Evaluated {
-        let none = |priority| Evaluated { priority, evaluation: None, variants_changed: false };
+        let none = |priority| Evaluated { priority, evaluation: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, qos.as_ref(), 0.0);
@@ -115,8 +113,8 @@ impl<'c> Evaluator<'c> {
         }
         let evaluation = self.core.evaluate(&facts, standing, tres);
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        let variants_changed = self.write_more(job, lock, qos.as_ref(), &evaluation, tres, priority);
-        Evaluated { priority, evaluation: Some(evaluation), variants_changed }
+        self.write_more(job, lock, qos.as_ref(), &evaluation, tres, priority);
+        Evaluated { priority, evaluation: Some(evaluation) }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the

@@ -172,7 +172,8 @@ impl Writer<'_, '_> {
         if let Some(evaluation) = evaluated.evaluation {
             self.set.note(id, evaluation, |_| true);
         }
-        self.changed |= evaluated.variants_changed;
+        // Of its partitions and QOS perhaps; that is rare enough to tell clients without asking.
+        self.changed = true;
         evaluated.priority
     }
 

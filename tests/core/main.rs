@@ -3,6 +3,7 @@
 
 mod ancestors;
 mod distributions;
+mod evaluator;
 mod example;
 mod priority;
 mod properties;

@@ -2,7 +2,6 @@
 //! every call, and the stock plugin beside it for everything that is to be the same to the last bit.
 
 mod active_jobs;
-mod advice;
 mod between_cycles;
 mod charges;
 mod charging;

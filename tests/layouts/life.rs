@@ -158,3 +158,25 @@ fn a_site_factor_plugin_that_does_not_start_is_a_refusal_from_23_02_3_on() {
         }
     });
 }
+
+#[test]
+fn cycles_and_a_new_start_at_the_same_second_change_nothing() {
+    in_releases(&all(), |slurmctld| {
+        slurmctld.configure("priority_weight_age", 1000_u32).configure("priority_weight_fs", 1000_u32);
+        slurmctld.configure("priority_decay_hl", 604_800_u32);
+        let cluster = fill(slurmctld);
+        for id in 101..104 {
+            slurmctld.add_job(&cluster.waiting(id));
+        }
+        slurmctld.begin();
+        let ((), changed) = slurmctld.changes(|slurmctld| {
+            for _ in 0..3 {
+                slurmctld.cycle();
+            }
+            slurmctld.fini();
+            slurmctld.begin();
+        });
+        assert!(changed.is_empty(), "{changed:?}");
+        end(slurmctld);
+    });
+}

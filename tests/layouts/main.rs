@@ -1,5 +1,7 @@
 //! The plugin in a slurmctld of every release: each layout, each signature, each change between releases.
 
+mod active_jobs;
+mod advice;
 mod charging;
 mod entries;
 mod fairshare;
@@ -7,6 +9,7 @@ mod life;
 mod loading;
 mod locking;
 mod moved;
+mod passive;
 mod priorities;
 mod setup;
 mod several;

@@ -87,7 +87,7 @@ pub use cluster::RUN_SECONDS;
 pub use layout::{Field, Layout, RecordLayout, Shift};
 pub use plugin::{Plugin, Request};
 pub use process::{forked, in_releases, in_shifted_layouts, plugin_file};
-pub use record::{Record, Value};
+pub use record::{pad, Record, Value};
 pub use release::{all, one_of_each_layout, release, table};
 pub use slurm_headers::{Kind, Version};
 pub use slurmctld::{layout, Mcs, Slurmctld};

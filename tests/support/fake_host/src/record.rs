@@ -66,10 +66,24 @@ fn unset<T>(body: impl FnOnce(&mut Unset) -> T) -> T {
 
 type Unset = BTreeMap<usize, BTreeSet<&'static str>>;
 
+/// Bytes at the end of new records of a kind that no table knows of.
+fn padding<T>(body: impl FnOnce(&mut Padding) -> T) -> T {
+    static PADDING: Mutex<Padding> = Mutex::new(Padding::new());
+    body(&mut PADDING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+type Padding = BTreeMap<&'static str, usize>;
+
+/// Makes records of a kind larger from here on than the table has them, as patched sources may.
+pub fn pad(kind: &'static str, bytes: usize) {
+    padding(|padding| padding.insert(kind, bytes));
+}
+
 impl Record {
     /// A record with every byte filled, in words that could be pointers, times or numbers: what no field names is not zero.
     pub fn new(kind: &'static str, arena: Arena, name: &str) -> Self {
-        let size = layout().record(kind).size;
+        let size =
+            layout().record(kind).size + padding(|padding| padding.get(kind).copied().unwrap_or_default());
         let record = Self { kind, address: allocate(arena, size, Owner::Host, kind, name) };
         record.fill(size);
         record.expect_all();

@@ -200,8 +200,15 @@ fn a_job_between_cycles_has_its_factor_at_once() {
         assert_job(&cluster, job, &now[n]);
     }
     let idle: Vec<usize> = tree.users().filter(|&n| !tree.associations[n].waiting).collect();
+    // Newcomers see each other, and are measured against the best of the last cycle.
+    let waiting = tree.associations.iter().zip(&now).filter(|(node, _)| node.user && node.waiting);
+    let best = waiting.map(|(_, outcome)| outcome.tickets).fold(0.0, f64::max);
     for n in idle {
-        assert_job(&cluster, cluster.submit(&tree.job(n)).unwrap(), &now[n]);
+        let job = cluster.submit(&tree.job(n)).unwrap();
+        tree.associations[n].waiting = true;
+        let outcome = outcomes(&tree.associations)[n];
+        let factor = if outcome.tickets > 0.0 { (outcome.tickets / best).min(1.0) } else { 0.0 };
+        assert_job(&cluster, job, &Outcome { factor, ..outcome });
     }
 
     // A user whom the last cycle cannot know.

@@ -81,14 +81,15 @@ impl<'a> Batch<'_, 'a, '_> {
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
-        let usage_factor = job.qos(self.lock).map(|qos| qos.get(|qos| qos.usage_factor));
+        let owners = self.owners_of(job.read_only());
+        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
         let billable = job.billable_tres(self.lock, elapsed.start);
         let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
         explain::charge(job.get(|job| job.job_id), &elapsed, &amounts);
         let job = job.read_only();
-        let counts = self.counts(job);
+        let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
-        self.enter(charge, job, self.partition_qos(job));
+        self.enter(charge, job, owners);
     }
 
     /// Collects the time that a running job had used when the last cycle ran, to be taken out of the run seconds that
@@ -101,29 +102,30 @@ impl<'a> Batch<'_, 'a, '_> {
         if job.get(|job| job.end_time_exp) == END_CHARGED || !job.state().is_running() || start > last_ran {
             return;
         }
-        let usage_factor = job.qos(self.lock).map(|qos| qos.get(|qos| qos.usage_factor));
+        let mut owners = self.owners_of(job);
+        owners.qos_of_partition = owners.qos_of_partition.filter(|_| job.host().corrects_partition_qos());
+        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
         let released = |count| released_before_restart(count, usage_factor, start, last_ran);
-        let counts = self.counts(job);
+        let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &Amounts::default(), released);
-        self.enter(charge, job, self.partition_qos(job).filter(|_| job.host().corrects_partition_qos()));
+        self.enter(charge, job, owners);
     }
 
-    /// What a job consumes; nothing where TRES usage and run seconds are not counted for it.
-    fn counts<'j>(&self, job: Job<'j>) -> &'j [u64] {
-        let is_counted = job.association(self.lock).is_some() || !job.host().qos_tres_need_association();
-        job.tres_allocated().filter(|_| is_counted).unwrap_or(&[])
-    }
-
-    /// The QOS of a job's partition, where it is not the job's own.
-    fn partition_qos(&self, job: Job<'_>) -> Option<Qos<'a, Write>> {
-        let of_partition = job.partition()?.qos(self.lock)?;
-        (Some(of_partition) != job.qos(self.lock)).then_some(of_partition)
+    /// Whom the charges of a job go to.
+    fn owners_of(&self, job: Job<'_>) -> OwnersOfJob<'a> {
+        let qos = job.qos(self.lock);
+        let of_partition = job.partition().and_then(|partition| partition.qos(self.lock));
+        OwnersOfJob {
+            association: job.association(self.lock),
+            qos,
+            qos_of_partition: of_partition.filter(|of_partition| Some(*of_partition) != qos),
+        }
     }
 
     /// Enters a charge for all to whom it goes.
-    fn enter(&mut self, charge: u32, job: Job<'_>, of_partition: Option<Qos<'a, Write>>) {
-        let association = job.association(self.lock);
-        for qos in [job.qos(self.lock), of_partition].into_iter().flatten() {
+    fn enter(&mut self, charge: u32, job: Job<'_>, owners: OwnersOfJob<'a>) {
+        let association = owners.association;
+        for qos in [owners.qos, owners.qos_of_partition].into_iter().flatten() {
             let collected = &self.charger.collected;
             let owner = self.charger.qos.number(qos.address()).unwrap_or_else(|| {
                 self.qos.push(qos);
@@ -193,6 +195,23 @@ impl<'a> Batch<'_, 'a, '_> {
         views::posted_associations(self.lock.host()).walk(&self.associations, |at, association| {
             attempt(|| collected.post_to_association(self.lock, association, ledger, last - at));
         });
+    }
+}
+
+/// Whom the charges of a job go to.
+#[derive(Clone, Copy)]
+struct OwnersOfJob<'a> {
+    association: Option<Association<'a, Write>>,
+    qos: Option<Qos<'a, Write>>,
+    /// That of the job's partition, where it is not the job's own.
+    qos_of_partition: Option<Qos<'a, Write>>,
+}
+
+impl OwnersOfJob<'_> {
+    /// What a job consumes; nothing where TRES usage and run seconds are not counted for it.
+    fn counts<'j>(&self, job: Job<'j>) -> &'j [u64] {
+        let is_counted = self.association.is_some() || !job.host().qos_tres_need_association();
+        job.tres_allocated().filter(|_| is_counted).unwrap_or(&[])
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use priority_multifactor2::plugin::progress::journal::History;
+use priority_multifactor2::plugin::progress::history::{History, Times};
 use priority_multifactor2::plugin::progress::saved_usage::SavedUsage;
-use priority_multifactor2::plugin::progress::state_file::{bytes, parse, Rest, Saved, Times};
+use priority_multifactor2::plugin::progress::state_file::{bytes, parse, Rest, Saved};
 use priority_multifactor2::plugin::progress::by_the_clock;
 
 #[derive(Arbitrary, Debug)]

@@ -3,6 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
+use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 
 #[derive(Arbitrary, Debug)]
@@ -36,6 +37,8 @@ struct Association {
 struct Input {
     /// Associations one below the other, put before the others.
     chain: u16,
+    /// Which settings.
+    rule: u8,
     associations: Vec<Association>,
 }
 
@@ -78,7 +81,15 @@ fuzz_target!(|input: Input| {
             by_node.1[node.index()] = waiting[at];
         }
     }
+    let rule = usize::from(input.rule);
+    let text = format!(
+        "Distribution={}\nFairShareScale={}\nParentUsers={}",
+        ["tickets", "standing", "strict"][rule % 3],
+        ["linear", "log"][rule / 3 % 2],
+        ["each", "split"][rule / 6 % 2]
+    );
     let mut fair_share = FairShare::new();
+    fair_share.configure(&Settings::parse(&text, "input").unwrap().settings);
     // The second time with what the first has left in the buffers.
     for _ in 0..2 {
         fair_share.distribute(&tree, &by_node.0, &by_node.1);
@@ -88,17 +99,17 @@ fuzz_target!(|input: Input| {
     for node in tree.nodes() {
         let unit = 0.0..=1.0;
         assert!(unit.contains(&tree.shares_norm(node)), "S {}", tree.shares_norm(node));
-        assert!(unit.contains(&fair_share.usage_norm(node)));
-        assert!(unit.contains(&fair_share.usage_effective(&tree, node)));
+        assert!(unit.contains(&fair_share.competition().usage_norm(node)));
+        assert!(unit.contains(&fair_share.competition().usage_effective(&tree, node)));
         assert!(
             unit.contains(&fair_share.level_share(&tree, node)),
             "{}",
             fair_share.level_share(&tree, node)
         );
-        assert!((0.0..=100.000_001).contains(&fair_share.level_fs(&tree, node)));
+        assert!((0.0..=100.000_001).contains(&fair_share.competition().level_fs(&tree, node)));
         assert!(unit.contains(&fair_share.priority(node)), "{}", fair_share.priority(node));
         assert!(fair_share.tickets(node).is_finite() && fair_share.tickets(node) >= 0.0);
-        if fair_share.is_active(node) {
+        if fair_share.competition().is_active(node) {
             if tree.is_user(node) {
                 best = best.max(fair_share.priority(node));
             }
@@ -110,7 +121,12 @@ fuzz_target!(|input: Input| {
     if fair_share.max_tickets() > 0.0 {
         assert_eq!(best, 1.0);
     }
-    for node in tree.nodes() {
+    // Whoever comes now.
+    for node in tree.nodes().filter(|node| tree.is_user(*node)) {
+        assert!((0.0..=1.0).contains(&fair_share.submit(&tree, node, true)));
+    }
+    // The other rules do not divide what there is.
+    for node in tree.nodes().filter(|_| rule % 3 == 0) {
         let tickets = fair_share.tickets(node);
         assert!(handed_down[node.index()] <= tickets * (1.0 + 1e-9) + 1e-9, "more handed down than there is");
     }

@@ -33,7 +33,7 @@ use super::drafts::Drafts;
 use super::evaluator::{Evaluator, NO_DETAILS, OVERFLOW};
 use super::grants::Earlier;
 use super::posting::UNDERFLOW;
-use super::progress::state_file::Times;
+use super::progress::history::Times;
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
 use super::waiting::{waits, Waiting};

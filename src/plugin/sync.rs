@@ -1,7 +1,7 @@
 //! The plugin's own locks, and what its thread is made of.
 //!
 //! All of them come after the host's: who holds one takes none of the host's but that of the state files, which is the
-//! innermost. Among each other they are taken in the order of [`Rank`]. Debug builds check both.
+//! innermost, and those inside of the host's lists, while it walks one. Among each other they are taken in the order of [`Rank`]. Debug builds check both.
 
 use std::ops::{Deref, DerefMut};
 

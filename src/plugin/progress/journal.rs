@@ -13,41 +13,9 @@ use std::path::{Path, PathBuf};
 
 use tracing::error;
 
+use super::history::{History, Times};
 use super::saved_usage::{SavedUsage, Watch};
-use super::state_file::{self, Times};
-
-/// Where slurmctld's saved usage stands in the row of cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct History {
-    /// The last cycle: what usage in memory includes.
-    pub newest: Times,
-    /// What `saved` includes.
-    pub base: Times,
-    /// The usage that slurmctld had saved when the newest cycle was charged, if any.
-    pub saved: Option<SavedUsage>,
-}
-
-impl History {
-    /// Usage has been loaded, and includes `times`.
-    pub fn loaded(times: Times, saved: Option<SavedUsage>) -> Self {
-        Self { newest: times, base: times, saved }
-    }
-
-    /// What the usage includes that slurmctld has saved.
-    pub fn included(&self, saved: Option<SavedUsage>) -> Times {
-        if saved == self.saved {
-            self.base
-        } else {
-            self.newest
-        }
-    }
-
-    /// After one more cycle, which is charged while `saved` lies there.
-    #[must_use]
-    pub fn after(&self, times: Times, saved: Option<SavedUsage>) -> Self {
-        Self { newest: times, base: self.included(saved), saved }
-    }
-}
+use super::state_file;
 
 /// The state file of this process.
 #[derive(Debug, Default)]

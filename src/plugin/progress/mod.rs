@@ -1,9 +1,10 @@
 //! When cycles ran and up to when usage is charged, over the life of the plugin and from one slurmctld to the next: that all time
 //! is charged exactly once is decided here and nowhere else.
 //!
-//! [`journal`] says why that is so whenever a process ends, [`state_file`] has the bytes, [`saved_usage`] looks at slurmctld's
+//! [`journal`] says why that is so whenever a process ends, [`history`] which cycles a save includes, [`state_file`] has the bytes, [`saved_usage`] looks at slurmctld's
 //! own file of usage, and [`recount`] knows whose time a reconfigure has counted anew.
 
+pub mod history;
 pub mod journal;
 mod recount;
 pub mod saved_usage;
@@ -13,10 +14,11 @@ use std::path::Path;
 
 use tracing::{error, info, warn};
 
+use history::Times;
 use journal::Journal;
 use recount::Recount;
 use saved_usage::SavedUsage;
-use state_file::{Rest, Saved, Times};
+use state_file::{Rest, Saved};
 
 use super::config::Config;
 use super::sync::{Rank, Ranked};
@@ -205,7 +207,7 @@ impl Progress {
 pub(super) mod tests {
     use proptest::prelude::*;
 
-    use super::journal::History;
+    use super::history::History;
     use super::*;
 
     pub fn at(last_ran: i64) -> Times {

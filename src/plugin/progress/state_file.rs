@@ -16,43 +16,14 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::journal::History;
+use super::history::{History, Times, SIZE};
 use super::saved_usage::SavedUsage;
-
-/// Bytes that the file has at least.
-const SIZE: usize = 16;
 
 /// Begins our own part.
 const MARK: &[u8; SIZE] = b"multifactor2 v1\n";
 
 /// The end of the year 9999. What is later is not a time.
 const LATEST: i64 = 253_402_300_799;
-
-/// What the file holds of one cycle, seconds since the epoch; 0 means never.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// When the last cycle ran: usage up to then is charged and decayed.
-    pub last_ran: i64,
-    /// When usage was last reset.
-    pub last_reset: i64,
-}
-
-impl Times {
-    fn of(bytes: [u8; SIZE]) -> Self {
-        let number = u128::from_be_bytes(bytes);
-        // Two halves, each a signed number.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        let (last_ran, last_reset) = ((number >> 64) as u64 as i64, number as u64 as i64);
-        Self { last_ran, last_reset }
-    }
-
-    fn bytes(self) -> [u8; SIZE] {
-        let mut bytes = [0; SIZE];
-        bytes[..8].copy_from_slice(&self.last_ran.to_be_bytes());
-        bytes[8..].copy_from_slice(&self.last_reset.to_be_bytes());
-        bytes
-    }
-}
 
 /// What reading the file gave.
 #[derive(Debug)]

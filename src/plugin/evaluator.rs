@@ -12,6 +12,8 @@ use tracing::error;
 use super::assoc_factor::AssocFactor;
 use super::config::Config;
 use super::explain;
+use super::standing::Standing;
+use super::waiting::waits;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
@@ -82,14 +84,13 @@ impl<'c> Evaluator<'c> {
 
     /// Computes the priority of a job; the caller writes it. Those of a job in several partitions or QOS are written.
     ///
-    /// `fair_share` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority
-    /// that was set directly is returned as it is; 0 means that none can be computed.
+    /// `standing` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
     pub fn evaluate<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         tres: &mut [f64],
-        fair_share: impl FnOnce(Job<'_>) -> f64,
+        standing: &mut Standing,
     ) -> Evaluated {
         let none = |priority| Evaluated { priority, evaluation: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
@@ -102,16 +103,16 @@ impl<'c> Evaluator<'c> {
             keep_fair_share(job, qos.as_ref(), 0.0);
             return none(0);
         };
-        let mut standing = facts::Standing::default();
+        let mut known = facts::Standing::default();
         if self.config.assoc_factor() != AssocFactor::None {
             let association = job.association(lock);
-            standing.assoc =
-                association.map_or(0.0, |association| self.config.assoc_factor().of(association));
+            known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
         }
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
-            standing.fair_share = fair_share(job.read_only());
+            let job = job.read_only();
+            known.fair_share = standing.fair_share(lock, job, waits(self.config, job, self.core.now));
         }
-        let evaluation = self.core.evaluate(&facts, standing, tres);
+        let evaluation = self.core.evaluate(&facts, known, tres);
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
         self.write_more(job, lock, qos.as_ref(), &evaluation, tres, priority);
         Evaluated { priority, evaluation: Some(evaluation) }

@@ -136,14 +136,13 @@ impl Standing {
         *self = new;
     }
 
-    /// Fair-share factor of the jobs of an association, by address and id, 0 to 1; `None` for one that the host's list does not
-    /// have.
-    /// An association that is newer than the last distribution is read now, with the jobs that waited then.
-    pub fn factor<V: Levels<Assoc: Open>>(
+    /// The place in the tree of an association, by address and id; `None` for one that the host's list does not have. One that is
+    /// newer than the last distribution is read now, with the jobs that waited then.
+    fn node_now<V: Levels<Assoc: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         (address, id): (usize, u32),
-    ) -> Option<f64> {
+    ) -> Option<Node> {
         if self.slot(address, id).is_none() && self.unknown.insert(address) {
             let unknown = std::mem::take(&mut self.unknown);
             let waiting = self.as_collected();
@@ -156,7 +155,7 @@ impl Standing {
                 self.unknown.remove(&address);
             }
         }
-        self.known_factor(address, id)
+        self.node(address, id)
     }
 
     /// The fair-share factor of a job as it is now, 0 without an association. A job that `waits` makes its user take part.
@@ -170,9 +169,7 @@ impl Standing {
         let (address, id) = job.named_association();
         let node = self.node(address, id).or_else(|| {
             let association = job.association(lock)?;
-            let (address, id) = (association.address(), association.get(|assoc| assoc.id));
-            self.factor(lock, (address, id))?;
-            self.node(address, id)
+            self.node_now(lock, (association.address(), association.get(|assoc| assoc.id)))
         });
         let Some(node) = node else { return 0.0 };
         if let Some(waiting) = self.waiting.get_mut(node.index()).filter(|_| waits) {
@@ -206,11 +203,6 @@ impl Standing {
         Some(facts::Standing { assoc, fair_share: self.fair_share.priority(node) })
     }
 
-    /// As [`Standing::factor`] for an association that the last distribution knew, by address and id; reads nothing.
-    pub fn known_factor(&self, address: usize, id: u32) -> Option<f64> {
-        Some(self.fair_share.priority(self.node(address, id)?))
-    }
-
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
     /// Associations that came since the distribution are left for the next.
     pub fn publish(&self, lock: &AssocLock<'_, Shown>) {
@@ -236,11 +228,8 @@ impl Standing {
 
     /// As [`Standing::publish`] for one association.
     pub fn publish_single(&mut self, lock: &AssocLock<'_, Shown>, association: Association<'_, Write>) {
-        let (address, id) = (association.address(), association.get(|assoc| assoc.id));
-        if self.factor(lock, (address, id)).is_none() {
-            return;
-        }
-        if let Some(node) = self.node(address, id) {
+        let named = (association.address(), association.get(|assoc| assoc.id));
+        if let Some(node) = self.node_now(lock, named) {
             self.publish_one(association, node);
         }
     }
@@ -288,15 +277,10 @@ impl Standing {
         };
         let (drawn_on, competed_for) = (below(true), below(false));
         let mut found = None;
-        let mut position = 0;
-        lock.all()?.for_each_ro(|association| {
-            let node = self.tree.position(position);
-            if found.is_none()
-                && node.is_some_and(|node| drawn_on.contains(&node) && competed_for.contains(&node))
-            {
+        self.for_each_node(lock, |association, node| {
+            if found.is_none() && drawn_on.contains(&node) && competed_for.contains(&node) {
                 found = Some(association.text(|assoc| assoc.acct).into_owned());
             }
-            position += 1;
         });
         found
     }
@@ -312,11 +296,20 @@ impl Standing {
         lock: &AssocLock<'_, V>,
         mut explain: impl FnMut(Association<'_, V::Assoc>, Numbers),
     ) {
+        self.for_each_node(lock, |association, node| explain(association, self.numbers(node)));
+    }
+
+    /// Calls `visit` for every association of the tree with its record and place, in the host's order.
+    fn for_each_node<V: Levels<Assoc: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        mut visit: impl FnMut(Association<'_, V::Assoc>, Node),
+    ) {
         let Some(list) = lock.all() else { return };
         let mut position = 0;
         list.for_each_ro(|association| {
             if let Some(node) = self.tree.position(position) {
-                explain(association, self.numbers(node));
+                visit(association, node);
             }
             position += 1;
         });

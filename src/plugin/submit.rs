@@ -4,14 +4,12 @@ use multifactor2_core::decay::decay_factor;
 use multifactor2_core::rules::charge::Period;
 
 use super::charging::Charger;
-use super::config::Config;
 use super::evaluator::Evaluator;
-use super::waiting::waits;
 use super::{after, Plugin};
 use crate::host::access::{Read, Write};
+use crate::host::clock;
 use crate::host::locks::{Explained, Factors, JobLock, Levels, Usage};
 use crate::host::records::Job;
-use crate::host::{clock, log};
 
 impl Plugin {
     /// `priority_p_set`: the priority of a new or changed job, which gets `last` − 1 where none can be computed.
@@ -26,26 +24,24 @@ impl Plugin {
         if self.has_site_factor() {
             jobs.host().set_site_factor(job);
         }
-        if log::explains() {
-            self.evaluate_set::<Explained>(jobs, &config, job)
+        let evaluator = Evaluator::new(jobs.host(), &config, clock::now());
+        if evaluator.explain {
+            self.evaluate_set::<Explained>(jobs, &evaluator, job)
         } else {
-            self.evaluate_set::<Factors>(jobs, &config, job)
+            self.evaluate_set::<Factors>(jobs, &evaluator, job)
         }
     }
 
     fn evaluate_set<V: Levels<Assoc = Read, Qos = Read>>(
         &self,
         jobs: &JobLock<'_, Write>,
-        config: &Config,
+        evaluator: &Evaluator<'_>,
         job: Job<'_, Write>,
     ) -> u32 {
-        let evaluator = Evaluator::new(jobs.host(), config, clock::now());
         let lock = jobs.associations::<V>();
         let mut grants = self.grants.lock();
         let mut tres = evaluator.core.scratch();
-        let fair_share =
-            |job: Job<'_>| grants.standing.fair_share(&lock, job, waits(config, job, evaluator.core.now));
-        let evaluated = evaluator.evaluate(job, &lock, &mut tres, fair_share);
+        let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing);
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         }

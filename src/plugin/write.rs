@@ -13,7 +13,6 @@ use super::evaluator::{Evaluated, Evaluator};
 use super::grants::Grants;
 use super::set_jobs::SetJobs;
 use super::standing::Standing;
-use super::waiting::waits;
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Write;
@@ -111,9 +110,7 @@ impl Plugin {
             attempt(|| {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
-                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, |job| {
-                        grants.standing.fair_share(&lock, job, waits(config, job, now))
-                    });
+                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing);
                     if let Some(evaluation) = evaluated.evaluation {
                         grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
                     }
@@ -178,9 +175,7 @@ impl Writer<'_, '_> {
     }
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
-        let Self { evaluator, lock, standing, tres, .. } = self;
-        let (config, now) = (evaluator.config, evaluator.core.now);
-        evaluator.evaluate(job, lock, tres, |job| standing.fair_share(lock, job, waits(config, job, now)))
+        self.evaluator.evaluate(job, self.lock, self.tres, self.standing)
     }
 }
 

@@ -78,7 +78,7 @@ fn run(plugin: &Plugin, series: Series) -> Result<Summary> {
     })?;
     let mut summary = Summary::default();
     let clients = ASKED
-        .map(|(name, command)| Client::start(&cluster, "short", name, &format!("{command} && sleep 0.1")))
+        .map(|(name, command)| Client::start(&cluster, "short", name, &[&format!("{command} && sleep 0.1")]))
         .into_iter()
         .collect::<Result<Vec<Client>>>()?;
     // Stock's thread has slept on for 45 seconds in 26.05, as if the minute of slurm.conf counted.

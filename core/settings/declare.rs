@@ -115,8 +115,8 @@ impl Typed for Duration {
 /// assert_eq!(Settings { weight: 2.0, ..Settings::default() }.to_string(), "Weight=2");
 /// ```
 ///
-/// The kinds are those of [`Kind`](crate::settings::value::Kind): `choice`, `integer`, `decimal`, `yes_no`, `duration`,
-/// `date`, `names`, `weights` and `text`.
+/// The kinds are those of [`Kind`](crate::settings::value::Kind): `choice`, `integer`, `decimal`, `positive_decimal`,
+/// `zero_or_decimal`, `yes_no`, `duration`, `positive_duration`, `date`, `end_date`, `names`, `weights` and `text`.
 #[macro_export]
 macro_rules! settings {
     (
@@ -132,6 +132,7 @@ macro_rules! settings {
 
         $(#[doc = $about])+
         #[derive(Debug, Clone, PartialEq)]
+        #[allow(clippy::struct_excessive_bools)] // each is a switch of its own
         pub struct $settings {$(
             $(#[doc = $meaning])+
             pub $field: $crate::settings!(@type $kind $args $absent),
@@ -211,9 +212,13 @@ macro_rules! settings {
     (@kind weights ($min:literal ..= $max:literal)) => {
         $crate::settings::value::Kind::Weights { min: $min, max: $max }
     };
+    (@kind positive_decimal ()) => { $crate::settings::value::Kind::PositiveDecimal };
+    (@kind zero_or_decimal ($min:literal ..)) => { $crate::settings::value::Kind::ZeroOrDecimal { min: $min } };
     (@kind yes_no ()) => { $crate::settings::value::Kind::YesNo };
     (@kind duration ()) => { $crate::settings::value::Kind::Duration };
+    (@kind positive_duration ()) => { $crate::settings::value::Kind::PositiveDuration };
     (@kind date ()) => { $crate::settings::value::Kind::Date };
+    (@kind end_date ()) => { $crate::settings::value::Kind::EndDate };
     (@kind names ()) => { $crate::settings::value::Kind::Names };
     (@kind text ($allowed:literal, $accepts:expr)) => {
         $crate::settings::value::Kind::Text { allowed: $allowed, accepts: $accepts }
@@ -226,9 +231,13 @@ macro_rules! settings {
     (@plain choice ($choice:ident $words:tt)) => { $choice };
     (@plain integer $args:tt) => { i64 };
     (@plain decimal $args:tt) => { f64 };
+    (@plain positive_decimal $args:tt) => { f64 };
+    (@plain zero_or_decimal $args:tt) => { f64 };
     (@plain yes_no $args:tt) => { bool };
     (@plain duration $args:tt) => { ::std::time::Duration };
+    (@plain positive_duration $args:tt) => { ::std::time::Duration };
     (@plain date $args:tt) => { $crate::settings::value::Date };
+    (@plain end_date $args:tt) => { $crate::settings::value::Date };
     (@plain names $args:tt) => { Vec<String> };
     (@plain weights $args:tt) => { Vec<(String, f64)> };
     (@plain text $args:tt) => { String };

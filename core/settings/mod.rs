@@ -17,6 +17,6 @@ pub mod value;
 
 pub use report::{Error, Errors, Place, Warning};
 pub use table::{
-    ActiveJobs, Distribution, FairShareScale, Loaded, Outcome, ParentUsers, Settings, SettingsKeeper,
-    SETTINGS,
+    ActiveJobs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Loaded,
+    Outcome, Override, OverrideKind, ParentUsers, Settings, SettingsKeeper, SETTINGS,
 };

@@ -24,12 +24,23 @@ pub enum Kind {
         /// Largest value.
         max: f64,
     },
+    /// A finite decimal number of more than 0.
+    PositiveDecimal,
+    /// 0, or a finite decimal number of at least `min`.
+    ZeroOrDecimal {
+        /// Smallest value beside 0.
+        min: f64,
+    },
     /// A switch.
     YesNo,
     /// A time span in the notations of Slurm's time limits.
     Duration,
+    /// Such a time span of more than 0.
+    PositiveDuration,
     /// A calendar date, with a time of day where given.
     Date,
+    /// The same, but a date without a time of day means the last second of that day.
+    EndDate,
     /// Names separated by commas.
     Names,
     /// `name:number` separated by commas, each number in the inclusive range.
@@ -90,9 +101,9 @@ pub struct Date {
     pub month: u8,
     /// 1 to the last day of the month.
     pub day: u8,
-    /// 0 to 23; 0 where not given.
+    /// 0 to 23.
     pub hour: u8,
-    /// 0 to 59; 0 where not given.
+    /// 0 to 59.
     pub minute: u8,
     /// 0 to 59; 0 where not given.
     pub second: u8,
@@ -105,6 +116,14 @@ impl fmt::Display for Date {
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
     }
 }
+
+/// What a date without a time of day means: hour, minute and second.
+const DAY_BEGINS: [u64; 3] = [0, 0, 0];
+const DAY_ENDS: [u64; 3] = [23, 59, 59];
+
+const SPANS: &str =
+    "allowed are minutes, minutes:seconds, hours:minutes:seconds and days-hours[:minutes[:seconds]]";
+const DATES: &str = "allowed is a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on";
 
 const YES: [&str; 3] = ["yes", "true", "1"];
 const NO: [&str; 3] = ["no", "false", "0"];
@@ -122,10 +141,18 @@ impl Kind {
                 text.parse().ok().filter(|number| (min..=max).contains(number)).map(Value::Integer)
             }
             Kind::Decimal { min, max } => decimal(text, min, max).map(Value::Decimal),
+            Kind::PositiveDecimal => {
+                decimal(text, 0.0, f64::INFINITY).filter(|number| *number > 0.0).map(Value::Decimal)
+            }
+            Kind::ZeroOrDecimal { min } => decimal(text, 0.0, f64::INFINITY)
+                .filter(|number| *number == 0.0 || *number >= min)
+                .map(Value::Decimal),
             Kind::YesNo if is_one_of(&YES) => Some(Value::YesNo(true)),
             Kind::YesNo => is_one_of(&NO).then_some(Value::YesNo(false)),
             Kind::Duration => duration(text).map(Value::Duration),
-            Kind::Date => date(text).map(Value::Date),
+            Kind::PositiveDuration => duration(text).filter(|seconds| *seconds > 0).map(Value::Duration),
+            Kind::Date => date(text, DAY_BEGINS).map(Value::Date),
+            Kind::EndDate => date(text, DAY_ENDS).map(Value::Date),
             Kind::Names => names(text).map(Value::Names),
             Kind::Weights { min, max } => weights(text, min, max).map(Value::Weights),
             Kind::Text { accepts, .. } => accepts(text).then(|| Value::Text(text.into())),
@@ -148,11 +175,13 @@ impl Kind {
             }
             Kind::Integer { min, max } => format!("allowed is a whole number from {min} to {max}"),
             Kind::Decimal { min, max } => format!("allowed is a number {}", range(*min, *max)),
+            Kind::PositiveDecimal => "allowed is a number of more than 0".into(),
+            Kind::ZeroOrDecimal { min } => format!("allowed are 0 and numbers of {min} or more"),
             Kind::YesNo => format!("allowed are {}, {}", YES.join(", "), NO.join(", ")),
-            Kind::Duration => "allowed are minutes, minutes:seconds, hours:minutes:seconds and \
-                               days-hours[:minutes[:seconds]]"
-                .into(),
-            Kind::Date => "allowed is a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on".into(),
+            Kind::Duration => SPANS.into(),
+            Kind::PositiveDuration => format!("{SPANS}, of more than 0 seconds"),
+            Kind::Date => DATES.into(),
+            Kind::EndDate => format!("{DATES}, where a date without a time is the end of that day"),
             Kind::Names => "allowed are names separated by commas, each once".into(),
             Kind::Weights { min, max } => {
                 format!(
@@ -194,7 +223,8 @@ fn digits(text: &str) -> Option<u64> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-fn date(text: &str) -> Option<Date> {
+/// A date; without a time of day, `time` of that day.
+fn date(text: &str, time: [u64; 3]) -> Option<Date> {
     let (day, clock) = text.split_once(['T', 't']).map_or((text, None), |(day, clock)| (day, Some(clock)));
     let fields = |text: &str, separator, widths: &[usize]| {
         let parts: Vec<&str> = text.split(separator).collect();
@@ -204,7 +234,7 @@ fn date(text: &str) -> Option<Date> {
     };
     let &[year, month, day] = fields(day, '-', &[4, 2, 2])?.as_slice() else { return None };
     let (hour, minute, second) = match clock.map(|clock| fields(clock, ':', &[2, 2, 2])) {
-        None => (0, 0, 0),
+        None => time.into(),
         Some(clock) => match *clock?.as_slice() {
             [hour, minute] => (hour, minute, 0),
             [hour, minute, second] => (hour, minute, second),

@@ -178,10 +178,12 @@ pub fn manual(table: &[Setting]) -> String {
 fn manual_entry(text: &mut String, setting: &Setting) {
     let values = match setting.kind {
         Kind::Choice(words) => words.iter().map(|word| word.text).collect::<Vec<_>>().join(" | "),
-        Kind::Integer { .. } | Kind::Decimal { .. } => "\\fInumber\\fP".into(),
+        Kind::Integer { .. } | Kind::Decimal { .. } | Kind::PositiveDecimal | Kind::ZeroOrDecimal { .. } => {
+            "\\fInumber\\fP".into()
+        }
         Kind::YesNo => "yes | no".into(),
-        Kind::Duration => "\\fItime\\fP".into(),
-        Kind::Date => "\\fIdate\\fP".into(),
+        Kind::Duration | Kind::PositiveDuration => "\\fItime\\fP".into(),
+        Kind::Date | Kind::EndDate => "\\fIdate\\fP".into(),
         Kind::Names => "\\fIname\\fP[,...]".into(),
         Kind::Weights { .. } => "\\fIname\\fP:\\fInumber\\fP[,...]".into(),
         Kind::Text { .. } => "\\fItext\\fP".into(),

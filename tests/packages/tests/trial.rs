@@ -20,8 +20,9 @@ fn cluster() -> Builder {
 
 fn trial(cluster: &Cluster) -> Command {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/trial");
-    let mut command = Command::new(script);
-    command.arg("50000").envs(cluster.environment());
+    // Whoever runs the tests may ignore signals, as nohup does, and a shell cannot trap those.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,TERM", script, "50000"]).envs(cluster.environment());
     command
 }
 

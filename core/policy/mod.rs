@@ -2,6 +2,7 @@
 //! adds up what they hand out.
 
 pub mod distribution;
+pub mod pools;
 
 use crate::competition::Competition;
 use crate::settings::{FairShareScale, Settings};
@@ -126,36 +127,50 @@ impl FairShare {
         self.scaled(self.tickets(node))
     }
 
-    /// The factor of a job that a user submits now. The first of one who was not active in the last cycle takes part from here on:
-    /// newcomers of one period see each other. `waits`: the job does.
-    pub fn submit(&mut self, tree: &ShareTree, node: Node, waits: bool) -> f64 {
+    /// The tickets of an association as they are now, with those counted that have joined since the last distribution.
+    pub fn tickets_now(&self, tree: &ShareTree, node: Node) -> f64 {
         // Also for what the last distribution did not know.
         if self.competition.was_active(node) || node.index() >= self.tickets.len() {
-            return self.priority(node);
+            self.tickets(node)
+        } else {
+            self.policies.sum(|policy| policy.tickets_now(tree, &self.competition, node))
         }
+    }
+
+    /// An association begins to take part, as do those above it: newcomers of one period see each other.
+    pub fn join(&mut self, tree: &ShareTree, node: Node) {
         let Self { competition, policies, .. } = self;
-        let tickets = policies.sum(|policy| policy.tickets_now(tree, competition, node));
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|node| !competition.is_active(*node)) {
+            policies.each(|policy| policy.join(tree, competition, node));
+            competition.join(node);
+            next = tree.parent(node);
+        }
+    }
+
+    /// The factor of a job that a user submits now. Where the job `waits`, the user takes part from here on.
+    pub fn submit(&mut self, tree: &ShareTree, node: Node, waits: bool) -> f64 {
+        let tickets = self.tickets_now(tree, node);
         if waits {
-            let mut next = Some(node);
-            while let Some(node) = next.filter(|node| !competition.is_active(*node)) {
-                policies.each(|policy| policy.join(tree, competition, node));
-                competition.join(node);
-                next = tree.parent(node);
-            }
+            self.join(tree, node);
         }
         self.scaled(tickets)
     }
 
-    /// Tickets on the scale of the factor.
     fn scaled(&self, tickets: f64) -> f64 {
-        if tickets <= 0.0 {
-            return 0.0;
-        }
-        let part = (tickets / self.max_tickets).min(1.0);
-        if self.logarithmic {
-            (1.0 + part.log10() / DECADES).max(0.0)
-        } else {
-            part
-        }
+        scale(tickets, self.max_tickets, self.logarithmic)
+    }
+}
+
+/// Tickets on the scale of the factor, where the best has `max`.
+fn scale(tickets: f64, max: f64, logarithmic: bool) -> f64 {
+    if tickets <= 0.0 {
+        return 0.0;
+    }
+    let part = (tickets / max).min(1.0);
+    if logarithmic {
+        (1.0 + part.log10() / DECADES).max(0.0)
+    } else {
+        part
     }
 }

@@ -6,7 +6,7 @@
 //! wide tree with none. They can underflow to 0 only below some 10^-300 of the root's. As they add up to the root's over all
 //! users with shares, this cannot take them from everybody unless all larger branches end in levels without shares.
 
-use super::distribution::{Claim, Interval, Rule, Standing, Strict, Tickets};
+use super::distribution::{Claim, Compensated, Rule, Standing, Strict, Tickets};
 use super::Policy;
 use crate::competition::Competition;
 use crate::settings::{Distribution, ParentUsers, Settings};
@@ -27,6 +27,7 @@ pub struct ShareTreeTickets {
 #[derive(Clone, Debug)]
 enum Divided {
     Tickets(Levels<Tickets>),
+    Compensated(Levels<Compensated>),
     Standing(Levels<Standing>),
     Strict(Levels<Strict>),
 }
@@ -42,6 +43,7 @@ macro_rules! levels {
     ($divided:expr, $levels:ident => $call:expr) => {
         match $divided {
             Divided::Tickets($levels) => $call,
+            Divided::Compensated($levels) => $call,
             Divided::Standing($levels) => $call,
             Divided::Strict($levels) => $call,
         }
@@ -53,6 +55,9 @@ impl Policy for ShareTreeTickets {
         self.split =
             settings.parent_users == ParentUsers::Split && settings.distribution == Distribution::Tickets;
         self.divided = match settings.distribution {
+            Distribution::Tickets if settings.compensation_factor > 0.0 => {
+                Divided::Compensated(Levels::with(Compensated::new(settings.compensation_factor)))
+            }
             Distribution::Tickets => Divided::default(),
             Distribution::Standing => Divided::Standing(Levels::default()),
             Distribution::Strict => Divided::Strict(Levels::default()),
@@ -69,39 +74,43 @@ impl Policy for ShareTreeTickets {
     }
 
     fn tickets_now(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
-        levels!(&self.divided, levels => levels.walk(tree, competition, node).top)
+        levels!(&self.divided, levels => levels.walk(tree, competition, node))
     }
 }
 
 impl ShareTreeTickets {
     /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1. All of them for the root.
     pub fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
-        levels!(&self.divided, levels => levels.part(tree, competition, node, Interval { top: 1.0, bottom: 0.0 }).top)
+        levels!(&self.divided, levels => levels.level_share(tree, competition, node))
     }
 }
 
 /// The levels of the tree under one rule.
 #[derive(Clone, Debug, Default)]
-struct Levels<R> {
+struct Levels<R: Rule> {
     rule: R,
     /// By node.
-    intervals: Vec<Interval>,
+    held: Vec<R::Held>,
     /// Active users with `Fairshare=parent` by the association whose tickets they draw on; empty where they do not divide them.
     drawing: Vec<u32>,
 }
 
 impl<R: Rule> Levels<R> {
+    fn with(rule: R) -> Self {
+        Self { rule, ..Self::default() }
+    }
+
     fn hand_out(&mut self, tree: &ShareTree, competition: &Competition, split: bool, tickets: &mut [f64]) {
         self.collect(tree, competition, split);
-        self.intervals.clear();
-        self.intervals.reserve_exact(tree.len());
+        self.held.clear();
+        self.held.reserve_exact(tree.len());
         for (node, tickets) in tree.nodes().zip(tickets) {
             let own = match tree.fair_share_parent(node) {
-                None => Interval { top: ROOT_TICKETS, bottom: 0.0 },
-                Some(parent) => self.part(tree, competition, node, self.intervals[parent.index()]),
+                None => R::root(ROOT_TICKETS),
+                Some(parent) => self.part(tree, competition, node, self.held[parent.index()]),
             };
-            self.intervals.push(own);
-            *tickets += own.top;
+            self.held.push(own);
+            *tickets += R::tickets(own);
         }
     }
 
@@ -127,20 +136,28 @@ impl<R: Rule> Levels<R> {
 
     /// An association begins to take part between two cycles. `competition` still says that it does not.
     fn join(&mut self, tree: &ShareTree, competition: &Competition, node: Node) {
-        if node.index() < self.intervals.len() {
+        if node.index() < self.held.len() {
             self.enter(tree, competition, node);
         }
     }
 
-    /// What an association has as the levels are now, with those that have joined.
-    fn walk(&self, tree: &ShareTree, competition: &Competition, node: Node) -> Interval {
+    /// The tickets of an association as the levels are now, with those that have joined.
+    fn walk(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
         let path: Vec<Node> =
             std::iter::successors(Some(node), |node| tree.fair_share_parent(*node)).collect();
-        let root = Interval { top: ROOT_TICKETS, bottom: 0.0 };
-        path.iter().rev().skip(1).fold(root, |above, node| self.part(tree, competition, *node, above))
+        let root = R::root(ROOT_TICKETS);
+        let below = path.iter().rev().skip(1);
+        R::tickets(below.fold(root, |above, node| self.part(tree, competition, *node, above)))
     }
 
-    fn part(&self, tree: &ShareTree, competition: &Competition, node: Node, of_parent: Interval) -> Interval {
+    fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
+        // What is cut depends on what the parent holds.
+        let Some(parent) = tree.fair_share_parent(node) else { return 1.0 };
+        let above = self.held.get(parent.index()).copied().unwrap_or_default();
+        R::tickets(self.part(tree, competition, node, R::whole(above)))
+    }
+
+    fn part(&self, tree: &ShareTree, competition: &Competition, node: Node, of_parent: R::Held) -> R::Held {
         let Some(parent) = tree.fair_share_parent(node) else { return of_parent };
         if !tree.uses_parent(node) {
             return self.rule.part(parent.index(), of_parent, claim(tree, competition, node));
@@ -149,7 +166,7 @@ impl<R: Rule> Levels<R> {
             None => of_parent,
             Some(drawing) => {
                 let users = drawing + u32::from(!competition.is_active(node));
-                Interval { top: of_parent.top / f64::from(users.max(1)), bottom: of_parent.bottom }
+                R::divided(of_parent, f64::from(users.max(1)))
             }
         }
     }

@@ -1,10 +1,12 @@
 //! How the tickets of one level are divided among the siblings that have somebody waiting: the setting `Distribution`. One file a
 //! rule.
 
+mod compensated;
 mod standing;
 mod strict;
 mod tickets;
 
+pub use compensated::Compensated;
 pub use standing::Standing;
 pub use strict::Strict;
 pub use tickets::Tickets;
@@ -21,17 +23,11 @@ pub struct Claim {
     pub active: bool,
 }
 
-/// The tickets of an association: `top`, and whoever comes after it among its siblings has no more than `bottom`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interval {
-    /// What it has itself.
-    pub top: f64,
-    /// What everybody below it exceeds. 0 where a rule does not need it.
-    pub bottom: f64,
-}
-
 /// Divides tickets level by level. Parents are numbered by [`Node::index`](crate::Node::index).
 pub trait Rule: Clone + std::fmt::Debug + Default {
+    /// What an association holds: its tickets, and what the rule has to know of them below it.
+    type Held: Clone + Copy + std::fmt::Debug + Default;
+
     /// Forgets all claims; there are so many associations.
     fn begin(&mut self, associations: usize);
 
@@ -41,6 +37,22 @@ pub trait Rule: Clone + std::fmt::Debug + Default {
     /// All claims of the cycle are there. More may come one by one until the next cycle.
     fn settle(&mut self);
 
+    /// What the root holds, with so many tickets.
+    fn root(tickets: f64) -> Self::Held;
+
+    /// The same as what is held, with one ticket: to see in which parts it is divided.
+    fn whole(_held: Self::Held) -> Self::Held {
+        Self::root(1.0)
+    }
+
+    /// The tickets of who holds this.
+    fn tickets(held: Self::Held) -> f64;
+
     /// What an association gets of its parent's: among the active siblings, itself counted. Nothing for F = 0.
-    fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval;
+    fn part(&self, parent: usize, of_parent: Self::Held, claim: Claim) -> Self::Held;
+
+    /// What each of so many gets who divide something equally, where the rule can do that.
+    fn divided(held: Self::Held, _among: f64) -> Self::Held {
+        held
+    }
 }

@@ -1,7 +1,7 @@
 //! `Distribution=standing`: F over the largest F of the siblings. The best child has its parent's whole standing; neither the
 //! size of a group nor the number of its active users matters, and usage settles on the shares.
 
-use super::{Claim, Interval, Rule};
+use super::{Claim, Rule};
 
 /// See the module; 8 bytes per association.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Standing {
 }
 
 impl Rule for Standing {
+    type Held = f64;
+
     fn begin(&mut self, associations: usize) {
         self.best.clear();
         self.best.resize(associations, 0.0);
@@ -22,9 +24,16 @@ impl Rule for Standing {
 
     fn settle(&mut self) {}
 
-    fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval {
+    fn root(tickets: f64) -> f64 {
+        tickets
+    }
+
+    fn tickets(held: f64) -> f64 {
+        held
+    }
+
+    fn part(&self, parent: usize, of_parent: f64, claim: Claim) -> f64 {
         let best = self.best.get(parent).copied().unwrap_or_default().max(claim.level_fs);
-        let part = if best > 0.0 { claim.level_fs / best } else { 0.0 };
-        Interval { top: of_parent.top * part, bottom: 0.0 }
+        of_parent * if best > 0.0 { claim.level_fs / best } else { 0.0 }
     }
 }

@@ -2,7 +2,16 @@
 //! its share. Every association has an interval of its parent's, next to those of its siblings in the order of F, so nobody below
 //! one sibling comes before somebody below a better one. Usage settles on the shares.
 
-use super::{Claim, Interval, Rule};
+use super::{Claim, Rule};
+
+/// The tickets of an association: `top`, and whoever comes after it among its siblings has no more than `bottom`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// What it has itself.
+    pub top: f64,
+    /// What everybody below it exceeds.
+    pub bottom: f64,
+}
 
 /// See the module; 16 bytes per active association.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +35,8 @@ fn order(a: &(usize, f64), b: &(usize, f64)) -> std::cmp::Ordering {
 }
 
 impl Rule for Strict {
+    type Held = Interval;
+
     fn begin(&mut self, _associations: usize) {
         self.claims.clear();
         self.settled = false;
@@ -44,6 +55,14 @@ impl Rule for Strict {
     fn settle(&mut self) {
         self.claims.sort_unstable_by(order);
         self.settled = true;
+    }
+
+    fn root(tickets: f64) -> Interval {
+        Interval { top: tickets, bottom: 0.0 }
+    }
+
+    fn tickets(held: Interval) -> f64 {
+        held.top
     }
 
     fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval {

@@ -1,7 +1,7 @@
 //! `Distribution=tickets`: in proportion to S·F, as the documented `priority/multifactor2` does. Usage settles where S²/U is equal,
 //! which is not on the shares.
 
-use super::{Claim, Interval, Rule};
+use super::{Claim, Rule};
 
 /// See the module; 8 bytes per association.
 #[derive(Clone, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Tickets {
 }
 
 impl Rule for Tickets {
+    type Held = f64;
+
     fn begin(&mut self, associations: usize) {
         self.demand.clear();
         self.demand.resize(associations, 0.0);
@@ -22,12 +24,23 @@ impl Rule for Tickets {
 
     fn settle(&mut self) {}
 
-    fn part(&self, parent: usize, of_parent: Interval, claim: Claim) -> Interval {
+    fn root(tickets: f64) -> f64 {
+        tickets
+    }
+
+    fn tickets(held: f64) -> f64 {
+        held
+    }
+
+    fn part(&self, parent: usize, of_parent: f64, claim: Claim) -> f64 {
         let weight = weight(claim);
         let others = self.demand.get(parent).copied().unwrap_or_default();
         let demand = others + if claim.active { 0.0 } else { weight };
-        let share = if demand > 0.0 { weight / demand } else { 0.0 };
-        Interval { top: of_parent.top * share, bottom: 0.0 }
+        of_parent * if demand > 0.0 { weight / demand } else { 0.0 }
+    }
+
+    fn divided(held: f64, among: f64) -> f64 {
+        held / among
     }
 }
 

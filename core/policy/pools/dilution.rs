@@ -1,0 +1,228 @@
+//! Share-tree tickets of single jobs: those of their association (`TicketsShare=` in all), which `Dilution=` divides among what its
+//! user has running and waiting.
+//!
+//! A priority plugin does not see jobs start. Without dilution all jobs of the best user come before all others, and a cluster that has
+//! drained goes to one user whole. With it a job has what it would be worth if all before it ran already.
+
+use super::groups::Groups;
+use super::tree_order::{self, TreeOrder};
+use super::{Ground, Pool, Queue, Who};
+use crate::policy::share_tree::ROOT_TICKETS;
+use crate::settings::{Dilution, DilutionUnit, Distribution, Settings};
+use crate::tree::{at, Node};
+
+/// How much is left of tickets behind what runs and what comes before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// `DilutionQuantum`: so much makes half of it.
+    pub quantum: f64,
+    /// `DilutionExponent`
+    pub exponent: f64,
+    /// `DilutionUnit=job`: sizes are whole.
+    pub whole: bool,
+}
+
+impl Rule {
+    /// (q / (q + size))^e
+    pub fn left(&self, size: f64) -> f64 {
+        let left = self.quantum / (self.quantum + size);
+        #[allow(clippy::float_cmp)] // exactly the default
+        if self.exponent == 1.0 {
+            left
+        } else {
+            left.powf(self.exponent)
+        }
+    }
+
+    /// The size behind which so much is left; infinite where nothing can take that much.
+    pub fn size(&self, left: f64) -> f64 {
+        if self.exponent == 0.0 {
+            return if left < 1.0 { f64::INFINITY } else { 0.0 };
+        }
+        self.quantum * left.powf(-1.0 / self.exponent) - self.quantum
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct DilutedTickets {
+    pool: f64,
+    kind: Kind,
+    /// `DilutionRunning`
+    counts_running: bool,
+    /// What tickets are worth does not grow with shares, as under `Distribution=standing` and `strict`: sizes are divided by them.
+    by_shares: bool,
+    load: Load,
+    /// The mean of the normalised shares of all active users.
+    mean_shares: f64,
+}
+
+/// What there is of jobs, by association.
+#[derive(Clone, Debug, Default)]
+pub struct Load {
+    /// Sizes of those that wait.
+    pub waiting: Vec<f64>,
+    /// Sizes of those that run; nothing where they do not count.
+    pub running: Vec<f64>,
+    /// How many there are of both.
+    pub jobs: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Kind {
+    #[default]
+    None,
+    User(Rule),
+    Tree(TreeOrder),
+}
+
+impl DilutedTickets {
+    /// The tickets of an association.
+    fn of_association(&self, ground: Ground<'_>, node: Node) -> f64 {
+        ground.fair_share.tickets_now(ground.tree, node) / ROOT_TICKETS * self.pool
+    }
+
+    /// Sizes on the scale of an association's shares.
+    fn scaled(&self, ground: Ground<'_>, node: Node, size: f64) -> f64 {
+        if !self.by_shares || self.mean_shares <= 0.0 {
+            return size;
+        }
+        let shares = ground.tree.shares_norm(node) / self.mean_shares;
+        if shares > 0.0 {
+            size / shares
+        } else {
+            size
+        }
+    }
+
+    fn read(&mut self, queue: &Queue<'_>) {
+        let Ground { tree, fair_share } = queue.ground;
+        let load = &mut self.load;
+        for sizes in [&mut load.waiting, &mut load.running] {
+            sizes.clear();
+            sizes.resize(tree.len(), 0.0);
+        }
+        load.jobs.clear();
+        load.jobs.resize(tree.len(), 0);
+        for job in queue.waiting {
+            if let Some(jobs) = load.jobs.get_mut(job.node.index()) {
+                *jobs += 1;
+                load.waiting[job.node.index()] += job.size;
+            }
+        }
+        for job in queue.running {
+            if let Some(jobs) = load.jobs.get_mut(job.node.index()) {
+                *jobs += job.count;
+                if self.counts_running {
+                    load.running[job.node.index()] += job.size;
+                }
+            }
+        }
+        let active =
+            tree.nodes().filter(|node| tree.is_user(*node) && fair_share.competition().is_active(*node));
+        let (sum, count) =
+            active.fold((0.0, 0.0), |(sum, count), node| (sum + tree.shares_norm(node), count + 1.0));
+        self.mean_shares = if count > 0.0 { sum / count } else { 0.0 };
+    }
+}
+
+impl Pool for DilutedTickets {
+    fn configure(&mut self, settings: &Settings) {
+        let rule = Rule {
+            quantum: settings.dilution_quantum,
+            exponent: settings.dilution_exponent,
+            whole: settings.dilution_unit == DilutionUnit::Job,
+        };
+        let by_shares = settings.distribution != Distribution::Tickets;
+        *self = Self {
+            #[allow(clippy::cast_precision_loss)] // at most 10^9
+            pool: settings.tickets_share as f64,
+            kind: match settings.dilution {
+                Dilution::None => Kind::None,
+                Dilution::User => Kind::User(rule),
+                Dilution::Tree => Kind::Tree(TreeOrder::new(rule, by_shares)),
+            },
+            counts_running: settings.dilution_running,
+            by_shares,
+            ..Self::default()
+        };
+    }
+
+    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
+        self.read(queue);
+        let (ground, waiting) = (queue.ground, queue.waiting);
+        if self.pool == 0.0 {
+            return;
+        }
+        let by_node = || {
+            let nodes = ground.tree.len();
+            Groups::of(waiting, nodes, before, |job| {
+                Some(waiting[job].node.index()).filter(|node| *node < nodes)
+            })
+        };
+        match &self.kind {
+            Kind::None => {
+                for (job, tickets) in waiting.iter().zip(tickets) {
+                    *tickets = self.of_association(ground, job.node);
+                }
+            }
+            Kind::User(rule) => {
+                let groups = by_node();
+                for node in ground.tree.nodes() {
+                    let group = groups.group(node.index());
+                    if group.is_empty() {
+                        continue;
+                    }
+                    let of_association = self.of_association(ground, node);
+                    let mut ahead = at(&self.load.running, node);
+                    for job in group {
+                        let job = *job as usize;
+                        tickets[job] = of_association * rule.left(self.scaled(ground, node, ahead));
+                        ahead += waiting[job].size;
+                    }
+                }
+            }
+            Kind::Tree(_) => {
+                let jobs = tree_order::Jobs { queue, before, pool: self.pool, groups: &by_node() };
+                if let Kind::Tree(order) = &mut self.kind {
+                    order.hand_out(&jobs, &self.load, tickets);
+                }
+            }
+        }
+    }
+
+    fn of_running(&self, ground: Ground<'_>, job: Who) -> f64 {
+        let of_association = self.of_association(ground, job.node);
+        match &self.kind {
+            Kind::None => of_association,
+            Kind::User(rule) => {
+                let others = (at(&self.load.running, job.node) - job.size).max(0.0);
+                of_association * rule.left(self.scaled(ground, job.node, others))
+            }
+            Kind::Tree(_) => of_association / f64::from(at(&self.load.jobs, job.node).max(1)),
+        }
+    }
+
+    fn of_next(&self, ground: Ground<'_>, job: Who) -> f64 {
+        let node = job.node;
+        match &self.kind {
+            Kind::None => self.of_association(ground, node),
+            Kind::User(rule) => {
+                let ahead = at(&self.load.running, node) + at(&self.load.waiting, node);
+                self.of_association(ground, node) * rule.left(self.scaled(ground, node, ahead))
+            }
+            Kind::Tree(order) => self.pool * order.next(ground, node),
+        }
+    }
+
+    fn join(&mut self, ground: Ground<'_>, job: Who) {
+        let node = job.node.index();
+        if let Some(waiting) = self.load.waiting.get_mut(node) {
+            *waiting += job.size;
+            self.load.jobs[node] += job.count;
+        }
+        if let Kind::Tree(order) = &mut self.kind {
+            order.join(ground.tree, job);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Functional tickets: a fixed pool (`TicketsFunctional`) by fixed shares of users, accounts and departments (`Functional=`), whatever
+//! they have used.
+//!
+//! Every kind has its part of the pool (`FunctionalWeight*`), and in it an object its shares over those of all objects that have jobs.
+//! What an object has is divided among its jobs as override tickets are: the n-th job claims the n-th part.
+
+use std::collections::HashMap;
+
+use super::groups::Groups;
+use super::ranking::Ranking;
+use super::{Ground, Names, Pool, Queue, Who};
+use crate::settings::{Functional, FunctionalKind, Settings};
+use crate::tree::{Node, ShareTree, USE_PARENT};
+
+/// User, account, department.
+const KINDS: usize = 3;
+
+/// An object that a job's association is of, and its shares there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    object: u32,
+    shares: f64,
+}
+
+/// What jobs of one category have in common: by kind. Jobs without any shares are in none.
+type Category = [Option<Held>; KINDS];
+
+/// One kind of objects.
+#[derive(Clone, Debug, Default)]
+struct Kind {
+    /// Its part of the pool.
+    weight: f64,
+    /// Jobs that run or have got their tickets, by object.
+    active: Vec<f64>,
+    /// Jobs that run, by object.
+    running: Vec<f64>,
+    /// Shares of all objects with active jobs.
+    sum: f64,
+    /// The same of running jobs alone.
+    sum_running: f64,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionalTickets {
+    pool: f64,
+    /// Shares of an object are divided among its jobs.
+    shared: bool,
+    /// So many jobs are ranked by themselves.
+    most: usize,
+    lines: Vec<Functional>,
+    kinds: [Kind; KINDS],
+    categories: Vec<Category>,
+    /// The category of every association.
+    of_node: Vec<Option<u32>>,
+}
+
+/// What is added to sums before they divide a claim, so that the first one has something to be divided by.
+const BEFORE_THE_FIRST: f64 = 0.001;
+
+impl FunctionalTickets {
+    fn category(&self, node: Node) -> Option<&Category> {
+        let at = self.of_node.get(node.index()).copied().flatten()?;
+        self.categories.get(at as usize)
+    }
+
+    /// The tickets of a job that is the next of its objects, with what `sum` makes of the sum of a kind and of the shares.
+    fn claim(&self, category: &Category, sum: impl Fn(&Kind, Held) -> f64) -> f64 {
+        let of_kind = |(kind, held): (&Kind, &Option<Held>)| {
+            let Some(held) = *held else { return 0.0 };
+            let jobs = if self.shared { kind.active[held.object as usize] + 1.0 } else { 1.0 };
+            part(self.pool * kind.weight, held.shares / jobs, sum(kind, held))
+        };
+        self.kinds.iter().zip(category).map(of_kind).sum()
+    }
+
+    /// The claim of a head: its own shares are not in the sums yet.
+    fn claim_of_head(&self, category: &Category, more: f64) -> f64 {
+        self.claim(category, |kind, held| kind.sum + more + if self.shared { 0.0 } else { held.shares })
+    }
+
+    /// Jobs of a category begin to count.
+    fn count(&mut self, category: Category, jobs: f64) {
+        for (kind, held) in self.kinds.iter_mut().zip(category) {
+            let Some(Held { object, shares }) = held else { continue };
+            let active = &mut kind.active[object as usize];
+            if !self.shared {
+                kind.sum += shares * jobs;
+            } else if *active == 0.0 {
+                kind.sum += shares;
+            }
+            *active += jobs;
+        }
+    }
+
+    /// The tickets of the job that was counted last.
+    fn exact(&self, category: &Category) -> f64 {
+        let of_kind = |(kind, held): (&Kind, &Option<Held>)| {
+            let Some(held) = *held else { return 0.0 };
+            let jobs = if self.shared { kind.active[held.object as usize] } else { 1.0 };
+            part(self.pool * kind.weight, held.shares / jobs, kind.sum)
+        };
+        self.kinds.iter().zip(category).map(of_kind).sum()
+    }
+
+    /// The shares of an object: as a line names it, else as a line for everybody says.
+    fn shares(&self, kind: FunctionalKind, name: &str, raw: u32) -> f64 {
+        let lines = || self.lines.iter().filter(|line| line.kind == kind);
+        let named = |line: &&Functional| line.names.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let everybody = |line: &&Functional| line.names.iter().any(|known| known == "*");
+        let Some(line) = lines().find(named).or_else(|| lines().find(everybody)) else { return 0.0 };
+        line.shares.parse().unwrap_or(match raw {
+            USE_PARENT => 1.0,
+            raw => f64::from(raw),
+        })
+    }
+
+    fn count_running(&mut self, running: &[Who]) {
+        for kind in &mut self.kinds {
+            kind.active.fill(0.0);
+            kind.sum = 0.0;
+        }
+        let of_jobs =
+            running.iter().filter_map(|job| Some((*self.category(job.node)?, f64::from(job.count))));
+        let counted: Vec<(Category, f64)> = of_jobs.collect();
+        for (category, jobs) in &counted {
+            for (kind, held) in self.kinds.iter_mut().zip(category) {
+                if let Some(Held { object, .. }) = held {
+                    kind.active[*object as usize] += jobs;
+                }
+            }
+        }
+        for (category, jobs) in counted {
+            for (kind, held) in self.kinds.iter_mut().zip(category) {
+                if let Some(Held { object, shares }) = held {
+                    let all = if self.shared { kind.active[object as usize] } else { 1.0 };
+                    kind.sum += shares / all * jobs;
+                }
+            }
+        }
+        for kind in &mut self.kinds {
+            kind.running.clone_from(&kind.active);
+            kind.sum_running = kind.sum;
+        }
+    }
+}
+
+/// A part of a pool; none where nobody has shares.
+fn part(pool: f64, shares: f64, sum: f64) -> f64 {
+    if sum > 0.0 {
+        pool * shares / sum
+    } else {
+        0.0
+    }
+}
+
+impl Pool for FunctionalTickets {
+    fn configure(&mut self, settings: &Settings) {
+        // All jobs are alike, so none has shares by itself; the part of the pool that is theirs stays unspent, as in Grid Engine.
+        let weights = [
+            settings.functional_weight_user,
+            settings.functional_weight_account,
+            settings.functional_weight_department,
+            settings.functional_weight_job,
+        ];
+        let all: f64 = weights.iter().sum();
+        #[allow(clippy::cast_precision_loss)] // at most 10^9
+        let pool = settings.tickets_functional as f64;
+        *self = Self {
+            pool,
+            shared: settings.share_functional_shares,
+            most: usize::try_from(settings.max_functional_jobs).unwrap_or(usize::MAX),
+            lines: settings.functional.clone(),
+            ..Self::default()
+        };
+        for (kind, weight) in self.kinds.iter_mut().zip(weights) {
+            kind.weight = if all > 0.0 { weight / all } else { 0.0 };
+        }
+    }
+
+    fn learn<'n>(&mut self, tree: &ShareTree, names: &dyn Fn(Node) -> Names<'n>) {
+        let kinds = [FunctionalKind::User, FunctionalKind::Account, FunctionalKind::Department];
+        let mut objects: [HashMap<String, u32>; KINDS] = Default::default();
+        let mut known: HashMap<[Option<(u32, u64)>; KINDS], u32> = HashMap::new();
+        let mut departments: Vec<Node> = Vec::with_capacity(tree.len());
+        self.categories.clear();
+        self.of_node.clear();
+        for node in tree.nodes() {
+            let parent = tree.parent(node).unwrap_or(node);
+            // The account below the root; of the root itself, the root.
+            let department = match departments.get(parent.index()) {
+                Some(above) if Some(*above) != tree.root() => *above,
+                _ if tree.is_user(node) => parent,
+                _ => node,
+            };
+            departments.push(department);
+            if self.pool == 0.0 || !tree.is_user(node) {
+                self.of_node.push(None);
+                continue;
+            }
+            let held = [
+                (names(node).user, tree.shares(node)),
+                (names(parent).account, tree.shares(parent)),
+                (names(department).account, tree.shares(department)),
+            ];
+            let mut category: Category = [None; KINDS];
+            for (at, (name, raw)) in held.into_iter().enumerate() {
+                let shares = self.shares(kinds[at], name, raw);
+                if shares > 0.0 {
+                    let next = u32::try_from(objects[at].len()).unwrap_or_default();
+                    let object = *objects[at].entry(name.to_ascii_lowercase()).or_insert(next);
+                    category[at] = Some(Held { object, shares });
+                }
+            }
+            let key = category.map(|held| held.map(|held| (held.object, held.shares.to_bits())));
+            let categories = &mut self.categories;
+            self.of_node.push(category.iter().any(Option::is_some).then(|| {
+                *known.entry(key).or_insert_with(|| {
+                    categories.push(category);
+                    u32::try_from(categories.len() - 1).unwrap_or_default()
+                })
+            }));
+        }
+        for (kind, objects) in self.kinds.iter_mut().zip(&objects) {
+            kind.active = vec![0.0; objects.len()];
+            kind.running = vec![0.0; objects.len()];
+        }
+    }
+
+    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
+        if self.pool == 0.0 {
+            return;
+        }
+        self.count_running(queue.running);
+        let group = |job: usize| {
+            let node = queue.waiting[job].node;
+            self.of_node.get(node.index()).copied().flatten().map(|category| category as usize)
+        };
+        let groups = Groups::of(queue.waiting, self.categories.len(), before, group);
+        let with_before = |job: usize| before.map_or(0.0, |before| before[job]);
+        let claim = |this: &Self, group: usize, job: usize| {
+            this.claim_of_head(&this.categories[group], BEFORE_THE_FIRST) + with_before(job)
+        };
+        let mut ranking = Ranking::new(queue.waiting, &groups, |group, job| claim(self, group, job));
+        for _ in 0..self.most {
+            let Some((group, job)) = ranking.next(|group, job| claim(self, group, job)) else { break };
+            let category = self.categories[group];
+            self.count(category, 1.0);
+            tickets[job] = self.exact(&category);
+        }
+        for group in 0..groups.count() {
+            let left = ranking.left(group);
+            if !left.is_empty() {
+                let claim = self.claim_of_head(&self.categories[group], 0.0);
+                for job in left {
+                    tickets[*job as usize] = claim;
+                }
+            }
+        }
+    }
+
+    fn of_running(&self, _ground: Ground<'_>, job: Who) -> f64 {
+        let Some(category) = self.category(job.node) else { return 0.0 };
+        // Kinds without shares leave their part to the others.
+        let weights: f64 =
+            self.kinds.iter().filter(|kind| kind.sum_running > 0.0).map(|kind| kind.weight).sum();
+        let of_kind = |(kind, held): (&Kind, &Option<Held>)| {
+            let Some(held) = *held else { return 0.0 };
+            let jobs = if self.shared { kind.running[held.object as usize].max(1.0) } else { 1.0 };
+            part(self.pool * kind.weight, held.shares / jobs, kind.sum_running)
+        };
+        let tickets: f64 = self.kinds.iter().zip(category).map(of_kind).sum();
+        if weights > 0.0 {
+            tickets / weights
+        } else {
+            0.0
+        }
+    }
+
+    fn of_next(&self, _ground: Ground<'_>, job: Who) -> f64 {
+        let Some(category) = self.category(job.node) else { return 0.0 };
+        self.claim(category, |kind, held| {
+            let counted = self.shared && kind.active[held.object as usize] > 0.0;
+            kind.sum + if counted { 0.0 } else { held.shares }
+        })
+    }
+
+    fn join(&mut self, _ground: Ground<'_>, job: Who) {
+        if let Some(category) = self.category(job.node).copied() {
+            self.count(category, f64::from(job.count));
+        }
+    }
+}

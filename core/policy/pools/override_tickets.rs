@@ -1,0 +1,327 @@
+//! Override tickets: what the administrator adds for users, accounts, QOS, partitions, wckeys or single jobs (`Override=`), on top
+//! of all other tickets.
+//!
+//! The tickets of an object are divided among its jobs as they start: with n jobs that run or come earlier in the queue, a job
+//! claims tickets/(n + 1). So whoever claims most comes first, and its objects count one job more.
+
+use std::collections::HashMap;
+
+use super::groups::Groups;
+use super::ranking::Ranking;
+use super::{Extra, Ground, JobNames, Names, Pool, Queue, Who};
+use crate::settings::value::Date;
+use crate::settings::{Override, OverrideKind, Settings};
+use crate::tree::{Node, ShareTree};
+
+/// One name of a line of `Override=`.
+#[derive(Clone, Debug)]
+struct Object {
+    /// The place of its line among all.
+    line: usize,
+    name: String,
+    tickets: f64,
+    shared: bool,
+    in_force: bool,
+    /// Jobs that run.
+    running: f64,
+    /// Jobs that run or have got their tickets.
+    active: f64,
+}
+
+impl Object {
+    fn tickets(&self, jobs: f64) -> f64 {
+        if self.shared {
+            self.tickets / jobs.max(1.0)
+        } else {
+            self.tickets
+        }
+    }
+}
+
+/// A line of `Override=` takes effect, or its time is over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The line.
+    pub line: Override,
+    /// It takes effect.
+    pub begins: bool,
+}
+
+/// Which names of jobs matter, so that no others are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // one for each name
+pub struct OwnTickets {
+    /// The partition's.
+    pub partition: bool,
+    /// The QOS's.
+    pub qos: bool,
+    /// The wckey's.
+    pub wckey: bool,
+    /// The job's id and array.
+    pub id: bool,
+    /// `AdminCommentTickets=yes`
+    pub admin_comment: bool,
+}
+
+impl OwnTickets {
+    /// None of them.
+    pub fn none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Objects by their place in [`OverrideTickets::objects`], in that order.
+type Set = Vec<u32>;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub struct OverrideTickets {
+    lines: Vec<Override>,
+    objects: Vec<Object>,
+    admin_comment: bool,
+    begun: bool,
+    /// Sets of objects, each once; the first is empty.
+    sets: Vec<Set>,
+    /// The set of every association.
+    of_node: Vec<u32>,
+    /// What jobs have besides: a set, and tickets of their own. The first is nothing.
+    extras: Vec<(Set, f64)>,
+    known: HashMap<(Set, u64), u32>,
+}
+
+impl OverrideTickets {
+    /// See [`super::Pools::begin`].
+    pub fn begin(&mut self, now: Date) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let in_force =
+                line.from.is_none_or(|from| from <= now) && line.until.is_none_or(|until| now <= until);
+            let mut objects = self.objects.iter_mut().filter(|object| object.line == at).peekable();
+            let was = objects.peek().is_some_and(|object| object.in_force);
+            objects.for_each(|object| object.in_force = in_force);
+            let is_dated = line.from.is_some() || line.until.is_some();
+            if was != in_force || (!self.begun && is_dated) {
+                changes.push(Change { line: line.clone(), begins: in_force });
+            }
+        }
+        self.begun = true;
+        self.extras.clear();
+        self.extras.push((Set::new(), 0.0));
+        self.known.clear();
+        changes
+    }
+
+    /// See [`super::Pools::own_tickets`].
+    pub fn own_tickets(&self) -> OwnTickets {
+        let any =
+            |kind| self.objects.iter().any(|object| object.in_force && self.lines[object.line].kind == kind);
+        OwnTickets {
+            partition: any(OverrideKind::Partition),
+            qos: any(OverrideKind::Qos),
+            wckey: any(OverrideKind::WcKey),
+            id: any(OverrideKind::Job),
+            admin_comment: self.admin_comment,
+        }
+    }
+
+    /// See [`super::Pools::extra`].
+    pub fn extra(&mut self, names: JobNames<'_>) -> Extra {
+        let (mut set, mut own) = (Set::new(), if self.admin_comment { f64::from(names.own) } else { 0.0 });
+        for (object, at) in self.objects.iter().zip(0..) {
+            if !object.in_force || object.tickets <= 0.0 {
+                continue;
+            }
+            let meant = match self.lines[object.line].kind {
+                OverrideKind::Partition => object.name == names.partition,
+                OverrideKind::Qos => object.name.eq_ignore_ascii_case(names.qos),
+                OverrideKind::WcKey => object.name == names.wckey,
+                OverrideKind::Job => {
+                    if is_job(&object.name, names) {
+                        own += object.tickets;
+                    }
+                    false
+                }
+                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => false,
+            };
+            if meant {
+                set.push(at);
+            }
+        }
+        if set.is_empty() && own == 0.0 {
+            return Extra::default();
+        }
+        let extras = &mut self.extras;
+        let next = u32::try_from(extras.len()).unwrap_or_default();
+        let place = self.known.entry((set, own.to_bits()));
+        Extra(*place.or_insert_with_key(|(set, _)| {
+            extras.push((set.clone(), own));
+            next
+        }))
+    }
+
+    /// The objects of a job, and its own tickets.
+    fn of(&self, node: Node, extra: Extra) -> (impl Iterator<Item = usize> + '_, f64) {
+        let set = self.of_node.get(node.index()).and_then(|set| self.sets.get(*set as usize));
+        let (more, own) =
+            self.extras.get(extra.0 as usize).map_or((None, 0.0), |(set, own)| (Some(set), *own));
+        (set.into_iter().chain(more).flatten().map(|object| *object as usize), own)
+    }
+
+    /// What a job claims where `more` jobs of its objects are counted with those that are there.
+    fn claim(&self, node: Node, extra: Extra, more: f64) -> f64 {
+        let (objects, own) = self.of(node, extra);
+        let objects = objects.map(|at| &self.objects[at]);
+        objects.fold(0.0, |sum, object| sum + object.tickets(object.active + more)) + own
+    }
+
+    fn count(&mut self, node: Node, extra: Extra, jobs: f64) {
+        let objects: Set = self.of(node, extra).0.filter_map(|at| u32::try_from(at).ok()).collect();
+        for at in objects {
+            self.objects[at as usize].active += jobs;
+        }
+    }
+
+    /// The category of every job: jobs of one have the same objects and tickets. Those that have none are in none.
+    fn categories(&self, queue: &Queue<'_>) -> (Vec<(Node, Extra)>, Vec<Option<u32>>) {
+        let mut heads = Vec::new();
+        let mut plain = vec![None; self.sets.len()];
+        let mut others: HashMap<(u32, u32), u32> = HashMap::new();
+        let categories = queue.waiting.iter().map(|job| {
+            let set = self.of_node.get(job.node.index()).copied().unwrap_or_default();
+            if set == 0 && job.extra == Extra::default() {
+                return None;
+            }
+            let mut add = || {
+                heads.push((job.node, job.extra));
+                u32::try_from(heads.len() - 1).unwrap_or_default()
+            };
+            Some(if job.extra == Extra::default() {
+                *plain[set as usize].get_or_insert_with(add)
+            } else {
+                *others.entry((set, job.extra.0)).or_insert_with(&mut add)
+            })
+        });
+        let categories = categories.collect();
+        (heads, categories)
+    }
+}
+
+impl Pool for OverrideTickets {
+    fn configure(&mut self, settings: &Settings) {
+        *self = Self {
+            lines: settings.overrides.clone(),
+            admin_comment: settings.admin_comment_tickets,
+            ..Self::default()
+        };
+        for (line, at) in self.lines.iter().zip(0..) {
+            for name in &line.names {
+                self.objects.push(Object {
+                    line: at,
+                    name: name.clone(),
+                    #[allow(clippy::cast_precision_loss)] // at most 10^9
+                    tickets: line.tickets as f64,
+                    shared: line.shared.unwrap_or(settings.share_override_tickets),
+                    in_force: false,
+                    running: 0.0,
+                    active: 0.0,
+                });
+            }
+        }
+        // By kind, so that claims are added up in one order whatever the order of the lines.
+        let lines = &self.lines;
+        self.objects.sort_by_key(|object| lines[object.line].kind as u8);
+    }
+
+    fn learn<'n>(&mut self, tree: &ShareTree, names: &dyn Fn(Node) -> Names<'n>) {
+        let mut known: HashMap<Set, u32> = HashMap::from([(Set::new(), 0)]);
+        self.sets = vec![Set::new()];
+        // Parents come before their children: what names a parent holds for all below it.
+        let mut parents: Vec<Set> = Vec::with_capacity(tree.len());
+        self.of_node = Vec::with_capacity(tree.len());
+        for node in tree.nodes() {
+            let names = names(node);
+            let is_user = tree.is_user(node);
+            let mut inherited =
+                tree.parent(node).map_or_else(Set::new, |parent| parents[parent.index()].clone());
+            let mut set = Set::new();
+            for (object, at) in self.objects.iter().zip(0..) {
+                if !object.in_force || object.tickets <= 0.0 {
+                    continue;
+                }
+                let name = &object.name;
+                match self.lines[object.line].kind {
+                    OverrideKind::User if is_user && name.eq_ignore_ascii_case(names.user) => set.push(at),
+                    OverrideKind::Account if is_user && name.eq_ignore_ascii_case(names.account) => {
+                        set.push(at);
+                    }
+                    OverrideKind::Parent if !is_user && name.eq_ignore_ascii_case(names.account) => {
+                        inherited.push(at);
+                    }
+                    _ => (),
+                }
+            }
+            if is_user {
+                set.extend(&inherited);
+            }
+            set.sort_unstable();
+            let sets = &mut self.sets;
+            let place = *known.entry(set).or_insert_with_key(|set| {
+                sets.push(set.clone());
+                u32::try_from(sets.len() - 1).unwrap_or_default()
+            });
+            self.of_node.push(place);
+            parents.push(inherited);
+        }
+    }
+
+    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
+        for object in &mut self.objects {
+            object.active = 0.0;
+        }
+        for job in queue.running {
+            self.count(job.node, job.extra, f64::from(job.count));
+        }
+        for object in &mut self.objects {
+            object.running = object.active;
+        }
+        let (heads, categories) = self.categories(queue);
+        let groups =
+            Groups::of(queue.waiting, heads.len(), before, |job| categories[job].map(|at| at as usize));
+        let claim = |this: &Self, group: usize| {
+            let (node, extra) = heads[group];
+            this.claim(node, extra, 1.0)
+        };
+        let mut ranking = Ranking::new(queue.waiting, &groups, |group, _| claim(self, group));
+        while let Some((group, job)) = ranking.next(|group, _| claim(self, group)) {
+            tickets[job] = claim(self, group);
+            let (node, extra) = heads[group];
+            self.count(node, extra, 1.0);
+        }
+    }
+
+    fn of_running(&self, _ground: Ground<'_>, job: Who) -> f64 {
+        let (objects, own) = self.of(job.node, job.extra);
+        objects.map(|at| &self.objects[at]).fold(0.0, |sum, object| sum + object.tickets(object.running))
+            + own
+    }
+
+    fn of_next(&self, _ground: Ground<'_>, job: Who) -> f64 {
+        self.claim(job.node, job.extra, 1.0)
+    }
+
+    fn join(&mut self, _ground: Ground<'_>, job: Who) {
+        self.count(job.node, job.extra, f64::from(job.count));
+    }
+}
+
+/// `Override=Job Name=123` is the job or all of an array, `123_4` one task.
+fn is_job(name: &str, names: JobNames<'_>) -> bool {
+    match name.split_once('_') {
+        None => {
+            name.parse() == Ok(names.id) || names.array.is_some_and(|(array, _)| name.parse() == Ok(array))
+        }
+        Some((array, task)) => names
+            .array
+            .is_some_and(|(id, of)| array.parse() == Ok(id) && of.is_some_and(|of| task.parse() == Ok(of))),
+    }
+}

@@ -83,8 +83,8 @@ crate::settings! {
         /// The part of the functional tickets that all jobs divide equally.
         functional_weight_job = "FunctionalWeightJob": decimal(0.0 ..= 1_000_000.0) default("0.25");
         /// Whether a job gets override tickets by its `AdminComment`. The word is `tickets=N`, with N a whole number
-        /// from 0 to 1,000,000. It stands once, between blanks, commas or semicolons. The tickets add to those of
-        /// `Override=Job`. The tasks of a job array inherit them. Only administrators can set `AdminComment`, but a
+        /// from 0 to 1,000,000. It stands once, between blanks, commas or semicolons. Another number is ignored, and
+        /// logged once. The tickets add to those of `Override=Job`. The tasks of a job array inherit them. Only administrators can set `AdminComment`, but a
         /// `job_submit` script may copy text of users into it. Such users could then give themselves tickets. So look
         /// into that script before you write `yes`.
         admin_comment_tickets = "AdminCommentTickets": yes_no() default("no");

@@ -2,9 +2,10 @@
 //!
 //! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
-//! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting, and
-//! [`table`] holds those declarations and the result, which [`kept`] saves for the next process. Every problem is a value ([`report`]) that names file, line, value and what is allowed; nothing here
-//! logs or knows Slurm's types.
+//! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting,
+//! [`table`] holds those declarations and the result, which [`kept`] saves for the next process, and `together` compares
+//! settings with each other. Every problem is a value ([`report`]) that names file, line, value and what is allowed;
+//! nothing here logs or knows Slurm's types.
 
 pub mod declare;
 pub mod files;
@@ -13,6 +14,7 @@ pub mod report;
 pub mod schema;
 pub mod table;
 pub mod text;
+mod together;
 pub mod value;
 
 pub use report::{Error, Errors, Place, Warning};

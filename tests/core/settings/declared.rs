@@ -26,10 +26,18 @@ multifactor2_core::settings! {
         weight = "Weight": decimal(0.0..) default("0.5");
         /// A part.
         part = "Part": decimal(0.0..=1.0) unset("0.25");
+        /// A size.
+        size = "Size": positive_decimal() default("2");
+        /// A brake.
+        brake = "Brake": zero_or_decimal(1.0..) default("0");
         /// A switch.
         on = "On": yes_no() default("yes");
         /// A span.
         span = "Span": duration() default("1-12");
+        /// A pause.
+        pause = "Pause": positive_duration() default("5");
+        /// A last day.
+        last = "Last": end_date() unset("2027-01-31");
         /// A day.
         day = "Day": date() unset("2027-01-31");
         /// Some names.
@@ -73,8 +81,12 @@ fn what_is_not_written_has_its_default() {
         count: 3,
         weight: 0.5,
         part: None,
+        size: 2.0,
+        brake: 0.0,
         on: true,
         span: Duration::from_secs(36 * 3600),
+        pause: Duration::from_secs(300),
+        last: None,
         day: None,
         names: None,
         weights: vec![("a".into(), 1.0), ("b".into(), 2.5)],
@@ -88,7 +100,7 @@ fn what_is_not_written_has_its_default() {
 #[test]
 fn what_is_written_is_what_the_program_has() {
     let settings = every(
-        "colour=RED count=-1 weight=7 part=1 on=no span=90 day=2028-02-29T12:30 names=a,b weights=c:3 word=y\n\
+        "colour=RED count=-1 weight=7 part=1 size=.5 brake=1.5 on=no span=90 pause=0:01 last=2028-02-29 day=2028-02-29T12:30 names=a,b weights=c:3 word=y\n\
          exception=account name=x,y tickets=9 until=2027-01-01 way=down\n\
          exception=user name=z\n",
     );
@@ -99,8 +111,12 @@ fn what_is_written_is_what_the_program_has() {
         count: -1,
         weight: 7.0,
         part: Some(1.0),
+        size: 0.5,
+        brake: 1.5,
         on: false,
         span: Duration::from_secs(5400),
+        pause: Duration::from_secs(1),
+        last: Some(Date { hour: 23, minute: 59, second: 59, ..day }),
         day: Some(day),
         names: Some(vec!["a".into(), "b".into()]),
         weights: vec![("c".into(), 3.0)],
@@ -120,8 +136,8 @@ fn what_is_written_is_what_the_program_has() {
     let shown = settings.to_string();
     assert_eq!(
         shown,
-        "Colour=red Count=-1 Weight=7 Part=1 On=no Span=0-01:30:00 Day=2028-02-29T12:30:00 Names=a,b Weights=c:3 \
-         Word=y Exception=Account Name=x,y Tickets=9 Until=2027-01-01T00:00:00 Way=down Exception=User Name=z Tickets=5"
+        "Colour=red Count=-1 Weight=7 Part=1 Size=0.5 Brake=1.5 On=no Span=0-01:30:00 Pause=0-00:00:01 \
+         Last=2028-02-29T23:59:59 Day=2028-02-29T12:30:00 Names=a,b Weights=c:3 Word=y Exception=Account Name=x,y Tickets=9 Until=2027-01-01T00:00:00 Way=down Exception=User Name=z Tickets=5"
     );
     // Of the log line what can be read again is the same again.
     let lines = shown.replace(" Exception", "\nException");
@@ -132,13 +148,28 @@ fn what_is_written_is_what_the_program_has() {
 #[test]
 fn the_table_has_what_was_declared() {
     let names: Vec<_> = EVERY.iter().map(|setting| setting.name).collect();
-    let expected =
-        ["Colour", "Count", "Weight", "Part", "On", "Span", "Day", "Names", "Weights", "Word", "Exception"];
+    let expected = [
+        "Colour",
+        "Count",
+        "Weight",
+        "Part",
+        "Size",
+        "Brake",
+        "On",
+        "Span",
+        "Pause",
+        "Last",
+        "Day",
+        "Names",
+        "Weights",
+        "Word",
+        "Exception",
+    ];
     assert_eq!(names, expected);
     assert_eq!((EVERY[0].meaning, EVERY[0].example), ("A colour. It may be `red`.", "green"));
     let Kind::Choice([red, _]) = EVERY[0].kind else { panic!("{:?}", EVERY[0].kind) };
     assert_eq!((red.text, red.meaning), ("red", "Like blood."));
-    let absent: Vec<_> = EVERY[10].attributes.unwrap().iter().map(|attribute| attribute.absent).collect();
+    let absent: Vec<_> = EVERY[14].attributes.unwrap().iter().map(|attribute| attribute.absent).collect();
     assert_eq!(absent, [Absent::Error, Absent::Default("5"), Absent::Unset, Absent::Unset]);
 }
 
@@ -149,6 +180,8 @@ fn pages_have_every_kind() {
         "| `Colour` | `red`, `green` | `green` | A colour. It may be `red`.<br>`red`: Like blood.<br>`green`: Like grass. |",
         "| `Weight` | a number of 0 or more | `0.5` | A weight. |",
         "| `Part` | a number from 0 to 1 | none | A part. |",
+        "| `Size` | a number of more than 0 | `2` | A size. |",
+        "| `Brake` | 0 and numbers of 1 or more | `0` | A brake. |",
         "| `Exception` … `Name` | names separated by commas, each once | required | Who it is. |",
     ] {
         assert!(markdown.contains(row), "{row}\n{markdown}");
@@ -168,7 +201,10 @@ fn pages_have_every_kind() {
     for part in [
         ".TP\n.BR Colour = red | green\nA colour.\nIt may be \\fBred\\fR.\n.RS\n.TP\n.B red\nLike blood.\n",
         ".B green\nLike grass.\nThis is the default.\n.RE\n",
+        ".BR Brake = \\fInumber\\fP\nA brake.\n",
         ".BR Span = \\fItime\\fP\nA span.\n",
+        ".BR Pause = \\fItime\\fP\nA pause.\n",
+        ".BR Last = \\fIdate\\fP\nA last day.\n",
         ".RS\n.TP\n.BR Name = \\fIname\\fP[,...]\nWho it is.\nAllowed are names separated by commas, each once.\nIt must be there.\n",
     ] {
         assert!(manual.contains(part), "{part}\n{manual}");

@@ -3,6 +3,7 @@
 mod declared;
 mod kept;
 mod parser;
+mod policies;
 
 use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
 use multifactor2_core::settings::report::MAX_REPORTS;
@@ -62,11 +63,15 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
             "ActveJobs=pending",
             1,
             "ActveJobs=pending",
-            "known are ActiveJobs, Distribution, FairShareScale, ParentUsers; did you mean ActiveJobs?",
+            "known are ActiveJobs, Distribution, FairShareScale, ParentUsers, TicketsShare, TicketsFunctional, \
+             PolicyHierarchy, CompensationFactor, MaxFunctionalJobs, ShareOverrideTickets, ShareFunctionalShares, \
+             FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment, FunctionalWeightJob, \
+             AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
+             DilutionRunning, DilutionCap; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "ParentUsers; correct"),
+        ("Zebra=1", 1, "Zebra=1", "DilutionCap; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),
@@ -277,14 +282,20 @@ fn table_is_sound_and_documented() {
         assert!(setting.to_string().contains(&setting.kind.allowed()));
     }
     assert!(Settings::parse(&example, "example").is_ok());
+    // A line with attributes has no default.
+    let blocks: Vec<_> =
+        SETTINGS.iter().filter(|setting| setting.attributes.is_some()).map(|s| s.name).collect();
+    assert_eq!(blocks, ["Override", "Functional"]);
     for line in example.lines() {
         let line = line
             .strip_prefix('#')
             .filter(|l| l.starts_with(char::is_uppercase) && l.contains('='))
+            .filter(|line| !blocks.iter().any(|block| line.starts_with(&format!("{block}="))))
             .unwrap_or("");
         uncommented.extend([line, "\n"]);
     }
-    let shown = Settings::parse(&uncommented, "example").unwrap().settings;
+    let Loaded { settings: shown, warnings, .. } = Settings::parse(&uncommented, "example").unwrap();
     assert_eq!(shown, Settings::default(), "the example shows the defaults");
+    assert_eq!(warnings, []);
     assert_eq!(Settings::parse(&pending().to_string(), "log").unwrap().settings, pending());
 }

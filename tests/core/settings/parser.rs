@@ -127,6 +127,18 @@ fn kinds_accept_and_refuse() {
         (Kind::Duration, "1:", None),
         (Kind::Duration, "+1", None),
         (Kind::Duration, "9999999999", None),
+        (Kind::PositiveDuration, "0:01", seconds(1)),
+        (Kind::PositiveDuration, "0-0", None),
+        (Kind::PositiveDecimal, "1e-9", Some(Value::Decimal(1e-9))),
+        (Kind::PositiveDecimal, "0.0", None),
+        (Kind::PositiveDecimal, "-0", None),
+        (Kind::PositiveDecimal, "1e-999", None),
+        (Kind::PositiveDecimal, "inf", None),
+        (Kind::ZeroOrDecimal { min: 1.0 }, "0", Some(Value::Decimal(0.0))),
+        (Kind::ZeroOrDecimal { min: 1.0 }, "1", Some(Value::Decimal(1.0))),
+        (Kind::ZeroOrDecimal { min: 1.0 }, "0.999", None),
+        (Kind::ZeroOrDecimal { min: 1.0 }, "-1", None),
+        (Kind::ZeroOrDecimal { min: 1.0 }, "nan", None),
         (Kind::Names, "a", Some(Value::Names(vec!["a".into()]))),
         (Kind::Names, "a,,b", None),
         (Kind::Names, "a,a", None),
@@ -163,6 +175,22 @@ fn kinds_accept_and_refuse() {
         "+027-01-01",
     ] {
         assert_eq!(Kind::Date.read(bad), None, "{bad}");
+        assert_eq!(Kind::EndDate.read(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn a_date_alone_is_the_beginning_of_the_day_or_its_end() {
+    let date = |hour, minute, second| {
+        Some(Value::Date(Date { year: 2028, month: 2, day: 29, hour, minute, second }))
+    };
+    for (text, begin, end) in [
+        ("2028-02-29", date(0, 0, 0), date(23, 59, 59)),
+        ("2028-02-29T00:00", date(0, 0, 0), date(0, 0, 0)),
+        ("2028-02-29T12:30", date(12, 30, 0), date(12, 30, 0)),
+        ("2028-02-29t12:30:15", date(12, 30, 15), date(12, 30, 15)),
+    ] {
+        assert_eq!((Kind::Date.read(text), Kind::EndDate.read(text)), (begin, end), "{text}");
     }
 }
 
@@ -205,7 +233,9 @@ proptest! {
 
     #[test]
     fn kinds_never_panic(text in "[-+0-9:,.eETtä ]{0,24}") {
-        for kind in [Kind::Duration, Kind::Date, Kind::Names, SHARE, Kind::Weights { min: 0.0, max: 1.0 }] {
+        let (weights, zero) = (Kind::Weights { min: 0.0, max: 1.0 }, Kind::ZeroOrDecimal { min: 1.0 });
+        let positive = [Kind::PositiveDecimal, Kind::PositiveDuration];
+        for kind in [Kind::Duration, Kind::Date, Kind::EndDate, Kind::Names, SHARE, weights, zero].iter().chain(&positive) {
             let _ = kind.read(&text);
         }
     }

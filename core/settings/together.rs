@@ -1,0 +1,171 @@
+//! What settings say together: each is allowed alone, and a pair of them is not, or one takes the effect of the other.
+
+use std::collections::HashMap;
+
+use super::report::{Error, Errors, Place, Warning};
+use super::schema::{Entries, Entry};
+use super::table::{Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings};
+
+/// Compares settings with each other. `entries` are those that `settings` were made from; they know the places.
+pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors, Vec<Warning>) {
+    let mut errors = Errors::default();
+    pairs(entries, settings, &mut errors);
+    overrides(entries, settings, &mut errors);
+    functional(entries, settings, &mut errors);
+    errors.sort();
+    (errors, odd(entries, settings))
+}
+
+/// A setting that is wrong because of another.
+fn error(entry: &Entry, value: &str, allowed: String, advice: &str) -> Error {
+    let (place, key) = (entry.place.clone(), entry.setting.name.into());
+    Error { place, key, value: value.into(), allowed, advice: advice.into() }
+}
+
+/// Plain settings that do not go together.
+fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    let distribution = || {
+        let place = entries.written("Distribution").map(|entry| format!(" ({})", entry.place));
+        format!("Distribution={}{}", settings.distribution, place.unwrap_or_default())
+    };
+    let mut refuse = |key: &str, allowed: String, advice: &str| {
+        if let Some(entry) = entries.written(key) {
+            errors.push(error(entry, entry.text(), allowed, advice));
+        }
+    };
+    if settings.compensation_factor > 0.0 && settings.distribution != Distribution::Tickets {
+        let allowed = format!("allowed is 0 with {}", distribution());
+        refuse("CompensationFactor", allowed, "remove it, or set Distribution=tickets");
+    }
+    if settings.dilution == Dilution::Tree && settings.distribution == Distribution::Strict {
+        let allowed = format!("allowed are none and user with {}", distribution());
+        refuse("Dilution", allowed, "set Dilution=user, or another Distribution");
+    }
+    let weights = settings.functional_weight_user
+        + settings.functional_weight_account
+        + settings.functional_weight_department
+        + settings.functional_weight_job;
+    if settings.tickets_functional > 0 && weights <= 0.0 {
+        let allowed =
+            "allowed is 0 where FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment \
+                       and FunctionalWeightJob are 0";
+        refuse(
+            "TicketsFunctional",
+            allowed.into(),
+            "give one of the four more than 0, or set TicketsFunctional=0",
+        );
+    }
+}
+
+/// What a line of override tickets says in itself.
+fn overrides(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    for (entry, line) in entries.blocks("Override").zip(&settings.overrides) {
+        if let (Some(from), Some(until)) = (entry.attribute("From"), entry.attribute("Until")) {
+            if line.from > line.until {
+                let allowed = format!("allowed is a date that is not later than Until={}", until.text());
+                errors.push(error(from, from.text(), allowed, "correct one of the two"));
+            }
+        }
+        let Some(written) = entry.attribute("Name") else { continue };
+        for name in &line.names {
+            if name == "*" {
+                let allowed = "allowed are names of their own with Override, not * for everybody";
+                errors.push(error(written, name, allowed.into(), "write the names"));
+            } else if line.kind == OverrideKind::Job && !is_job(name) {
+                let allowed =
+                    "allowed with Override=Job are ids of jobs and of tasks of job arrays, such as \
+                               123 and 123_4";
+                errors.push(error(written, name, allowed.into(), "correct it"));
+            }
+        }
+    }
+}
+
+/// Whether a name is that of a job or of a task of a job array.
+fn is_job(name: &str) -> bool {
+    let number = |text: &str| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        text.parse::<u32>().ok().filter(|_| digits)
+    };
+    let (job, task) = name.split_once('_').map_or((name, None), |(job, task)| (job, Some(task)));
+    number(job).is_some_and(|job| job > 0) && task.is_none_or(|task| number(task).is_some())
+}
+
+/// Functional shares: of each object once.
+fn functional(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    let mut seen = HashMap::<(String, String), &Place>::new();
+    for (entry, line) in entries.blocks("Functional").zip(&settings.functional) {
+        let Some(written) = entry.attribute("Name") else { continue };
+        if line.names.len() > 1 && line.names.iter().any(|name| name == "*") {
+            let allowed = "allowed is * alone, or names without it".into();
+            errors.push(error(written, written.text(), allowed, "give * a line of its own"));
+            continue;
+        }
+        for name in &line.names {
+            // Slurm keeps accounts in small letters, users as they are.
+            let known = match line.kind {
+                FunctionalKind::User => name.clone(),
+                FunctionalKind::Account | FunctionalKind::Department => name.to_lowercase(),
+            };
+            match seen.insert((line.kind.to_string(), known), &written.place) {
+                None => (),
+                Some(earlier) => {
+                    let allowed = format!(
+                        "allowed is each name once with Functional={}, and this one is on {earlier} too",
+                        line.kind
+                    );
+                    errors.push(error(written, name, allowed, "remove it from one of the two"));
+                }
+            }
+        }
+    }
+}
+
+/// What works, but perhaps not as meant.
+fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |entry: &Entry, advice: String| {
+        let (place, key) = (entry.place.clone(), entry.setting.name.into());
+        warnings.push(Warning { place, key, advice });
+    };
+    let changed = |key: &'static str| {
+        let by_default = |entry: &&Entry| entry.setting.default_value().as_ref() == Some(&entry.value);
+        entries.written(key).filter(|entry| !by_default(entry))
+    };
+    let diluted = settings.dilution != Dilution::None;
+    for key in ["DilutionExponent", "DilutionRunning"].iter().filter(|_| diluted) {
+        if let Some(entry) = changed(key) {
+            let advice = "usage settles on the shares only with DilutionExponent=1 and DilutionRunning=yes";
+            warn(entry, advice.into());
+        }
+    }
+    let useless = |cause: &str, cure: &str| format!("has no effect with {cause}: remove it, or set {cure}");
+    if !diluted {
+        for key in ["DilutionUnit", "DilutionQuantum", "DilutionExponent", "DilutionRunning", "DilutionCap"] {
+            if let Some(entry) = changed(key) {
+                warn(entry, useless("Dilution=none", "Dilution=user or tree"));
+            }
+        }
+    } else if settings.dilution_unit != DilutionUnit::Committed {
+        if let Some(entry) = changed("DilutionCap") {
+            let cause = format!("DilutionUnit={}", settings.dilution_unit);
+            warn(entry, useless(&cause, "DilutionUnit=committed"));
+        }
+    }
+    if settings.tickets_functional == 0 {
+        let plain = [
+            "MaxFunctionalJobs",
+            "ShareFunctionalShares",
+            "FunctionalWeightUser",
+            "FunctionalWeightAccount",
+            "FunctionalWeightDepartment",
+            "FunctionalWeightJob",
+        ];
+        // Of the lines the first stands for all.
+        let lines = entries.blocks("Functional").take(1);
+        for entry in plain.into_iter().filter_map(changed).chain(lines) {
+            warn(entry, useless("TicketsFunctional=0", "TicketsFunctional to more than 0"));
+        }
+    }
+    warnings
+}

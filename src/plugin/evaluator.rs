@@ -5,8 +5,10 @@
 use std::cell::Cell;
 
 use multifactor2_core::evaluator;
+use multifactor2_core::explain::ExplainedJob;
 use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority};
 use multifactor2_core::facts::{self, Facts};
+use multifactor2_core::policy::pools::JobTickets;
 use tracing::error;
 
 use super::assoc_factor::AssocFactor;
@@ -84,13 +86,15 @@ impl<'c> Evaluator<'c> {
 
     /// Computes the priority of a job; the caller writes it. Those of a job in several partitions or QOS are written.
     ///
-    /// `standing` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
+    /// `standing` is asked for the factor of the job's association where that has a weight, with the tickets that the job was `granted`
+    /// in the last cycle, if any; `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
     pub fn evaluate<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         tres: &mut [f64],
         standing: &mut Standing,
+        granted: Option<JobTickets>,
     ) -> Evaluated {
         let none = |priority| Evaluated { priority, evaluation: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
@@ -103,30 +107,33 @@ impl<'c> Evaluator<'c> {
             keep_fair_share(job, qos.as_ref(), 0.0);
             return none(0);
         };
-        let mut known = facts::Standing::default();
+        let (mut known, mut tickets) = (facts::Standing::default(), None);
         if self.config.assoc_factor() != AssocFactor::None {
             let association = job.association(lock);
             known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
         }
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let job = job.read_only();
-            known.fair_share = standing.fair_share(lock, job, waits(self.config, job, self.core.now));
+            let now = self.core.now;
+            let share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
+            known.fair_share = share.factor;
+            tickets = share.tickets;
         }
         let evaluation = self.core.evaluate(&facts, known, tres);
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        self.write_more(job, lock, qos.as_ref(), &evaluation, tres, priority);
+        self.write_more(job, lock, qos.as_ref(), &evaluation, (tres, tickets), priority);
         Evaluated { priority, evaluation: Some(evaluation) }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
-    /// scheduler reads; explains it. `tres` is a buffer. True where a priority changed.
+    /// scheduler reads; explains it, with its tickets of pools. `tres` is a buffer. True where a priority changed.
     pub fn write_more<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         qos: Option<&facts::Qos>,
         evaluation: &Evaluation,
-        tres: &mut [f64],
+        (tres, tickets): (&mut [f64], Option<(JobTickets, f64)>),
         priority: u32,
     ) -> bool {
         keep_fair_share(job, qos, evaluation.fair_share);
@@ -134,15 +141,9 @@ impl<'c> Evaluator<'c> {
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
-            explain::job(
-                self.core.config,
-                lock,
-                job.get(|job| job.job_id),
-                evaluation,
-                tres,
-                priority,
-                &variants,
-            );
+            let id = job.get(|job| job.job_id);
+            let job = ExplainedJob { id, evaluation, tickets, tres, priority, variants: &variants };
+            explain::job(self.core.config, lock, &job);
         }
         changed
     }

@@ -9,6 +9,7 @@ mod functional;
 mod groups;
 mod override_tickets;
 mod ranking;
+mod size;
 mod tree_order;
 
 use crate::policy::{scale, FairShare};
@@ -17,6 +18,7 @@ use crate::settings::{Dilution, FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
 pub use override_tickets::{Change, OwnTickets};
+pub use size::{Measure, SizeFacts};
 
 /// What an association is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub struct JobNames<'n> {
 }
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extra(u32);
 
 /// A waiting job.

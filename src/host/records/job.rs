@@ -31,6 +31,12 @@ impl JobState {
         self.0 & JOB_STATE_BASE == JOB_RUNNING
     }
 
+    /// Holds resources and is not about to give them back: running, its nodes booting, or suspended.
+    pub fn holds_resources(self) -> bool {
+        let base = self.0 & JOB_STATE_BASE;
+        (base == JOB_RUNNING || base == JOB_SUSPENDED) && !self.is_completing()
+    }
+
     /// Has ended, for whatever reason.
     pub fn is_finished(self) -> bool {
         self.0 & JOB_STATE_BASE > JOB_SUSPENDED

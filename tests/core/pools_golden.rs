@@ -1,6 +1,7 @@
 //! The model of the three pools against what is known of Grid Engine's tickets, and against numbers worked out by hand. The engine
 //! is compared with the model elsewhere; this says that the model is right.
 
+use multifactor2_core::settings::Settings;
 use multifactor2_fixtures::pools_model::{
     schedule, ModelConfig, ModelDilution, ModelDistribution, ModelFunctional, ModelJob, ModelKind, ModelNode,
     ModelObject, ModelShares, ModelTickets, ModelTree,
@@ -57,6 +58,14 @@ fn all_cells_of_both_tables() {
     for (hierarchy, table) in TABLES {
         let found = printed(&seed_with(hierarchy, |_, _| ()));
         assert_eq!(found, table.map(|row| row.map(str::to_owned)), "{hierarchy}");
+    }
+}
+
+/// The engine's tests and those of a cluster take them.
+#[test]
+fn the_settings_of_the_tables_are_settings() {
+    for (hierarchy, _) in TABLES {
+        Settings::parse(&seed_tables::settings(hierarchy), "test").unwrap();
     }
 }
 

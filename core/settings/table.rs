@@ -117,8 +117,8 @@ crate::settings! {
             /// When the line begins to hold, by the clock of the controller. It does so at the next calculation. A date
             /// without a time means the beginning of that day. Without `From` the line holds at once.
             from = "From": date() unset("2027-01-18");
-            /// When the line ends, by the clock of the controller. It does so at the next calculation. A date without a
-            /// time means the end of that day. Without `Until` the line holds for good.
+            /// When the line ends, by the clock of the controller. It does so at the next calculation. Without `Until` the
+            /// line holds for good.
             until = "Until": end_date() unset("2027-01-31");
             /// Whether the jobs of an object divide the tickets. Without `Shared` it is as `ShareOverrideTickets` says.
             shared = "Shared": yes_no() unset("yes");
@@ -135,8 +135,8 @@ crate::settings! {
             /// Top-level accounts, which are Grid Engine's departments. A job in such an account itself belongs to it, too.
             Department = "Department",
         }), {
-            /// Who gets the shares. Each of several names gets all of them. A name may stand on one line only. `*`
-            /// alone means everybody of this kind who is on no other line.
+            /// Who gets the shares. Each of several names gets all of them. Of each kind a name may stand on one
+            /// line only. `*` alone means everybody of this kind who is on no other line.
             names = "Name": names() required("*");
             /// How many shares, or `RawShares` for those of the association, which `sshare` shows. `parent` counts as 1
             /// there. With `User` it is the association that the job runs under.

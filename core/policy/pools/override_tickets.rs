@@ -305,7 +305,7 @@ impl Pool for OverrideTickets {
             + own
     }
 
-    fn of_next(&self, _ground: Ground<'_>, job: Who) -> f64 {
+    fn of_next(&self, _ground: Ground<'_>, job: Who, _before: f64) -> f64 {
         self.claim(job.node, job.extra, 1.0)
     }
 

@@ -130,7 +130,7 @@ fn nothing_written_is_multifactor2() {
         settings.functional_weight_department,
         settings.functional_weight_job,
     ];
-    assert_eq!(weights, [0.25; 4]);
+    assert_eq!(weights.map(|weight| weight.to_string()), ["0.25"; 4]);
     assert!(settings.overrides.is_empty() && settings.functional.is_empty());
     assert_eq!((settings.dilution, settings.dilution_unit), (Dilution::None, DilutionUnit::Job));
     assert_eq!((settings.dilution_quantum, settings.dilution_exponent), (1.0, 1.0));

@@ -34,7 +34,7 @@ use super::evaluator::{Evaluator, NO_DETAILS, OVERFLOW};
 use super::grants::Earlier;
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
-use super::queue::Queue;
+use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
 use super::waiting::waits;
@@ -154,6 +154,7 @@ impl Plugin {
         OVERFLOW.renew();
         NO_DETAILS.renew();
         UNDERFLOW.renew();
+        BAD_COMMENT.renew();
         let before = self.progress.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };

@@ -405,21 +405,17 @@ impl Drafts {
 
     /// The tickets of a job, where pools give them to single jobs.
     pub fn tickets_of(&self, id: u32) -> Option<JobTickets> {
+        if self.tickets.is_empty() {
+            return None;
+        }
         self.tickets.get(self.place_of(id)?).copied()
     }
 
     /// The same where the job is still of the same association, by address and id.
     pub fn tickets_still(&self, id: u32, (address, association): (usize, u32)) -> Option<JobTickets> {
-        if self.tickets.is_empty() {
-            return None;
-        }
+        let tickets = self.tickets_of(id)?;
         let draft = self.jobs.get(self.place_of(id)?)?;
-        let same = self.waiting.at(draft.association) == Some((association, address));
-        if same {
-            self.tickets_of(id)
-        } else {
-            None
-        }
+        (self.waiting.at(draft.association) == Some((association, address))).then_some(tickets)
     }
 
     fn place_of(&self, id: u32) -> Option<usize> {

@@ -9,7 +9,7 @@ use multifactor2_core::policy::pools::JobTickets;
 
 use super::drafts::{Drafts, Finished};
 use super::set_jobs::SetJobs;
-use super::standing::Standing;
+use super::standing::{Granted, Standing};
 use crate::host::access::Open;
 use crate::host::records::Job;
 
@@ -47,6 +47,13 @@ impl Grants {
     /// The tickets that the last cycle gave to a job, where pools give them to single jobs.
     pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> Option<JobTickets> {
         self.drafts.as_ref()?.tickets_still(job.get(|job| job.job_id), job.named_association())
+    }
+
+    /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
+    pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
+        let id = job.get(|job| job.job_id);
+        let tickets = self.drafts.as_ref().and_then(|drafts| drafts.tickets_of(id));
+        self.standing.granted(tickets.filter(|_| self.set.get(id).is_none()))
     }
 
     /// A cycle begins: what priorities came from until now, and the memory of the drafts where they are not needed for that.

@@ -6,10 +6,12 @@ use std::collections::HashMap;
 
 use multifactor2_core::facts::NO_VAL;
 use multifactor2_core::policy::pools::{
-    order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, SizeFacts, WaitingJob, Who,
+    comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, SizeFacts,
+    WaitingJob, Who,
 };
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
+use tracing::warn;
 
 use super::drafts::Drafted;
 use super::waiting::Place;
@@ -17,7 +19,8 @@ use crate::host::access::Open;
 use crate::host::clock::Local;
 use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
 use crate::host::locks::{AssocLock, Levels};
-use crate::host::records::Job;
+use crate::host::log::Once;
+use crate::host::records::{Job, Partition};
 
 /// A time limit that is none (`INFINITE`).
 const INFINITE: u32 = u32::MAX;
@@ -69,23 +72,48 @@ impl Reader {
             return Extra::default();
         }
         let job = job.read_only();
-        let first = job.partitions().and_then(|list| {
-            let mut first = None;
-            list.for_each_ro(|partition| {
-                first.get_or_insert(partition);
-            });
-            first
-        });
-        let partition = first.or_else(|| job.partition()).filter(|_| self.own.partition);
+        let partition = if self.own.partition { first_partition(job) } else { None };
         let partition = partition.map(|partition| partition.text(|part| part.name));
         let qos = if self.own.qos { job.qos(lock) } else { None };
         let qos = qos.map(|qos| qos.text(|qos| qos.name));
+        let wckey = self.own.wckey.then(|| job.wckey());
         pools.extra(JobNames {
             partition: partition.as_deref().unwrap_or_default(),
             qos: qos.as_deref().unwrap_or_default(),
+            wckey: wckey.as_deref().unwrap_or_default(),
             id: job.get(|job| job.job_id),
-            ..JobNames::default()
+            array: if self.own.id { job.array() } else { None },
+            own: if self.own.admin_comment { tickets_in_comment(job) } else { 0 },
         })
+    }
+}
+
+/// The partition that stands for a job in several.
+pub fn first_partition(job: Job<'_>) -> Option<Partition<'_>> {
+    let Some(list) = job.partitions() else { return job.partition() };
+    let mut first = None;
+    list.for_each_ro(|partition| {
+        first.get_or_insert(partition);
+    });
+    first
+}
+
+/// Comments that say something else of tickets than what is understood, once per cycle.
+pub static BAD_COMMENT: Once = Once::new();
+
+fn tickets_in_comment(job: Job<'_>) -> u32 {
+    match comment_tickets(&job.admin_comment()) {
+        Ok(tickets) => tickets.unwrap_or_default(),
+        Err(word) => {
+            if BAD_COMMENT.first() {
+                warn!(
+                    "the AdminComment of job {}, and perhaps of others, says {word:?}, which is ignored: write tickets=N once, N a whole number \
+                     from 0 to 1000000",
+                    job.get(|job| job.job_id)
+                );
+            }
+            0
+        }
     }
 }
 
@@ -96,6 +124,8 @@ enum Role {
     None,
     /// It waits, and gets tickets.
     Waits,
+    /// It waits with its leader, and gets what that gets.
+    Component,
     /// It is not eligible yet, or held, and gets what it would if it began to wait.
     Idle,
     /// It runs, and its priority is computed.
@@ -105,6 +135,8 @@ enum Role {
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     id: u32,
+    /// The leader of the heterogeneous job that it is a component of.
+    leader: Option<u32>,
     place: Place,
     extra: Extra,
     role: Role,
@@ -155,6 +187,7 @@ impl Queue {
     ) {
         let Drafted::Priority { nice, age } = drafted else {
             let none = Queued {
+                leader: None,
                 role: Role::None,
                 place: Place::NONE,
                 extra: Extra::default(),
@@ -167,8 +200,10 @@ impl Queue {
             }
             return;
         };
+        let id = job.get(|job| job.job_id);
         self.jobs.push(Queued {
-            id: job.get(|job| job.job_id),
+            id,
+            leader: job.het_leader().filter(|leader| *leader != id),
             place,
             extra: self.reader.extra(&mut self.pools, lock, job),
             role: match (job.state().is_pending(), waits) {
@@ -189,6 +224,7 @@ impl Queue {
         node: impl Fn(Place) -> Option<Node>,
     ) -> (Pools, Vec<JobTickets>) {
         self.jobs.sort_unstable_by_key(|job| job.id);
+        let leaders = self.join_components();
         let nodes: Vec<Option<Node>> = self.jobs.iter().map(|job| node(job.place)).collect();
         let waits = |(job, node): (&Queued, &Option<Node>)| {
             Some(WaitingJob {
@@ -208,14 +244,36 @@ impl Queue {
             let Some(node) = *node else { return JobTickets::default() };
             let who = Who { node, extra: job.extra, size: job.size, count: 1 };
             match job.role {
-                Role::None => JobTickets::default(),
+                Role::None | Role::Component => JobTickets::default(),
                 Role::Waits => of_waiting.next().unwrap_or_default(),
                 Role::Idle => pools.of_next(tree, fair_share, who),
                 Role::Runs => pools.of_running(tree, fair_share, who),
             }
         });
-        let tickets = tickets.collect();
+        let mut tickets: Vec<JobTickets> = tickets.collect();
+        for (component, leader) in leaders {
+            tickets[component] = tickets[leader];
+        }
         (pools, tickets)
+    }
+
+    /// Makes one job of the components of each heterogeneous one that waits: that of its leader, whose tickets all of them have.
+    /// Returns the places of components with those of their leaders.
+    fn join_components(&mut self) -> Vec<(usize, usize)> {
+        let is_component = |(_, job): &(usize, &Queued)| job.role == Role::Waits && job.leader.is_some();
+        let components: Vec<usize> =
+            self.jobs.iter().enumerate().filter(is_component).map(|(at, _)| at).collect();
+        let mut leaders = Vec::with_capacity(components.len());
+        for at in components {
+            let found = self.jobs[at].leader.map(|id| self.jobs.binary_search_by_key(&id, |job| job.id));
+            let Some(leader) = found.and_then(Result::ok) else { continue };
+            if self.jobs[leader].role == Role::Waits {
+                self.jobs[leader].size += self.jobs[at].size;
+                self.jobs[at].role = Role::Component;
+                leaders.push((at, leader));
+            }
+        }
+        leaders
     }
 
     /// Those that run, alike ones together.

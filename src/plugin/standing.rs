@@ -57,8 +57,17 @@ pub struct Standing {
 pub struct Share {
     /// From 0 to 1.
     pub factor: f64,
-    /// Its tickets of pools, with those of the best waiting job.
-    pub tickets: Option<(JobTickets, f64)>,
+    /// Its tickets of pools.
+    pub tickets: Option<JobTickets>,
+}
+
+/// The tickets of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Granted<'s> {
+    /// What gave them.
+    pub pools: &'s Pools,
+    /// Its tickets.
+    pub tickets: JobTickets,
 }
 
 /// Accounts by user id.
@@ -265,7 +274,7 @@ impl Standing {
             self.fair_share.join(&self.tree, node);
             pools.join(&self.tree, &self.fair_share, who);
         }
-        Share { factor: pools.factor(tickets), tickets: Some((tickets, pools.max_tickets())) }
+        Share { factor: pools.factor(tickets), tickets: Some(tickets) }
     }
 
     /// The factor of the next job of an association.
@@ -314,10 +323,10 @@ impl Standing {
         Some(facts::Standing { assoc, fair_share })
     }
 
-    /// The tickets of the best waiting job, where pools give them to single jobs.
-    pub fn max_job_tickets(&self) -> Option<f64> {
+    /// What a job was granted, with the pools that gave it.
+    pub fn granted(&self, tickets: Option<JobTickets>) -> Option<Granted<'_>> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
-        of_cycle.pools.as_ref().map(Pools::max_tickets)
+        of_cycle.pools.as_ref().zip(tickets).map(|(pools, tickets)| Granted { pools, tickets })
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.

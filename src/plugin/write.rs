@@ -139,13 +139,13 @@ impl Writer<'_, '_> {
                 Some(evaluation) => {
                     let qos = job.qos(self.lock).map(views::qos);
                     let priority = draft.priority();
-                    let tickets = self.drafts.tickets_of(id).zip(self.standing.max_job_tickets());
+                    let granted = self.standing.granted(self.drafts.tickets_of(id));
                     self.changed |= self.evaluator.write_more(
                         job,
                         self.lock,
                         qos.as_ref(),
                         &evaluation,
-                        (self.tres, tickets),
+                        (self.tres, granted),
                         priority,
                     );
                     priority

@@ -17,7 +17,7 @@ use crate::settings::value::Date;
 use crate::settings::{Dilution, FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
-pub use override_tickets::{Change, OwnTickets};
+pub use override_tickets::{comment_tickets, Change, OwnTickets};
 pub use size::{Measure, SizeFacts};
 
 /// What an association is called.
@@ -225,6 +225,12 @@ impl Pools {
     /// What a job has besides what its association has.
     pub fn extra(&mut self, names: JobNames<'_>) -> Extra {
         self.overridden.extra(names)
+    }
+
+    /// What a job with these tickets, of its `first` partition and QOS, has in another of them.
+    pub fn in_variant(&self, tickets: JobTickets, first: JobNames<'_>, variant: JobNames<'_>) -> JobTickets {
+        let overridden = self.overridden.in_variant(tickets.overridden, first, variant);
+        JobTickets { overridden, ..tickets }
     }
 
     /// Hands out the tickets of a cycle, after those of the associations have been. `tickets` gets those of each waiting job, in

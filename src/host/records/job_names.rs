@@ -2,8 +2,6 @@
 //!
 //! Ticket pools go by these.
 
-#![allow(dead_code)] // until ticket pools use them
-
 use std::borrow::Cow;
 
 use super::Job;

@@ -179,6 +179,7 @@ impl Plugin {
             attempt(|| self.publish(unlocked));
             attempt(|| self.explain_associations(unlocked));
             attempt(|| self.advise(unlocked));
+            attempt(|| self.warn_of_unknown(unlocked));
         }
         faults::point("finish");
         let finished = self.grants.lock().finish(drafts);

@@ -24,8 +24,12 @@ pub fn job<V: Levels>(config: &FactorConfig, lock: &AssocLock<'_, V>, job: &Expl
 /// Lines of `Override=` that take effect, or end.
 pub fn changes(changes: &[Change]) {
     for Change { line, begins } in changes {
-        let what = if *begins { "takes effect" } else { "is not in force" };
-        info!("{} {what}: Override={line}", line.place.0);
+        let place = &line.place.0;
+        if *begins {
+            info!("{place} takes effect: the override {line}");
+        } else {
+            info!("{place} is not in force: the override {line}");
+        }
     }
 }
 

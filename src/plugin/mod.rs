@@ -27,6 +27,7 @@ mod standing;
 mod submit;
 mod sync;
 mod thread;
+mod unknown;
 mod usage;
 mod waiting;
 mod write;

@@ -323,6 +323,11 @@ impl Standing {
         Some(facts::Standing { assoc, fair_share })
     }
 
+    /// What gives tickets to single jobs.
+    pub fn pools(&self) -> Option<&Pools> {
+        self.pools.as_ref()
+    }
+
     /// What a job was granted, with the pools that gave it.
     pub fn granted(&self, tickets: Option<JobTickets>) -> Option<Granted<'_>> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);

@@ -14,7 +14,7 @@ mod tree_order;
 
 use crate::policy::{scale, FairShare};
 use crate::settings::value::Date;
-use crate::settings::{Dilution, FairShareScale, Settings};
+use crate::settings::{Dilution, FairShareScale, Place, Settings};
 use crate::tree::{Node, ShareTree};
 
 pub use override_tickets::{comment_tickets, Change, OwnTickets};
@@ -44,6 +44,21 @@ pub struct JobNames<'n> {
     pub array: Option<(u32, Option<u32>)>,
     /// Tickets in its `AdminComment`.
     pub own: u32,
+}
+
+/// A name in a line of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named<'n> {
+    /// Where the line is.
+    pub place: &'n Place,
+    /// The setting.
+    pub setting: &'static str,
+    /// What follows it: the kind of object.
+    pub kind: String,
+    /// The name.
+    pub name: &'n str,
+    /// Whether there is such an association; `None` for what is none.
+    pub exists: Option<bool>,
 }
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.
@@ -215,6 +230,11 @@ impl Pools {
         self.overridden.learn(tree, &names);
         self.functional.learn(tree, &names);
         self.share_tree.learn(tree, &names);
+    }
+
+    /// The names in all lines that name objects.
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.overridden.named().chain(self.functional.named())
     }
 
     /// Which names of jobs matter to [`Self::extra`].

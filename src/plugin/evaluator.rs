@@ -14,7 +14,6 @@ use tracing::error;
 use super::assoc_factor::AssocFactor;
 use super::config::Config;
 use super::explain;
-use super::queue::first_partition;
 use super::standing::{Granted, Standing};
 use super::waiting::waits;
 use crate::host::access::{Open, Write};
@@ -224,7 +223,7 @@ impl Evaluator<'_> {
         if !own.partition && !own.qos {
             return None;
         }
-        let (first, first_qos) = (first_partition(job), job.qos(lock));
+        let (first, first_qos) = (job.first_partition(), job.qos(lock));
         let name = |partition: Option<Partition<'_>>| {
             partition.map_or_else(String::new, |partition| partition.text(|part| part.name).into_owned())
         };

@@ -13,14 +13,13 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
 use tracing::warn;
 
-use super::drafts::Drafted;
 use super::waiting::Place;
 use crate::host::access::Open;
 use crate::host::clock::Local;
 use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
-use crate::host::records::{Job, Partition};
+use crate::host::records::Job;
 
 /// A time limit that is none (`INFINITE`).
 const INFINITE: u32 = u32::MAX;
@@ -72,7 +71,7 @@ impl Reader {
             return Extra::default();
         }
         let job = job.read_only();
-        let partition = if self.own.partition { first_partition(job) } else { None };
+        let partition = if self.own.partition { job.first_partition() } else { None };
         let partition = partition.map(|partition| partition.text(|part| part.name));
         let qos = if self.own.qos { job.qos(lock) } else { None };
         let qos = qos.map(|qos| qos.text(|qos| qos.name));
@@ -86,16 +85,6 @@ impl Reader {
             own: if self.own.admin_comment { tickets_in_comment(job) } else { 0 },
         })
     }
-}
-
-/// The partition that stands for a job in several.
-pub fn first_partition(job: Job<'_>) -> Option<Partition<'_>> {
-    let Some(list) = job.partitions() else { return job.partition() };
-    let mut first = None;
-    list.for_each_ro(|partition| {
-        first.get_or_insert(partition);
-    });
-    first
 }
 
 /// Comments that say something else of tickets than what is understood, once per cycle.
@@ -115,6 +104,22 @@ fn tickets_in_comment(job: Job<'_>) -> u32 {
             0
         }
     }
+}
+
+/// What became of a job that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drafted {
+    /// There is nothing to be done for it.
+    Nothing,
+    /// It has a draft that only says what is to be cleared.
+    ToClear,
+    /// It has a draft of its priority.
+    Priority {
+        /// Its nice value, shifted.
+        nice: u32,
+        /// Since how many seconds it gains age.
+        age: Option<u32>,
+    },
 }
 
 /// What a job is to the pools.

@@ -115,9 +115,9 @@ pub fn jobs(random: &mut Rng, tree: &ModelTree, unit: bool) -> Vec<ModelJob> {
             job.nice = from(random, &[0, 0, 0, 10, -10]);
             job.accrue = from(random, &[0, 100, 100, 200]);
         }
-        job.partition = pick(random, &QUEUES).to_owned();
-        job.qos = pick(random, &QUEUES).to_owned();
-        job.wckey = pick(random, &QUEUES).to_owned();
+        pick(random, &QUEUES).clone_into(&mut job.partition);
+        pick(random, &QUEUES).clone_into(&mut job.qos);
+        pick(random, &QUEUES).clone_into(&mut job.wckey);
         if one_in(random, 6) {
             job.own = f64::from(random.u32(1..1000));
         }

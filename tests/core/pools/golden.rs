@@ -38,7 +38,7 @@ fn printed(tickets: &[JobTickets]) -> Vec<[String; 9]> {
     seed_tables::printed(tickets.iter().zip(&JOBS).map(found).collect())
 }
 
-fn cells(table: [seed_tables::Row; 9]) -> [[String; 9]; 9] {
+fn cells(table: &[seed_tables::Row; 9]) -> [[String; 9]; 9] {
     table.map(|row| row.map(str::to_owned))
 }
 
@@ -54,13 +54,13 @@ fn assert_tickets(found: &[JobTickets], of: impl Fn(&JobTickets) -> f64, expecte
 #[test]
 fn all_cells_of_both_tables() {
     for (hierarchy, table) in TABLES {
-        assert_eq!(printed(&seed_with(hierarchy, &[])), cells(table), "{hierarchy}");
+        assert_eq!(printed(&seed_with(hierarchy, &[])), cells(&table), "{hierarchy}");
     }
 }
 
 #[test]
 fn without_a_hierarchy_the_table_is_that_of_functional_tickets_first() {
-    assert_eq!(printed(&seed_with("NONE", &[])), cells(TABLES[1].1));
+    assert_eq!(printed(&seed_with("NONE", &[])), cells(&TABLES[1].1));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn jobs_beyond_the_limit_get_what_the_next_one_would() {
 
 #[test]
 fn override_tickets_that_are_not_shared_go_whole_to_each_job() {
-    let mut expected = cells(TABLES[0].1);
+    let mut expected = cells(&TABLES[0].1);
     expected[1] = ["223691", "0.50020", "PRJ1", "12510", "0", "10", "12500", "0", "0.18"].map(str::to_owned);
     assert_eq!(printed(&seed_with("OFS", &["ShareOverrideTickets=no"])), expected);
     let line = format!("Override=Account Name={PROJECT} Tickets=10 Shared=no");
@@ -84,7 +84,7 @@ fn override_tickets_that_are_not_shared_go_whole_to_each_job() {
 /// With one user the sum of shares grows as fast as its jobs.
 #[test]
 fn functional_shares_that_are_not_shared() {
-    assert_eq!(printed(&seed_with("OFS", &["ShareFunctionalShares=no"])), cells(TABLES[0].1));
+    assert_eq!(printed(&seed_with("OFS", &["ShareFunctionalShares=no"])), cells(&TABLES[0].1));
 }
 
 fn jobs_of(names: &[(&str, &str)]) -> Vec<ModelJob> {

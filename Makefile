@@ -16,7 +16,7 @@ BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck miri layouts bench docs lint clean help
+.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
@@ -123,6 +123,9 @@ bench: ## measure beside stock priority/multifactor, and the core alone; BENCH=-
 
 docs: ## rewrite what is made in docs, manual page and example: settings from their table, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
+
+figures: ## draw docs/figures again: usage against shares, from the simulation of tests/core (the same bytes every time)
+	$(CARGO) run --locked -q -p multifactor2-core --example figures
 
 # Packages and releases
 

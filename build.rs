@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-use slurm_headers::{Column, LockTable, Table};
+use slurm_headers::{Headers, LockTable, Reasons, Table};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -47,17 +47,20 @@ fn write(name: &str, source: &str) -> Outcome<()> {
     fs::write(&path, source).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// Writes `layouts.rs` and `constants.rs`.
+/// Writes `layouts.rs`, `reasons.rs` and `constants.rs`.
 fn generate_layouts() -> Outcome<()> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=SLURM_SRC");
     let table = Table::committed()?;
     let built_for = match env::var_os("SLURM_SRC").filter(|path| !path.is_empty()) {
-        Some(tree) => Some(source_tree_column(&table, Path::new(&tree))?),
+        Some(tree) => Some(source_tree_headers(&table, Path::new(&tree))?),
         None => None,
     };
-    let source = slurm_headers::rust_source_built_for(&table, built_for.as_ref());
+    let source =
+        slurm_headers::rust_source_built_for(&table, built_for.as_ref().map(|headers| &headers.column));
     write("layouts.rs", &source)?;
+    let reasons_built_for = built_for.as_ref().map(|headers| (headers.column.version, &headers.reasons));
+    write("reasons.rs", &slurm_headers::reasons_source(&Reasons::committed()?, reasons_built_for))?;
     write("constants.rs", &slurm_headers::constants_source(&slurm_headers::constants()?))
 }
 
@@ -71,10 +74,10 @@ fn generate_locks() -> Outcome<()> {
     write("callers.rs", &source)
 }
 
-/// The layout of the tree that `SLURM_SRC` names. A relative path is one from the top directory,
+/// The layout and reasons of the tree that `SLURM_SRC` names. A relative path is one from the top directory,
 /// which is where cargo runs build scripts.
 #[cfg(feature = "slurm-src")]
-fn source_tree_column(table: &Table, path: &Path) -> Outcome<Column> {
+fn source_tree_headers(table: &Table, path: &Path) -> Outcome<Headers> {
     for variable in ["LIBCLANG_PATH", "LLVM_CONFIG_PATH", "BINDGEN_EXTRA_CLANG_ARGS"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
@@ -82,17 +85,17 @@ fn source_tree_column(table: &Table, path: &Path) -> Outcome<Column> {
     for part in ["META", "slurm", "src"] {
         println!("cargo:rerun-if-changed={}", tree.root().join(part).display());
     }
-    let column = tree.column(table).map_err(|error| format!("SLURM_SRC={}: {error}", path.display()))?;
+    let headers = tree.headers(table).map_err(|error| format!("SLURM_SRC={}: {error}", path.display()))?;
     println!(
         "cargo:warning=built for Slurm {} in {}, besides the releases of the table",
         tree.name(),
         path.display()
     );
-    Ok(column)
+    Ok(headers)
 }
 
 #[cfg(not(feature = "slurm-src"))]
-fn source_tree_column(_: &Table, path: &Path) -> Outcome<Column> {
+fn source_tree_headers(_: &Table, path: &Path) -> Outcome<Headers> {
     let path = path.display();
     Err(format!(
         "SLURM_SRC={path} asks for that tree's layout, but this build cannot read trees. Build with \

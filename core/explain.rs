@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::evaluator::FactorConfig;
 use crate::factors::{unshift, Evaluation};
 use crate::facts::Association;
+use crate::policy::pools::JobTickets;
 use crate::rules::charge::{Amounts, Elapsed};
 use crate::tree::USE_PARENT;
 
@@ -16,6 +17,8 @@ pub struct ExplainedJob<'a> {
     pub id: u32,
     /// What its priority is made of, weighted.
     pub evaluation: &'a Evaluation,
+    /// Its tickets by pool, and those of the best waiting job, where pools give tickets to single jobs.
+    pub tickets: Option<(JobTickets, f64)>,
     /// The weighted factors of its TRES.
     pub tres: &'a [f64],
     /// Its priority.
@@ -40,6 +43,14 @@ pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usi
             let factor = product / f64::from(weight);
             let _ = write!(line, " {name} {factor:.6} * {weight} = {product:.2};");
         }
+    }
+    if let Some((tickets, max)) = job.tickets {
+        let JobTickets { overridden, functional, share_tree } = tickets;
+        let _ = write!(
+            line,
+            " tickets {:.2} of {max:.2}: override {overridden:.2}, functional {functional:.2}, share tree {share_tree:.2};",
+            tickets.total()
+        );
     }
     if let Some(weights) = &config.tres_weights {
         let _ = write!(line, " TRES {:.2}", evaluation.tres);

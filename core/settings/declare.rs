@@ -296,6 +296,8 @@ macro_rules! settings {
         $(#[doc = $meaning])+
         #[derive(Debug, Clone, PartialEq)]
         pub struct $block {
+            /// Where it is written.
+            pub place: $crate::settings::report::WrittenAt,
             /// What follows the key of the block.
             pub $head: $crate::settings!(@plain $kind $args),
             $($(#[doc = $about])+ pub $field: $crate::settings!(@type $of $range $absent),)+
@@ -304,6 +306,7 @@ macro_rules! settings {
         impl From<&$crate::settings::schema::Entry> for $block {
             fn from(entry: &$crate::settings::schema::Entry) -> Self {
                 Self {
+                    place: $crate::settings::report::WrittenAt(entry.place.clone()),
                     $head: $crate::settings::declare::Typed::of(Some(entry.value.clone())),
                     $($field: $crate::settings!(@read entry $attribute $of $range),)+
                 }

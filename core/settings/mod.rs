@@ -17,7 +17,7 @@ pub mod text;
 mod together;
 pub mod value;
 
-pub use report::{Error, Errors, Place, Warning};
+pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Loaded,
     Outcome, Override, OverrideKind, ParentUsers, Settings, SettingsKeeper, SETTINGS,

@@ -22,6 +22,22 @@ pub struct Place {
     pub line: Option<usize>,
 }
 
+/// Where a line with attributes is written, which is nothing that it says: two of them are always equal.
+#[derive(Debug, Clone)]
+pub struct WrittenAt(pub Place);
+
+impl Default for WrittenAt {
+    fn default() -> Self {
+        Self(Place { source: "".into(), line: None })
+    }
+}
+
+impl PartialEq for WrittenAt {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "{}", Shown(&self.source, MAX_PATH))?;
@@ -38,7 +54,7 @@ pub struct Error {
     pub key: String,
     /// The value, or the text that could not be read; empty where it is missing.
     pub value: String,
-    /// What is allowed there, as a phrase: `allowed are eligible, pending`.
+    /// What is allowed there, as a phrase: `allowed are eligible, pending, startable`.
     pub allowed: String,
     /// What to do.
     pub advice: String,

@@ -19,6 +19,9 @@ crate::settings! {
             Eligible = "eligible",
             /// Every job in state PENDING. Held jobs and jobs that are not yet eligible then also draw tickets away from others.
             Pending = "pending",
+            /// As `eligible`, without jobs that could not start on free nodes: those that wait, by the reason that `squeue` shows, for a limit
+            /// of their association or QOS, a reservation, a license, a node that is down, or a partition that does not take them.
+            Startable = "startable",
         }) default("eligible");
         /// How the tickets of an account are divided among those of its users and accounts that have waiting jobs.
         distribution = "Distribution": choice(Distribution {
@@ -117,8 +120,8 @@ crate::settings! {
             /// When the line begins to hold, by the clock of the controller. It does so at the next calculation. A date
             /// without a time means the beginning of that day. Without `From` the line holds at once.
             from = "From": date() unset("2027-01-18");
-            /// When the line ends, by the clock of the controller. It does so at the next calculation. A date without a
-            /// time means the end of that day. Without `Until` the line holds for good.
+            /// When the line ends, by the clock of the controller. It does so at the next calculation. Without `Until` the
+            /// line holds for good.
             until = "Until": end_date() unset("2027-01-31");
             /// Whether the jobs of an object divide the tickets. Without `Shared` it is as `ShareOverrideTickets` says.
             shared = "Shared": yes_no() unset("yes");
@@ -135,8 +138,8 @@ crate::settings! {
             /// Top-level accounts, which are Grid Engine's departments. A job in such an account itself belongs to it, too.
             Department = "Department",
         }), {
-            /// Who gets the shares. Each of several names gets all of them. A name may stand on one line only. `*`
-            /// alone means everybody of this kind who is on no other line.
+            /// Who gets the shares. Each of several names gets all of them. Of each kind a name may stand on one
+            /// line only. `*` alone means everybody of this kind who is on no other line.
             names = "Name": names() required("*");
             /// How many shares, or `RawShares` for those of the association, which `sshare` shows. `parent` counts as 1
             /// there. With `User` it is the association that the job runs under.

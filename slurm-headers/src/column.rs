@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::reasons::ReasonNumbers;
 use crate::table::{Group, Table, Version};
 
 /// The offsets of one release.
@@ -15,6 +16,15 @@ pub struct Column {
     /// Byte offset (or the record's size) by record and field, in the order of the table that the
     /// column belongs to; `None` where the release lacks it.
     pub offsets: Vec<Vec<Option<usize>>>,
+}
+
+/// What is read from the headers of a tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Headers {
+    /// The offsets of the table's fields.
+    pub column: Column,
+    /// The reasons for which jobs wait.
+    pub reasons: ReasonNumbers,
 }
 
 /// One field whose offset (or one record whose size) differs between two columns.

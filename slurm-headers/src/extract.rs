@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io, iter};
 
-use crate::column::Column;
+use crate::column::{Column, Headers};
 use crate::constants::{self, Constant};
 use crate::table::{Field, Kind, Record, Table, TableError, Version};
 use bindings::{Bindings, CType};
@@ -35,6 +35,10 @@ const PROBE: &str = "\
 
 /// What the name of a constant has before it in the probe.
 const CONSTANT: &str = "multifactor2_";
+
+/// The enumeration of the reasons for which a job waits, and what ends it in some releases, which is none.
+const REASONS: &str = "job_state_reason";
+const NO_MORE_REASONS: &str = "REASON_END";
 
 /// The oldest compiler that we build with; it decides the form of bindgen's layout assertions.
 const RUST_MINOR: u64 = 82;
@@ -177,6 +181,9 @@ pub enum Mismatch {
         /// What the headers say.
         found: u64,
     },
+    /// The enumeration of reasons is not in the headers.
+    #[error("enum {REASONS}: not in the headers. If it was renamed, correct REASONS in slurm-headers/src/extract.rs")]
+    NoReasons,
     /// A constant is not in bindgen's output, although the headers have the name.
     #[error("constant {name}: its value cannot be computed from the headers")]
     NoConstant {
@@ -250,9 +257,17 @@ impl Tree {
     /// The offsets of the table's fields in this tree.
     ///
     /// # Errors
+    /// As [`Tree::headers`].
+    pub fn column(&self, table: &Table) -> Result<Column, ExtractError> {
+        self.headers(table).map(|headers| headers.column)
+    }
+
+    /// The offsets of the table's fields in this tree, and its reasons.
+    ///
+    /// # Errors
     /// No libclang, headers that do not compile, or wanted fields that are gone or have changed
     /// their width: all of these at once.
-    pub fn column(&self, table: &Table) -> Result<Column, ExtractError> {
+    pub fn headers(&self, table: &Table) -> Result<Headers, ExtractError> {
         let constants = constants::constants()?;
         let source = self.generate_bindings(table, &constants)?;
         let bindings = Bindings::parse(&source).map_err(ExtractError::Bindgen)?;
@@ -260,8 +275,13 @@ impl Tree {
         let offsets =
             table.records.iter().map(|record| offsets(&bindings, record, &mut mismatches)).collect();
         mismatches.extend(constants.iter().filter_map(|constant| differs(&bindings, constant)));
+        let mut reasons = bindings.enumeration(REASONS);
+        reasons.remove(NO_MORE_REASONS);
+        if reasons.is_empty() {
+            mismatches.push(Mismatch::NoReasons);
+        }
         if mismatches.is_empty() {
-            Ok(Column { version: self.version, offsets })
+            Ok(Headers { column: Column { version: self.version, offsets }, reasons })
         } else {
             Err(ExtractError::Mismatches { version: self.version, mismatches })
         }
@@ -283,6 +303,7 @@ impl Tree {
             .formatter(bindgen::Formatter::None)
             .generate_comments(false)
             .allowlist_var(format!("{CONSTANT}.*"))
+            .allowlist_type(REASONS)
             .layout_tests(true);
         let types = table.records.iter().flat_map(|record| &record.c_types);
         types

@@ -1,5 +1,7 @@
 //! Time of day and the local calendar, from libc as in the host: usage resets happen at local midnight.
 
+use multifactor2_core::settings::value::Date;
+
 /// Seconds since the epoch.
 pub fn now() -> i64 {
     // SAFETY: a null argument is allowed.
@@ -18,14 +20,33 @@ impl std::fmt::Debug for Local {
 }
 
 impl Local {
-    /// Midnight at the beginning of the day that `time` falls in; `None` where the C library cannot tell.
-    pub fn midnight_before(time: i64) -> Option<Self> {
+    /// A moment; `None` where the C library cannot tell.
+    pub fn at(time: i64) -> Option<Self> {
         // SAFETY: zero is a valid value of every member; localtime_r fills it in.
         let mut tm: libc::tm = unsafe { std::mem::zeroed() };
         // SAFETY: two live pointers.
         if unsafe { libc::localtime_r(&raw const time, &raw mut tm) }.is_null() {
             return None;
         }
+        Some(Self(tm))
+    }
+
+    /// Date and time of day, as settings have them.
+    pub fn date(self) -> Date {
+        let part = |part: libc::c_int| u8::try_from(part).unwrap_or(0);
+        Date {
+            year: u16::try_from(self.0.tm_year + 1900).unwrap_or(u16::MAX),
+            month: part(self.0.tm_mon + 1),
+            day: part(self.0.tm_mday),
+            hour: part(self.0.tm_hour),
+            minute: part(self.0.tm_min),
+            second: part(self.0.tm_sec),
+        }
+    }
+
+    /// Midnight at the beginning of the day that `time` falls in; `None` where the C library cannot tell.
+    pub fn midnight_before(time: i64) -> Option<Self> {
+        let Self(mut tm) = Self::at(time)?;
         (tm.tm_hour, tm.tm_min, tm.tm_sec) = (0, 0, 0);
         Some(Self(tm))
     }

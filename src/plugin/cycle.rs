@@ -34,9 +34,10 @@ use super::evaluator::{Evaluator, NO_DETAILS, OVERFLOW};
 use super::grants::Earlier;
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
+use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
-use super::waiting::{waits, Waiting};
+use super::waiting::waits;
 use super::{explain, usage, Plugin};
 use crate::faults;
 use crate::host::access::Open;
@@ -91,6 +92,8 @@ struct Gathered {
     kept: Vec<(u32, Evaluation)>,
     /// Jobs to charge.
     running: Vec<Seen>,
+    /// What pools need of the jobs, where they give tickets to single ones.
+    queue: Option<Queue>,
     /// A buffer for TRES.
     tres: Vec<f64>,
 }
@@ -108,6 +111,12 @@ impl Gathered {
         if is_chargeable(job) {
             self.running.push(Seen::of(job));
         }
+        if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
+            attempt(|| {
+                let place = standing.place(self.drafts.waiting_mut(), lock, job);
+                queue.note_running(lock, job, place);
+            });
+        }
         if !job.state().is_pending() && !evaluator.config.flags.calculate_running() {
             return;
         }
@@ -116,10 +125,15 @@ impl Gathered {
             let waiting = self.drafts.waiting_mut();
             let association = standing.place(waiting, lock, job);
             // Mostly another job of the same user has been noted already.
-            if !waiting.is_noted(association) && waits(evaluator.config, job, evaluator.core.now) {
+            let asks = self.queue.is_some() || !waiting.is_noted(association);
+            let waits = asks && waits(evaluator.config, job, evaluator.core.now);
+            if waits {
                 waiting.note(association);
             }
-            self.drafts.add(evaluator, lock, job, association, &mut self.tres);
+            let drafted = self.drafts.add(evaluator, lock, job, association, &mut self.tres);
+            if let Some(queue) = &mut self.queue {
+                queue.note(lock, job, association, drafted, waits);
+            }
             // The priority of a job whose nodes boot stays, and so does what sprio shows of it.
             if job.state().is_powering_up() {
                 let id = job.get(|job| job.job_id);
@@ -140,6 +154,7 @@ impl Plugin {
         OVERFLOW.renew();
         NO_DETAILS.renew();
         UNDERFLOW.renew();
+        BAD_COMMENT.renew();
         let before = self.progress.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
@@ -150,7 +165,8 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { drafts, running, .. } = self.gather(unlocked, &config, &mut schedule.known_jobs, now);
+        let Gathered { mut drafts, running, queue, .. } =
+            self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
         }
@@ -159,7 +175,7 @@ impl Plugin {
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
         if config.fair_share {
-            self.distribute(unlocked, &config, drafts.waiting());
+            self.distribute(unlocked, &config, &mut drafts, queue);
             attempt(|| self.publish(unlocked));
             attempt(|| self.explain_associations(unlocked));
             attempt(|| self.advise(unlocked));
@@ -171,13 +187,24 @@ impl Plugin {
     }
 
     /// Hands the tickets down.
-    fn distribute(&self, unlocked: &mut Unlocked, config: &Config, waiting: &Waiting) {
+    fn distribute(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        drafts: &mut Drafts,
+        queue: Option<Queue>,
+    ) {
         let lock = unlocked.associations::<Shares>();
         let mut grants = self.grants.lock();
         let standing = &mut grants.standing;
         faults::point("distribute");
-        standing.distribute(&lock, waiting, config);
+        let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
         standing.read_members(&lock);
+        drop(lock);
+        if let Some(queue) = queue {
+            explain::changes(&queue.changes);
+            drafts.grant(standing.hand_out(queue, drafts.waiting()));
+        }
     }
 
     fn explain_associations(&self, unlocked: &mut Unlocked) {
@@ -234,8 +261,9 @@ impl Plugin {
         jobs: usize,
     ) -> Gathered {
         let waiting = self.grants.lock().standing.collect();
+        let queue = self.grants.lock().standing.begin_queue(config, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
-        Gathered { drafts, kept: Vec::new(), running: Vec::new(), tres: evaluator.core.scratch() }
+        Gathered { drafts, kept: Vec::new(), running: Vec::new(), queue, tres: evaluator.core.scratch() }
     }
 
     /// By their ids; `None` where there are other jobs.

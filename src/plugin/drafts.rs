@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use multifactor2_core::factors::{Evaluation, Priority};
 use multifactor2_core::facts;
+use multifactor2_core::policy::pools::JobTickets;
 
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
@@ -85,6 +86,22 @@ impl Draft {
     pub fn priority(&self) -> u32 {
         self.priority
     }
+}
+
+/// What became of a job that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drafted {
+    /// There is nothing to be done for it.
+    Nothing,
+    /// It has a draft that only says what is to be cleared.
+    ToClear,
+    /// It has a draft of its priority.
+    Priority {
+        /// Its nice value, shifted.
+        nice: u32,
+        /// Since how many seconds it gains age.
+        age: Option<u32>,
+    },
 }
 
 /// Which value of a [`Palette`] is meant.
@@ -170,6 +187,8 @@ pub struct Drafts {
     /// By what jobs name: a pointer, which may be stale, and an id.
     qos: Palette<(usize, u32), OfQos>,
     offsets: Palette<(u32, u32), (u32, u32)>,
+    /// The tickets of every job, where pools give them to single jobs.
+    tickets: Vec<JobTickets>,
 }
 
 impl Drafts {
@@ -185,6 +204,7 @@ impl Drafts {
             partitions: Palette::new(),
             qos: Palette::new(),
             offsets: Palette::new(),
+            tickets: Vec::new(),
         }
     }
 
@@ -222,21 +242,21 @@ impl Drafts {
         job: Job<'_>,
         association: Place,
         tres: &mut [f64],
-    ) {
+    ) -> Drafted {
         if !evaluator.is_computed(job) {
-            return;
+            return Drafted::Nothing;
         }
         let Some(facts) = views::job(job) else {
             if job.get(|job| job.direct_set_prio) != 0 {
-                self.add_to_clear(lock, job);
-            } else if NO_DETAILS.first() {
+                return self.add_to_clear(lock, job);
+            }
+            if NO_DETAILS.first() {
                 warn_of_missing_details(job.get(|job| job.job_id));
             }
-            return;
+            return Drafted::Nothing;
         };
         if facts.direct {
-            self.add_to_clear(lock, job);
-            return;
+            return self.add_to_clear(lock, job);
         }
         let core = &evaluator.core;
         let partition = job.partition();
@@ -263,23 +283,27 @@ impl Drafts {
             Task::Number
         };
         let size = if core.weighs_size() { views::size(job) } else { None };
+        let age = core.age(&facts);
         self.jobs.push(Draft {
             job_size: size.map_or(0.0, |size| core.weighted_size(&size)),
             tres: core.weighted_tres(tres, evaluator.tres(job, partition)),
-            age: core.age(&facts).unwrap_or(NO_AGE),
+            age: age.unwrap_or(NO_AGE),
             association,
             partition: of_partition.unwrap_or_default(),
             qos: of_qos.unwrap_or_default(),
             offsets: of_offsets.unwrap_or_default(),
             ..Self::bare(job, task)
         });
+        Drafted::Priority { nice: facts.nice, age }
     }
 
     /// Notes a job whose priority was set directly, if its QOS has a `UsageThreshold`.
-    fn add_to_clear<V: Levels<Qos: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) {
-        if job.qos(lock).map(views::qos).as_ref().is_some_and(facts::Qos::has_threshold) {
-            self.jobs.push(Self::bare(job, Task::Clear));
+    fn add_to_clear<V: Levels<Qos: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> Drafted {
+        if !job.qos(lock).map(views::qos).as_ref().is_some_and(facts::Qos::has_threshold) {
+            return Drafted::Nothing;
         }
+        self.jobs.push(Self::bare(job, Task::Clear));
+        Drafted::ToClear
     }
 
     fn bare(job: Job<'_>, task: Task) -> Draft {
@@ -298,16 +322,23 @@ impl Drafts {
         }
     }
 
+    /// Takes the tickets of the jobs, which are in the order of their ids.
+    pub fn grant(&mut self, tickets: Vec<JobTickets>) {
+        self.tickets = tickets;
+    }
+
     /// Puts the factors of associations in. Needs no lock of the host.
     pub fn finish(&mut self, standing: &Standing) -> Finished {
         let mut finished = Finished::default();
         let mut jobs = std::mem::take(&mut self.jobs);
-        for draft in &mut jobs {
+        // They mostly come in the order of their ids, which costs next to nothing then.
+        jobs.sort_unstable_by_key(|draft| draft.id);
+        for (at, draft) in jobs.iter_mut().enumerate() {
             if draft.task == Task::Clear {
                 continue;
             }
             finished.computed += 1;
-            let known = self.evaluation(draft, standing);
+            let known = self.evaluation(draft, self.tickets.get(at).copied(), standing);
             let Some(evaluation) = known.filter(|_| draft.task != Task::Evaluate) else {
                 draft.task = Task::Evaluate;
                 continue;
@@ -320,19 +351,23 @@ impl Drafts {
             }
             draft.priority = value;
         }
-        // Jobs mostly come in the order of their ids, which costs next to nothing then.
-        jobs.sort_unstable_by_key(|draft| draft.id);
         self.jobs = jobs;
         finished
     }
 
-    /// What the priority of a draft is made of; `None` where the association is none that the last distribution knew.
-    pub fn evaluation(&self, draft: &Draft, standing: &Standing) -> Option<Evaluation> {
+    /// What the priority of a draft is made of, with the tickets that its job has of pools; `None` where the association is none that
+    /// the last distribution knew.
+    fn evaluation(
+        &self,
+        draft: &Draft,
+        tickets: Option<JobTickets>,
+        standing: &Standing,
+    ) -> Option<Evaluation> {
         let config = &self.config.factors;
         let age = if draft.age == NO_AGE { None } else { Some(draft.age) };
         let known = match draft.association {
             Place::NONE => facts::Standing::default(),
-            place => standing.known_at(&self.waiting, place)?,
+            place => standing.known_at(&self.waiting, place, tickets)?,
         };
         let (assoc, fair_share) = config.weighted_standing(known);
         let (site, nice) = self.offsets.get(draft.offsets);
@@ -358,13 +393,32 @@ impl Drafts {
     pub fn evaluation_after(&self, next: &mut usize, id: u32, standing: &Standing) -> Option<Evaluation> {
         let at = match self.jobs.get(*next) {
             Some(draft) if draft.id == id => *next,
-            _ => self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()?,
+            _ => self.place_of(id)?,
         };
         *next = at + 1;
         let draft = &self.jobs[at];
         if matches!(draft.task, Task::Clear | Task::Evaluate) {
             return None;
         }
-        self.evaluation(draft, standing)
+        self.evaluation(draft, self.tickets.get(at).copied(), standing)
+    }
+
+    /// The tickets of a job, where pools give them to single jobs.
+    pub fn tickets_of(&self, id: u32) -> Option<JobTickets> {
+        if self.tickets.is_empty() {
+            return None;
+        }
+        self.tickets.get(self.place_of(id)?).copied()
+    }
+
+    /// The same where the job is still of the same association, by address and id.
+    pub fn tickets_still(&self, id: u32, (address, association): (usize, u32)) -> Option<JobTickets> {
+        let tickets = self.tickets_of(id)?;
+        let draft = self.jobs.get(self.place_of(id)?)?;
+        (self.waiting.at(draft.association) == Some((association, address))).then_some(tickets)
+    }
+
+    fn place_of(&self, id: u32) -> Option<usize> {
+        self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()
     }
 }

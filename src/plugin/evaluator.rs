@@ -5,19 +5,22 @@
 use std::cell::Cell;
 
 use multifactor2_core::evaluator;
+use multifactor2_core::explain::ExplainedJob;
 use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority};
 use multifactor2_core::facts::{self, Facts};
+use multifactor2_core::policy::pools::{JobNames, JobTickets};
 use tracing::error;
 
 use super::assoc_factor::AssocFactor;
 use super::config::Config;
 use super::explain;
-use super::standing::Standing;
+use super::queue::first_partition;
+use super::standing::{Granted, Standing};
 use super::waiting::waits;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
-use crate::host::records::{Job, Partition};
+use crate::host::records::{Job, Partition, Qos};
 use crate::host::{log, partitions, views, Host};
 
 /// Jobs without details, once per cycle.
@@ -84,13 +87,15 @@ impl<'c> Evaluator<'c> {
 
     /// Computes the priority of a job; the caller writes it. Those of a job in several partitions or QOS are written.
     ///
-    /// `standing` is asked for the factor of the job's association where that has a weight; `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
+    /// `standing` is asked for the factor of the job's association where that has a weight, with the tickets that the job was `granted`
+    /// in the last cycle, if any; `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
     pub fn evaluate<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         tres: &mut [f64],
         standing: &mut Standing,
+        granted: Option<JobTickets>,
     ) -> Evaluated {
         let none = |priority| Evaluated { priority, evaluation: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
@@ -103,46 +108,44 @@ impl<'c> Evaluator<'c> {
             keep_fair_share(job, qos.as_ref(), 0.0);
             return none(0);
         };
-        let mut known = facts::Standing::default();
+        let (mut known, mut tickets) = (facts::Standing::default(), None);
         if self.config.assoc_factor() != AssocFactor::None {
             let association = job.association(lock);
             known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
         }
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let job = job.read_only();
-            known.fair_share = standing.fair_share(lock, job, waits(self.config, job, self.core.now));
+            let now = self.core.now;
+            let share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
+            known.fair_share = share.factor;
+            tickets = share.tickets;
         }
         let evaluation = self.core.evaluate(&facts, known, tres);
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        self.write_more(job, lock, qos.as_ref(), &evaluation, tres, priority);
+        self.write_more(job, lock, qos.as_ref(), &evaluation, (tres, standing.granted(tickets)), priority);
         Evaluated { priority, evaluation: Some(evaluation) }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
-    /// scheduler reads; explains it. `tres` is a buffer. True where a priority changed.
+    /// scheduler reads; explains it, with its tickets of pools. `tres` is a buffer. True where a priority changed.
     pub fn write_more<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         qos: Option<&facts::Qos>,
         evaluation: &Evaluation,
-        tres: &mut [f64],
+        (tres, granted): (&mut [f64], Option<Granted<'_>>),
         priority: u32,
     ) -> bool {
         keep_fair_share(job, qos, evaluation.fair_share);
-        let (variants, changed) = self.write_variants(job, lock, evaluation);
+        let (variants, changed) = self.write_variants(job, lock, evaluation, granted);
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
-            explain::job(
-                self.core.config,
-                lock,
-                job.get(|job| job.job_id),
-                evaluation,
-                tres,
-                priority,
-                &variants,
-            );
+            let id = job.get(|job| job.job_id);
+            let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_tickets()));
+            let job = ExplainedJob { id, evaluation, tickets, tres, priority, variants: &variants };
+            explain::job(self.core.config, lock, &job);
         }
         changed
     }
@@ -154,12 +157,13 @@ impl<'c> Evaluator<'c> {
         job: Job<'a, Write>,
         lock: &AssocLock<'_, V>,
         evaluation: &Evaluation,
+        granted: Option<Granted<'_>>,
     ) -> (&'a [Cell<u32>], bool) {
         let Some(slots) = partitions::priorities(job, lock, self.core.now) else { return (&[], false) };
         let id = job.get(|job| job.job_id);
         let increase = self.config.flags.increase_only();
         let (mut at, mut changed) = (0, false);
-        self.for_each_variant(job.read_only(), lock, evaluation, |variant| {
+        self.for_each_variant(job.read_only(), lock, (evaluation, granted), |variant| {
             let priority = warn_of_overflow(id, Priority::from_sum(variant.sum_of_variant()));
             if let Some(slot) = slots.get(at) {
                 let old = slot.get();
@@ -177,7 +181,7 @@ impl<'c> Evaluator<'c> {
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
-        of_job: &Evaluation,
+        (of_job, granted): (&Evaluation, Option<Granted<'_>>),
         mut visit: impl FnMut(Evaluation),
     ) {
         let mut buffer = self.core.scratch();
@@ -186,18 +190,53 @@ impl<'c> Evaluator<'c> {
             let tres = self.tres(job, partition);
             let of_partition = partition.map(views::partition);
             let variant = self.core.in_partition(of_job, of_partition.as_ref(), tres, &mut buffer);
+            let fair_share = |qos: Option<Qos<'_, _>>| {
+                let shares =
+                    granted.and_then(|granted| self.fair_share_in(job, lock, granted, partition, qos));
+                shares.unwrap_or(of_job.fair_share)
+            };
             match several_qos {
                 Some(list) => list.for_each(|qos| {
                     let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
-                    visit(Evaluation { qos: of_qos, ..variant });
+                    visit(Evaluation { qos: of_qos, fair_share: fair_share(Some(qos)), ..variant });
                 }),
-                None => visit(variant),
+                None => visit(Evaluation { fair_share: fair_share(job.qos(lock)), ..variant }),
             }
         };
         match job.partitions() {
             Some(list) => list.for_each(|partition| in_partition(Some(partition))),
             None => in_partition(job.partition()),
         }
+    }
+}
+
+impl Evaluator<'_> {
+    /// The weighted fair-share factor of a job in one of its partitions and QOS; `None` where override tickets do not go by these.
+    pub fn fair_share_in<V: Levels<Qos: Open>>(
+        &self,
+        job: Job<'_>,
+        lock: &AssocLock<'_, V>,
+        granted: Granted<'_>,
+        partition: Option<Partition<'_>>,
+        qos: Option<Qos<'_, V::Qos>>,
+    ) -> Option<f64> {
+        let own = granted.pools.own_tickets();
+        if !own.partition && !own.qos {
+            return None;
+        }
+        let (first, first_qos) = (first_partition(job), job.qos(lock));
+        let name = |partition: Option<Partition<'_>>| {
+            partition.map_or_else(String::new, |partition| partition.text(|part| part.name).into_owned())
+        };
+        let qos_name = |qos: Option<Qos<'_, V::Qos>>| {
+            qos.map_or_else(String::new, |qos| qos.text(|qos| qos.name).into_owned())
+        };
+        let (first, first_qos, here, qos_here) =
+            (name(first), qos_name(first_qos), name(partition), qos_name(qos));
+        let first = JobNames { partition: &first, qos: &first_qos, ..JobNames::default() };
+        let here = JobNames { partition: &here, qos: &qos_here, ..JobNames::default() };
+        let tickets = granted.pools.in_variant(granted.tickets, first, here);
+        Some(granted.pools.factor(tickets) * f64::from(self.config.factors.weights.fair_share))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::explain::{self, ExplainedJob, Tally};
-use multifactor2_core::factors::Evaluation;
+use multifactor2_core::policy::pools::Change;
 use multifactor2_core::rules::charge::{Amounts, Elapsed};
 use tracing::info;
 
@@ -16,18 +16,17 @@ use crate::host::records::Association;
 use crate::host::views;
 
 /// Every factor of a job, its weight, their product and the sum. The caller has asked whether anybody reads it.
-pub fn job<V: Levels>(
-    config: &FactorConfig,
-    lock: &AssocLock<'_, V>,
-    id: u32,
-    evaluation: &Evaluation,
-    tres: &[f64],
-    priority: u32,
-    variants: &[u32],
-) {
-    let job = ExplainedJob { id, evaluation, tres, priority, variants };
-    let line = explain::job(config, &job, |tres| lock.tres_name(tres));
+pub fn job<V: Levels>(config: &FactorConfig, lock: &AssocLock<'_, V>, job: &ExplainedJob<'_>) {
+    let line = explain::job(config, job, |tres| lock.tres_name(tres));
     info!(target: PRIORITY, "{line}");
+}
+
+/// Lines of `Override=` that take effect, or end.
+pub fn changes(changes: &[Change]) {
+    for Change { line, begins } in changes {
+        let what = if *begins { "takes effect" } else { "is not in force" };
+        info!("{} {what}: Override={line}", line.place.0);
+    }
 }
 
 /// Shares, usage, S, U, F, tickets and the part of the level's tickets, for every association. The caller has asked whether

@@ -5,10 +5,13 @@
 //! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
 
 use multifactor2_core::factors::Evaluation;
+use multifactor2_core::policy::pools::JobTickets;
 
 use super::drafts::{Drafts, Finished};
 use super::set_jobs::SetJobs;
-use super::standing::Standing;
+use super::standing::{Granted, Standing};
+use crate::host::access::Open;
+use crate::host::records::Job;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -39,6 +42,18 @@ impl Grants {
     pub fn evaluation_of(&self, next: &mut usize, id: u32) -> Option<Evaluation> {
         let set = self.set.get(id).copied();
         set.or_else(|| self.drafts.as_ref()?.evaluation_after(next, id, &self.standing))
+    }
+
+    /// The tickets that the last cycle gave to a job, where pools give them to single jobs.
+    pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> Option<JobTickets> {
+        self.drafts.as_ref()?.tickets_still(job.get(|job| job.job_id), job.named_association())
+    }
+
+    /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
+    pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
+        let id = job.get(|job| job.job_id);
+        let tickets = self.drafts.as_ref().and_then(|drafts| drafts.tickets_of(id));
+        self.standing.granted(tickets.filter(|_| self.set.get(id).is_none()))
     }
 
     /// A cycle begins: what priorities came from until now, and the memory of the drafts where they are not needed for that.

@@ -19,6 +19,7 @@ mod explain;
 mod grants;
 mod posting;
 pub mod progress;
+mod queue;
 mod reset;
 mod set_jobs;
 mod sprio;

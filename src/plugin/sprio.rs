@@ -8,6 +8,7 @@ use multifactor2_core::factors::Evaluation;
 
 use super::evaluator::Evaluator;
 use super::grants::Grants;
+use super::standing::Granted;
 use super::Plugin;
 use crate::faults;
 use crate::host::clock;
@@ -65,7 +66,9 @@ impl Plugin {
                     faults::point("sprio");
                     if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
-                        add(&Shown { answering: &answering, job, evaluation, tres: &tres }, &mut reply);
+                        let granted = grants.granted_of(job);
+                        let shown = Shown { answering: &answering, job, evaluation, granted, tres: &tres };
+                        add(&shown, &mut reply);
                     }
                 });
             });
@@ -98,6 +101,8 @@ struct Shown<'s, 'l> {
     answering: &'s Answering<'s, 'l>,
     job: Job<'s>,
     evaluation: Evaluation,
+    /// Its tickets of pools, where they came from the last cycle.
+    granted: Option<Granted<'s>>,
     /// Weighted factors by TRES; empty where TRES have no weight.
     tres: &'s [f64],
 }
@@ -119,6 +124,14 @@ impl Shown<'_, '_> {
                 let mut tres = core.scratch();
                 core.weighted_tres(&mut tres, evaluator.tres(self.job, Some(partition)));
                 self.fill_tres(entry, &tres);
+            }
+        }
+        if let Some(granted) = self.granted.filter(|_| has_factors && (partition.is_some() || qos.is_some()))
+        {
+            let lock = self.answering.lock;
+            let here = (partition.or_else(|| self.job.partition()), qos.or_else(|| self.job.qos(lock)));
+            if let Some(fair_share) = evaluator.fair_share_in(self.job, lock, granted, here.0, here.1) {
+                entry.set(|f| f.priority_fs, fair_share);
             }
         }
         if let Some(qos) = qos {

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use multifactor2_core::explain::Numbers;
+use multifactor2_core::policy::pools::{Extra, JobTickets, Names, Pools, Who};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{facts, FairShare, Node, NodeSpec, ShareTree};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::assoc_factor::AssocFactor;
 use super::assoc_index::{Index, Slot};
 use super::config::Config;
+use super::queue::{Queue, Reader};
 use super::waiting::{Entry, Place, Waiting};
 use crate::faults;
 use crate::host::access::{Open, Write};
@@ -44,8 +46,28 @@ pub struct Standing {
     assoc_factors: Vec<f64>,
     /// Who has an association in which account, where slurmctld asks that to show a job.
     members: Option<Members>,
+    /// What gives tickets to single jobs, where the settings ask for that.
+    pools: Option<Pools>,
     /// The standing of the last cycle, where associations have come since and it was read again.
     of_cycle: Option<Box<Standing>>,
+}
+
+/// The fair-share factor of a job, and what it came from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Share {
+    /// From 0 to 1.
+    pub factor: f64,
+    /// Its tickets of pools.
+    pub tickets: Option<JobTickets>,
+}
+
+/// The tickets of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Granted<'s> {
+    /// What gave them.
+    pub pools: &'s Pools,
+    /// Its tickets.
+    pub tickets: JobTickets,
 }
 
 /// Accounts by user id.
@@ -72,6 +94,7 @@ impl Standing {
             assoc: AssocFactor::None,
             assoc_factors: Vec::new(),
             members: None,
+            pools: None,
             of_cycle: None,
         }
     }
@@ -110,20 +133,67 @@ impl Standing {
         })
     }
 
-    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs.
+    /// Begins to collect the jobs that get tickets of their own; `None` where none do.
+    pub fn begin_queue(&self, config: &Config, now: i64) -> Option<Queue> {
+        let same = self.settings.as_ref() == Some(&config.settings);
+        let pools = if same { self.pools.clone() } else { None };
+        config.fair_share.then(|| Queue::begin(&config.settings, pools, now)).flatten()
+    }
+
+    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Those of single jobs
+    /// are to be handed out from what is returned.
     pub fn distribute<V: Levels<Assoc: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         waiting: &Waiting,
         config: &Config,
-    ) {
+        mut queue: Option<Queue>,
+    ) -> Option<Queue> {
         self.of_cycle = None;
         self.assoc = config.assoc_factor();
         if self.settings.as_ref() != Some(&config.settings) {
             self.fair_share.configure(&config.settings);
             self.settings = Some(config.settings.clone());
         }
+        let before = Arc::clone(&self.entries);
         self.distribute_now(lock, waiting);
+        if let Some(queue) = &mut queue {
+            let is_new = self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
+            if is_new || !queue.changes.is_empty() {
+                self.teach(lock, &mut queue.pools);
+            }
+        } else {
+            self.pools = None;
+        }
+        queue
+    }
+
+    /// Hands out tickets to single jobs: to all that have drafts, in the order of their ids.
+    pub fn hand_out(&mut self, queue: Queue, waiting: &Waiting) -> Vec<JobTickets> {
+        faults::point("hand_out");
+        let node = |place: Place| {
+            if waiting.is_by(&self.entries) && place.index() < self.entries.len() {
+                return self.tree.position(place.index());
+            }
+            let (id, _) = waiting.at(place)?;
+            self.tree.node(self.by_id.get(id)?.node)
+        };
+        let (pools, tickets) = queue.hand_out(&self.tree, &self.fair_share, node);
+        self.pools = Some(pools);
+        tickets
+    }
+
+    /// Tells pools what the associations are called.
+    fn teach<V: Levels<Assoc: Open>>(&self, lock: &AssocLock<'_, V>, pools: &mut Pools) {
+        let mut names = vec![(String::new(), String::new()); self.tree.len()];
+        self.for_each_node(lock, |association, node| {
+            let user = association.text(|assoc| assoc.user).into_owned();
+            names[node.index()] = (user, association.text(|assoc| assoc.acct).into_owned());
+        });
+        pools.learn(&self.tree, |node| {
+            let known = names.get(node.index());
+            known.map_or(Names::default(), |(user, account)| Names { user, account })
+        });
     }
 
     fn distribute_now<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {
@@ -149,6 +219,10 @@ impl Standing {
             // What priorities came from is still to be told.
             let of_cycle = self.of_cycle.take().unwrap_or_else(|| Box::new(self.clone()));
             self.distribute_now(lock, &waiting);
+            if let Some(mut pools) = self.pools.take() {
+                self.teach(lock, &mut pools);
+                self.pools = Some(pools);
+            }
             self.of_cycle = Some(of_cycle);
             self.unknown = unknown;
             if self.slot(address, id).is_some() {
@@ -158,49 +232,101 @@ impl Standing {
         self.node(address, id)
     }
 
-    /// The fair-share factor of a job as it is now, 0 without an association. A job that `waits` makes its user take part.
-    pub fn fair_share<V: Levels<Assoc: Open>>(
+    /// The fair-share factor of a job as it is now, 0 without an association. A job that `waits` makes its user take part. `known`:
+    /// the tickets of a job that the last cycle knew already.
+    pub fn fair_share<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        waits: bool,
-    ) -> f64 {
+        (waits, now): (bool, i64),
+        known: Option<JobTickets>,
+    ) -> Share {
         // Mostly without a look at the association itself.
         let (address, id) = job.named_association();
+        if self.pools.is_some() {
+            // What is counted of those that the cycle knew is counted there.
+            if let Some(of_cycle) = self.of_cycle.as_deref_mut().filter(|of| of.node(address, id).is_some()) {
+                return of_cycle.fair_share(lock, job, (waits, now), known);
+            }
+        }
         let node = self.node(address, id).or_else(|| {
             let association = job.association(lock)?;
             self.node_now(lock, (association.address(), association.get(|assoc| assoc.id)))
         });
-        let Some(node) = node else { return 0.0 };
+        let Some(node) = node else { return Share::default() };
         if let Some(waiting) = self.waiting.get_mut(node.index()).filter(|_| waits) {
             // For a tree that is read again before the next cycle.
             *waiting = (*waiting).max(1);
         }
-        self.fair_share.submit(&self.tree, node, waits)
+        let Some((pools, settings)) = self.pools.as_mut().zip(self.settings.as_ref()) else {
+            return Share { factor: self.fair_share.submit(&self.tree, node, waits), tickets: None };
+        };
+        let reader = Reader::new(pools, settings, now);
+        let who = Who { node, extra: reader.extra(pools, lock, job), size: reader.size(job), count: 1 };
+        let tickets = known.unwrap_or_else(|| {
+            if job.state().holds_resources() {
+                pools.of_running(&self.tree, &self.fair_share, who)
+            } else {
+                pools.of_next(&self.tree, &self.fair_share, who)
+            }
+        });
+        if waits && known.is_none() {
+            self.fair_share.join(&self.tree, node);
+            pools.join(&self.tree, &self.fair_share, who);
+        }
+        Share { factor: pools.factor(tickets), tickets: Some(tickets) }
     }
 
-    /// What the last cycle knew of a place in its `waiting`; `None` where it had no such association.
-    pub fn known_at(&self, waiting: &Waiting, place: Place) -> Option<facts::Standing> {
+    /// The factor of the next job of an association.
+    fn factor(&self, node: Node) -> f64 {
+        match &self.pools {
+            None => self.fair_share.priority(node),
+            Some(pools) => {
+                let next = Who { node, extra: Extra::default(), size: 0.0, count: 1 };
+                pools.factor(pools.of_next(&self.tree, &self.fair_share, next))
+            }
+        }
+    }
+
+    /// What the last cycle knew of a place in its `waiting`, and of a job there with these tickets of pools; `None` where it had no
+    /// such association.
+    pub fn known_at(
+        &self,
+        waiting: &Waiting,
+        place: Place,
+        tickets: Option<JobTickets>,
+    ) -> Option<facts::Standing> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
         if waiting.is_by(&of_cycle.entries) && place.index() < of_cycle.entries.len() {
-            return of_cycle.known(place.index(), of_cycle.tree.position(place.index())?);
+            return of_cycle.known(place.index(), of_cycle.tree.position(place.index())?, tickets);
         }
         let (id, _) = waiting.at(place)?;
-        of_cycle.known_by_id(id)
+        let slot = of_cycle.by_id.get(id)?;
+        of_cycle.known(slot.at as usize, of_cycle.tree.node(slot.node)?, tickets)
     }
 
     /// What is known of the association with an id.
     pub fn known_by_id(&self, id: u32) -> Option<facts::Standing> {
         let slot = self.by_id.get(id)?;
-        self.known(slot.at as usize, self.tree.node(slot.node)?)
+        self.known(slot.at as usize, self.tree.node(slot.node)?, None)
     }
 
-    fn known(&self, at: usize, node: Node) -> Option<facts::Standing> {
+    fn known(&self, at: usize, node: Node, tickets: Option<JobTickets>) -> Option<facts::Standing> {
         let assoc = match self.assoc {
             AssocFactor::None => 0.0,
             _ => *self.assoc_factors.get(at)?,
         };
-        Some(facts::Standing { assoc, fair_share: self.fair_share.priority(node) })
+        let fair_share = match (&self.pools, tickets) {
+            (Some(pools), Some(tickets)) => pools.factor(tickets),
+            _ => self.factor(node),
+        };
+        Some(facts::Standing { assoc, fair_share })
+    }
+
+    /// What a job was granted, with the pools that gave it.
+    pub fn granted(&self, tickets: Option<JobTickets>) -> Option<Granted<'_>> {
+        let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
+        of_cycle.pools.as_ref().zip(tickets).map(|(pools, tickets)| Granted { pools, tickets })
     }
 
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
@@ -222,7 +348,7 @@ impl Standing {
         usage.set_ld(|u| u.usage_efctv, self.fair_share.competition().usage_effective(&self.tree, node));
         usage.set_ld(|u| u.level_fs, self.fair_share.competition().level_fs(&self.tree, node));
         if self.tree.is_user(node) {
-            usage.set(|u| u.fs_factor, self.fair_share.priority(node));
+            usage.set(|u| u.fs_factor, self.factor(node));
         }
     }
 
@@ -324,7 +450,7 @@ impl Standing {
             tickets: self.fair_share.tickets(node),
             level_share: self.fair_share.level_share(&self.tree, node),
             active: self.fair_share.competition().is_active(node),
-            factor: self.tree.is_user(node).then(|| self.fair_share.priority(node)),
+            factor: self.tree.is_user(node).then(|| self.factor(node)),
         }
     }
 

@@ -41,7 +41,8 @@ impl Plugin {
         let lock = jobs.associations::<V>();
         let mut grants = self.grants.lock();
         let mut tres = evaluator.core.scratch();
-        let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing);
+        let granted = grants.tickets_of(job);
+        let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing, granted);
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         }

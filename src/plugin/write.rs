@@ -110,7 +110,7 @@ impl Plugin {
             attempt(|| {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
-                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing);
+                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing, None);
                     if let Some(evaluation) = evaluated.evaluation {
                         grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
                     }
@@ -135,16 +135,17 @@ impl Writer<'_, '_> {
             return;
         }
         let new = match draft.task() {
-            Task::More => match self.drafts.evaluation(draft, self.standing) {
+            Task::More => match self.drafts.evaluation_of(id, self.standing) {
                 Some(evaluation) => {
                     let qos = job.qos(self.lock).map(views::qos);
                     let priority = draft.priority();
+                    let granted = self.standing.granted(self.drafts.tickets_of(id));
                     self.changed |= self.evaluator.write_more(
                         job,
                         self.lock,
                         qos.as_ref(),
                         &evaluation,
-                        self.tres,
+                        (self.tres, granted),
                         priority,
                     );
                     priority
@@ -175,7 +176,7 @@ impl Writer<'_, '_> {
     }
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
-        self.evaluator.evaluate(job, self.lock, self.tres, self.standing)
+        self.evaluator.evaluate(job, self.lock, self.tres, self.standing, None)
     }
 }
 

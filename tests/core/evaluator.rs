@@ -123,8 +123,14 @@ fn a_job_in_words() {
     let (config, counts) = (config(), [vec![4, 9, 1], vec![16, 9, 2]]);
     let mut tres = [0.0; 3];
     let evaluation = evaluator(&config).evaluate(&facts(&counts), STANDING, &mut tres);
-    let job =
-        ExplainedJob { id: 7, evaluation: &evaluation, tres: &tres, priority: 7153, variants: &[7153, 1] };
+    let job = ExplainedJob {
+        id: 7,
+        evaluation: &evaluation,
+        tickets: None,
+        tres: &tres,
+        priority: 7153,
+        variants: &[7153, 1],
+    };
     assert_eq!(
         explain::job(&config, &job, |tres| format!("tres{tres}")),
         "job 7: age 0.250000 * 1000 = 250.00; association 0.750000 * 2000 = 1500.00; fair-share 0.125000 * 3000 = 375.00; \

@@ -1,12 +1,17 @@
 //! The model of the three pools against what is known of Grid Engine's tickets, and against numbers worked out by hand. The engine
 //! is compared with the model elsewhere; this says that the model is right.
 
+use multifactor2_core::settings::Settings;
 use multifactor2_fixtures::pools_model::{
     schedule, ModelConfig, ModelDilution, ModelDistribution, ModelFunctional, ModelJob, ModelKind, ModelNode,
     ModelObject, ModelShares, ModelTickets, ModelTree,
 };
 use multifactor2_fixtures::seed_tables::{self, Found, JOBS, TABLES};
-use multifactor2_fixtures::{assert_near, example, model};
+use multifactor2_fixtures::{assert_near, model, seed};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use crate::random::{any_shares, near, trees};
 
 /// The seed under a hierarchy, with other settings.
 fn seed_with(hierarchy: &str, change: impl Fn(&mut ModelConfig, &mut [ModelObject])) -> Vec<ModelTickets> {
@@ -53,6 +58,14 @@ fn all_cells_of_both_tables() {
     for (hierarchy, table) in TABLES {
         let found = printed(&seed_with(hierarchy, |_, _| ()));
         assert_eq!(found, table.map(|row| row.map(str::to_owned)), "{hierarchy}");
+    }
+}
+
+/// The engine's tests and those of a cluster take them.
+#[test]
+fn the_settings_of_the_tables_are_settings() {
+    for (hierarchy, _) in TABLES {
+        Settings::parse(&seed_tables::settings(hierarchy), "test").unwrap();
     }
 }
 
@@ -168,7 +181,7 @@ fn accounts_and_departments_have_functional_shares() {
     assert_tickets(&schedule(&config, &two_accounts(), &[], &jobs), &expected);
 }
 
-/// 2 has most. Of its objects, `parent` is then one job richer, for all others.
+/// 2 has the largest claim, then 3: of the tickets of `top` they get all and a half, 1 a third.
 #[test]
 fn an_override_line_of_every_kind() {
     let config = ModelConfig { tickets_share: 0.0, ..ModelConfig::default() };
@@ -255,8 +268,8 @@ fn levels_without_competition_are_left_out_of_the_tree() {
     assert_share_tree(&found, &[2500.0, 1250.0, 7500.0, 3750.0]);
 }
 
-/// Override tickets bring u1's second job before its first and, as it then has more than u2's first, before that: it gets 3600 of
-/// P1, where the others get a half, a third and a fourth of it.
+/// With override tickets u1's second job comes before its first and before those of u2. So it gets the 3600 of P1, the others a half, a
+/// third and a fourth of them.
 #[test]
 fn tickets_of_earlier_policies_rank_jobs_in_the_tree() {
     let (tree, mut jobs) = three_users();
@@ -323,29 +336,31 @@ fn dilution_under_standing_is_weighed_by_shares() {
     assert_share_tree(&schedule(&config, &tree, &[], &jobs), &expected);
 }
 
-/// The documented example, in which also `model` says who has which tickets: those who wait, and as running jobs those who do not.
-#[test]
-fn undiluted_tickets_are_those_of_the_share_tree() {
-    let rows = example::TREE.iter().enumerate();
-    let nodes = rows.map(|(at, row)| ModelNode {
-        name: if row.is_user() { row.user } else { row.account }.to_owned(),
-        parent: (at > 0).then_some(row.parent),
-        shares: Some(row.shares),
-        user: row.is_user(),
-        usage: row.usage,
-    });
-    let tree = ModelTree { nodes: nodes.collect() };
-    let outcomes = model::outcomes(&model::of_the_example(1.0));
-    let (mut jobs, mut expected) = (Vec::new(), Vec::new());
-    for (id, (row, outcome)) in (1..).zip(example::TREE.iter().zip(outcomes)) {
-        if row.is_user() {
-            jobs.push(ModelJob { running: !row.waiting, ..ModelJob::waiting(id, row.user, row.account) });
-            expected.push((10.0 * outcome.tickets, outcome.factor));
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+
+    /// The other model says who has which tickets: those who wait, and as running jobs those who do not.
+    #[test]
+    fn undiluted_tickets_are_those_of_the_share_tree(associations in trees(1..30, any_shares())) {
+        let nodes = associations.iter().enumerate().map(|(at, row)| ModelNode {
+            name: at.to_string(),
+            parent: row.parent,
+            shares: row.shares,
+            user: row.user,
+            usage: row.usage,
+        });
+        let tree = ModelTree { nodes: nodes.collect() };
+        let (mut jobs, mut expected) = (Vec::new(), Vec::new());
+        for (at, (row, outcome)) in associations.iter().zip(model::outcomes(&associations)).enumerate() {
+            if let (true, Some(account)) = (row.user, row.parent) {
+                let job = ModelJob::waiting(1, &at.to_string(), &account.to_string());
+                jobs.push(ModelJob { running: !row.waiting, ..job });
+                expected.push((10.0 * outcome.tickets, outcome.factor));
+            }
         }
-    }
-    let found = schedule(&ModelConfig::default(), &tree, &[], &jobs);
-    for (found, (tickets, factor)) in found.iter().zip(expected) {
-        assert_near(found.s, tickets, "tickets");
-        assert_near(found.factor, factor, "factor");
+        let found = schedule(&ModelConfig::default(), &tree, &[], &jobs);
+        for (found, (tickets, factor)) in found.iter().zip(expected) {
+            prop_assert!(near(found.s, tickets) && near(found.factor, factor), "{found:?}, not {tickets}, {factor}");
+        }
     }
 }

@@ -1,43 +1,18 @@
 //! What a distribution does to shares in the long run: the numbers of docs/weights.md.
 
-use crate::simulation::{error, settled, Order, Tree};
+use multifactor2_fixtures::project;
 
-/// Accounts with shares, and so many users with one share each.
-fn accounts(accounts: &[(u32, u32)]) -> Vec<(String, String, u32, bool)> {
-    let mut rows = Vec::new();
-    for (at, (shares, users)) in accounts.iter().enumerate() {
-        rows.push((String::new(), format!("account{at}"), *shares, false));
-        rows.extend((0..*users).map(|user| (format!("account{at}"), format!("user{at}.{user}"), 1, true)));
-    }
-    rows
-}
+use crate::simulation::{accounts, error, orders, run, scenes, Order};
 
-fn borrowed(rows: &[(String, String, u32, bool)]) -> Vec<(&str, &str, u32, bool)> {
-    rows.iter().map(|row| (row.0.as_str(), row.1.as_str(), row.2, row.3)).collect()
-}
-
-/// The documented example.
-const EXAMPLE: &Tree<'static> = &[
-    ("", "A", 40, false),
-    ("A", "B", 30, false),
-    ("B", "user1", 1, true),
-    ("A", "C", 10, false),
-    ("C", "user2", 1, true),
-    ("C", "user3", 1, true),
-    ("", "D", 60, false),
-    ("D", "E", 25, false),
-    ("E", "user4", 1, true),
-    ("D", "F", 35, false),
-    ("F", "user5", 1, true),
-];
+#[path = "../../core/examples/figures/picture.rs"]
+mod picture;
 
 /// What the users of each account have had, in percent.
 fn by_account(shares: &[(u32, u32)], order: &Order) -> Vec<f64> {
-    let rows = accounts(shares);
-    let had = settled(&borrowed(&rows), order);
+    let users = run(&accounts(shares), order, 0.0);
     let of = |at: usize| {
         let prefix = format!("user{at}.");
-        100.0 * had.iter().filter(|(name, ..)| name.starts_with(&prefix)).map(|(_, had, _)| had).sum::<f64>()
+        100.0 * users.iter().filter(|user| user.name.starts_with(&prefix)).map(|user| user.had).sum::<f64>()
     };
     (0..shares.len()).map(of).collect()
 }
@@ -61,28 +36,23 @@ fn an_account_with_many_active_users_gets_less() {
     assert_settles(&[(50, 50), (50, 1)], &[2.7, 97.3], 0.3);
 }
 
-/// Prints a row for each tree, as docs/weights.md has it.
+/// Prints a row for each tree, as docs/weights.md has it, and looks whether its picture is this one.
 #[test]
 fn standing_and_strict_settle_on_the_shares() {
-    let [two, ten, many] = [&[(60, 1), (40, 1)][..], &[(90, 1), (10, 1)], &[(50, 20), (50, 1)]].map(accounts);
-    let trees = [
-        ("60:40", borrowed(&two)),
-        ("90:10", borrowed(&ten)),
-        ("20 users against 1", borrowed(&many)),
-        ("the example", EXAMPLE.to_vec()),
-    ];
+    let mut rows = Vec::new();
     println!("| tree | tickets | standing | strict | Fair Tree | classic |\n|---|---|---|---|---|---|");
-    for (name, tree) in trees {
-        let orders = [
-            Order::ours(""),
-            Order::ours("Distribution=standing"),
-            Order::ours("Distribution=strict"),
-            Order::FairTree,
-            Order::Classic,
-        ];
-        let [tickets, standing, strict, fair_tree, classic] = orders.map(|order| error(&tree, &order));
-        println!("| {name} | {tickets:.3} | {standing:.3} | {strict:.3} | {fair_tree:.3} | {classic:.3} |");
-        assert!(standing <= 0.01, "{name}: {standing}");
-        assert!(strict <= 0.01, "{name}: {strict}");
+    for scene in scenes() {
+        let careers = orders().map(|(_, order)| run(&scene.tree, &order, 1.0));
+        let errors = [0, 1, 2, 3, 4].map(|order| error(&careers[order]));
+        let [tickets, standing, strict, fair_tree, classic] = errors;
+        println!(
+            "| {} | {tickets:.3} | {standing:.3} | {strict:.3} | {fair_tree:.3} | {classic:.3} |",
+            scene.name
+        );
+        assert!(standing <= 0.01, "{}: {standing}", scene.name);
+        assert!(strict <= 0.01, "{}: {strict}", scene.name);
+        rows.push((scene, careers));
     }
+    let found = project::read(picture::FILE);
+    assert!(picture::draw(&rows) == found, "{} is another: see 'make figures'", picture::FILE);
 }

@@ -5,6 +5,7 @@ mod advice;
 mod charging;
 mod entries;
 mod fairshare;
+mod job_texts;
 mod life;
 mod loading;
 mod locking;

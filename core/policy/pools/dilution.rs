@@ -6,10 +6,10 @@
 
 use super::groups::Groups;
 use super::tree_order::{self, TreeOrder};
-use super::{Ground, Pool, Queue, Who};
+use super::{Ground, Names, Pool, Queue, Who};
 use crate::policy::share_tree::ROOT_TICKETS;
 use crate::settings::{Dilution, DilutionUnit, Distribution, Settings};
-use crate::tree::{at, Node};
+use crate::tree::{at, Node, ShareTree};
 
 /// How much is left of tickets behind what runs and what comes before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,14 +32,6 @@ impl Rule {
         } else {
             left.powf(self.exponent)
         }
-    }
-
-    /// The size behind which so much is left; infinite where nothing can take that much.
-    pub fn size(&self, left: f64) -> f64 {
-        if self.exponent == 0.0 {
-            return if left < 1.0 { f64::INFINITY } else { 0.0 };
-        }
-        self.quantum * left.powf(-1.0 / self.exponent) - self.quantum
     }
 }
 
@@ -64,7 +56,9 @@ pub struct Load {
     pub waiting: Vec<f64>,
     /// Sizes of those that run; nothing where they do not count.
     pub running: Vec<f64>,
-    /// How many there are of both.
+    /// Sizes of those that have begun to wait since the last cycle.
+    pub joined: Vec<f64>,
+    /// How many wait or run.
     pub jobs: Vec<u32>,
 }
 
@@ -98,7 +92,7 @@ impl DilutedTickets {
     fn read(&mut self, queue: &Queue<'_>) {
         let Ground { tree, fair_share } = queue.ground;
         let load = &mut self.load;
-        for sizes in [&mut load.waiting, &mut load.running] {
+        for sizes in [&mut load.waiting, &mut load.running, &mut load.joined] {
             sizes.clear();
             sizes.resize(tree.len(), 0.0);
         }
@@ -146,6 +140,14 @@ impl Pool for DilutedTickets {
             by_shares,
             ..Self::default()
         };
+    }
+
+    fn learn<'n>(&mut self, _tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {
+        // Places in another tree mean something else.
+        self.load = Load::default();
+        if let Kind::Tree(order) = &mut self.kind {
+            order.clear();
+        }
     }
 
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
@@ -203,7 +205,7 @@ impl Pool for DilutedTickets {
         }
     }
 
-    fn of_next(&self, ground: Ground<'_>, job: Who) -> f64 {
+    fn of_next(&self, ground: Ground<'_>, job: Who, before: f64) -> f64 {
         let node = job.node;
         match &self.kind {
             Kind::None => self.of_association(ground, node),
@@ -211,18 +213,19 @@ impl Pool for DilutedTickets {
                 let ahead = at(&self.load.running, node) + at(&self.load.waiting, node);
                 self.of_association(ground, node) * rule.left(self.scaled(ground, node, ahead))
             }
-            Kind::Tree(order) => self.pool * order.next(ground, node),
+            Kind::Tree(order) => {
+                let (waiting, joined) = (at(&self.load.waiting, node), at(&self.load.joined, node));
+                order.next(ground, node, waiting, joined, self.pool, before)
+            }
         }
     }
 
-    fn join(&mut self, ground: Ground<'_>, job: Who) {
-        let node = job.node.index();
-        if let Some(waiting) = self.load.waiting.get_mut(node) {
-            *waiting += job.size;
-            self.load.jobs[node] += job.count;
-        }
-        if let Kind::Tree(order) = &mut self.kind {
-            order.join(ground.tree, job);
+    fn join(&mut self, _ground: Ground<'_>, job: Who) {
+        let (node, load) = (job.node.index(), &mut self.load);
+        if let Some(jobs) = load.jobs.get_mut(node) {
+            *jobs += job.count;
+            load.waiting[node] += job.size;
+            load.joined[node] += job.size;
         }
     }
 }

@@ -50,6 +50,8 @@ pub struct FunctionalTickets {
     most: usize,
     lines: Vec<Functional>,
     kinds: [Kind; KINDS],
+    /// Objects by name, kind by kind. They stay where the tree is new: what is counted is theirs.
+    objects: [HashMap<String, u32>; KINDS],
     categories: Vec<Category>,
     /// The category of every association.
     of_node: Vec<Option<u32>>,
@@ -180,7 +182,7 @@ impl Pool for FunctionalTickets {
 
     fn learn<'n>(&mut self, tree: &ShareTree, names: &dyn Fn(Node) -> Names<'n>) {
         let kinds = [FunctionalKind::User, FunctionalKind::Account, FunctionalKind::Department];
-        let mut objects: [HashMap<String, u32>; KINDS] = Default::default();
+        let mut objects = std::mem::take(&mut self.objects);
         let mut known: HashMap<[Option<(u32, u64)>; KINDS], u32> = HashMap::new();
         let mut departments: Vec<Node> = Vec::with_capacity(tree.len());
         self.categories.clear();
@@ -222,9 +224,10 @@ impl Pool for FunctionalTickets {
             }));
         }
         for (kind, objects) in self.kinds.iter_mut().zip(&objects) {
-            kind.active = vec![0.0; objects.len()];
-            kind.running = vec![0.0; objects.len()];
+            kind.active.resize(objects.len(), 0.0);
+            kind.running.resize(objects.len(), 0.0);
         }
+        self.objects = objects;
     }
 
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
@@ -277,7 +280,7 @@ impl Pool for FunctionalTickets {
         }
     }
 
-    fn of_next(&self, _ground: Ground<'_>, job: Who) -> f64 {
+    fn of_next(&self, _ground: Ground<'_>, job: Who, _before: f64) -> f64 {
         let Some(category) = self.category(job.node) else { return 0.0 };
         self.claim(category, |kind, held| {
             let counted = self.shared && kind.active[held.object as usize] > 0.0;

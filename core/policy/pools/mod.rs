@@ -9,6 +9,7 @@ mod functional;
 mod groups;
 mod override_tickets;
 mod ranking;
+mod size;
 mod tree_order;
 
 use crate::policy::{scale, FairShare};
@@ -16,7 +17,8 @@ use crate::settings::value::Date;
 use crate::settings::{Dilution, FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
-pub use override_tickets::{Change, OwnTickets};
+pub use override_tickets::{comment_tickets, Change, OwnTickets};
+pub use size::{Measure, SizeFacts};
 
 /// What an association is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub struct JobNames<'n> {
 }
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Extra(u32);
 
 /// A waiting job.
@@ -95,6 +97,14 @@ pub struct JobTickets {
 }
 
 impl JobTickets {
+    fn set(&mut self, pool: Letter, tickets: f64) {
+        match pool {
+            Letter::O => self.overridden = tickets,
+            Letter::F => self.functional = tickets,
+            Letter::S => self.share_tree = tickets,
+        }
+    }
+
     /// All of them.
     pub fn total(self) -> f64 {
         self.overridden + self.functional + self.share_tree
@@ -133,8 +143,9 @@ trait Pool {
     /// The tickets of a job that runs.
     fn of_running(&self, ground: Ground<'_>, job: Who) -> f64;
 
-    /// The tickets of a job that begins to wait now, behind all others of its user. Takes no longer where there are more jobs.
-    fn of_next(&self, ground: Ground<'_>, job: Who) -> f64;
+    /// The tickets of a job that begins to wait now, behind all others of its user. They come from counts, not from a look at
+    /// the jobs. `before`: what it has of the pools before in the hierarchy.
+    fn of_next(&self, ground: Ground<'_>, job: Who, before: f64) -> f64;
 
     /// A job begins to wait between two cycles.
     fn join(&mut self, ground: Ground<'_>, job: Who);
@@ -216,6 +227,12 @@ impl Pools {
         self.overridden.extra(names)
     }
 
+    /// What a job with these tickets, of its `first` partition and QOS, has in another of them.
+    pub fn in_variant(&self, tickets: JobTickets, first: JobNames<'_>, variant: JobNames<'_>) -> JobTickets {
+        let overridden = self.overridden.in_variant(tickets.overridden, first, variant);
+        JobTickets { overridden, ..tickets }
+    }
+
     /// Hands out the tickets of a cycle, after those of the associations have been. `tickets` gets those of each waiting job, in
     /// their order. `running`: those that run, each once.
     pub fn distribute(
@@ -236,11 +253,7 @@ impl Pools {
             column.resize(waiting.len(), 0.0);
             self.pool(letter).hand_out(&queue, dependent.then_some(&before), &mut column);
             for ((all, before), own) in tickets.iter_mut().zip(&mut before).zip(&column) {
-                match letter {
-                    Letter::O => all.overridden = *own,
-                    Letter::F => all.functional = *own,
-                    Letter::S => all.share_tree = *own,
-                }
+                all.set(letter, *own);
                 if dependent {
                     *before += own;
                 }
@@ -275,11 +288,20 @@ impl Pools {
     /// The tickets of a job that begins to wait now, behind all others of its user.
     pub fn of_next(&self, tree: &ShareTree, fair_share: &FairShare, job: Who) -> JobTickets {
         let ground = Ground { tree, fair_share };
-        JobTickets {
-            overridden: self.overridden.of_next(ground, job),
-            functional: self.functional.of_next(ground, job),
-            share_tree: self.share_tree.of_next(ground, job),
+        let (mut tickets, mut before) = (JobTickets::default(), 0.0);
+        for (letter, dependent) in &self.order {
+            let seen = if *dependent { before } else { 0.0 };
+            let own = match letter {
+                Letter::O => self.overridden.of_next(ground, job, seen),
+                Letter::F => self.functional.of_next(ground, job, seen),
+                Letter::S => self.share_tree.of_next(ground, job, seen),
+            };
+            tickets.set(*letter, own);
+            if *dependent {
+                before += own;
+            }
         }
+        tickets
     }
 
     /// A job begins to wait: those that come after it until the next cycle count it.

@@ -131,19 +131,13 @@ impl OverrideTickets {
             if !object.in_force || object.tickets <= 0.0 {
                 continue;
             }
-            let meant = match self.lines[object.line].kind {
-                OverrideKind::Partition => object.name == names.partition,
-                OverrideKind::Qos => object.name.eq_ignore_ascii_case(names.qos),
-                OverrideKind::WcKey => object.name == names.wckey,
-                OverrideKind::Job => {
-                    if is_job(&object.name, names) {
-                        own += object.tickets;
-                    }
-                    false
-                }
-                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => false,
-            };
-            if meant {
+            if !self.is_of_job(object, names) {
+                continue;
+            }
+            // Those of a job by itself are not divided.
+            if self.lines[object.line].kind == OverrideKind::Job {
+                own += object.tickets;
+            } else {
                 set.push(at);
             }
         }
@@ -157,6 +151,31 @@ impl OverrideTickets {
             extras.push((set.clone(), own));
             next
         }))
+    }
+
+    /// What a job with such tickets has in another of its partitions and QOS: what is of the partition and QOS counts in its own
+    /// entry only.
+    pub fn in_variant(&self, tickets: f64, first: JobNames<'_>, variant: JobNames<'_>) -> f64 {
+        let changed = self.objects.iter().map(|object| {
+            let of = |names: JobNames<'_>| object.in_force && self.is_of_job(object, names);
+            match (of(first), of(variant)) {
+                (false, true) => object.tickets(object.active + 1.0),
+                (true, false) => -object.tickets(object.active),
+                _ => 0.0,
+            }
+        });
+        (tickets + changed.sum::<f64>()).max(0.0)
+    }
+
+    /// Whether a job has the tickets of an object that is no association's.
+    fn is_of_job(&self, object: &Object, names: JobNames<'_>) -> bool {
+        match self.lines[object.line].kind {
+            OverrideKind::Partition => object.name == names.partition,
+            OverrideKind::Qos => object.name.eq_ignore_ascii_case(names.qos),
+            OverrideKind::WcKey => object.name == names.wckey,
+            OverrideKind::Job => is_job(&object.name, names),
+            OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => false,
+        }
     }
 
     /// The objects of a job, and its own tickets.
@@ -305,13 +324,32 @@ impl Pool for OverrideTickets {
             + own
     }
 
-    fn of_next(&self, _ground: Ground<'_>, job: Who) -> f64 {
+    fn of_next(&self, _ground: Ground<'_>, job: Who, _before: f64) -> f64 {
         self.claim(job.node, job.extra, 1.0)
     }
 
     fn join(&mut self, _ground: Ground<'_>, job: Who) {
         self.count(job.node, job.extra, f64::from(job.count));
     }
+}
+
+/// The tickets that an `AdminComment` names: one word `tickets=N` between blanks, commas or semicolons, N up to 1,000,000. `None` where
+/// there is no such word, an error where it is not as it must be or there are several.
+///
+/// # Errors
+/// The first word that is wrong.
+pub fn comment_tickets(comment: &str) -> Result<Option<u32>, &str> {
+    const MOST: u32 = 1_000_000;
+    let mut found = None;
+    for word in comment.split(|c: char| c.is_whitespace() || c == ',' || c == ';') {
+        let Some(number) = word.strip_prefix("tickets=") else { continue };
+        let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+        let number = number.parse().ok().filter(|number| is_number && *number <= MOST).ok_or(word)?;
+        if found.replace(number).is_some() {
+            return Err(word);
+        }
+    }
+    Ok(found)
 }
 
 /// `Override=Job Name=123` is the job or all of an array, `123_4` one task.

@@ -6,7 +6,7 @@
 
 use super::dilution::{Load, Rule};
 use super::groups::Groups;
-use super::{Ground, Queue, Who};
+use super::{Ground, Queue};
 use crate::policy::FairShare;
 use crate::tree::{at, Node, ShareTree};
 
@@ -27,16 +27,35 @@ pub struct TreeOrder {
     rule: Rule,
     /// See [`super::dilution::DilutedTickets`].
     by_shares: bool,
-    /// Sizes of waiting and of running jobs below every association that competes.
-    waiting: Vec<f64>,
+    /// Sizes of running jobs below every association that competes.
     running: Vec<f64>,
     /// Mean shares of the active children, by parent.
     mean_shares: Vec<f64>,
-    /// The children with waiting jobs of every association, one after the other, and where they begin.
-    children: Vec<Node>,
-    begins: Vec<u32>,
+    /// The order of the waiting jobs of every account, as its children gave it.
+    orders: Vec<Order>,
     /// What is taken for the root.
     top: Option<Node>,
+}
+
+/// The waiting jobs below an account by what they have so far, for those that come between two cycles.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    /// From the largest.
+    keys: Vec<f64>,
+    /// The sizes of all up to here; none where all are 1.
+    sizes: Vec<f64>,
+}
+
+impl Order {
+    /// The size of all that come before a new job with a key. Of those that tie it is the last.
+    fn ahead(&self, key: f64) -> f64 {
+        let count = self.keys.partition_point(|known| *known >= key);
+        #[allow(clippy::cast_precision_loss)] // jobs
+        match count.checked_sub(1) {
+            None => 0.0,
+            Some(last) => self.sizes.get(last).copied().unwrap_or(count as f64),
+        }
+    }
 }
 
 /// A job in the order of an association.
@@ -53,16 +72,12 @@ struct Entry {
 
 impl TreeOrder {
     pub fn new(rule: Rule, by_shares: bool) -> Self {
-        Self {
-            rule,
-            by_shares,
-            waiting: Vec::new(),
-            running: Vec::new(),
-            mean_shares: Vec::new(),
-            children: Vec::new(),
-            begins: Vec::new(),
-            top: None,
-        }
+        Self { rule, by_shares, running: Vec::new(), mean_shares: Vec::new(), orders: Vec::new(), top: None }
+    }
+
+    /// Forgets all jobs.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.rule, self.by_shares);
     }
 
     /// The tickets of every waiting job.
@@ -77,12 +92,15 @@ impl TreeOrder {
             if order.is_empty() && group.is_empty() {
                 continue;
             }
+            let is_top = node == top;
             if tree.is_user(node) {
                 order = group.iter().map(|job| Entry { key: 0.0, tickets: 0.0, job: *job, tie: 0 }).collect();
             } else {
                 order.sort_by(|a, b| b.key.total_cmp(&a.key).then_with(|| a.tie.cmp(&b.tie)));
+                if !is_top {
+                    self.orders[node.index()] = self.remember(jobs, &order);
+                }
             }
-            let is_top = node == top;
             if !is_top || tree.is_user(node) {
                 self.number(jobs, node, &mut order);
             }
@@ -136,118 +154,77 @@ impl TreeOrder {
         }
     }
 
+    fn remember(&self, jobs: &Jobs<'_>, order: &[Entry]) -> Order {
+        let keys = order.iter().map(|entry| entry.key).collect();
+        let size = |entry: &Entry| jobs.queue.waiting[entry.job as usize].size;
+        let mut sum = 0.0;
+        let sizes = order.iter().filter(|_| !self.rule.whole).map(|entry| {
+            sum += size(entry);
+            sum
+        });
+        Order { keys, sizes: sizes.collect() }
+    }
+
     fn read(&mut self, tree: &ShareTree, fair_share: &FairShare, load: &Load) {
-        self.waiting.clone_from(&load.waiting);
+        self.orders.clear();
+        self.orders.resize(tree.len(), Order::default());
         self.running.clone_from(&load.running);
-        let mut begins = vec![0_u32; tree.len() + 1];
-        let competes = |node: &Node| {
-            fair_share.competition().is_active(*node) && (tree.is_user(*node) || !tree.uses_parent(*node))
-        };
-        for node in tree.nodes().rev() {
-            let Some(parent) = tree.fair_share_parent(node) else { continue };
-            // What a transparent account has below it has gone past it.
-            self.waiting[parent.index()] += self.waiting[node.index()];
-            self.running[parent.index()] += self.running[node.index()];
-            if competes(&node) {
-                begins[parent.index() + 1] += 1;
-            }
-        }
-        for node in 0..tree.len() {
-            begins[node + 1] += begins[node];
-        }
-        self.children.clear();
         self.mean_shares.clear();
         self.mean_shares.resize(tree.len(), 0.0);
-        if let Some(root) = tree.root() {
-            self.children.resize(begins[tree.len()] as usize, root);
-        }
-        let mut next = begins.clone();
-        for node in tree.nodes().filter(competes) {
+        let mut children = vec![0_u32; tree.len()];
+        let mut last_child: Vec<Option<Node>> = vec![None; tree.len()];
+        // Children come before their parents. What a transparent account has below it goes past it.
+        for node in tree.nodes().rev() {
             let Some(parent) = tree.fair_share_parent(node) else { continue };
-            self.children[next[parent.index()] as usize] = node;
-            next[parent.index()] += 1;
-            self.mean_shares[parent.index()] += tree.shares_norm(node);
-        }
-        for (node, sum) in self.mean_shares.iter_mut().enumerate() {
-            *sum /= f64::from((begins[node + 1] - begins[node]).max(1));
-        }
-        self.begins = begins;
-        self.top = tree.root().map(|root| {
-            let mut top = root;
-            while let [only] = self.children(top) {
-                top = *only;
+            self.running[parent.index()] += self.running[node.index()];
+            let competes = tree.is_user(node) || !tree.uses_parent(node);
+            if competes && fair_share.competition().is_active(node) {
+                children[parent.index()] += 1;
+                last_child[parent.index()] = Some(node);
+                self.mean_shares[parent.index()] += tree.shares_norm(node);
             }
-            top
+        }
+        for (sum, children) in self.mean_shares.iter_mut().zip(&children) {
+            *sum /= f64::from((*children).max(1));
+        }
+        self.top = tree.root().map(|root| {
+            let only_child = |node: &Node| last_child[node.index()].filter(|_| children[node.index()] == 1);
+            std::iter::successors(Some(root), only_child).last().unwrap_or(root)
         });
     }
 
-    fn children(&self, node: Node) -> &[Node] {
-        let range = self.begins.get(node.index()).zip(self.begins.get(node.index() + 1));
-        range.map_or(&[], |(begin, end)| &self.children[*begin as usize..*end as usize])
-    }
-
-    /// The part of the pool that a job gets that begins to wait now, last of its user. Its place among the jobs of others follows
-    /// from how many they are, association by association.
-    pub fn next(&self, ground: Ground<'_>, leaf: Node) -> f64 {
+    /// The part of the pool that a job gets that begins to wait now, last of its user, of which so much waits and so much of that
+    /// since the last cycle. `before` is what the job has of earlier pools.
+    pub fn next(
+        &self,
+        ground: Ground<'_>,
+        leaf: Node,
+        waiting: f64,
+        joined: f64,
+        pool: f64,
+        before: f64,
+    ) -> f64 {
         let Ground { tree, fair_share } = ground;
-        let root = tree.root();
-        let mut node = leaf;
-        let mut ahead = at(&self.waiting, leaf);
+        let (mut node, mut ahead) = (leaf, waiting);
         loop {
             let sizes = at(&self.running, node) + ahead;
-            let key = fair_share.level_share(tree, node) * self.rule.left(sizes * self.scale(tree, node));
-            let Some(parent) = tree.fair_share_parent(node) else { return key };
-            if Some(parent) == root || self.is_top_of(tree, parent) {
-                return key;
+            let part = fair_share.level_share(tree, node) * pool;
+            let tickets = part * self.rule.left(sizes * self.scale(tree, node));
+            match tree.fair_share_parent(node) {
+                Some(parent) if !self.is_at_or_above_top(tree, parent) => {
+                    let order = self.orders.get(parent.index());
+                    ahead = order.map_or(0.0, |order| order.ahead(before + tickets)) + joined;
+                    node = parent;
+                }
+                _ => return tickets,
             }
-            let siblings = self.children(parent).iter().filter(|sibling| **sibling != node);
-            ahead += siblings.map(|sibling| self.ahead_of(tree, fair_share, key, *sibling)).sum::<f64>();
-            node = parent;
         }
     }
 
-    /// What is taken for the root, or below what is.
-    fn is_top_of(&self, tree: &ShareTree, node: Node) -> bool {
-        let mut next = self.top;
-        while let Some(top) = next {
-            if top == node {
-                return true;
-            }
-            next = tree.fair_share_parent(top);
-        }
-        false
-    }
-
-    /// The sizes of the waiting jobs of an association that come before a job with a key.
-    fn ahead_of(&self, tree: &ShareTree, fair_share: &FairShare, key: f64, sibling: Node) -> f64 {
-        let waiting = at(&self.waiting, sibling);
-        let part = fair_share.level_share(tree, sibling);
-        if key <= 0.0 {
-            return waiting;
-        }
-        if part < key {
-            return 0.0;
-        }
-        let limit = self.rule.size(key / part) / self.scale(tree, sibling) - at(&self.running, sibling);
-        if limit < 0.0 {
-            0.0
-        } else if self.rule.whole {
-            // Who ties has the smaller id.
-            (limit.floor() + 1.0).min(waiting)
-        } else {
-            limit.min(waiting)
-        }
-    }
-
-    /// A job begins to wait between two cycles.
-    pub fn join(&mut self, tree: &ShareTree, job: Who) {
-        let mut next = Some(job.node);
-        while let Some(node) = next {
-            if let Some(waiting) = self.waiting.get_mut(node.index()) {
-                *waiting += job.size;
-            }
-            next = tree.fair_share_parent(node);
-        }
+    /// Whether an association is what is taken for the root, or above it.
+    fn is_at_or_above_top(&self, tree: &ShareTree, node: Node) -> bool {
+        let top = self.top.or(tree.root());
+        std::iter::successors(top, |top| tree.fair_share_parent(*top)).any(|top| top == node)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use slurm_headers::{Change, Column, Recorded, Table, Tree, Version};
+use slurm_headers::{Change, Column, Headers, ReasonChange, Reasons, Recorded, Table, Tree, Version};
 
 const USAGE: &str = "\
 Usage: layouts verify --slurm-src TREE...  compare each tree with the committed column of its release
@@ -16,7 +16,8 @@ Usage: layouts verify --slurm-src TREE...  compare each tree with the committed 
        layouts show --release 24.11.4      print the committed column of a release
 
 TREE is an unpacked Slurm source directory; it need not be configured.
-  --table FILE   the table to read and write (default: layouts.tsv beside this tool's sources)
+  --table FILE   the table to read and write (default: layouts.tsv beside this tool's sources); that of the
+                 reasons for which jobs wait, reasons.tsv, is beside it
 
 Exit status: 0 as committed or done, 1 a tree differs from the table, 2 anything else went wrong.";
 
@@ -77,7 +78,11 @@ impl Arguments {
 fn run(arguments: &Arguments) -> Result<bool, Failure> {
     let text = fs::read_to_string(&arguments.table)
         .map_err(|error| format!("{}: {error} (--table FILE names another)", arguments.table.display()))?;
+    let reasons_file = arguments.table.with_file_name("reasons.tsv");
+    let reasons_text = fs::read_to_string(&reasons_file)
+        .map_err(|error| format!("{}: {error} (it belongs to the table)", reasons_file.display()))?;
     let mut table = Table::parse(&text)?;
+    let mut reasons = Reasons::parse(&reasons_text)?;
     let mut equal = true;
     match arguments.command.as_str() {
         "show" => {
@@ -92,7 +97,8 @@ fn run(arguments: &Arguments) -> Result<bool, Failure> {
         "verify" => {
             let mut unreadable = 0;
             for path in &arguments.trees {
-                match Tree::open(path).map_err(Failure::from).and_then(|tree| verify(&table, &tree)) {
+                match Tree::open(path).map_err(Failure::from).and_then(|tree| verify(&table, &reasons, &tree))
+                {
                     Ok(as_committed) => equal &= as_committed,
                     Err(error) => {
                         eprintln!("layouts: {error}");
@@ -106,9 +112,10 @@ fn run(arguments: &Arguments) -> Result<bool, Failure> {
         }
         "add" => {
             for tree in &arguments.trees {
-                equal &= add(&mut table, &Tree::open(tree)?)?;
+                equal &= add(&mut table, &mut reasons, &Tree::open(tree)?)?;
             }
-            write_table(&arguments.table, &text, &table)?;
+            write_table(&arguments.table, &text, &table.to_tsv())?;
+            write_table(&reasons_file, &reasons_text, &reasons.to_tsv())?;
         }
         other => return Err(format!("no command '{other}'\n{USAGE}").into()),
     }
@@ -134,15 +141,16 @@ fn show(table: &Table, column: &Column) {
     }
 }
 
-fn verify(table: &Table, tree: &Tree) -> Result<bool, Failure> {
-    let column = tree.column(table)?;
+fn verify(table: &Table, reasons: &Reasons, tree: &Tree) -> Result<bool, Failure> {
+    let Headers { column, reasons: found } = tree.headers(table)?;
     let Some(at) = table.group_of(tree.version()) else {
         println!("Slurm {}: {}. `layouts add` enters it", tree.name(), unknown(table, tree.version()));
         return Ok(false);
     };
     let group = table.groups[at];
     let changes = table.changes(&table.column(at), &column);
-    if changes.is_empty() {
+    let other_reasons = reasons.changes(tree.version(), &found);
+    if changes.is_empty() && other_reasons.is_empty() {
         let beyond = if tree.version() > group.verified {
             format!(", which was verified through {} so far; `layouts add` notes it", group.verified)
         } else {
@@ -158,10 +166,11 @@ fn verify(table: &Table, tree: &Tree) -> Result<bool, Failure> {
         group.verified
     );
     print_changes(&changes);
+    print_reasons(&other_reasons);
     Ok(false)
 }
 
-fn add(table: &mut Table, tree: &Tree) -> Result<bool, Failure> {
+fn add(table: &mut Table, reasons: &mut Reasons, tree: &Tree) -> Result<bool, Failure> {
     if tree.is_prerelease() {
         let name = tree.name();
         return Err(format!(
@@ -170,7 +179,21 @@ fn add(table: &mut Table, tree: &Tree) -> Result<bool, Failure> {
         )
         .into());
     }
-    let column = tree.column(table)?;
+    let Headers { column, reasons: found } = tree.headers(table)?;
+    let version = tree.version();
+    let other_reasons = reasons.changes(version, &found);
+    let group = table.group_of(version).map(|at| table.groups[at]);
+    if let Some(group) = group.filter(|group| version <= group.verified && !other_reasons.is_empty()) {
+        println!(
+            "Slurm {}: not entered. Its reasons for which jobs wait differ from those of group {}, which was verified \
+             through {} before:",
+            tree.name(),
+            group.first,
+            group.verified
+        );
+        print_reasons(&other_reasons);
+        return Ok(false);
+    }
     match table.record(&column) {
         Ok(Recorded::Known(at)) => {
             println!("Slurm {}: already verified, equal to group {}", tree.name(), table.groups[at].first);
@@ -203,6 +226,9 @@ fn add(table: &mut Table, tree: &Tree) -> Result<bool, Failure> {
             return Ok(false);
         }
     }
+    let next = table.groups.iter().map(|group| group.first).find(|first| *first > version);
+    reasons.record(version, next, &found);
+    print_reasons(&other_reasons);
     Ok(true)
 }
 
@@ -212,11 +238,20 @@ fn print_changes(changes: &[Change]) {
     }
 }
 
-/// Replaces the table, keeping the comments at its head; atomically, so that an interruption
+fn print_reasons(changes: &[ReasonChange]) {
+    if !changes.is_empty() {
+        println!("Reasons for which jobs wait, reasons.tsv -> headers of this tree:");
+    }
+    for change in changes {
+        println!("  {change}");
+    }
+}
+
+/// Replaces a table, keeping the comments at its head; atomically, so that an interruption
 /// leaves the old one.
-fn write_table(path: &Path, old: &str, table: &Table) -> Result<(), Failure> {
+fn write_table(path: &Path, old: &str, table: &str) -> Result<(), Failure> {
     let comments = old.lines().take_while(|line| line.starts_with('#')).map(|line| format!("{line}\n"));
-    let new: String = comments.chain([table.to_tsv()]).collect();
+    let new: String = comments.chain([table.to_owned()]).collect();
     if new == old {
         return Ok(());
     }

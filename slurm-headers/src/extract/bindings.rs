@@ -4,7 +4,7 @@
 //! assertions, which hold what clang computed. Offsets and sizes are taken from the assertions,
 //! so they are right even where a struct could not be expressed in Rust.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use syn::visit::{self, Visit};
@@ -121,6 +121,15 @@ impl Bindings {
     /// The value of an integer constant.
     pub fn constant(&self, name: &str) -> Option<u64> {
         self.constants.get(name).copied()
+    }
+
+    /// The names and numbers of an enumeration; none where there is no such.
+    pub fn enumeration(&self, name: &str) -> BTreeMap<String, u32> {
+        let prefix = format!("{name}_");
+        let entries = self.constants.iter().filter_map(|(entry, value)| {
+            Some((entry.strip_prefix(&prefix)?.to_owned(), u32::try_from(*value).ok()?))
+        });
+        entries.collect()
     }
 
     /// The record that a C type name or tag stands for, if the headers define it.

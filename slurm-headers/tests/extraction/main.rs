@@ -10,14 +10,14 @@ mod trees;
 
 use std::fs;
 
-use slurm_headers::{ExtractError, Mismatch, Table, Tree};
+use slurm_headers::{ExtractError, Headers, Mismatch, Reasons, Table, Tree};
 
 use crate::tool::Tool;
 use crate::trees::{trees, Copy};
 
 #[test]
 fn committed_layouts_equal_the_headers_of_every_tree_at_hand() {
-    let table = Table::committed().unwrap();
+    let (table, reasons) = (Table::committed().unwrap(), Reasons::committed().unwrap());
     let mut differences = Vec::new();
     for path in trees() {
         let tree = Tree::open(&path).unwrap();
@@ -25,11 +25,18 @@ fn committed_layouts_equal_the_headers_of_every_tree_at_hand() {
             differences.push(format!("{}: Slurm {} is not in the table", path.display(), tree.name()));
             continue;
         };
-        match tree.column(&table) {
-            Ok(column) => {
+        match tree.headers(&table) {
+            Ok(Headers { column, reasons: found }) => {
                 let changes = table.changes(&table.column(group), &column);
+                let others = reasons.changes(tree.version(), &found);
+                differences.extend(others.iter().map(|change| format!("{}: {change}", path.display())));
                 differences.extend(changes.iter().map(|change| format!("{}: {change}", path.display())));
-                println!("{}: Slurm {}, {} differences", path.display(), tree.name(), changes.len());
+                println!(
+                    "{}: Slurm {}, {} differences",
+                    path.display(),
+                    tree.name(),
+                    changes.len() + others.len()
+                );
             }
             Err(error) => differences.push(format!("{}: {error}", path.display())),
         }

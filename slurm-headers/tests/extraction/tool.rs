@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use slurm_headers::{ExtractError, Table, Tree, Version};
+use slurm_headers::{ExtractError, Reasons, Table, Tree, Version};
 
 use crate::trees::{trees, Copy, FAR_MICRO, SLURMCTLD_HEADER};
 
@@ -17,6 +17,7 @@ impl Tool {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("layouts.tsv"), slurm_headers::LAYOUTS_TSV).unwrap();
+        fs::write(directory.path().join("reasons.tsv"), slurm_headers::REASONS_TSV).unwrap();
         Self { directory }
     }
 
@@ -33,6 +34,10 @@ impl Tool {
 
     pub fn table(&self) -> String {
         fs::read_to_string(self.directory.path().join("layouts.tsv")).unwrap()
+    }
+
+    pub fn reasons(&self) -> String {
+        fs::read_to_string(self.directory.path().join("reasons.tsv")).unwrap()
     }
 }
 
@@ -83,6 +88,31 @@ fn adding_a_moved_micro_release_makes_a_group_and_says_what_moved() {
     let group = table.groups[table.group_of(version).unwrap()];
     assert_eq!((group.first, group.verified), (version, version));
     assert_eq!(table.groups.len(), Table::committed().unwrap().groups.len() + 1);
+    assert_eq!(tool.run("verify", copy.path()).0, Some(0));
+}
+
+#[test]
+fn a_later_micro_release_with_another_reason_is_entered_with_it() {
+    let copy = Copy::of(&trees()[0]);
+    copy.rename_reason("WAIT_LICENSES", "WAIT_SOMETHING_ELSE");
+    let tool = Tool::new();
+    for command in ["verify", "add"] {
+        let (status, text) = tool.run(command, copy.path());
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains("WAIT_LICENSES") && text.contains("10 -> -"), "{text}");
+    }
+    assert_eq!(tool.reasons(), slurm_headers::REASONS_TSV);
+
+    copy.set_micro(FAR_MICRO);
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("WAIT_SOMETHING_ELSE") && text.contains("- -> 10"), "{text}");
+    let reasons = Reasons::parse(&tool.reasons()).unwrap();
+    let version = Tree::open(copy.path()).unwrap().version();
+    let before = Version { micro: version.micro - 1, ..version };
+    assert_eq!(reasons.of(version).get("WAIT_SOMETHING_ELSE"), Some(&10));
+    assert_eq!(reasons.of(version).get("WAIT_LICENSES"), None);
+    assert_eq!(reasons.of(before).get("WAIT_LICENSES"), Some(&10));
     assert_eq!(tool.run("verify", copy.path()).0, Some(0));
 }
 

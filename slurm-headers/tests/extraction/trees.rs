@@ -62,6 +62,13 @@ impl Copy {
         fs::write(&path, text.replacen(from, to, 1)).unwrap();
     }
 
+    /// Gives a reason for which jobs wait another name.
+    pub fn rename_reason(&self, from: &str, to: &str) {
+        let header =
+            ["slurm/slurm.h", "slurm/slurm.h.in"].into_iter().find(|path| self.path().join(path).is_file());
+        self.replace(header.expect("slurm.h"), &format!("\t{from},"), &format!("\t{to},"));
+    }
+
     /// Replaces within the definition of the job record.
     pub fn replace_in_job(&self, from: &str, to: &str) {
         let (path, text, start) = JOB_HEADERS

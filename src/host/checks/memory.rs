@@ -45,6 +45,23 @@ pub fn text_in_block(address: usize) -> Option<Vec<u8>> {
     bytes.iter().all(|byte| *byte >= b' ').then_some(bytes)
 }
 
+/// Whether there is a block of the host's allocator, and whatever is in it ends with a terminator there: it can be read as a text.
+pub fn ends_in_block(address: usize) -> bool {
+    const PORTION: usize = 4096;
+    let Some(size) = block_size(address) else { return false };
+    let mut bytes = [0; PORTION];
+    for at in (0..size).step_by(PORTION) {
+        let portion = &mut bytes[..PORTION.min(size - at)];
+        if !peek(address + at, portion) {
+            return false;
+        }
+        if portion.contains(&0) {
+            return true;
+        }
+    }
+    false
+}
+
 /// The text of `length` bytes and its terminator at an address, if it is one.
 pub fn text_of_length(address: usize, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length + 1];

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::memory::{block_size, text_in_block};
+use super::memory::{block_size, ends_in_block, text_in_block};
 use super::questions::is_list;
 use super::{block, failure, Failure, DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
 use crate::host::access::Open;
@@ -118,6 +118,9 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
     for (what, text) in [("account", layout.job.account), ("MCS label", layout.job.mcs_label)] {
         name_or_none(host, &format!("a job's {what}"), job.get(|_| text))?;
     }
+    for (what, text) in [("wckey", layout.job.wckey), ("comment", layout.job.admin_comment)] {
+        text_or_none(host, &format!("a job's {what}"), job.get(|_| text))?;
+    }
     Ok(Sound { complete, partition })
 }
 
@@ -141,6 +144,14 @@ fn name_of(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure
 
 fn name_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
     if text.is_null() || text_in_block(text as usize).is_some() {
+        return Ok(());
+    }
+    Err(failure(host, format!("{what} is not a text")))
+}
+
+/// A text that users or job_submit plugins write as they like, so that it may have control characters.
+fn text_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
+    if text.is_null() || ends_in_block(text as usize) {
         return Ok(());
     }
     Err(failure(host, format!("{what} is not a text")))

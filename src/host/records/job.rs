@@ -31,6 +31,12 @@ impl JobState {
         self.0 & JOB_STATE_BASE == JOB_RUNNING
     }
 
+    /// Holds resources and is not about to give them back: running, its nodes booting, or suspended.
+    pub fn holds_resources(self) -> bool {
+        let base = self.0 & JOB_STATE_BASE;
+        (base == JOB_RUNNING || base == JOB_SUSPENDED) && !self.is_completing()
+    }
+
     /// Has ended, for whatever reason.
     pub fn is_finished(self) -> bool {
         self.0 & JOB_STATE_BASE > JOB_SUSPENDED
@@ -61,6 +67,12 @@ impl<'a, A: Open> Job<'a, A> {
     /// Base state and flags.
     pub fn state(self) -> JobState {
         JobState(self.get(|job| job.job_state))
+    }
+
+    /// slurmctld has left it waiting for a reason that free nodes do not help against: a limit, a hold, another job, a partition that is
+    /// down. The reason is of the last partition and moment in which it was tried.
+    pub fn has_obstacle(self) -> bool {
+        self.host.obstacles.has(self.get(|job| job.state_reason))
     }
 
     /// The association; `None` where accounting does not know the job.

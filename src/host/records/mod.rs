@@ -7,6 +7,7 @@
 mod associations;
 mod factors;
 mod job;
+mod job_names;
 
 use std::borrow::Cow;
 use std::cell::Cell;

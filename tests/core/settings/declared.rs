@@ -6,6 +6,7 @@ use std::time::Duration;
 use multifactor2_core::settings::schema::{check, Absent};
 use multifactor2_core::settings::text::parse;
 use multifactor2_core::settings::value::{Date, Kind};
+use multifactor2_core::settings::WrittenAt;
 
 #[path = "../../../core/examples/docs/render.rs"]
 mod render;
@@ -123,13 +124,21 @@ fn what_is_written_is_what_the_program_has() {
         word: "y".into(),
         exceptions: vec![
             Exception {
+                place: WrittenAt::default(),
                 target: Target::Account,
                 who: vec!["x".into(), "y".into()],
                 tickets: 9,
                 until: Some(until),
                 way: Some(Way::Down),
             },
-            Exception { target: Target::User, who: vec!["z".into()], tickets: 5, until: None, way: None },
+            Exception {
+                place: WrittenAt::default(),
+                target: Target::User,
+                who: vec!["z".into()],
+                tickets: 5,
+                until: None,
+                way: None,
+            },
         ],
     };
     assert_eq!(settings, expected);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::{
     kept, Dilution, DilutionUnit, Functional, FunctionalKind, Loaded, Override, OverrideKind, Settings,
+    WrittenAt,
 };
 use multifactor2_fixtures::seed;
 use proptest::prelude::*;
@@ -44,6 +45,7 @@ fn names(names: &[&str]) -> Vec<String> {
 
 fn all() -> Settings {
     let tickets = |kind, of: &[&str], tickets| Override {
+        place: WrittenAt::default(),
         kind,
         names: names(of),
         tickets,
@@ -53,8 +55,12 @@ fn all() -> Settings {
     };
     let end = |date| Some(Date { hour: 23, minute: 59, second: 59, ..date });
     let noon = Date { hour: 12, ..day(1, 18) };
-    let shares =
-        |kind, of: &[&str], shares: &str| Functional { kind, names: names(of), shares: shares.into() };
+    let shares = |kind, of: &[&str], shares: &str| Functional {
+        place: WrittenAt::default(),
+        kind,
+        names: names(of),
+        shares: shares.into(),
+    };
     Settings {
         tickets_share: 1000,
         tickets_functional: 100_000,
@@ -130,7 +136,7 @@ fn nothing_written_is_multifactor2() {
         settings.functional_weight_department,
         settings.functional_weight_job,
     ];
-    assert_eq!(weights, [0.25; 4]);
+    assert_eq!(weights.map(|weight| weight.to_string()), ["0.25"; 4]);
     assert!(settings.overrides.is_empty() && settings.functional.is_empty());
     assert_eq!((settings.dilution, settings.dilution_unit), (Dilution::None, DilutionUnit::Job));
     assert_eq!((settings.dilution_quantum, settings.dilution_exponent), (1.0, 1.0));

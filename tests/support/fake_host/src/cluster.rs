@@ -188,6 +188,8 @@ impl Slurmctld {
             }
             list
         };
+        let text =
+            |what: &str, text: Option<&str>| text.map_or(NULL, |text| memory::text(Arena::Jobs, what, text));
         let first = |records: &[Record]| records.first().map_or(NULL, |record| record.address);
         let details = (!spec.without_details).then(|| {
             Record::new("details", Arena::Jobs, &name)
@@ -213,7 +215,13 @@ impl Slurmctld {
             .set("end_time_exp", spec.times.2)
             .set("job_id", spec.id)
             .set("job_state", spec.state)
-            .set("mcs_label", spec.mcs_label.map_or(NULL, |label| memory::text(Arena::Jobs, "label", label)))
+            .set("mcs_label", text("label", spec.mcs_label))
+            .set("wckey", text("wckey", spec.wckey))
+            .set("admin_comment", text("comment", spec.admin_comment))
+            .set("array_job_id", spec.array.0)
+            .set("array_task_id", spec.array.1)
+            .set("het_job_id", spec.het_leader)
+            .set("state_reason", spec.reason)
             .set("part_ptr", first(&spec.partitions))
             .set("part_ptr_list", list(&spec.partitions))
             .set_where_it_is("prio_mult", NULL)
@@ -280,7 +288,9 @@ impl Slurmctld {
             free(several.get("priority_array_names"));
             free(several.address);
         }
-        for field in ["account", "details", "mcs_label", "tres_alloc_cnt", "tres_req_cnt"] {
+        for field in
+            ["account", "admin_comment", "details", "mcs_label", "tres_alloc_cnt", "tres_req_cnt", "wckey"]
+        {
             free(job.get(field));
         }
         for field in ["part_ptr_list", "qos_list"] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slurm_headers::{Table, Version};
+use slurm_headers::{ReasonNumbers, Reasons, Table, Version};
 
 /// A release.
 pub const fn release(year: u8, month: u8, micro: u8) -> Version {
@@ -15,6 +15,14 @@ pub const fn release(year: u8, month: u8, micro: u8) -> Version {
 /// Where it is damaged.
 pub fn table() -> Table {
     Table::committed().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The reasons for which jobs wait in a release: numbers by the names of its headers.
+///
+/// # Panics
+/// Where their table is damaged.
+pub fn reasons(version: Version) -> ReasonNumbers {
+    Reasons::committed().unwrap_or_else(|error| panic!("{error}")).of(version)
 }
 
 /// Micro releases, inside of a layout's range, at which something else changes: the last before and the first with it.

@@ -149,6 +149,16 @@ pub struct Job {
     pub billable: f64,
     /// Its MCS label.
     pub mcs_label: Option<&'static str>,
+    /// Why it waits: a number of the release's.
+    pub reason: u32,
+    /// Its wckey.
+    pub wckey: Option<&'static str>,
+    /// `AdminComment`
+    pub admin_comment: Option<&'static str>,
+    /// The array that it belongs to, and its task.
+    pub array: (u32, u32),
+    /// The leader of its heterogeneous job.
+    pub het_leader: u32,
     /// Without what it asked for.
     pub without_details: bool,
 }
@@ -176,6 +186,11 @@ impl Default for Job {
             allocated: None,
             billable: 4.0,
             mcs_label: None,
+            reason: 0,
+            wckey: None,
+            admin_comment: None,
+            array: (0, NO_VAL),
+            het_leader: 0,
             without_details: false,
         }
     }

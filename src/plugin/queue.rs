@@ -1,0 +1,293 @@
+//! The jobs that get tickets of their own, where the settings ask for more than the share tree (see
+//! [`multifactor2_core::policy::pools`]): collected job by job in a cycle, handed to the pools when the tickets of associations are
+//! distributed.
+
+use std::collections::HashMap;
+
+use multifactor2_core::facts::NO_VAL;
+use multifactor2_core::policy::pools::{
+    comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, SizeFacts,
+    WaitingJob, Who,
+};
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{FairShare, Node, ShareTree};
+use tracing::warn;
+
+use super::drafts::Drafted;
+use super::waiting::Place;
+use crate::host::access::Open;
+use crate::host::clock::Local;
+use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::log::Once;
+use crate::host::records::{Job, Partition};
+
+/// A time limit that is none (`INFINITE`).
+const INFINITE: u32 = u32::MAX;
+
+/// What is read of a job for the pools.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader {
+    own: OwnTickets,
+    measure: Measure,
+    now: i64,
+}
+
+impl Reader {
+    pub fn new(pools: &Pools, settings: &Settings, now: i64) -> Self {
+        Self { own: pools.own_tickets(), measure: Measure::of(settings), now }
+    }
+
+    /// The size of a job: of one that holds resources what it has, of any other what it requests.
+    pub fn size<A: Open>(&self, job: Job<'_, A>) -> f64 {
+        if self.measure.is_by_job() {
+            return 1.0;
+        }
+        let holds = job.state().holds_resources();
+        let tres = if holds { job.tres_allocated() } else { job.tres_requested() };
+        let count = |at: usize| tres.and_then(|tres| tres.get(at)).copied().unwrap_or_default();
+        let limit = match job.get(|job| job.time_limit) {
+            NO_VAL => job.partition().map_or(INFINITE, |partition| partition.get(|part| part.max_time)),
+            limit => limit,
+        };
+        #[allow(clippy::cast_precision_loss)] // seconds that a job may run
+        let minutes_left = match limit {
+            INFINITE => None,
+            _ if holds => Some((job.get(|job| job.end_time) - self.now) as f64 / 60.0),
+            minutes => Some(f64::from(minutes)),
+        };
+        let facts =
+            SizeFacts { cpus: count(TRES_ARRAY_CPU), billing: count(TRES_ARRAY_BILLING), minutes_left };
+        self.measure.size(facts)
+    }
+
+    /// What a job has besides what its association has.
+    pub fn extra<A: Open, V: Levels<Qos: Open>>(
+        &self,
+        pools: &mut Pools,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+    ) -> Extra {
+        if self.own.none() {
+            return Extra::default();
+        }
+        let job = job.read_only();
+        let partition = if self.own.partition { first_partition(job) } else { None };
+        let partition = partition.map(|partition| partition.text(|part| part.name));
+        let qos = if self.own.qos { job.qos(lock) } else { None };
+        let qos = qos.map(|qos| qos.text(|qos| qos.name));
+        let wckey = self.own.wckey.then(|| job.wckey());
+        pools.extra(JobNames {
+            partition: partition.as_deref().unwrap_or_default(),
+            qos: qos.as_deref().unwrap_or_default(),
+            wckey: wckey.as_deref().unwrap_or_default(),
+            id: job.get(|job| job.job_id),
+            array: if self.own.id { job.array() } else { None },
+            own: if self.own.admin_comment { tickets_in_comment(job) } else { 0 },
+        })
+    }
+}
+
+/// The partition that stands for a job in several.
+pub fn first_partition(job: Job<'_>) -> Option<Partition<'_>> {
+    let Some(list) = job.partitions() else { return job.partition() };
+    let mut first = None;
+    list.for_each_ro(|partition| {
+        first.get_or_insert(partition);
+    });
+    first
+}
+
+/// Comments that say something else of tickets than what is understood, once per cycle.
+pub static BAD_COMMENT: Once = Once::new();
+
+fn tickets_in_comment(job: Job<'_>) -> u32 {
+    match comment_tickets(&job.admin_comment()) {
+        Ok(tickets) => tickets.unwrap_or_default(),
+        Err(word) => {
+            if BAD_COMMENT.first() {
+                warn!(
+                    "the AdminComment of job {}, and perhaps of others, says {word:?}, which is ignored: write tickets=N once, N a whole number \
+                     from 0 to 1000000",
+                    job.get(|job| job.job_id)
+                );
+            }
+            0
+        }
+    }
+}
+
+/// What a job is to the pools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Its priority is not computed.
+    None,
+    /// It waits, and gets tickets.
+    Waits,
+    /// It waits with its leader, and gets what that gets.
+    Component,
+    /// It is not eligible yet, or held, and gets what it would if it began to wait.
+    Idle,
+    /// It runs, and its priority is computed.
+    Runs,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    id: u32,
+    /// The leader of the heterogeneous job that it is a component of.
+    leader: Option<u32>,
+    place: Place,
+    extra: Extra,
+    role: Role,
+    order: u64,
+    size: f64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Queue {
+    pub pools: Pools,
+    pub reader: Reader,
+    /// Lines of `Override=` that take effect with this cycle, or end.
+    pub changes: Vec<Change>,
+    /// One for every draft.
+    jobs: Vec<Queued>,
+    running: Vec<(Place, Extra, f64)>,
+}
+
+impl Queue {
+    /// Begins to collect; `None` where the share tree alone gives tickets. `pools` are those of the cycle before.
+    pub fn begin(settings: &Settings, pools: Option<Pools>, now: i64) -> Option<Self> {
+        let mut pools = pools.or_else(|| Pools::configured(settings))?;
+        let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
+        let reader = Reader::new(&pools, settings, now);
+        Some(Self { pools, reader, changes, jobs: Vec::new(), running: Vec::new() })
+    }
+
+    /// A job holds resources.
+    pub fn note_running<A: Open, V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+        place: Place,
+    ) {
+        let extra = self.reader.extra(&mut self.pools, lock, job);
+        self.running.push((place, extra, self.reader.size(job)));
+    }
+
+    /// A job has got a draft. It `waits`, or its user only might.
+    pub fn note<A: Open, V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+        place: Place,
+        drafted: Drafted,
+        waits: bool,
+    ) {
+        let Drafted::Priority { nice, age } = drafted else {
+            let none = Queued {
+                leader: None,
+                role: Role::None,
+                place: Place::NONE,
+                extra: Extra::default(),
+                order: 0,
+                size: 0.0,
+                id: 0,
+            };
+            if drafted == Drafted::ToClear {
+                self.jobs.push(Queued { id: job.get(|job| job.job_id), ..none });
+            }
+            return;
+        };
+        let id = job.get(|job| job.job_id);
+        self.jobs.push(Queued {
+            id,
+            leader: job.het_leader().filter(|leader| *leader != id),
+            place,
+            extra: self.reader.extra(&mut self.pools, lock, job),
+            role: match (job.state().is_pending(), waits) {
+                (true, true) => Role::Waits,
+                (true, false) => Role::Idle,
+                (false, _) => Role::Runs,
+            },
+            order: order(nice, age),
+            size: self.reader.size(job),
+        });
+    }
+
+    /// Hands out the tickets: to every job that has a draft, in the order of their ids.
+    pub fn hand_out(
+        mut self,
+        tree: &ShareTree,
+        fair_share: &FairShare,
+        node: impl Fn(Place) -> Option<Node>,
+    ) -> (Pools, Vec<JobTickets>) {
+        self.jobs.sort_unstable_by_key(|job| job.id);
+        let leaders = self.join_components();
+        let nodes: Vec<Option<Node>> = self.jobs.iter().map(|job| node(job.place)).collect();
+        let waits = |(job, node): (&Queued, &Option<Node>)| {
+            Some(WaitingJob {
+                node: node.filter(|_| job.role == Role::Waits)?,
+                id: job.id,
+                order: job.order,
+                size: job.size,
+                extra: job.extra,
+            })
+        };
+        let waiting: Vec<WaitingJob> = self.jobs.iter().zip(&nodes).filter_map(waits).collect();
+        let running = self.running(&node);
+        let mut of_waiting = Vec::new();
+        self.pools.distribute(tree, fair_share, &waiting, &running, &mut of_waiting);
+        let (pools, mut of_waiting) = (self.pools, of_waiting.into_iter());
+        let tickets = self.jobs.iter().zip(&nodes).map(|(job, node)| {
+            let Some(node) = *node else { return JobTickets::default() };
+            let who = Who { node, extra: job.extra, size: job.size, count: 1 };
+            match job.role {
+                Role::None | Role::Component => JobTickets::default(),
+                Role::Waits => of_waiting.next().unwrap_or_default(),
+                Role::Idle => pools.of_next(tree, fair_share, who),
+                Role::Runs => pools.of_running(tree, fair_share, who),
+            }
+        });
+        let mut tickets: Vec<JobTickets> = tickets.collect();
+        for (component, leader) in leaders {
+            tickets[component] = tickets[leader];
+        }
+        (pools, tickets)
+    }
+
+    /// Makes one job of the components of each heterogeneous one that waits: that of its leader, whose tickets all of them have.
+    /// Returns the places of components with those of their leaders.
+    fn join_components(&mut self) -> Vec<(usize, usize)> {
+        let is_component = |(_, job): &(usize, &Queued)| job.role == Role::Waits && job.leader.is_some();
+        let components: Vec<usize> =
+            self.jobs.iter().enumerate().filter(is_component).map(|(at, _)| at).collect();
+        let mut leaders = Vec::with_capacity(components.len());
+        for at in components {
+            let found = self.jobs[at].leader.map(|id| self.jobs.binary_search_by_key(&id, |job| job.id));
+            let Some(leader) = found.and_then(Result::ok) else { continue };
+            if self.jobs[leader].role == Role::Waits {
+                self.jobs[leader].size += self.jobs[at].size;
+                self.jobs[at].role = Role::Component;
+                leaders.push((at, leader));
+            }
+        }
+        leaders
+    }
+
+    /// Those that run, alike ones together.
+    fn running(&self, node: impl Fn(Place) -> Option<Node>) -> Vec<Who> {
+        let mut alike: HashMap<(Node, Extra), Who> = HashMap::new();
+        for (place, extra, size) in &self.running {
+            let Some(node) = node(*place) else { continue };
+            let who = alike.entry((node, *extra)).or_insert(Who { node, extra: *extra, size: 0.0, count: 0 });
+            who.size += size;
+            who.count += 1;
+        }
+        let mut running: Vec<Who> = alike.into_values().collect();
+        // One order for all runs, so that sums are the same.
+        running.sort_unstable_by_key(|who| (who.node, who.extra));
+        running
+    }
+}

@@ -151,14 +151,15 @@ impl Standing {
     ) -> Option<Queue> {
         self.of_cycle = None;
         self.assoc = config.assoc_factor();
-        if self.settings.as_ref() != Some(&config.settings) {
+        let is_changed = self.settings.as_ref() != Some(&config.settings);
+        if is_changed {
             self.fair_share.configure(&config.settings);
             self.settings = Some(config.settings.clone());
         }
         let before = Arc::clone(&self.entries);
         self.distribute_now(lock, waiting);
         if let Some(queue) = &mut queue {
-            let is_new = self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
+            let is_new = is_changed || self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
             if is_new || !queue.changes.is_empty() {
                 self.teach(lock, &mut queue.pools);
             }

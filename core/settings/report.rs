@@ -38,7 +38,7 @@ pub struct Error {
     pub key: String,
     /// The value, or the text that could not be read; empty where it is missing.
     pub value: String,
-    /// What is allowed there, as a phrase: `allowed are eligible, pending`.
+    /// What is allowed there, as a phrase: `allowed are eligible, pending, startable`.
     pub allowed: String,
     /// What to do.
     pub advice: String,

@@ -132,7 +132,7 @@ impl Kind {
         }
     }
 
-    /// What [`Kind::read`] accepts, as a phrase: `allowed are eligible, pending`.
+    /// What [`Kind::read`] accepts, as a phrase: `allowed are eligible, pending, startable`.
     pub fn allowed(&self) -> String {
         let range = |min: f64, max: f64| {
             if max.is_finite() {

@@ -26,6 +26,7 @@ pub mod order;
 pub mod panics;
 pub mod partitions;
 pub mod prefetch;
+mod reasons;
 pub mod records;
 pub mod reply;
 pub mod symbols;
@@ -43,6 +44,7 @@ use once_cell::sync::OnceCell;
 
 use constants::{ACCOUNTING_ENFORCE_ASSOCS, ACCOUNTING_ENFORCE_LIMITS, PRIVATE_DATA_JOBS};
 use layout::{ConfLayout, Layout, Release};
+use reasons::Obstacles;
 use records::{Record, RecordLayout};
 use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
 
@@ -55,6 +57,7 @@ pub struct Host {
     pub layout: &'static Layout,
     /// False where the release is newer than the headers that the layout was compared with.
     pub verified: bool,
+    obstacles: Obstacles,
     sym: Symbols,
 }
 
@@ -179,6 +182,7 @@ impl Host {
             release: found.release,
             layout: found.layout,
             verified: found.verified,
+            obstacles: Obstacles::of(found.release),
             sym,
         })))
     }

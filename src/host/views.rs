@@ -146,8 +146,9 @@ pub fn job_id(host: &Host) -> Touched {
     touched
 }
 
-/// What a walk over jobs touches that reads all that their priorities need, with the size or TRES where these have a weight.
-pub fn evaluated_jobs(host: &Host, size: bool, tres: bool) -> Touched {
+/// What a walk over jobs touches that reads all that their priorities need: the size or TRES where these have a weight, and why
+/// they wait where that is asked.
+pub fn evaluated_jobs(host: &Host, size: bool, tres: bool, reason: bool) -> Touched {
     let layout = &host.layout.job;
     let mut touched = Touched::new();
     touch_job(host, &mut touched);
@@ -158,6 +159,9 @@ pub fn evaluated_jobs(host: &Host, size: bool, tres: bool) -> Touched {
         for counts in [layout.tres_alloc_cnt, layout.tres_req_cnt] {
             touched.tres(&[counts.offset()], host.tres_count(), size_of::<u64>());
         }
+    }
+    if reason {
+        touched.field(layout.state_reason);
     }
     // Who is meant, and what tells jobs of one kind from those of another.
     touched.field(layout.job_state).field(layout.assoc_ptr).field(layout.assoc_id);

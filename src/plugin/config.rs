@@ -98,7 +98,12 @@ impl Config {
             weights.fair_share = 0;
         }
         Self {
-            touched: views::evaluated_jobs(host, weights.job_size != 0, tres_weights.is_some()),
+            touched: views::evaluated_jobs(
+                host,
+                weights.job_size != 0,
+                tres_weights.is_some(),
+                settings.active_jobs == ActiveJobs::Startable,
+            ),
             factors: FactorConfig {
                 weights,
                 tres_weights,
@@ -127,6 +132,11 @@ impl Config {
     /// Whether held and not yet eligible jobs hold tickets, too (`ActiveJobs=pending`).
     pub fn counts_all_pending(&self) -> bool {
         self.settings.active_jobs == ActiveJobs::Pending
+    }
+
+    /// Whether jobs hold no tickets that slurmctld found unable to start (`ActiveJobs=startable`).
+    pub fn counts_startable_only(&self) -> bool {
+        self.settings.active_jobs == ActiveJobs::Startable
     }
 }
 

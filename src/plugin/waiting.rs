@@ -121,7 +121,8 @@ impl Waiting {
 }
 
 /// Whether a job counts as waiting: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
-/// not running on another cluster of the federation.
+/// not running on another cluster of the federation. With `ActiveJobs=startable` also not left waiting for a reason that free nodes
+/// do not help against.
 pub fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
     let state = job.state();
     if !state.is_pending() || config.counts_all_pending() {
@@ -133,4 +134,5 @@ pub fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
         && job.get(|job| job.priority) != 0
         && begin != 0
         && begin <= now
+        && !(config.counts_startable_only() && job.has_obstacle())
 }

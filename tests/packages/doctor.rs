@@ -69,7 +69,7 @@ fn a_named_file_is_checked_alone() {
         &[&bad],
         1,
         &[
-            &format!("{bad} line 2: ActiveJobs=eligable: allowed are eligible, pending"),
+            &format!("{bad} line 2: ActiveJobs=eligable: allowed are eligible, pending, startable"),
             "line 3: Zebra=1",
             "bad.conf: bad",
         ],

@@ -149,7 +149,7 @@ fn name_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Fa
     Err(failure(host, format!("{what} is not a text")))
 }
 
-/// A text that users or job_submit plugins write as they like, so that it may have control characters.
+/// A text that users or plugins write as they like, so that it may have control characters.
 fn text_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
     if text.is_null() || ends_in_block(text as usize) {
         return Ok(());

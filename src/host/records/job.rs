@@ -63,6 +63,12 @@ impl<'a, A: Open> Job<'a, A> {
         JobState(self.get(|job| job.job_state))
     }
 
+    /// slurmctld has left it waiting for a reason that free nodes do not help against: a limit, a hold, another job, a partition that is
+    /// down. The reason is of the last partition and moment in which it was tried.
+    pub fn has_obstacle(self) -> bool {
+        self.host.obstacles.has(self.get(|job| job.state_reason))
+    }
+
     /// The association; `None` where accounting does not know the job.
     pub fn association<'l, V: Levels<Assoc: Open>>(
         self,

@@ -56,7 +56,7 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
             "\n#\nActiveJobs=eligable",
             3,
             "ActiveJobs=eligable",
-            "allowed are eligible, pending; did you mean eligible?",
+            "allowed are eligible, pending, startable; did you mean eligible?",
         ),
         (
             "ActveJobs=pending",
@@ -70,7 +70,7 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),
-        ("ActiveJobs=\"\"", 1, "ActiveJobs", "allowed are eligible, pending"),
+        ("ActiveJobs=\"\"", 1, "ActiveJobs", "allowed are eligible, pending, startable"),
         ("ActiveJobs+=pending", 1, "\"ActiveJobs+=pending\"", "allowed are Key=Value"),
         ("=pending", 1, "\"=pending\"", "allowed are Key=Value"),
         ("ActiveJobs=\"pending", 1, "ActiveJobs=\"pending", "allowed is a value in double quotes"),
@@ -137,7 +137,8 @@ fn priority_parameters_then_file() {
     let [piece, value] = &lines(&errors)[..] else { panic!("{errors}") };
     assert!(piece.starts_with("PriorityParameters: \"pending\": allowed is Key=Value"), "{piece}");
     assert!(
-        value.starts_with("PriorityParameters: ActiveJobs=eligable: allowed are eligible, pending"),
+        value
+            .starts_with("PriorityParameters: ActiveJobs=eligable: allowed are eligible, pending, startable"),
         "{value}"
     );
 

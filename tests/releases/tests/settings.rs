@@ -59,7 +59,7 @@ fn a_bad_file_never_ends_slurmctld(release: &Release) {
     assert_eq!(errors.len(), 4, "{errors:#?}");
     for error in errors {
         for part in [
-            "multifactor2.conf line 2: ActiveJobs=sometimes: allowed are eligible, pending",
+            "multifactor2.conf line 2: ActiveJobs=sometimes: allowed are eligible, pending, startable",
             "The last good settings stay in force (ActiveJobs=pending)",
         ] {
             assert!(error.contains(part), "'{part}': {error}");

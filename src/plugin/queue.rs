@@ -20,6 +20,7 @@ use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
 use crate::host::records::Job;
+use crate::host::Host;
 
 /// A time limit that is none (`INFINITE`).
 const INFINITE: u32 = u32::MAX;
@@ -33,8 +34,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub fn new(pools: &Pools, settings: &Settings, now: i64) -> Self {
-        Self { own: pools.own_tickets(), measure: Measure::of(settings), now }
+    /// For the pools of these settings. Texts that no self-check pins are read only in releases that were compared.
+    pub fn new(host: &Host, pools: &Pools, settings: &Settings, now: i64) -> Self {
+        let mut own = pools.own_tickets();
+        own.wckey &= host.verified;
+        own.admin_comment &= host.verified;
+        Self { own, measure: Measure::of(settings), now }
     }
 
     /// The size of a job: of one that holds resources what it has, of any other what it requests.
@@ -163,10 +168,10 @@ pub struct Queue {
 
 impl Queue {
     /// Begins to collect; `None` where the share tree alone gives tickets. `pools` are those of the cycle before.
-    pub fn begin(settings: &Settings, pools: Option<Pools>, now: i64) -> Option<Self> {
+    pub fn begin(host: &Host, settings: &Settings, pools: Option<Pools>, now: i64) -> Option<Self> {
         let mut pools = pools.or_else(|| Pools::configured(settings))?;
         let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
-        let reader = Reader::new(&pools, settings, now);
+        let reader = Reader::new(host, &pools, settings, now);
         Some(Self { pools, reader, changes, jobs: Vec::new(), running: Vec::new() })
     }
 

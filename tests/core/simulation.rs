@@ -3,7 +3,7 @@
 
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::settings::Settings;
-use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 
 const CYCLE: f64 = 300.0;
 /// Cycles that a job takes, and in which all slots come free once.
@@ -32,17 +32,17 @@ impl Order {
 }
 
 /// A tree with what the rules look at.
-struct Machine {
-    tree: ShareTree,
+pub struct Machine {
+    pub tree: ShareTree,
     /// By place in the list.
     parents: Vec<Option<usize>>,
     shares: Vec<f64>,
-    users: Vec<usize>,
+    pub users: Vec<usize>,
     usage: Vec<f64>,
 }
 
 impl Machine {
-    fn new(rows: &Tree<'_>) -> Self {
+    pub fn new(rows: &Tree<'_>) -> Self {
         let at = |name: &str| rows.iter().position(|row| row.1 == name).map(|at| at + 1);
         let parents: Vec<Option<usize>> =
             std::iter::once(None).chain(rows.iter().map(|row| Some(at(row.0).unwrap_or(0)))).collect();
@@ -58,6 +58,26 @@ impl Machine {
             users: (0..specs.len()).filter(|at| specs[*at].user).collect(),
             usage: vec![0.0; specs.len()],
             parents,
+        }
+    }
+
+    /// The association of a place in the list.
+    pub fn node(&self, at: usize) -> Node {
+        self.tree.position(at).unwrap()
+    }
+
+    /// Usage loses weight with time.
+    pub fn decay(&mut self, factor: f64) {
+        for usage in &mut self.usage {
+            *usage *= factor;
+        }
+    }
+
+    /// A user has used something.
+    pub fn charge(&mut self, user: usize, amount: f64) {
+        let path: Vec<usize> = self.ancestors(user).collect();
+        for at in path {
+            self.usage[at] += amount;
         }
     }
 
@@ -80,22 +100,23 @@ impl Machine {
     }
 
     /// Normalised shares.
-    fn share(&self, at: usize) -> f64 {
+    pub fn share(&self, at: usize) -> f64 {
         self.ancestors(at).filter(|at| *at != 0).map(|at| self.part(&self.shares, at)).product()
     }
 
-    fn best_ours(&self, fair_share: &mut FairShare) -> usize {
-        let by_node = |values: &dyn Fn(usize) -> f64| {
-            let mut by_node = vec![0.0; self.parents.len()];
-            for at in 0..self.parents.len() {
-                by_node[self.tree.position(at).unwrap().index()] = values(at);
-            }
-            by_node
-        };
-        let usage = by_node(&|at| self.usage[at]);
+    /// The plugin's tickets, where every user has a job waiting.
+    pub fn distribute(&self, fair_share: &mut FairShare) {
+        let mut usage = vec![0.0; self.parents.len()];
+        for (at, used) in self.usage.iter().enumerate() {
+            usage[self.node(at).index()] = *used;
+        }
         let waiting: Vec<u32> = self.tree.nodes().map(|node| u32::from(self.tree.is_user(node))).collect();
         fair_share.distribute(&self.tree, &usage, &waiting);
-        self.first(|at| fair_share.tickets(self.tree.position(at).unwrap()))
+    }
+
+    fn best_ours(&self, fair_share: &mut FairShare) -> usize {
+        self.distribute(fair_share);
+        self.first(|at| fair_share.tickets(self.node(at)))
     }
 
     fn first(&self, value: impl Fn(usize) -> f64) -> usize {
@@ -138,14 +159,9 @@ pub fn settled(rows: &Tree<'_>, order: &Order) -> Vec<(String, f64, f64)> {
     let mut running: Vec<usize> = (0..JOB).map(|at| machine.users[at % machine.users.len()]).collect();
     let mut had = vec![0.0; machine.parents.len()];
     for cycle in 0..DAYS * DAY {
-        for usage in &mut machine.usage {
-            *usage *= decay;
-        }
+        machine.decay(decay);
         for user in &running {
-            let path: Vec<usize> = machine.ancestors(*user).collect();
-            for at in path {
-                machine.usage[at] += CYCLE;
-            }
+            machine.charge(*user, CYCLE);
         }
         running[cycle % JOB] = match order {
             Order::Ours(_) => machine.best_ours(&mut fair_share),

@@ -3,7 +3,7 @@
 use crate::simulation::{error, settled, Order, Tree};
 
 /// Accounts with shares, and so many users with one share each.
-fn accounts(accounts: &[(u32, u32)]) -> Vec<(String, String, u32, bool)> {
+pub fn accounts(accounts: &[(u32, u32)]) -> Vec<(String, String, u32, bool)> {
     let mut rows = Vec::new();
     for (at, (shares, users)) in accounts.iter().enumerate() {
         rows.push((String::new(), format!("account{at}"), *shares, false));
@@ -12,12 +12,12 @@ fn accounts(accounts: &[(u32, u32)]) -> Vec<(String, String, u32, bool)> {
     rows
 }
 
-fn borrowed(rows: &[(String, String, u32, bool)]) -> Vec<(&str, &str, u32, bool)> {
+pub fn borrowed(rows: &[(String, String, u32, bool)]) -> Vec<(&str, &str, u32, bool)> {
     rows.iter().map(|row| (row.0.as_str(), row.1.as_str(), row.2, row.3)).collect()
 }
 
 /// The documented example.
-const EXAMPLE: &Tree<'static> = &[
+pub const EXAMPLE: &Tree<'static> = &[
     ("", "A", 40, false),
     ("A", "B", 30, false),
     ("B", "user1", 1, true),

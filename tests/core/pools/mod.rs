@@ -3,8 +3,10 @@
 
 mod against_model;
 mod cases;
+mod compensated;
 mod golden;
 mod next;
+mod properties;
 
 use std::fmt::Write;
 

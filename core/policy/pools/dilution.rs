@@ -101,7 +101,7 @@ enum Kind {
 impl DilutedTickets {
     /// The tickets of an association.
     fn of_association(&self, ground: Ground<'_>, node: Node) -> f64 {
-        ground.fair_share.tickets_now(ground.tree, node) / ROOT_TICKETS * self.pool
+        ground.fair_share.tickets_now(ground.tree, node) * (self.pool / ROOT_TICKETS)
     }
 
     /// What an association's sizes are multiplied by among some.

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::thread::{Builder, JoinHandle};
 
 use super::access::{Access, Closed, Open, Read, Write};
-use super::layout::{AssocLayout, JobLayout, QosLayout};
+use super::layout::{AssocLayout, JobLayout, PartLayout, QosLayout};
 use super::lists::List;
 use super::live::Confirmed;
 use super::order::{self, Entered};
@@ -184,6 +184,13 @@ impl<A: Open> JobLock<'_, A> {
     /// All jobs, in order.
     pub fn all_jobs(&self) -> Vec<Job<'_, A>> {
         self.jobs().map_or_else(Vec::new, List::collect)
+    }
+
+    /// All partitions; the lock includes that of partitions. `None` also where the host does not offer them.
+    pub fn all_partitions(&self) -> Option<List<'_, PartLayout>> {
+        let list = self.host.sym.part_list?;
+        // SAFETY: null or the host's list, which lives while the lock of partitions is held.
+        unsafe { List::new(self.host, *list) }
     }
 
     /// How many there are.

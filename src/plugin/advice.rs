@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use multifactor2_core::settings::{Distribution, ParentUsers};
+use multifactor2_core::settings::{Dilution, Distribution, ParentUsers};
 use tracing::{info, warn};
 
 use super::Plugin;
@@ -25,6 +25,13 @@ impl Plugin {
             warn!(
                 "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had: fair-share is relative to who \
                  waits at the moment, so in time all jobs come near the top and their order means nothing. Remove INCR_ONLY"
+            );
+        }
+        let dated = config.settings.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
+        if config.flags.increase_only() && (config.settings.dilution != Dilution::None || dated) {
+            warn!(
+                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution and where an Override ends: remove \
+                 INCR_ONLY"
             );
         }
         let lock = unlocked.associations::<Factors>();

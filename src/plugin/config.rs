@@ -11,6 +11,7 @@ use crate::host::prefetch::Touched;
 use crate::host::{constants, views, Host};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::policy::pools::Pools;
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
 /// `PriorityFlags`, the same bits in every release.
@@ -96,6 +97,12 @@ impl Config {
         let tres_weights = host.tres_weights();
         if !fair_share {
             weights.fair_share = 0;
+            if Pools::configured(&settings).is_some() {
+                warn!(
+                    "TicketsFunctional, Override and Dilution do nothing without associations: set \
+                     AccountingStorageType=accounting_storage/slurmdbd"
+                );
+            }
         }
         Self {
             touched: views::evaluated_jobs(

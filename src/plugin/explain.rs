@@ -21,11 +21,15 @@ pub fn job<V: Levels>(config: &FactorConfig, lock: &AssocLock<'_, V>, job: &Expl
     info!(target: PRIORITY, "{line}");
 }
 
-/// Lines of `Override=` that take effect, or end.
+/// Lines of `Override=` with dates that take effect, or are over or not due yet.
 pub fn changes(changes: &[Change]) {
-    for Change { line, begins } in changes {
-        let what = if *begins { "takes effect" } else { "is not in force" };
-        info!("{} {what}: Override={line}", line.place.0);
+    let is_dated = |change: &&Change| change.line.from.is_some() || change.line.until.is_some();
+    for Change { line, begins } in changes.iter().filter(is_dated) {
+        if *begins {
+            info!("{}: Override={line} takes effect", line.place.0);
+        } else {
+            info!("{}: Override={line} is not in force", line.place.0);
+        }
     }
 }
 

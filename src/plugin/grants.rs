@@ -4,6 +4,8 @@
 //! value, and for an association that is newer the tree is read again. Everybody else asks what the priority that a job *has*
 //! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
 
+use std::collections::HashSet;
+
 use multifactor2_core::factors::Evaluation;
 use multifactor2_core::policy::pools::JobTickets;
 
@@ -22,6 +24,8 @@ pub struct Grants {
     pub drafts: Option<Drafts>,
     /// What the priorities came from that were set since.
     pub set: SetJobs,
+    /// Lines of settings that name what there is not, as they have been warned of.
+    pub unknown: HashSet<String>,
 }
 
 /// What priorities came from before the cycle that runs.

@@ -61,7 +61,7 @@ impl Plugin {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations::<Explained>();
             let mut grants = self.grants.lock();
-            let Grants { standing, drafts: Some(drafts), set } = &mut *grants else { break };
+            let Grants { standing, drafts: Some(drafts), set, .. } = &mut *grants else { break };
             let (mut held, mut direct) = (0, 0);
             let wants = |job: Job<'_, Write>, draft: &Draft| {
                 let is_direct = job.get(|job| job.direct_set_prio) != 0;

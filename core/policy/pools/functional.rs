@@ -4,11 +4,11 @@
 //! Every kind has its part of the pool (`FunctionalWeight*`), and in it an object its shares over those of all objects that have jobs.
 //! What an object has is divided among its jobs as override tickets are: the n-th job claims the n-th part.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::groups::Groups;
 use super::ranking::Ranking;
-use super::{Ground, Names, Pool, Queue, Who};
+use super::{Ground, Named, Names, Pool, Queue, Who};
 use crate::settings::{Functional, FunctionalKind, Settings};
 use crate::tree::{Node, ShareTree, USE_PARENT};
 
@@ -49,6 +49,8 @@ pub struct FunctionalTickets {
     /// So many jobs are ranked by themselves.
     most: usize,
     lines: Vec<Functional>,
+    /// Names in lines that there are no associations of, by kind.
+    missing: HashSet<(u8, String)>,
     kinds: [Kind; KINDS],
     /// Objects by name, kind by kind. They stay where the tree is new: what is counted is theirs.
     objects: [HashMap<String, u32>; KINDS],
@@ -103,6 +105,22 @@ impl FunctionalTickets {
             part(self.pool * kind.weight, held.shares / jobs, kind.sum)
         };
         self.kinds.iter().zip(category).map(of_kind).sum()
+    }
+
+    /// The names of all lines.
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        let of = |line: &'_ Functional, name: &str| {
+            !self.missing.contains(&(line.kind as u8, name.to_ascii_lowercase()))
+        };
+        self.lines.iter().flat_map(move |line| {
+            line.names.iter().filter(|name| *name != "*").map(move |name| Named {
+                place: &line.place.0,
+                setting: "Functional",
+                kind: line.kind.to_string(),
+                name,
+                exists: Some(of(line, name)),
+            })
+        })
     }
 
     /// The shares of an object: as a line names it, else as a line for everybody says.
@@ -187,6 +205,11 @@ impl Pool for FunctionalTickets {
         let mut objects = std::mem::take(&mut self.objects);
         let mut known: HashMap<[Option<(u32, u64)>; KINDS], u32> = HashMap::new();
         let mut departments: Vec<Node> = Vec::with_capacity(tree.len());
+        let written = self
+            .lines
+            .iter()
+            .flat_map(|line| line.names.iter().map(|name| (line.kind as u8, name.to_ascii_lowercase())));
+        let mut missing: HashSet<(u8, String)> = written.collect();
         self.categories.clear();
         self.of_node.clear();
         for node in tree.nodes() {
@@ -198,6 +221,15 @@ impl Pool for FunctionalTickets {
                 _ => node,
             };
             departments.push(department);
+            if !missing.is_empty() {
+                let (user, account) = (names(node).user, names(node).account);
+                missing.remove(&(FunctionalKind::User as u8, user.to_ascii_lowercase()));
+                missing.remove(&(FunctionalKind::Account as u8, account.to_ascii_lowercase()));
+                missing.remove(&(
+                    FunctionalKind::Department as u8,
+                    names(department).account.to_ascii_lowercase(),
+                ));
+            }
             if self.pool == 0.0 || !tree.is_user(node) {
                 self.of_node.push(None);
                 continue;
@@ -230,6 +262,7 @@ impl Pool for FunctionalTickets {
             kind.running.resize(objects.len(), 0.0);
         }
         self.objects = objects;
+        self.missing = missing;
     }
 
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {

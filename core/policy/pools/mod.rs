@@ -14,7 +14,7 @@ mod tree_order;
 
 use crate::policy::{scale, FairShare};
 use crate::settings::value::Date;
-use crate::settings::{Dilution, FairShareScale, Settings};
+use crate::settings::{Dilution, FairShareScale, Place, Settings};
 use crate::tree::{Node, ShareTree};
 
 pub use override_tickets::{comment_tickets, Change, OwnTickets};
@@ -44,6 +44,21 @@ pub struct JobNames<'n> {
     pub array: Option<(u32, Option<u32>)>,
     /// Tickets in its `AdminComment`.
     pub own: u32,
+}
+
+/// A name in a line of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named<'n> {
+    /// Where the line is.
+    pub place: &'n Place,
+    /// The setting.
+    pub setting: &'static str,
+    /// What follows it: the kind of object.
+    pub kind: String,
+    /// The name.
+    pub name: &'n str,
+    /// Whether there is such an association; `None` for what is none.
+    pub exists: Option<bool>,
 }
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.
@@ -94,6 +109,8 @@ pub struct JobTickets {
     pub functional: f64,
     /// S: by the share tree.
     pub share_tree: f64,
+    /// Which override tickets are among them besides those of the association.
+    pub extra: Extra,
 }
 
 impl JobTickets {
@@ -217,6 +234,11 @@ impl Pools {
         self.share_tree.learn(tree, &names);
     }
 
+    /// The names in all lines that name objects.
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.overridden.named().chain(self.functional.named())
+    }
+
     /// Which names of jobs matter to [`Self::extra`].
     pub fn own_tickets(&self) -> OwnTickets {
         self.overridden.own_tickets()
@@ -227,9 +249,9 @@ impl Pools {
         self.overridden.extra(names)
     }
 
-    /// What a job with these tickets, of its `first` partition and QOS, has in another of them.
-    pub fn in_variant(&self, tickets: JobTickets, first: JobNames<'_>, variant: JobNames<'_>) -> JobTickets {
-        let overridden = self.overridden.in_variant(tickets.overridden, first, variant);
+    /// What a job with these tickets has in one of its partitions and QOS.
+    pub fn in_entry(&self, tickets: JobTickets, entry: JobNames<'_>) -> JobTickets {
+        let overridden = self.overridden.in_entry(tickets.overridden, tickets.extra, entry);
         JobTickets { overridden, ..tickets }
     }
 
@@ -245,7 +267,7 @@ impl Pools {
     ) {
         let queue = Queue { ground: Ground { tree, fair_share }, waiting, running };
         tickets.clear();
-        tickets.resize(waiting.len(), JobTickets::default());
+        tickets.extend(waiting.iter().map(|job| JobTickets { extra: job.extra, ..JobTickets::default() }));
         let mut before = vec![0.0; waiting.len()];
         let mut column = Vec::new();
         for (letter, dependent) in self.order.clone() {
@@ -282,13 +304,14 @@ impl Pools {
             overridden: self.overridden.of_running(ground, job),
             functional: self.functional.of_running(ground, job),
             share_tree: self.share_tree.of_running(ground, job),
+            extra: job.extra,
         }
     }
 
     /// The tickets of a job that begins to wait now, behind all others of its user.
     pub fn of_next(&self, tree: &ShareTree, fair_share: &FairShare, job: Who) -> JobTickets {
         let ground = Ground { tree, fair_share };
-        let (mut tickets, mut before) = (JobTickets::default(), 0.0);
+        let (mut tickets, mut before) = (JobTickets { extra: job.extra, ..JobTickets::default() }, 0.0);
         for (letter, dependent) in &self.order {
             let seen = if *dependent { before } else { 0.0 };
             let own = match letter {

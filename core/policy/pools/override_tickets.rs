@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::groups::Groups;
 use super::ranking::Ranking;
-use super::{Extra, Ground, JobNames, Names, Pool, Queue, Who};
+use super::{Extra, Ground, JobNames, Named, Names, Pool, Queue, Who};
 use crate::settings::value::Date;
 use crate::settings::{Override, OverrideKind, Settings};
 use crate::tree::{Node, ShareTree};
@@ -22,6 +22,8 @@ struct Object {
     tickets: f64,
     shared: bool,
     in_force: bool,
+    /// There is an association that it names.
+    exists: bool,
     /// Jobs that run.
     running: f64,
     /// Jobs that run or have got their tickets.
@@ -111,6 +113,24 @@ impl OverrideTickets {
         changes
     }
 
+    /// The names of all lines. What names an association is there or not.
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.objects.iter().map(|object| {
+            let line = &self.lines[object.line];
+            let exists = match line.kind {
+                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => Some(object.exists),
+                _ => None,
+            };
+            Named {
+                place: &line.place.0,
+                setting: "Override",
+                kind: line.kind.to_string(),
+                name: &object.name,
+                exists,
+            }
+        })
+    }
+
     /// See [`super::Pools::own_tickets`].
     pub fn own_tickets(&self) -> OwnTickets {
         let any =
@@ -153,12 +173,15 @@ impl OverrideTickets {
         }))
     }
 
-    /// What a job with such tickets has in another of its partitions and QOS: what is of the partition and QOS counts in its own
-    /// entry only.
-    pub fn in_variant(&self, tickets: f64, first: JobNames<'_>, variant: JobNames<'_>) -> f64 {
-        let changed = self.objects.iter().map(|object| {
-            let of = |names: JobNames<'_>| object.in_force && self.is_of_job(object, names);
-            match (of(first), of(variant)) {
+    /// What a job with such tickets has in one of its partitions and QOS: what these add counts in their own entry only.
+    pub fn in_entry(&self, tickets: f64, extra: Extra, entry: JobNames<'_>) -> f64 {
+        let has = self.extras.get(extra.0 as usize).map_or(&[][..], |(set, _)| set.as_slice());
+        let changed = self.objects.iter().zip(0..).map(|(object, at)| {
+            let kind = self.lines[object.line].kind;
+            if !object.in_force || !matches!(kind, OverrideKind::Partition | OverrideKind::Qos) {
+                return 0.0;
+            }
+            match (has.contains(&at), self.is_of_job(object, entry)) {
                 (false, true) => object.tickets(object.active + 1.0),
                 (true, false) => -object.tickets(object.active),
                 _ => 0.0,
@@ -241,6 +264,7 @@ impl Pool for OverrideTickets {
                     tickets: line.tickets as f64,
                     shared: line.shared.unwrap_or(settings.share_override_tickets),
                     in_force: false,
+                    exists: false,
                     running: 0.0,
                     active: 0.0,
                 });
@@ -253,6 +277,7 @@ impl Pool for OverrideTickets {
 
     fn learn<'n>(&mut self, tree: &ShareTree, names: &dyn Fn(Node) -> Names<'n>) {
         let mut known: HashMap<Set, u32> = HashMap::from([(Set::new(), 0)]);
+        self.objects.iter_mut().for_each(|object| object.exists = false);
         self.sets = vec![Set::new()];
         // Parents come before their children: what names a parent holds for all below it.
         let mut parents: Vec<Set> = Vec::with_capacity(tree.len());
@@ -263,20 +288,22 @@ impl Pool for OverrideTickets {
             let mut inherited =
                 tree.parent(node).map_or_else(Set::new, |parent| parents[parent.index()].clone());
             let mut set = Set::new();
-            for (object, at) in self.objects.iter().zip(0..) {
-                if !object.in_force || object.tickets <= 0.0 {
-                    continue;
-                }
+            for (object, at) in self.objects.iter_mut().zip(0..) {
                 let name = &object.name;
-                match self.lines[object.line].kind {
-                    OverrideKind::User if is_user && name.eq_ignore_ascii_case(names.user) => set.push(at),
-                    OverrideKind::Account if is_user && name.eq_ignore_ascii_case(names.account) => {
+                let (own, below) = match self.lines[object.line].kind {
+                    OverrideKind::User => (is_user && name.eq_ignore_ascii_case(names.user), false),
+                    OverrideKind::Account => (is_user && name.eq_ignore_ascii_case(names.account), false),
+                    OverrideKind::Parent => (false, !is_user && name.eq_ignore_ascii_case(names.account)),
+                    _ => (false, false),
+                };
+                let is_account = self.lines[object.line].kind == OverrideKind::Account;
+                object.exists |= own || below || (is_account && name.eq_ignore_ascii_case(names.account));
+                if object.in_force && object.tickets > 0.0 {
+                    if own {
                         set.push(at);
-                    }
-                    OverrideKind::Parent if !is_user && name.eq_ignore_ascii_case(names.account) => {
+                    } else if below {
                         inherited.push(at);
                     }
-                    _ => (),
                 }
             }
             if is_user {

@@ -24,7 +24,7 @@ fn in_engine(case: &Case) -> Vec<(JobTickets, f64)> {
 }
 
 fn agree(found: &(JobTickets, f64), expected: &ModelTickets) -> bool {
-    let (JobTickets { overridden, functional, share_tree }, factor) = *found;
+    let (JobTickets { overridden, functional, share_tree, .. }, factor) = *found;
     near(overridden, expected.o)
         && near(functional, expected.f)
         && near(share_tree, expected.s)

@@ -32,7 +32,7 @@ fn seed_with(hierarchy: &str, lines: &[&str]) -> Vec<JobTickets> {
 
 fn printed(tickets: &[JobTickets]) -> Vec<[String; 9]> {
     let found = |(tickets, (job, account)): (&JobTickets, &(u32, &'static str))| {
-        let JobTickets { overridden: o, functional: f, share_tree: s } = *tickets;
+        let JobTickets { overridden: o, functional: f, share_tree: s, .. } = *tickets;
         Found { job: *job, account, own: 0.0, o, f, s }
     };
     seed_tables::printed(tickets.iter().zip(&JOBS).map(found).collect())

@@ -12,7 +12,7 @@ use crate::random::near;
 const CASES: usize = 400;
 
 fn is_sane(tickets: JobTickets) -> bool {
-    let JobTickets { overridden, functional, share_tree } = tickets;
+    let JobTickets { overridden, functional, share_tree, .. } = tickets;
     [overridden, functional, share_tree].iter().all(|tickets| tickets.is_finite() && *tickets >= 0.0)
 }
 

@@ -3,7 +3,10 @@
 
 mod against_model;
 mod cases;
+mod compensated;
 mod golden;
+mod next;
+mod properties;
 
 use std::fmt::Write;
 
@@ -129,6 +132,15 @@ impl Engine {
         self.fair_share.distribute(&self.tree, &usage, &active);
         let mut tickets = Vec::new();
         self.pools.distribute(&self.tree, &self.fair_share, waiting, running, &mut tickets);
+        tickets
+    }
+
+    /// The tickets of a job that begins to wait now, and which counts from then on, as a submission does.
+    pub fn submit(&mut self, job: &ModelJob) -> JobTickets {
+        let who = self.who(job);
+        let tickets = self.pools.of_next(&self.tree, &self.fair_share, who);
+        self.fair_share.join(&self.tree, who.node);
+        self.pools.join(&self.tree, &self.fair_share, who);
         tickets
     }
 

@@ -59,6 +59,8 @@ pub struct Share {
     pub factor: f64,
     /// Its tickets of pools, with those of the best waiting job.
     pub tickets: Option<(JobTickets, f64)>,
+    /// It begins to wait, and is counted for those that come next.
+    pub joins: bool,
 }
 
 /// Accounts by user id.
@@ -251,7 +253,7 @@ impl Standing {
             *waiting = (*waiting).max(1);
         }
         let Some((pools, settings)) = self.pools.as_mut().zip(self.settings.as_ref()) else {
-            return Share { factor: self.fair_share.submit(&self.tree, node, waits), tickets: None };
+            return Share { factor: self.fair_share.submit(&self.tree, node, waits), ..Share::default() };
         };
         let reader = Reader::new(pools, settings, now);
         let who = Who { node, extra: reader.extra(pools, lock, job), size: reader.size(job), count: 1 };
@@ -262,11 +264,12 @@ impl Standing {
                 pools.of_next(&self.tree, &self.fair_share, who)
             }
         });
-        if waits && known.is_none() {
+        let joins = waits && known.is_none();
+        if joins {
             self.fair_share.join(&self.tree, node);
-            pools.join(&self.tree, &self.fair_share, who);
+            pools.join(&self.tree, &self.fair_share, who, tickets);
         }
-        Share { factor: pools.factor(tickets), tickets: Some((tickets, pools.max_tickets())) }
+        Share { factor: pools.factor_now(tickets), tickets: Some((tickets, pools.max_now())), joins }
     }
 
     /// The factor of the next job of an association.
@@ -313,6 +316,11 @@ impl Standing {
             _ => self.factor(node),
         };
         Some(facts::Standing { assoc, fair_share })
+    }
+
+    /// Whether pools give tickets to single jobs.
+    pub fn has_pools(&self) -> bool {
+        self.pools.is_some()
     }
 
     /// The tickets of the best waiting job, where pools give them to single jobs.

@@ -45,7 +45,7 @@ impl<'s> Entries<'s> {
             ..JobNames::default()
         };
         let Granted { pools, tickets } = self.granted;
-        pools.factor(pools.in_entry(tickets, entry))
+        pools.factor_now(pools.in_entry(tickets, entry))
     }
 }
 

@@ -15,7 +15,7 @@ use super::assoc_factor::AssocFactor;
 use super::config::Config;
 use super::entries::Entries;
 use super::explain;
-use super::standing::{Granted, Standing};
+use super::standing::{Granted, Share, Standing};
 use super::waiting::waits;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
@@ -36,6 +36,8 @@ pub struct Evaluated {
     pub priority: u32,
     /// What it came from, where it was computed.
     pub evaluation: Option<Evaluation>,
+    /// The tickets of pools with which it begins to wait now.
+    pub joins_with: Option<JobTickets>,
 }
 
 /// What all jobs that are evaluated at one time have in common.
@@ -97,7 +99,7 @@ impl<'c> Evaluator<'c> {
         standing: &mut Standing,
         granted: Option<JobTickets>,
     ) -> Evaluated {
-        let none = |priority| Evaluated { priority, evaluation: None };
+        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, qos.as_ref(), 0.0);
@@ -108,7 +110,7 @@ impl<'c> Evaluator<'c> {
             keep_fair_share(job, qos.as_ref(), 0.0);
             return none(0);
         };
-        let (mut known, mut tickets) = (facts::Standing::default(), None);
+        let (mut known, mut share) = (facts::Standing::default(), Share::default());
         if self.config.assoc_factor() != AssocFactor::None {
             let association = job.association(lock);
             known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
@@ -116,14 +118,21 @@ impl<'c> Evaluator<'c> {
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let job = job.read_only();
             let now = self.core.now;
-            let share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
+            share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
             known.fair_share = share.factor;
-            tickets = share.tickets;
         }
         let evaluation = self.core.evaluate(&facts, known, tres);
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        self.write_more(job, lock, qos.as_ref(), &evaluation, (tres, standing.granted(tickets)), priority);
-        Evaluated { priority, evaluation: Some(evaluation) }
+        self.write_more(
+            job,
+            lock,
+            qos.as_ref(),
+            &evaluation,
+            (tres, standing.granted(share.tickets)),
+            priority,
+        );
+        let joins_with = share.tickets.filter(|_| share.joins);
+        Evaluated { priority, evaluation: Some(evaluation), joins_with }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
@@ -143,7 +152,7 @@ impl<'c> Evaluator<'c> {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
-            let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_tickets()));
+            let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_now()));
             let job = ExplainedJob { id, evaluation, tickets, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
         }

@@ -19,6 +19,7 @@ use crate::host::clock::Local;
 use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
+use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::Host;
 
@@ -195,35 +196,34 @@ impl Queue {
         drafted: Drafted,
         waits: bool,
     ) {
-        let Drafted::Priority { nice, age } = drafted else {
-            let none = Queued {
-                leader: None,
-                role: Role::None,
-                place: Place::NONE,
-                extra: Extra::default(),
-                order: 0,
-                size: 0.0,
-                id: 0,
-            };
-            if drafted == Drafted::ToClear {
-                self.jobs.push(Queued { id: job.get(|job| job.job_id), ..none });
-            }
-            return;
-        };
         let id = job.get(|job| job.job_id);
-        self.jobs.push(Queued {
+        let queued = match drafted {
+            Drafted::Nothing => return,
+            Drafted::ToClear => None,
+            // One for every draft, whatever happens.
+            Drafted::Priority { nice, age } => attempt(|| Queued {
+                id,
+                leader: job.het_leader().filter(|leader| *leader != id),
+                place,
+                extra: self.reader.extra(&mut self.pools, lock, job),
+                role: match (job.state().is_pending(), waits) {
+                    (true, true) => Role::Waits,
+                    (true, false) => Role::Idle,
+                    (false, _) => Role::Runs,
+                },
+                order: order(nice, age),
+                size: self.reader.size(job),
+            }),
+        };
+        self.jobs.push(queued.unwrap_or(Queued {
             id,
-            leader: job.het_leader().filter(|leader| *leader != id),
-            place,
-            extra: self.reader.extra(&mut self.pools, lock, job),
-            role: match (job.state().is_pending(), waits) {
-                (true, true) => Role::Waits,
-                (true, false) => Role::Idle,
-                (false, _) => Role::Runs,
-            },
-            order: order(nice, age),
-            size: self.reader.size(job),
-        });
+            leader: None,
+            place: Place::NONE,
+            extra: Extra::default(),
+            role: Role::None,
+            order: 0,
+            size: 0.0,
+        }));
     }
 
     /// Hands out the tickets: to every job that has a draft, in the order of their ids.

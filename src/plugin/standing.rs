@@ -59,6 +59,8 @@ pub struct Share {
     pub factor: f64,
     /// Its tickets of pools.
     pub tickets: Option<JobTickets>,
+    /// It begins to wait, and is counted for those that come next.
+    pub joins: bool,
 }
 
 /// The tickets of a job.
@@ -260,7 +262,7 @@ impl Standing {
             *waiting = (*waiting).max(1);
         }
         let Some((pools, settings)) = self.pools.as_mut().zip(self.settings.as_ref()) else {
-            return Share { factor: self.fair_share.submit(&self.tree, node, waits), tickets: None };
+            return Share { factor: self.fair_share.submit(&self.tree, node, waits), ..Share::default() };
         };
         let reader = Reader::new(lock.host(), pools, settings, now);
         let who = Who { node, extra: reader.extra(pools, lock, job), size: reader.size(job), count: 1 };
@@ -271,11 +273,12 @@ impl Standing {
                 pools.of_next(&self.tree, &self.fair_share, who)
             }
         });
-        if waits && known.is_none() {
+        let joins = waits && known.is_none();
+        if joins {
             self.fair_share.join(&self.tree, node);
-            pools.join(&self.tree, &self.fair_share, who);
+            pools.join(&self.tree, &self.fair_share, who, tickets);
         }
-        Share { factor: pools.factor(tickets), tickets: Some(tickets) }
+        Share { factor: pools.factor_now(tickets), tickets: Some(tickets), joins }
     }
 
     /// The factor of the next job of an association.
@@ -324,7 +327,7 @@ impl Standing {
         Some(facts::Standing { assoc, fair_share })
     }
 
-    /// What gives tickets to single jobs.
+    /// What gives tickets to single jobs, where the settings ask for that.
     pub fn pools(&self) -> Option<&Pools> {
         self.pools.as_ref()
     }

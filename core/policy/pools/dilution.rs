@@ -90,6 +90,18 @@ pub struct Load {
     pub active: Vec<bool>,
 }
 
+impl Load {
+    /// Nothing, in a tree of so many associations.
+    fn clear(&mut self, associations: usize) {
+        for sizes in [&mut self.waiting, &mut self.running, &mut self.joined] {
+            sizes.clear();
+            sizes.resize(associations, 0.0);
+        }
+        self.jobs.clear();
+        self.jobs.resize(associations, 0);
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 enum Kind {
     #[default]
@@ -116,12 +128,7 @@ impl DilutedTickets {
     fn read(&mut self, queue: &Queue<'_>) {
         let Ground { tree, fair_share } = queue.ground;
         let load = &mut self.load;
-        for sizes in [&mut load.waiting, &mut load.running, &mut load.joined] {
-            sizes.clear();
-            sizes.resize(tree.len(), 0.0);
-        }
-        load.jobs.clear();
-        load.jobs.resize(tree.len(), 0);
+        load.clear(tree.len());
         for job in queue.waiting {
             if let Some(jobs) = load.jobs.get_mut(job.node.index()) {
                 *jobs += 1;
@@ -166,9 +173,9 @@ impl Pool for DilutedTickets {
         };
     }
 
-    fn learn<'n>(&mut self, _tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {
+    fn learn<'n>(&mut self, tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {
         // Places in another tree mean something else.
-        self.load = Load::default();
+        self.load.clear(tree.len());
         if let Kind::Tree(order) = &mut self.kind {
             order.clear();
         }

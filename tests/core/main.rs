@@ -5,6 +5,7 @@ mod ancestors;
 mod distributions;
 mod evaluator;
 mod example;
+mod policies_page;
 mod pools_golden;
 mod priority;
 mod properties;

@@ -90,8 +90,8 @@ fn a_submission_costs_the_same_whatever_the_number_of_jobs() {
         let cycle = measure(|| pools.distribute(&tree, &fair_share, &waiting, &[], &mut Vec::new()));
         let who = Who { node: users[0], extra: Extra::default(), size: 1.0, count: 1 };
         let submission = measure(|| {
-            pools.of_next(&tree, &fair_share, who);
-            pools.join(&tree, &fair_share, who);
+            let tickets = pools.of_next(&tree, &fair_share, who);
+            pools.join(&tree, &fair_share, who, tickets);
         });
         println!("{dilution}, {jobs} jobs: {} bytes stay", cycle.bytes_current);
         (cycle.bytes_current, submission.count_total, submission.bytes_total)

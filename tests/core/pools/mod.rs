@@ -140,7 +140,8 @@ impl Engine {
         let who = self.who(job);
         let tickets = self.pools.of_next(&self.tree, &self.fair_share, who);
         self.fair_share.join(&self.tree, who.node);
-        self.pools.join(&self.tree, &self.fair_share, who);
+        let tickets = self.pools.of_next(&self.tree, &self.fair_share, who);
+        self.pools.join(&self.tree, &self.fair_share, who, tickets);
         tickets
     }
 

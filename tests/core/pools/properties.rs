@@ -51,7 +51,8 @@ fn no_input_gives_a_number_that_is_none() {
             tickets.push(engine.pools.of_running(&engine.tree, &engine.fair_share, *who));
             tickets.push(engine.pools.of_next(&engine.tree, &engine.fair_share, *who));
             engine.fair_share.join(&engine.tree, who.node);
-            engine.pools.join(&engine.tree, &engine.fair_share, *who);
+            let tickets = engine.pools.of_next(&engine.tree, &engine.fair_share, *who);
+            engine.pools.join(&engine.tree, &engine.fair_share, *who, tickets);
         }
         for tickets in tickets {
             assert!(is_sane(tickets), "{tickets:?}\n{case:#?}\n{all:#?}");

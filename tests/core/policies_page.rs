@@ -345,7 +345,7 @@ fn one(shown: &Shown, key: Key<'_>, printed: &str) -> String {
     let factor = as_printed(factor, printed.split(' ').next().unwrap());
     match tickets.filter(|_| printed.contains('(')) {
         None => factor,
-        Some(JobTickets { overridden, functional, share_tree }) => {
+        Some(JobTickets { overridden, functional, share_tree, .. }) => {
             let [o, f, s] = [overridden, functional, share_tree].map(f64::trunc);
             format!("{factor} ({o}+{f}+{s})")
         }
@@ -366,8 +366,8 @@ fn keys<'r>(example: &Example, in_jobs: bool, row: &'r [String]) -> (Vec<Key<'r>
     let list = |at: usize| row[at].split(", ");
     // One name stands for all.
     let with = |names: usize, others: usize| {
-        let last = list(others).last().unwrap();
-        list(names).zip(list(others).chain(std::iter::repeat(last)))
+        let end = list(others).last().unwrap();
+        list(names).zip(list(others).chain(std::iter::repeat(end)))
     };
     if !in_jobs {
         return (with(0, 1).map(|(user, account)| Key::User(user, account)).collect(), 2);

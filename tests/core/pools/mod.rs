@@ -140,7 +140,6 @@ impl Engine {
         let who = self.who(job);
         let tickets = self.pools.of_next(&self.tree, &self.fair_share, who);
         self.fair_share.join(&self.tree, who.node);
-        let tickets = self.pools.of_next(&self.tree, &self.fair_share, who);
         self.pools.join(&self.tree, &self.fair_share, who, tickets);
         tickets
     }

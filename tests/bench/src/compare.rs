@@ -9,7 +9,7 @@ use slurm_inproc::{Bench, Cycle, Host};
 use crate::hosts::{Pair, PERIOD};
 use crate::process::{forget_peak, memory};
 use crate::report::Report;
-use crate::samples::{Row, Samples, Scene};
+use crate::samples::{Beside, Row, Samples, Scene};
 
 /// Smallest ratios that were aimed at.
 const GOAL_CYCLE: f64 = 3.0;
@@ -34,15 +34,26 @@ impl Both {
 
     fn row(self, measure: &'static str, scene: &Scene, unit: &'static str, goal: f64) -> Row {
         let goal = Some(goal).filter(|goal| *goal > 0.0);
-        Row { measure, scene: scene.clone(), unit, stock: self.stock, ours: self.ours, floor: None, goal }
+        Row {
+            measure,
+            scene: scene.clone(),
+            unit,
+            beside: Beside::Stock,
+            stock: self.stock,
+            ours: self.ours,
+            floor: None,
+            goal,
+        }
     }
 }
 
-fn milliseconds(time: Duration) -> f64 {
+/// A time in milliseconds.
+pub fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn per_job(bench: &[Bench]) -> f64 {
+/// Nanoseconds of processor time for each job.
+pub fn per_job(bench: &[Bench]) -> f64 {
     let jobs: u64 = bench.iter().map(|bench| bench.jobs).sum();
     let cpu: Duration = bench.iter().map(|bench| bench.cpu).sum();
     #[expect(clippy::cast_precision_loss, reason = "far fewer jobs than 2^52")]
@@ -51,13 +62,13 @@ fn per_job(bench: &[Bench]) -> f64 {
 }
 
 /// A cycle after the usual time.
-fn next_cycle(host: &mut Host) -> Result<Cycle> {
+pub fn next_cycle(host: &mut Host) -> Result<Cycle> {
     host.advance(PERIOD)?;
     Ok(host.cycle()?)
 }
 
 /// Milliseconds for which the decay thread held a lock for writing in one cycle: in all, and the longest time.
-fn held(host: &mut Host) -> Result<[(f64, f64); 2]> {
+pub fn held(host: &mut Host) -> Result<[(f64, f64); 2]> {
     host.locks(true)?;
     next_cycle(host)?;
     let statistics = host.locks(true)?;

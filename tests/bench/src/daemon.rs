@@ -9,14 +9,17 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context, Result};
 use slurm_testcluster::{Account, Accounts, Cluster, Job};
 
+use crate::policies::{policies, A_THOUSAND_USERS};
 use crate::process::DecayThread;
 use crate::report::Report;
-use crate::samples::{Row, Samples, Scene};
+use crate::samples::{Beside, Row, Samples, Scene};
 
 /// Seconds between two cycles.
 const PERIOD: u32 = 1;
 /// Users who have jobs.
 const SUBMITTERS: u32 = 100;
+/// The same where settings are measured.
+const MANY_SUBMITTERS: u32 = 1000;
 /// Users per account.
 const USERS: u32 = 9;
 
@@ -33,7 +36,7 @@ fn tree(associations: u32) -> Accounts {
 }
 
 /// A cluster with so many pending jobs, each with a record of its own; slurmctld has saved its state and stopped.
-fn prepare(scene: &Scene, plugin: &Path) -> Result<Cluster> {
+fn prepare(scene: &Scene, submitters: u32, plugin: &Path) -> Result<Cluster> {
     let mut cluster = Cluster::builder()
         .plugin(plugin, "priority_multifactor2.so")
         .cycle_seconds(Some(PERIOD))
@@ -49,9 +52,9 @@ fn prepare(scene: &Scene, plugin: &Path) -> Result<Cluster> {
         .set("PriorityWeightPartition", "1000")
         .set("PriorityWeightQOS", "1000")
         .start()?;
-    let each = scene.jobs / SUBMITTERS;
+    let each = scene.jobs / submitters;
     let accounts = (scene.associations - 2) / (USERS + 1);
-    for submitter in 0..SUBMITTERS {
+    for submitter in 0..submitters {
         let (account, user) = (submitter % accounts, submitter / accounts);
         let job = Job::new(format!("u{account}x{user}")).account(&format!("a{account}"));
         let id = cluster.submit(&job.arg(format!("--array=1-{each}")))?;
@@ -134,7 +137,7 @@ pub fn live(
     report: &mut Report,
 ) -> Result<()> {
     let scene = Scene { jobs, associations, tres: false, heap: "live" };
-    let mut cluster = prepare(&scene, plugin)?;
+    let mut cluster = prepare(&scene, SUBMITTERS, plugin)?;
     for tres in [false, true] {
         let scene = Scene { tres, ..scene.clone() };
         if tres {
@@ -149,6 +152,7 @@ pub fn live(
             measure,
             scene: scene.clone(),
             unit: "ms",
+            beside: Beside::Stock,
             stock,
             ours,
             floor: None,
@@ -156,6 +160,47 @@ pub fn live(
         };
         report.add(row("decay thread per cycle, CPU", stock.cycle, ours.cycle, GOAL_CYCLE));
         report.add(row("sprio of all jobs, wall", stock.sprio, ours.sprio, GOAL_SPRIO));
+    }
+    Ok(())
+}
+
+/// Measures ours with settings beside ours without.
+pub fn live_policies(
+    jobs: u32,
+    plugin: &Path,
+    times: usize,
+    rounds: usize,
+    report: &mut Report,
+) -> Result<()> {
+    let scene = Scene { jobs, associations: A_THOUSAND_USERS, tres: false, heap: "live" };
+    let mut cluster = prepare(&scene, MANY_SUBMITTERS, plugin)?;
+    let accounts: Vec<String> = (0..5).map(|account| format!("a{account}")).collect();
+    let users: Vec<String> = (0..20).map(|account| format!("u{account}x0")).collect();
+    let policies = policies(&accounts, &users);
+    let mut plain = Side::default();
+    let mut sides: Vec<Side> = policies.iter().map(|_| Side::default()).collect();
+    let file = cluster.directory().join("multifactor2.conf");
+    for _ in 0..times {
+        fs::write(&file, "")?;
+        plain.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+        for (policy, side) in policies.iter().zip(&mut sides) {
+            fs::write(&file, &policy.file)?;
+            side.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+        }
+    }
+    for (policy, side) in policies.iter().zip(sides) {
+        let row = |measure, without: &Samples, with, goal| Row {
+            measure,
+            scene: scene.clone(),
+            unit: "ms",
+            beside: Beside::Plain(policy.name),
+            stock: without.clone(),
+            ours: with,
+            floor: None,
+            goal,
+        };
+        report.add(row("decay thread per cycle, CPU", &plain.cycle, side.cycle, Some(policy.goal)));
+        report.add(row("sprio of all jobs, wall", &plain.sprio, side.sprio, None));
     }
     Ok(())
 }

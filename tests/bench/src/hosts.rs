@@ -33,11 +33,7 @@ pub struct Pair {
 impl Pair {
     /// Two hosts with pending jobs; the plugins are not loaded yet.
     pub fn pending(scene: &Scene) -> Result<Self> {
-        Self::of(|host| {
-            let scattered = scene.heap == "scattered";
-            fill(host, scene, tree(scene.associations))?;
-            Ok(host.bulk_jobs(1, scene.jobs.into(), 7, scattered)?)
-        })
+        Self::of(|host| fill_pending(host, scene))
     }
 
     /// Two hosts with running jobs of ten TRES, in a deep tree, with limits enforced.
@@ -81,6 +77,12 @@ impl Pair {
         self.ours.quit()?;
         Ok(())
     }
+}
+
+/// Settings, tree and pending jobs.
+pub fn fill_pending(host: &mut Host, scene: &Scene) -> Result<()> {
+    fill(host, scene, tree(scene.associations))?;
+    Ok(host.bulk_jobs(1, scene.jobs.into(), 7, scene.heap == "scattered")?)
 }
 
 /// Parent, and whether it is a user, of associations 1 (the root), 2, …: a tenth accounts, the others users.

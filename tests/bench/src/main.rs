@@ -6,6 +6,7 @@ mod compare;
 mod daemon;
 mod hosts;
 mod page;
+mod policies;
 mod process;
 mod report;
 mod samples;
@@ -21,19 +22,22 @@ use report::Report;
 use samples::Scene;
 
 const USAGE: &str = "\
-usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only pending|running|growth|live]...
+usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only pending|policies|running|growth|live]...
+                   [--older PLUGIN]
        slurm-bench [--out DIRECTORY] --docs PAGE --no-run
 
   --out DIRECTORY  where results.md, results.csv and ratios.svg go, default bench-results
   --docs PAGE      then rewrite the tables of this page, docs/performance.md
   --no-run         measure nothing, take what is in DIRECTORY
   --quick          fewer rounds, and no case of 1,000,000 jobs
-  --only PART      only that part, or those parts: pending and running jobs and growth in in-process hosts, live slurmctld
+  --only PART      only that part, or those parts: pending jobs, policies of multifactor2.conf, running jobs and growth in in-process
+                   hosts, live slurmctld
+  --older PLUGIN   an older build of the plugin, measured among the policies without any
 
 MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
 
 /// What can be measured by itself.
-const PARTS: [&str; 4] = ["pending", "running", "growth", "live"];
+const PARTS: [&str; 5] = ["pending", "policies", "running", "growth", "live"];
 
 struct Arguments {
     out: PathBuf,
@@ -41,6 +45,7 @@ struct Arguments {
     docs: Option<PathBuf>,
     no_run: bool,
     quick: bool,
+    older: Option<PathBuf>,
     /// Of [`PARTS`]; all where none is named.
     only: Vec<String>,
 }
@@ -62,13 +67,20 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Result<Option<Arguments>> {
-    let mut parsed =
-        Arguments { out: "bench-results".into(), docs: None, no_run: false, quick: false, only: Vec::new() };
+    let mut parsed = Arguments {
+        out: "bench-results".into(),
+        docs: None,
+        no_run: false,
+        quick: false,
+        older: None,
+        only: Vec::new(),
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--out" => parsed.out = words.next().context("--out needs a directory")?.into(),
             "--docs" => parsed.docs = Some(words.next().context("--docs needs a page")?.into()),
+            "--older" => parsed.older = Some(words.next().context("--older needs a file")?.into()),
             "--no-run" => parsed.no_run = true,
             "--quick" => parsed.quick = true,
             "--only" => match words.next().filter(|part| PARTS.contains(&part.as_str())) {
@@ -118,6 +130,11 @@ fn measure(arguments: &Arguments) -> Result<()> {
             }
         }
     }
+    if arguments.wants("policies") {
+        let scene =
+            Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
+        policies::pending(&scene, arguments.older.as_deref(), rounds, &mut report)?;
+    }
     if arguments.wants("running") {
         let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };
         compare::running(&running, rounds, &mut report)?;
@@ -131,6 +148,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
         for associations in sizes {
             daemon::live(100_000, *associations, &plugin, times, rounds.min(8), &mut report)?;
         }
+        daemon::live_policies(100_000, &plugin, times, rounds.min(8), &mut report)?;
     }
     report.note(format!("Load averages at the end: {}", process::load()));
     report.write(&arguments.out)?;

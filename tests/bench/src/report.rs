@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::samples::{Row, Samples};
+use crate::samples::{Beside, Row, Samples};
 
 /// What was measured so far; each row is printed when it comes.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Report {
     pub fn median(&self, measure: &str, jobs: u32, associations: u32) -> Option<f64> {
         let found = self.rows.iter().find(|row| {
             let scene = &row.scene;
-            row.measure == measure
+            (row.measure, row.beside) == (measure, Beside::Stock)
                 && (scene.jobs, scene.associations, scene.tres, scene.heap)
                     == (jobs, associations, false, "fresh")
         });
@@ -42,8 +42,8 @@ impl Report {
     /// The table, in Markdown.
     pub fn table(&self) -> String {
         let mut text = String::from(
-            "| measure | jobs | associations | TRES weights | heap | unit | stock | ours | ratio | goal | floor | ours : floor |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|---|\n",
+            "| measure | settings | jobs | associations | TRES weights | heap | unit | stock, or without settings | ours | ratio | goal | \
+             floor | ours : floor |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
         );
         for row in &self.rows {
             let _ = writeln!(text, "{}", line(row));
@@ -68,7 +68,7 @@ impl Report {
         let mut text = String::from(
             "measure,jobs,associations,tres_weights,heap,unit,rounds,\
              stock_min,stock_median,stock_max,ours_min,ours_median,ours_max,\
-             ratio_of_medians,ratio_of_minima,goal,floor_min,floor_median,floor_max\n",
+             ratio_of_medians,ratio_of_minima,goal,floor_min,floor_median,floor_max,settings\n",
         );
         for row in &self.rows {
             let scene = &row.scene;
@@ -89,7 +89,7 @@ impl Report {
             );
             let floor = row.floor.as_ref().map_or_else(|| ",,".to_owned(), numbers);
             let goal = row.goal.map_or_else(String::new, |goal| goal.to_string());
-            let _ = writeln!(text, "{goal},{floor}");
+            let _ = writeln!(text, "{goal},{floor},{}", row.beside.settings());
         }
         text
     }
@@ -99,7 +99,8 @@ impl Report {
         const LINE: usize = 22;
         const LEFT: f64 = 520.0;
         const WIDTH: f64 = 400.0;
-        let height = (self.rows.len() + 2) * LINE;
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.beside == Beside::Stock).collect();
+        let height = (rows.len() + 2) * LINE;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1040\" height=\"{height}\" \
              font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -107,10 +108,10 @@ impl Report {
              <text x=\"10\" y=\"16\" font-weight=\"bold\">Time of priority/multifactor2 as a part of stock \
              priority/multifactor (grey: stock; black mark: floor)</text>\n"
         );
-        for (at, row) in self.rows.iter().enumerate() {
+        for (at, row) in rows.into_iter().enumerate() {
             let y = (at + 1) * LINE + 6;
             let part = (row.ours.median() / row.stock.median() * WIDTH).clamp(1.0, 1.25 * WIDTH);
-            let colour = if row.goal.is_some_and(|goal| row.ratio() < goal) { "#c60" } else { "#269" };
+            let colour = if row.is_good() { "#269" } else { "#c60" };
             let _ = writeln!(
                 svg,
                 "<text x=\"10\" y=\"{text_y}\">{}</text>\
@@ -152,6 +153,7 @@ fn line(row: &Row) -> String {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     [
         row.measure.to_owned(),
+        row.beside.settings().to_owned(),
         scene.jobs.to_string(),
         scene.associations.to_string(),
         if scene.tres { "yes" } else { "no" }.to_owned(),

@@ -53,22 +53,43 @@ pub struct Scene {
     pub heap: &'static str,
 }
 
-/// One quantity, of both plugins.
+/// What ours is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// The stock plugin.
+    Stock,
+    /// Ours without settings; ours has those of this name.
+    Plain(&'static str),
+}
+
+impl Beside {
+    /// The name of the settings; empty where there are none.
+    pub fn settings(self) -> &'static str {
+        match self {
+            Self::Stock => "",
+            Self::Plain(settings) => settings,
+        }
+    }
+}
+
+/// One quantity, of ours and of what it is compared with.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// What was measured.
     pub measure: &'static str,
     /// On what.
     pub scene: Scene,
-    /// `ms`, `ns`.
+    /// `ms`, `ns`, `B`.
     pub unit: &'static str,
-    /// The stock plugin.
+    /// What the first samples are of.
+    pub beside: Beside,
+    /// The stock plugin, or ours without settings.
     pub stock: Samples,
     /// Ours.
     pub ours: Samples,
     /// Two bare walks over the job list in our process.
     pub floor: Option<Samples>,
-    /// Smallest ratio stock : ours that was aimed at.
+    /// Smallest ratio stock : ours that was aimed at; with settings, the largest ours : plain.
     pub goal: Option<f64>,
 }
 
@@ -81,6 +102,14 @@ impl Row {
     /// Stock's minimum over ours.
     pub fn ratio_of_minima(&self) -> f64 {
         self.stock.min() / self.ours.min()
+    }
+
+    /// Whether it is as good as was aimed at; true without a goal.
+    pub fn is_good(&self) -> bool {
+        self.goal.is_none_or(|goal| match self.beside {
+            Beside::Stock => self.ratio() >= goal,
+            Beside::Plain(_) => 1.0 / self.ratio() <= goal,
+        })
     }
 
     /// Our median over the floor's.

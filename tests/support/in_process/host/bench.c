@@ -190,16 +190,17 @@ static void set_all(job_record_t **jobs, size_t count)
 }
 
 /*
- * benchset rounds=3 hot=0|1: time of one priority_g_set per job, in the order of the list. hot: of a second one for each,
- * whose record is in the caches, as that of a job which has just been made.
+ * benchset rounds=3 hot=0|1 skip=0: time of one priority_g_set per job, in the order of the list, without the first ones. hot: of a
+ * second one for each, whose record is in the caches, as that of a job which has just been made.
  */
 int command_bench_set(request_t *request)
 {
 	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
-	size_t count, rounds = number(request, "rounds", 3);
-	job_record_t **jobs = (job_record_t **) collect(job_list, &count, false);
+	size_t all, rounds = number(request, "rounds", 3), skip = number(request, "skip", 0);
+	job_record_t **every = (job_record_t **) collect(job_list, &all, false);
+	job_record_t **jobs = every + (skip < all ? skip : all);
 	bool hot = number(request, "hot", 0);
-	size_t step = hot ? 64 : count;
+	size_t count = every + all - jobs, step = hot ? 64 : count;
 
 	for (size_t round = 0; round < rounds; round++) {
 		uint64_t cpu = 0, wall = 0;
@@ -217,7 +218,7 @@ int command_bench_set(request_t *request)
 		unlock_slurmctld(locks);
 		say("bench jobs=%zu cpu_ns=%lu wall_ns=%lu", count, cpu, wall);
 	}
-	free(jobs);
+	free(every);
 	return 0;
 }
 

@@ -79,6 +79,11 @@ impl Host {
         self.bench(&format!("benchset rounds={rounds} hot={}", u32::from(hot)))
     }
 
+    /// Time of `set_priority` for every job of the list but the first ones.
+    pub fn bench_set_after(&mut self, skip: u32, rounds: u32) -> HostResult<Vec<Bench>> {
+        self.bench(&format!("benchset rounds={rounds} skip={skip}"))
+    }
+
     /// Time of two plain walks over the job list: the floor of any cycle.
     pub fn bench_walk(&mut self, rounds: u32) -> HostResult<Vec<Bench>> {
         self.bench(&format!("benchwalk rounds={rounds}"))

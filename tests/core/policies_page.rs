@@ -348,7 +348,7 @@ fn one(shown: &Shown, key: Key<'_>, printed: &str) -> String {
     let factor = as_printed(factor, printed.split(' ').next().unwrap());
     match tickets.filter(|_| printed.contains('(')) {
         None => factor,
-        Some(JobTickets { overridden, functional, share_tree }) => {
+        Some(JobTickets { overridden, functional, share_tree, .. }) => {
             let [o, f, s] = [overridden, functional, share_tree].map(f64::trunc);
             format!("{factor} ({o}+{f}+{s})")
         }

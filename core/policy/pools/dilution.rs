@@ -99,6 +99,8 @@ impl Load {
         }
         self.jobs.clear();
         self.jobs.resize(associations, 0);
+        self.active.clear();
+        self.active.resize(associations, false);
     }
 }
 

@@ -61,10 +61,11 @@ crate::settings! {
             "NONE, or some of the letters O, F and S, each once, in any order",
             hierarchy
         ) default("OFS");
-        /// The most that a user or account may get of the tickets, as a multiple of its long-term share. So it limits
-        /// how fast those catch up who used little. The long-term share is that among the users and accounts with
-        /// waiting jobs. 1 holds everybody to it. 0 sets no limit. Grid Engine's default is 5. Only
-        /// `Distribution=tickets` has this limit.
+        /// A brake on how fast those catch up who used little. A user or account with more of the tickets than this
+        /// multiple of its long-term share has its shares times `LevelFS` divided by how many times more. This is done
+        /// once, so it may still have more than the multiple. The long-term share is that among the users and accounts
+        /// with waiting jobs. 1 brakes most, 0 not at all. Grid Engine's default is 5. Only `Distribution=tickets` has
+        /// this brake.
         compensation_factor = "CompensationFactor": zero_or_decimal(1.0 ..) default("0");
         /// How many waiting jobs a calculation ranks one by one for functional tickets. A job beyond them gets what the
         /// next one with the same functional shares would get. A calculation takes longer with more.

@@ -1,6 +1,6 @@
 //! docs/policies.md: every number on the page, from the situation that stands above it.
 //!
-//! An indented block has `# multifactor2.conf` and its lines, then `# situation` and a line for each account: `NAME SHARES`, and after a
+//! An indented block has lines of `multifactor2.conf`, then `# situation` and a line for each account: `NAME SHARES`, and after a
 //! colon its users: `NAME SHARES`, `used USAGE` and jobs between commas, one user and the next between semicolons. An account is
 //! below the one that is indented less. The tables that follow are of that block. Their columns say what holds: nothing (`before`), the
 //! block (`after`), the block `on` a date, or the block with more settings. A row is of one job or user, or of several between commas,
@@ -51,8 +51,7 @@ struct Job {
     state: State,
     cpus: u64,
     minutes: Option<f64>,
-    partition: String,
-    qos: String,
+    /// `AdminComment`
     comment: String,
 }
 
@@ -109,7 +108,9 @@ impl Situation {
         let words: Vec<&str> = part.split(' ').collect();
         let ids = match words[..] {
             ["used", usage] | ["used", usage, "each"] => {
-                users.iter().for_each(|of| self.associations[*of].usage = number(usage));
+                for of in users {
+                    self.associations[*of].usage = number(usage);
+                }
                 return;
             }
             ["job", id, ..] => id.parse().unwrap()..=id.parse().unwrap(),
@@ -119,32 +120,39 @@ impl Situation {
             }
             _ => panic!("{part:?} is neither usage nor jobs"),
         };
-        let mut job = Job {
-            id: 0,
-            of: 0,
-            state: State::Waits,
-            cpus: 1,
-            minutes: None,
-            partition: String::new(),
-            qos: String::new(),
-            comment: String::new(),
-        };
+        let mut job =
+            Job { id: 0, of: 0, state: State::Waits, cpus: 1, minutes: None, comment: String::new() };
         let mut rest = &words[2..];
         while !rest.is_empty() {
-            let taken = match rest {
-                ["in", "turn"] => 2,
-                ["running", ..] => (job.state = State::Runs, 1).1,
-                ["held", ..] => (job.state = State::Held, 1).1,
-                ["at", "a", "limit", ..] => (job.state = State::AtLimit, 3).1,
-                ["of", cpus, "CPUs", ..] => (job.cpus = cpus.parse().unwrap(), 3).1,
-                ["for", hours, "hours", ..] => (job.minutes = Some(60.0 * number(hours)), 3).1,
-                ["for", days, "days", ..] => (job.minutes = Some(1440.0 * number(days)), 3).1,
-                ["in", "partition", name, ..] => (job.partition = (*name).to_owned(), 3).1,
-                ["in", "QOS", name, ..] => (job.qos = (*name).to_owned(), 3).1,
-                ["with", comment, ..] => (job.comment = (*comment).to_owned(), 2).1,
+            rest = match rest {
+                ["in", "turn", rest @ ..] => rest,
+                ["running", rest @ ..] => {
+                    job.state = State::Runs;
+                    rest
+                }
+                ["held", rest @ ..] => {
+                    job.state = State::Held;
+                    rest
+                }
+                ["at", "a", "limit", rest @ ..] => {
+                    job.state = State::AtLimit;
+                    rest
+                }
+                ["of", cpus, "CPUs", rest @ ..] => {
+                    job.cpus = cpus.parse().unwrap();
+                    rest
+                }
+                ["for", time, unit, rest @ ..] => {
+                    let unit = if unit.starts_with("day") { 1440.0 } else { 60.0 };
+                    job.minutes = Some(number(time) * unit);
+                    rest
+                }
+                ["with", comment, rest @ ..] => {
+                    (*comment).clone_into(&mut job.comment);
+                    rest
+                }
                 _ => panic!("{part:?}: what is {rest:?}?"),
             };
-            rest = &rest[taken..];
         }
         let of = users.iter().cycle();
         self.jobs.extend(ids.zip(of).map(|(id, of)| Job { id, of: *of, ..job.clone() }));
@@ -186,12 +194,11 @@ fn show(settings: &Settings, now: Date, situation: &Situation) -> Shown {
         |row: &Association| NodeSpec { parent: row.parent, shares: row.shares, user: !row.user.is_empty() };
     let tree = ShareTree::build(&associations.iter().map(spec).collect::<Vec<_>>());
     let nodes: Vec<Node> = (0..associations.len()).map(|at| tree.position(at).unwrap()).collect();
-    let counts = |job: &&Job| match (job.state, settings.active_jobs) {
-        (State::Waits, _) | (State::AtLimit, ActiveJobs::Eligible) => true,
-        (State::Runs, _) | (State::AtLimit | State::Held, ActiveJobs::Eligible | ActiveJobs::Startable) => {
-            false
-        }
-        (State::AtLimit | State::Held, ActiveJobs::Pending) => true,
+    let counts = |job: &&Job| match job.state {
+        State::Waits => true,
+        State::AtLimit => settings.active_jobs != ActiveJobs::Startable,
+        State::Held => settings.active_jobs == ActiveJobs::Pending,
+        State::Runs => false,
     };
     let (mut usage, mut waiting) = (vec![0.0; tree.len()], vec![0; tree.len()]);
     for (row, node) in associations.iter().zip(&nodes) {
@@ -217,8 +224,7 @@ fn show(settings: &Settings, now: Date, situation: &Situation) -> Shown {
         let measure = Measure::of(settings);
         let mut who = |job: &Job| {
             let own = comment_tickets(&job.comment).unwrap().unwrap_or_default();
-            let (partition, qos) = (job.partition.as_str(), job.qos.as_str());
-            let extra = pools.extra(JobNames { partition, qos, id: job.id, own, ..JobNames::default() });
+            let extra = pools.extra(JobNames { id: job.id, own, ..JobNames::default() });
             let facts = SizeFacts { cpus: job.cpus, billing: job.cpus, minutes_left: job.minutes };
             Who { node: nodes[job.of], extra, size: measure.size(facts), count: 1 }
         };
@@ -280,19 +286,16 @@ fn examples(page: &str) -> Vec<Example> {
     while let Some((at, line)) = lines.next() {
         if let Some(text) = line.strip_prefix('#') {
             text.trim_matches(['#', ' ']).clone_into(&mut heading);
-        } else if line == "    # multifactor2.conf" {
-            let mut block = Vec::new();
-            while let Some((_, line)) = lines.next_if(|(_, line)| line.is_empty() || line.starts_with("    "))
-            {
-                block.push(line.get(4..).unwrap_or_default());
+        } else if let Some(line) = line.strip_prefix("    ") {
+            let mut block = vec![line];
+            while let Some((_, line)) = lines.next_if(|(_, line)| line.starts_with("    ")) {
+                block.push(&line[4..]);
             }
             let middle = block.iter().position(|line| *line == "# situation").expect(&heading);
-            let lines: Vec<&str> =
-                block[middle + 1..].iter().filter(|line| !line.is_empty()).copied().collect();
             examples.push(Example {
                 heading: heading.clone(),
                 settings: block[..middle].join("\n"),
-                situation: Situation::read(&lines),
+                situation: Situation::read(&block[middle + 1..]),
                 rows: Vec::new(),
             });
         } else if let Some(example) = examples.last_mut().filter(|example| example.heading == heading) {
@@ -363,11 +366,11 @@ enum Key<'r> {
 
 /// What the cells of a row are of, and how many of them only name it.
 fn keys<'r>(example: &Example, in_jobs: bool, row: &'r [String]) -> (Vec<Key<'r>>, usize) {
-    let list = |at: usize| row[at].split(", ");
+    let listed = |at: usize| row[at].split(", ");
     // One name stands for all.
     let with = |names: usize, others: usize| {
-        let end = list(others).last().unwrap();
-        list(names).zip(list(others).chain(std::iter::repeat(end)))
+        let last = listed(others).last().unwrap();
+        listed(names).zip(listed(others).chain(std::iter::repeat(last)))
     };
     if !in_jobs {
         return (with(0, 1).map(|(user, account)| Key::User(user, account)).collect(), 2);

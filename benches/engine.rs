@@ -69,9 +69,8 @@ const USERS: u32 = 9;
 const JOBS: u32 = 100_000;
 
 fn lines(kind: &str, count: u32, attributes: &str) -> String {
-    (0..count)
-        .map(|at| format!("Override={kind} Name={}{at} {attributes}\n", kind[..1].to_lowercase()))
-        .collect()
+    let line = |at| format!("Override={kind} Name={}{at} {attributes}", kind[..1].to_lowercase());
+    (0..count).map(line).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// Tickets of single jobs: as in a cycle with 100,000 waiting jobs of 1,000 users.

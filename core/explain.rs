@@ -45,7 +45,7 @@ pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usi
         }
     }
     if let Some((tickets, max)) = job.tickets {
-        let JobTickets { overridden, functional, share_tree } = tickets;
+        let JobTickets { overridden, functional, share_tree, .. } = tickets;
         let _ = write!(
             line,
             " tickets {:.2} of {max:.2}: override {overridden:.2}, functional {functional:.2}, share tree {share_tree:.2};",

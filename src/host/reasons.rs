@@ -110,7 +110,9 @@ mod tests {
                 assert!(!obstacles.has(reason), "{reason} in {release}");
             }
             // Dependency, partition, held, time, associations, QOS, account.
-            for reason in [2, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 30, 37, 38, 39, 53, 57, 71, 72, 75, 178, 182] {
+            for reason in
+                [2, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 30, 37, 38, 39, 53, 57, 71, 72, 75, 178, 182]
+            {
                 assert!(obstacles.has(reason), "{reason} in {release}");
             }
         }

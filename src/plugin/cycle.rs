@@ -234,14 +234,16 @@ impl Plugin {
         let evaluator = Evaluator::new(unlocked.host(), config, now);
         let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
         let known = if known_jobs.pays() {
-            let gathered = self.begin_gathering(&evaluator, config, memory, known_jobs.count());
+            let gathered =
+                self.begin_gathering(unlocked.host(), &evaluator, config, memory, known_jobs.count());
             self.gather_known(unlocked, &evaluator, &earlier, gathered, known_jobs)
         } else {
             None
         };
         let gathered = known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
-            let gathered = self.begin_gathering(&evaluator, config, None, known_jobs.count());
+            let gathered =
+                self.begin_gathering(unlocked.host(), &evaluator, config, None, known_jobs.count());
             self.gather_list(unlocked, &evaluator, &earlier, gathered, known_jobs)
         });
         let mut grants = self.grants.lock();
@@ -256,13 +258,14 @@ impl Plugin {
     /// For about so many jobs, with the memory of the drafts before.
     fn begin_gathering(
         &self,
+        host: &Host,
         evaluator: &Evaluator<'_>,
         config: &Arc<Config>,
         before: Option<Drafts>,
         jobs: usize,
     ) -> Gathered {
         let waiting = self.grants.lock().standing.collect();
-        let queue = self.grants.lock().standing.begin_queue(config, evaluator.core.now);
+        let queue = self.grants.lock().standing.begin_queue(host, config, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered { drafts, kept: Vec::new(), running: Vec::new(), queue, tres: evaluator.core.scratch() }
     }

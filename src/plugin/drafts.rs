@@ -16,6 +16,7 @@ use multifactor2_core::policy::pools::JobTickets;
 
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
+use super::queue::Drafted;
 use super::standing::Standing;
 use super::waiting::{Place, Waiting};
 use crate::host::access::Open;
@@ -86,22 +87,6 @@ impl Draft {
     pub fn priority(&self) -> u32 {
         self.priority
     }
-}
-
-/// What became of a job that was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drafted {
-    /// There is nothing to be done for it.
-    Nothing,
-    /// It has a draft that only says what is to be cleared.
-    ToClear,
-    /// It has a draft of its priority.
-    Priority {
-        /// Its nice value, shifted.
-        nice: u32,
-        /// Since how many seconds it gains age.
-        age: Option<u32>,
-    },
 }
 
 /// Which value of a [`Palette`] is meant.

@@ -8,14 +8,14 @@ use multifactor2_core::evaluator;
 use multifactor2_core::explain::ExplainedJob;
 use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority};
 use multifactor2_core::facts::{self, Facts};
-use multifactor2_core::policy::pools::{JobNames, JobTickets};
+use multifactor2_core::policy::pools::JobTickets;
 use tracing::error;
 
 use super::assoc_factor::AssocFactor;
 use super::config::Config;
+use super::entries::Entries;
 use super::explain;
-use super::queue::first_partition;
-use super::standing::{Granted, Standing};
+use super::standing::{Granted, Share, Standing};
 use super::waiting::waits;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
@@ -36,6 +36,8 @@ pub struct Evaluated {
     pub priority: u32,
     /// What it came from, where it was computed.
     pub evaluation: Option<Evaluation>,
+    /// The tickets of pools with which it begins to wait now.
+    pub joins_with: Option<JobTickets>,
 }
 
 /// What all jobs that are evaluated at one time have in common.
@@ -97,7 +99,7 @@ impl<'c> Evaluator<'c> {
         standing: &mut Standing,
         granted: Option<JobTickets>,
     ) -> Evaluated {
-        let none = |priority| Evaluated { priority, evaluation: None };
+        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, qos.as_ref(), 0.0);
@@ -108,7 +110,7 @@ impl<'c> Evaluator<'c> {
             keep_fair_share(job, qos.as_ref(), 0.0);
             return none(0);
         };
-        let (mut known, mut tickets) = (facts::Standing::default(), None);
+        let (mut known, mut share) = (facts::Standing::default(), Share::default());
         if self.config.assoc_factor() != AssocFactor::None {
             let association = job.association(lock);
             known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
@@ -116,14 +118,21 @@ impl<'c> Evaluator<'c> {
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let job = job.read_only();
             let now = self.core.now;
-            let share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
+            share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
             known.fair_share = share.factor;
-            tickets = share.tickets;
         }
         let evaluation = self.core.evaluate(&facts, known, tres);
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        self.write_more(job, lock, qos.as_ref(), &evaluation, (tres, standing.granted(tickets)), priority);
-        Evaluated { priority, evaluation: Some(evaluation) }
+        self.write_more(
+            job,
+            lock,
+            qos.as_ref(),
+            &evaluation,
+            (tres, standing.granted(share.tickets)),
+            priority,
+        );
+        let joins_with = share.tickets.filter(|_| share.joins);
+        Evaluated { priority, evaluation: Some(evaluation), joins_with }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
@@ -143,7 +152,7 @@ impl<'c> Evaluator<'c> {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
-            let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_tickets()));
+            let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_now()));
             let job = ExplainedJob { id, evaluation, tickets, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
         }
@@ -185,58 +194,28 @@ impl<'c> Evaluator<'c> {
         mut visit: impl FnMut(Evaluation),
     ) {
         let mut buffer = self.core.scratch();
+        let entries = Entries::of(job, lock, granted);
         let several_qos = job.qos_list(lock);
         let mut in_partition = |partition: Option<Partition<'_>>| {
             let tres = self.tres(job, partition);
             let of_partition = partition.map(views::partition);
             let variant = self.core.in_partition(of_job, of_partition.as_ref(), tres, &mut buffer);
-            let fair_share = |qos: Option<Qos<'_, _>>| {
-                let shares =
-                    granted.and_then(|granted| self.fair_share_in(job, lock, granted, partition, qos));
-                shares.unwrap_or(of_job.fair_share)
+            let weight = f64::from(self.config.factors.weights.fair_share);
+            let fair_share = |qos: Option<Qos<'_, V::Qos>>| {
+                entries.as_ref().map_or(of_job.fair_share, |entries| entries.factor(partition, qos) * weight)
             };
             match several_qos {
                 Some(list) => list.for_each(|qos| {
                     let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
                     visit(Evaluation { qos: of_qos, fair_share: fair_share(Some(qos)), ..variant });
                 }),
-                None => visit(Evaluation { fair_share: fair_share(job.qos(lock)), ..variant }),
+                None => visit(Evaluation { fair_share: fair_share(None), ..variant }),
             }
         };
         match job.partitions() {
             Some(list) => list.for_each(|partition| in_partition(Some(partition))),
             None => in_partition(job.partition()),
         }
-    }
-}
-
-impl Evaluator<'_> {
-    /// The weighted fair-share factor of a job in one of its partitions and QOS; `None` where override tickets do not go by these.
-    pub fn fair_share_in<V: Levels<Qos: Open>>(
-        &self,
-        job: Job<'_>,
-        lock: &AssocLock<'_, V>,
-        granted: Granted<'_>,
-        partition: Option<Partition<'_>>,
-        qos: Option<Qos<'_, V::Qos>>,
-    ) -> Option<f64> {
-        let own = granted.pools.own_tickets();
-        if !own.partition && !own.qos {
-            return None;
-        }
-        let (first, first_qos) = (first_partition(job), job.qos(lock));
-        let name = |partition: Option<Partition<'_>>| {
-            partition.map_or_else(String::new, |partition| partition.text(|part| part.name).into_owned())
-        };
-        let qos_name = |qos: Option<Qos<'_, V::Qos>>| {
-            qos.map_or_else(String::new, |qos| qos.text(|qos| qos.name).into_owned())
-        };
-        let (first, first_qos, here, qos_here) =
-            (name(first), qos_name(first_qos), name(partition), qos_name(qos));
-        let first = JobNames { partition: &first, qos: &first_qos, ..JobNames::default() };
-        let here = JobNames { partition: &here, qos: &qos_here, ..JobNames::default() };
-        let tickets = granted.pools.in_variant(granted.tickets, first, here);
-        Some(granted.pools.factor(tickets) * f64::from(self.config.factors.weights.fair_share))
     }
 }
 

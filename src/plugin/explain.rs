@@ -21,14 +21,14 @@ pub fn job<V: Levels>(config: &FactorConfig, lock: &AssocLock<'_, V>, job: &Expl
     info!(target: PRIORITY, "{line}");
 }
 
-/// Lines of `Override=` that take effect, or end.
+/// Lines of `Override=` with dates that take effect, or are over or not due yet.
 pub fn changes(changes: &[Change]) {
-    for Change { line, begins } in changes {
-        let place = &line.place.0;
+    let is_dated = |change: &&Change| change.line.from.is_some() || change.line.until.is_some();
+    for Change { line, begins } in changes.iter().filter(is_dated) {
         if *begins {
-            info!("{place} takes effect: the override {line}");
+            info!("{}: Override={line} takes effect", line.place.0);
         } else {
-            info!("{place} is not in force: the override {line}");
+            info!("{}: Override={line} is not in force", line.place.0);
         }
     }
 }

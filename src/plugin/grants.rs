@@ -5,9 +5,11 @@
 //! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use multifactor2_core::factors::Evaluation;
 use multifactor2_core::policy::pools::JobTickets;
+use rustc_hash::FxHashMap;
 
 use super::drafts::{Drafts, Finished};
 use super::set_jobs::SetJobs;
@@ -20,18 +22,21 @@ use crate::host::records::Job;
 pub struct Grants {
     /// The tree of the last distribution.
     pub standing: Standing,
-    /// What the priorities of the last cycle came from; none while a cycle runs.
-    pub drafts: Option<Drafts>,
+    /// What the priorities of the last cycle came from. While a cycle runs these are those of the cycle before where pools give
+    /// tickets to single jobs, because what a job has cannot be told from its association then; else none.
+    pub drafts: Option<Arc<Drafts>>,
     /// What the priorities came from that were set since.
     pub set: SetJobs,
     /// Lines of settings that name what there is not, as they have been warned of.
     pub unknown: HashSet<String>,
+    /// Tickets of jobs that have begun to wait since, with their associations by address and id: they are counted once.
+    since: FxHashMap<u32, (JobTickets, (usize, u32))>,
 }
 
 /// What priorities came from before the cycle that runs.
 #[derive(Debug)]
 pub struct Earlier {
-    drafts: Option<Drafts>,
+    drafts: Option<Arc<Drafts>>,
     set: SetJobs,
 }
 
@@ -48,9 +53,18 @@ impl Grants {
         set.or_else(|| self.drafts.as_ref()?.evaluation_after(next, id, &self.standing))
     }
 
-    /// The tickets that the last cycle gave to a job, where pools give them to single jobs.
+    /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.
     pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> Option<JobTickets> {
-        self.drafts.as_ref()?.tickets_still(job.get(|job| job.job_id), job.named_association())
+        let (id, association) = (job.get(|job| job.job_id), job.named_association());
+        match self.since.get(&id) {
+            Some((tickets, of)) => Some(*tickets).filter(|_| *of == association),
+            None => self.drafts.as_ref()?.tickets_still(id, association),
+        }
+    }
+
+    /// Notes the tickets that a job has got between two cycles.
+    pub fn note_tickets<A: Open>(&mut self, job: Job<'_, A>, tickets: JobTickets) {
+        self.since.insert(job.get(|job| job.job_id), (tickets, job.named_association()));
     }
 
     /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
@@ -62,15 +76,17 @@ impl Grants {
 
     /// A cycle begins: what priorities came from until now, and the memory of the drafts where they are not needed for that.
     pub fn begin_cycle(&mut self, keep_drafts: bool) -> (Earlier, Option<Drafts>) {
-        let drafts = self.drafts.take();
-        let (kept, memory) = if keep_drafts { (drafts, None) } else { (None, drafts) };
+        let drafts = if self.standing.pools().is_some() { self.drafts.clone() } else { self.drafts.take() };
+        let (kept, memory) =
+            if keep_drafts { (drafts, None) } else { (None, drafts.and_then(Arc::into_inner)) };
         (Earlier { drafts: kept, set: std::mem::take(&mut self.set) }, memory)
     }
 
     /// The cycle has read all jobs: finishes their priorities, and from here on answers by them.
     pub fn finish(&mut self, mut drafts: Drafts) -> Finished {
         let finished = drafts.finish(&self.standing);
-        self.drafts = Some(drafts);
+        self.drafts = Some(Arc::new(drafts));
+        self.since.clear();
         finished
     }
 }

@@ -14,6 +14,7 @@ pub mod config;
 mod cycle;
 mod decay_loop;
 mod drafts;
+mod entries;
 mod evaluator;
 mod explain;
 mod grants;

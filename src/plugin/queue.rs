@@ -13,14 +13,15 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
 use tracing::warn;
 
-use super::drafts::Drafted;
 use super::waiting::Place;
 use crate::host::access::Open;
 use crate::host::clock::Local;
 use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
-use crate::host::records::{Job, Partition};
+use crate::host::panics::attempt;
+use crate::host::records::Job;
+use crate::host::Host;
 
 /// A time limit that is none (`INFINITE`).
 const INFINITE: u32 = u32::MAX;
@@ -34,8 +35,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub fn new(pools: &Pools, settings: &Settings, now: i64) -> Self {
-        Self { own: pools.own_tickets(), measure: Measure::of(settings), now }
+    /// For the pools of these settings. Texts that no self-check pins are read only in releases that were compared.
+    pub fn new(host: &Host, pools: &Pools, settings: &Settings, now: i64) -> Self {
+        let mut own = pools.own_tickets();
+        own.wckey &= host.verified;
+        own.admin_comment &= host.verified;
+        Self { own, measure: Measure::of(settings), now }
     }
 
     /// The size of a job: of one that holds resources what it has, of any other what it requests.
@@ -72,7 +77,7 @@ impl Reader {
             return Extra::default();
         }
         let job = job.read_only();
-        let partition = if self.own.partition { first_partition(job) } else { None };
+        let partition = if self.own.partition { job.first_partition() } else { None };
         let partition = partition.map(|partition| partition.text(|part| part.name));
         let qos = if self.own.qos { job.qos(lock) } else { None };
         let qos = qos.map(|qos| qos.text(|qos| qos.name));
@@ -86,16 +91,6 @@ impl Reader {
             own: if self.own.admin_comment { tickets_in_comment(job) } else { 0 },
         })
     }
-}
-
-/// The partition that stands for a job in several.
-pub fn first_partition(job: Job<'_>) -> Option<Partition<'_>> {
-    let Some(list) = job.partitions() else { return job.partition() };
-    let mut first = None;
-    list.for_each_ro(|partition| {
-        first.get_or_insert(partition);
-    });
-    first
 }
 
 /// Comments that say something else of tickets than what is understood, once per cycle.
@@ -115,6 +110,22 @@ fn tickets_in_comment(job: Job<'_>) -> u32 {
             0
         }
     }
+}
+
+/// What became of a job that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drafted {
+    /// There is nothing to be done for it.
+    Nothing,
+    /// It has a draft that only says what is to be cleared.
+    ToClear,
+    /// It has a draft of its priority.
+    Priority {
+        /// Its nice value, shifted.
+        nice: u32,
+        /// Since how many seconds it gains age.
+        age: Option<u32>,
+    },
 }
 
 /// What a job is to the pools.
@@ -158,10 +169,10 @@ pub struct Queue {
 
 impl Queue {
     /// Begins to collect; `None` where the share tree alone gives tickets. `pools` are those of the cycle before.
-    pub fn begin(settings: &Settings, pools: Option<Pools>, now: i64) -> Option<Self> {
+    pub fn begin(host: &Host, settings: &Settings, pools: Option<Pools>, now: i64) -> Option<Self> {
         let mut pools = pools.or_else(|| Pools::configured(settings))?;
         let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
-        let reader = Reader::new(&pools, settings, now);
+        let reader = Reader::new(host, &pools, settings, now);
         Some(Self { pools, reader, changes, jobs: Vec::new(), running: Vec::new() })
     }
 
@@ -185,35 +196,34 @@ impl Queue {
         drafted: Drafted,
         waits: bool,
     ) {
-        let Drafted::Priority { nice, age } = drafted else {
-            let none = Queued {
-                leader: None,
-                role: Role::None,
-                place: Place::NONE,
-                extra: Extra::default(),
-                order: 0,
-                size: 0.0,
-                id: 0,
-            };
-            if drafted == Drafted::ToClear {
-                self.jobs.push(Queued { id: job.get(|job| job.job_id), ..none });
-            }
-            return;
-        };
         let id = job.get(|job| job.job_id);
-        self.jobs.push(Queued {
+        let queued = match drafted {
+            Drafted::Nothing => return,
+            Drafted::ToClear => None,
+            // One for every draft, whatever happens.
+            Drafted::Priority { nice, age } => attempt(|| Queued {
+                id,
+                leader: job.het_leader().filter(|leader| *leader != id),
+                place,
+                extra: self.reader.extra(&mut self.pools, lock, job),
+                role: match (job.state().is_pending(), waits) {
+                    (true, true) => Role::Waits,
+                    (true, false) => Role::Idle,
+                    (false, _) => Role::Runs,
+                },
+                order: order(nice, age),
+                size: self.reader.size(job),
+            }),
+        };
+        self.jobs.push(queued.unwrap_or(Queued {
             id,
-            leader: job.het_leader().filter(|leader| *leader != id),
-            place,
-            extra: self.reader.extra(&mut self.pools, lock, job),
-            role: match (job.state().is_pending(), waits) {
-                (true, true) => Role::Waits,
-                (true, false) => Role::Idle,
-                (false, _) => Role::Runs,
-            },
-            order: order(nice, age),
-            size: self.reader.size(job),
-        });
+            leader: None,
+            place: Place::NONE,
+            extra: Extra::default(),
+            role: Role::None,
+            order: 0,
+            size: 0.0,
+        }));
     }
 
     /// Hands out the tickets: to every job that has a draft, in the order of their ids.

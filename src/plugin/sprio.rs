@@ -6,9 +6,9 @@
 
 use multifactor2_core::factors::Evaluation;
 
+use super::entries::Entries;
 use super::evaluator::Evaluator;
 use super::grants::Grants;
-use super::standing::Granted;
 use super::Plugin;
 use crate::faults;
 use crate::host::clock;
@@ -66,8 +66,8 @@ impl Plugin {
                     faults::point("sprio");
                     if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
-                        let granted = grants.granted_of(job);
-                        let shown = Shown { answering: &answering, job, evaluation, granted, tres: &tres };
+                        let entries = Entries::of(job, lock, grants.granted_of(job));
+                        let shown = Shown { answering: &answering, job, evaluation, entries, tres: &tres };
                         add(&shown, &mut reply);
                     }
                 });
@@ -101,8 +101,8 @@ struct Shown<'s, 'l> {
     answering: &'s Answering<'s, 'l>,
     job: Job<'s>,
     evaluation: Evaluation,
-    /// Its tickets of pools, where they came from the last cycle.
-    granted: Option<Granted<'s>>,
+    /// What differs among its partitions and QOS.
+    entries: Option<Entries<'s>>,
     /// Weighted factors by TRES; empty where TRES have no weight.
     tres: &'s [f64],
 }
@@ -126,13 +126,9 @@ impl Shown<'_, '_> {
                 self.fill_tres(entry, &tres);
             }
         }
-        if let Some(granted) = self.granted.filter(|_| has_factors && (partition.is_some() || qos.is_some()))
-        {
-            let lock = self.answering.lock;
-            let here = (partition.or_else(|| self.job.partition()), qos.or_else(|| self.job.qos(lock)));
-            if let Some(fair_share) = evaluator.fair_share_in(self.job, lock, granted, here.0, here.1) {
-                entry.set(|f| f.priority_fs, fair_share);
-            }
+        if let Some(entries) = self.entries.as_ref().filter(|_| has_factors) {
+            let weight = f64::from(core.config.weights.fair_share);
+            entry.set(|f| f.priority_fs, entries.factor(partition, qos) * weight);
         }
         if let Some(qos) = qos {
             let of_job = if has_factors { self.evaluation.qos } else { 0.0 };

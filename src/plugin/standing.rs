@@ -23,7 +23,7 @@ use crate::faults;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels, Shown};
 use crate::host::records::{Association, Job};
-use crate::host::views;
+use crate::host::{views, Host};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -59,6 +59,8 @@ pub struct Share {
     pub factor: f64,
     /// Its tickets of pools.
     pub tickets: Option<JobTickets>,
+    /// It begins to wait, and is counted for those that come next.
+    pub joins: bool,
 }
 
 /// The tickets of a job.
@@ -134,10 +136,10 @@ impl Standing {
     }
 
     /// Begins to collect the jobs that get tickets of their own; `None` where none do.
-    pub fn begin_queue(&self, config: &Config, now: i64) -> Option<Queue> {
+    pub fn begin_queue(&self, host: &Host, config: &Config, now: i64) -> Option<Queue> {
         let same = self.settings.as_ref() == Some(&config.settings);
         let pools = if same { self.pools.clone() } else { None };
-        config.fair_share.then(|| Queue::begin(&config.settings, pools, now)).flatten()
+        config.fair_share.then(|| Queue::begin(host, &config.settings, pools, now)).flatten()
     }
 
     /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Those of single jobs
@@ -151,14 +153,15 @@ impl Standing {
     ) -> Option<Queue> {
         self.of_cycle = None;
         self.assoc = config.assoc_factor();
-        if self.settings.as_ref() != Some(&config.settings) {
+        let is_changed = self.settings.as_ref() != Some(&config.settings);
+        if is_changed {
             self.fair_share.configure(&config.settings);
             self.settings = Some(config.settings.clone());
         }
         let before = Arc::clone(&self.entries);
         self.distribute_now(lock, waiting);
         if let Some(queue) = &mut queue {
-            let is_new = self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
+            let is_new = is_changed || self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
             if is_new || !queue.changes.is_empty() {
                 self.teach(lock, &mut queue.pools);
             }
@@ -259,9 +262,9 @@ impl Standing {
             *waiting = (*waiting).max(1);
         }
         let Some((pools, settings)) = self.pools.as_mut().zip(self.settings.as_ref()) else {
-            return Share { factor: self.fair_share.submit(&self.tree, node, waits), tickets: None };
+            return Share { factor: self.fair_share.submit(&self.tree, node, waits), ..Share::default() };
         };
-        let reader = Reader::new(pools, settings, now);
+        let reader = Reader::new(lock.host(), pools, settings, now);
         let who = Who { node, extra: reader.extra(pools, lock, job), size: reader.size(job), count: 1 };
         let tickets = known.unwrap_or_else(|| {
             if job.state().holds_resources() {
@@ -270,11 +273,12 @@ impl Standing {
                 pools.of_next(&self.tree, &self.fair_share, who)
             }
         });
-        if waits && known.is_none() {
+        let joins = waits && known.is_none();
+        if joins {
             self.fair_share.join(&self.tree, node);
-            pools.join(&self.tree, &self.fair_share, who);
+            pools.join(&self.tree, &self.fair_share, who, tickets);
         }
-        Share { factor: pools.factor(tickets), tickets: Some(tickets) }
+        Share { factor: pools.factor_now(tickets), tickets: Some(tickets), joins }
     }
 
     /// The factor of the next job of an association.
@@ -323,7 +327,7 @@ impl Standing {
         Some(facts::Standing { assoc, fair_share })
     }
 
-    /// What gives tickets to single jobs.
+    /// What gives tickets to single jobs, where the settings ask for that.
     pub fn pools(&self) -> Option<&Pools> {
         self.pools.as_ref()
     }

@@ -46,6 +46,9 @@ impl Plugin {
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         }
+        if let Some(tickets) = evaluated.joins_with {
+            grants.note_tickets(job, tickets);
+        }
         evaluated.priority
     }
 

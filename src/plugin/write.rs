@@ -56,7 +56,7 @@ impl Plugin {
         let evaluator = Evaluator::new(host, config, now);
         let mut tres = evaluator.core.scratch();
         let mut tally = Tally { computed: finished.computed, same: finished.same, ..Tally::default() };
-        let count = self.grants.lock().drafts.as_ref().map_or(0, Drafts::count);
+        let count = self.grants.lock().drafts.as_ref().map_or(0, |drafts| drafts.count());
         for begin in (0..count).step_by(JobChunks::SIZE) {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations::<Explained>();
@@ -176,7 +176,8 @@ impl Writer<'_, '_> {
     }
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
-        self.evaluator.evaluate(job, self.lock, self.tres, self.standing, None)
+        let granted = self.drafts.tickets_still(job.get(|job| job.job_id), job.named_association());
+        self.evaluator.evaluate(job, self.lock, self.tres, self.standing, granted)
     }
 }
 

@@ -241,3 +241,14 @@ fn twenty_new_users_of_an_account_do_not_all_get_everything() {
     let mut idle = FairShare::new();
     assert!(idle.submit(&engine.tree, nodes[4], true) <= 0.0, "before the first distribution nobody has any");
 }
+
+/// Where nobody waits, the root begins to take part with the first newcomer. It competes with nobody.
+#[test]
+fn the_first_newcomer_of_an_idle_cluster_does_not_compete_with_the_root() {
+    let user = Association { parent: Some(0), shares: Some(1), user: true, usage: 0.0, waiting: false };
+    let root = Association { parent: None, shares: Some(1), user: false, ..user.clone() };
+    let (mut engine, nodes) = distributed(&[root, user.clone(), user], "");
+    engine.submit(nodes[1]);
+    assert!(near(engine.fair_share.tickets_now(&engine.tree, nodes[2]), 500.0));
+    assert!(near(engine.fair_share.tickets_now(&engine.tree, nodes[1]), 1000.0));
+}

@@ -2,7 +2,10 @@
 
 use allocation_counter::measure;
 use multifactor2_core::factors::{tres_factors, weigh_tres, Evaluation, Priority, Weights};
-use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+use multifactor2_core::policy::pools::{Extra, Names, Pools, WaitingJob, Who};
+use multifactor2_core::settings::value::Date;
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 
 const ASSOCIATIONS: u32 = 100_000;
 
@@ -58,4 +61,51 @@ fn at_most_80_bytes_per_association_are_kept() {
     );
     assert!((1..=80).contains(&bytes), "{bytes} bytes per association");
     drop(kept);
+}
+
+/// A submission takes its value from counts and from orders of numbers: no name, place or other trait of a waiting job is kept, so none is
+/// looked at, and the heap is asked for the same whatever the number of jobs.
+#[test]
+fn a_submission_costs_the_same_whatever_the_number_of_jobs() {
+    let mut specs = vec![NodeSpec { parent: None, shares: 1, user: false }];
+    specs.extend([0; 2].map(|parent| NodeSpec { parent: Some(parent), shares: 1, user: false }));
+    specs.extend([1, 1, 2, 2].map(|parent| NodeSpec { parent: Some(parent), shares: 1, user: true }));
+    let tree = ShareTree::build(&specs);
+    let users: Vec<Node> = tree.nodes().filter(|node| tree.is_user(*node)).collect();
+    let cost = |dilution: &str, jobs: u32| {
+        let text = format!(
+            "TicketsFunctional=100\nFunctional=User Name=* Shares=1\nDilution={dilution}\n\
+             Override=Parent Name=a Tickets=9"
+        );
+        let settings = Settings::parse(&text, "test").unwrap().settings;
+        let (mut fair_share, mut pools) = (FairShare::new(), Pools::configured(&settings).unwrap());
+        pools.begin(Date::default());
+        pools.learn(&tree, |_| Names { user: "u", account: "a" });
+        let waiting: Vec<WaitingJob> = (0..jobs)
+            .zip(users.iter().cycle())
+            .map(|(id, node)| WaitingJob { node: *node, id, order: 0, size: 1.0, extra: Extra::default() })
+            .collect();
+        let numbers: Vec<u32> = tree.nodes().map(|node| u32::from(tree.is_user(node))).collect();
+        fair_share.distribute(&tree, &[], &numbers);
+        let cycle = measure(|| pools.distribute(&tree, &fair_share, &waiting, &[], &mut Vec::new()));
+        let who = Who { node: users[0], extra: Extra::default(), size: 1.0, count: 1 };
+        let submission = measure(|| {
+            let tickets = pools.of_next(&tree, &fair_share, who);
+            pools.join(&tree, &fair_share, who, tickets);
+        });
+        println!("{dilution}, {jobs} jobs: {} bytes stay", cycle.bytes_current);
+        (cycle.bytes_current, submission.count_total, submission.bytes_total)
+    };
+    for dilution in ["none", "user", "tree"] {
+        let (few, many) = (cost(dilution, 100), cost(dilution, 10_000));
+        assert_eq!((few.1, few.2), (many.1, many.2), "{dilution}: allocations of a submission");
+        // The tree keeps one number for each job and account above it.
+        let kept = if dilution == "tree" { 8 * (10_000 - 100) } else { 0 };
+        assert!(
+            many.0 - few.0 <= kept,
+            "{dilution}: {} bytes stay with few jobs, {} with many",
+            few.0,
+            many.0
+        );
+    }
 }

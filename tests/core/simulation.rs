@@ -5,7 +5,7 @@
 
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::settings::Settings;
-use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 
 const CYCLE: f64 = 300.0;
 /// Cycles that a job takes, and in which all slots come free once.
@@ -28,7 +28,7 @@ pub fn accounts(accounts: &[(u32, u32)]) -> Vec<(String, String, u32, bool)> {
 }
 
 /// The documented example.
-const EXAMPLE: [(&str, &str, u32, bool); 11] = [
+pub const EXAMPLE: &[(&str, &str, u32, bool)] = &[
     ("", "A", 40, false),
     ("A", "B", 30, false),
     ("B", "user1", 1, true),
@@ -42,6 +42,11 @@ const EXAMPLE: [(&str, &str, u32, bool); 11] = [
     ("F", "user5", 1, true),
 ];
 
+/// A tree that is written out.
+pub fn owned(rows: &[(&str, &str, u32, bool)]) -> Vec<(String, String, u32, bool)> {
+    rows.iter().map(|row| (row.0.to_owned(), row.1.to_owned(), row.2, row.3)).collect()
+}
+
 /// A tree to be simulated.
 pub struct Scene {
     /// Its name in the documentation.
@@ -53,9 +58,6 @@ pub struct Scene {
 
 /// The trees of docs/weights.md.
 pub fn scenes() -> [Scene; 4] {
-    let named = |(above, name, shares, user): (&str, &str, u32, bool)| {
-        (above.to_owned(), name.to_owned(), shares, user)
-    };
     [
         Scene {
             name: "60 : 40",
@@ -74,7 +76,7 @@ pub fn scenes() -> [Scene; 4] {
         },
         Scene {
             name: "the example",
-            tree: EXAMPLE.map(named).to_vec(),
+            tree: owned(EXAMPLE),
             groups: &[
                 ("user1", "user1"),
                 ("user2", "user2"),
@@ -115,17 +117,17 @@ pub fn orders() -> [(&'static str, Order); 5] {
 }
 
 /// A tree with what the rules look at.
-struct Machine {
-    tree: ShareTree,
+pub struct Machine {
+    pub tree: ShareTree,
     /// By place in the list.
     parents: Vec<Option<usize>>,
     shares: Vec<f64>,
-    users: Vec<usize>,
+    pub users: Vec<usize>,
     usage: Vec<f64>,
 }
 
 impl Machine {
-    fn new(rows: &Tree) -> Self {
+    pub fn new(rows: &Tree) -> Self {
         let at = |name: &str| rows.iter().position(|row| row.1 == name).map(|at| at + 1);
         let parents: Vec<Option<usize>> =
             std::iter::once(None).chain(rows.iter().map(|row| Some(at(&row.0).unwrap_or(0)))).collect();
@@ -144,15 +146,28 @@ impl Machine {
         }
     }
 
-    fn ancestors(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
-        std::iter::successors(Some(at), |at| self.parents[*at])
+    /// The association of a place in the list.
+    pub fn node(&self, at: usize) -> Node {
+        self.tree.position(at).unwrap()
     }
 
-    fn charge(&mut self, user: usize, usage: f64) {
+    /// Usage loses weight with time.
+    pub fn decay(&mut self, factor: f64) {
+        for usage in &mut self.usage {
+            *usage *= factor;
+        }
+    }
+
+    /// A user has used something.
+    pub fn charge(&mut self, user: usize, amount: f64) {
         let path: Vec<usize> = self.ancestors(user).collect();
         for at in path {
-            self.usage[at] += usage;
+            self.usage[at] += amount;
         }
+    }
+
+    fn ancestors(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        std::iter::successors(Some(at), |at| self.parents[*at])
     }
 
     /// Writes down the parts of all usage.
@@ -177,22 +192,23 @@ impl Machine {
     }
 
     /// Normalised shares.
-    fn share(&self, at: usize) -> f64 {
+    pub fn share(&self, at: usize) -> f64 {
         self.ancestors(at).filter(|at| *at != 0).map(|at| self.part(&self.shares, at)).product()
     }
 
-    fn best_ours(&self, fair_share: &mut FairShare) -> usize {
-        let by_node = |values: &dyn Fn(usize) -> f64| {
-            let mut by_node = vec![0.0; self.parents.len()];
-            for at in 0..self.parents.len() {
-                by_node[self.tree.position(at).unwrap().index()] = values(at);
-            }
-            by_node
-        };
-        let usage = by_node(&|at| self.usage[at]);
+    /// The plugin's tickets, where every user has a job waiting.
+    pub fn distribute(&self, fair_share: &mut FairShare) {
+        let mut usage = vec![0.0; self.parents.len()];
+        for (at, used) in self.usage.iter().enumerate() {
+            usage[self.node(at).index()] = *used;
+        }
         let waiting: Vec<u32> = self.tree.nodes().map(|node| u32::from(self.tree.is_user(node))).collect();
         fair_share.distribute(&self.tree, &usage, &waiting);
-        self.first(|at| fair_share.tickets(self.tree.position(at).unwrap()))
+    }
+
+    fn best_ours(&self, fair_share: &mut FairShare) -> usize {
+        self.distribute(fair_share);
+        self.first(|at| fair_share.tickets(self.node(at)))
     }
 
     fn first(&self, value: impl Fn(usize) -> f64) -> usize {
@@ -254,9 +270,7 @@ pub fn run(rows: &Tree, order: &Order, past: f64) -> Vec<Career> {
     let mut had = vec![0.0; machine.parents.len()];
     machine.note(&mut usage);
     for cycle in 0..DAYS * DAY {
-        for usage in &mut machine.usage {
-            *usage *= decay;
-        }
+        machine.decay(decay);
         for user in &running {
             machine.charge(*user, CYCLE);
         }

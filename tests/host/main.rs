@@ -13,6 +13,7 @@ mod kept_settings;
 mod life;
 mod meanwhile;
 mod passive;
+mod pools;
 mod random_charging;
 mod random_jobs;
 mod random_trees;

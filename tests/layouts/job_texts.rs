@@ -1,5 +1,5 @@
-//! Texts of a job that are whatever somebody wrote, its wckey and the administrator's comment: none of them stops the plugin, but a
-//! pointer that leads to no text does.
+//! Texts of a job that are whatever somebody wrote, its wckey, the administrator's comment and perhaps its account: none of them stops
+//! the plugin, but a pointer that leads to no text does.
 
 use slurm_fakehost::{all, in_releases, Job};
 
@@ -11,11 +11,22 @@ fn whatever_is_written_there_is_a_text() {
         slurmctld.configure("priority_weight_part", 1000_u32);
         let long: &'static str = "x".repeat(100_000).leak();
         let cluster = fill(slurmctld);
-        for (id, text) in (101..).zip(["", "a", "*a", "line\nline", "\x01\x7f", "\u{fc}", long]) {
-            slurmctld.add_job(&Job { wckey: Some(text), admin_comment: Some(text), ..cluster.waiting(id) });
+        // Of each kind of job the first three are looked at.
+        for (id, text) in (101..).zip(["line\nline", "\x01\x7f", long, "\u{fc}", "", "a", "*a"]) {
+            let texts = Job { wckey: Some(text), admin_comment: Some(text), ..cluster.waiting(id) };
+            slurmctld.add_job(&texts);
+            // Where accounting does not know the user and slurmctld does not mind, the account and what follows from it are the user's word, too.
+            slurmctld.add_job(&Job {
+                id: id + 100,
+                association: None,
+                account: text,
+                mcs_label: Some(text),
+                ..texts
+            });
         }
         slurmctld.begin();
-        assert!((101..108).all(|id| slurmctld.job(id).get::<u32>("priority") == 250), "{}", slurmctld.log());
+        let priority = |id| slurmctld.job(id).get::<u32>("priority");
+        assert!((101..108).all(|id| priority(id) == 250 && priority(id + 100) == 250), "{}", slurmctld.log());
         end(slurmctld);
     });
 }
@@ -26,8 +37,9 @@ fn a_pointer_that_leads_to_no_text_stops_all_writing() {
         slurmctld.configure("priority_weight_part", 1000_u32);
         let cluster = fill(slurmctld);
         let text = Some("a text");
-        let job = slurmctld.add_job(&Job { wckey: text, admin_comment: text, ..cluster.waiting(101) });
-        for field in ["wckey", "admin_comment"] {
+        let texts = Job { wckey: text, admin_comment: text, mcs_label: text, ..cluster.waiting(101) };
+        let job = slurmctld.add_job(&texts);
+        for field in ["wckey", "admin_comment", "mcs_label", "account"] {
             let pointer: *mut u8 = job.get(field);
             for nothing in [0x1000, pointer as usize + 8, usize::MAX - 4096] {
                 job.put_decoy(field, nothing as *mut u8);

@@ -11,6 +11,7 @@ mod loading;
 mod locking;
 mod moved;
 mod passive;
+mod pools;
 mod priorities;
 mod setup;
 mod several;

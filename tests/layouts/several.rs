@@ -10,7 +10,7 @@ fn in_three(cluster: &Cluster) -> Job {
 }
 
 /// The array and its bytes, where there is one.
-fn array(job: Record) -> Option<(Vec<u32>, usize)> {
+pub fn array(job: Record) -> Option<(Vec<u32>, usize)> {
     let (holder, field) = if job.has("priority_array") {
         (job, "priority_array")
     } else {

@@ -129,6 +129,10 @@ impl Rule for Compensated {
         let kept = below.map_or(0.0, |last| last.demand_so_far);
         let above = shares - own - below.map_or(0.0, |last| last.shares_so_far);
         let cut = kept + ceiling * above.max(0.0) + own * claim.level_fs.min(ceiling);
+        // Nothing is known of the parent before the first cycle.
+        if cut <= 0.0 {
+            return Held::default();
+        }
         let part = claim.shares * claim.level_fs.min(ceiling) / cut;
         let by_shares = claim.shares / shares;
         Held { tickets: of_parent.tickets * part, target: of_parent.target * by_shares / part }

@@ -23,14 +23,40 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// (q / (q + size))^e
+    /// (q / (q + size))^e; all of it where the size is no number or negative.
     pub fn left(&self, size: f64) -> f64 {
+        if size.is_nan() || size <= 0.0 {
+            return 1.0;
+        }
         let left = self.quantum / (self.quantum + size);
         #[allow(clippy::float_cmp)] // exactly the default
         if self.exponent == 1.0 {
             left
         } else {
             left.powf(self.exponent)
+        }
+    }
+}
+
+/// Normalised shares of those who compete.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    sum: f64,
+    count: f64,
+}
+
+impl Shares {
+    /// With those of one more.
+    pub fn and(self, shares: f64) -> Self {
+        Self { sum: self.sum + shares, count: self.count + 1.0 }
+    }
+
+    /// What the sizes of one of them are multiplied by: the mean shares by its own.
+    pub fn scale(self, own: f64) -> f64 {
+        if self.sum > 0.0 && own > 0.0 {
+            self.sum / self.count / own
+        } else {
+            1.0
         }
     }
 }
@@ -45,8 +71,8 @@ pub struct DilutedTickets {
     /// What tickets are worth does not grow with shares, as under `Distribution=standing` and `strict`: sizes are divided by them.
     by_shares: bool,
     load: Load,
-    /// The mean of the normalised shares of all active users.
-    mean_shares: f64,
+    /// Those of all active users.
+    shares: Shares,
 }
 
 /// What there is of jobs, by association.
@@ -60,6 +86,20 @@ pub struct Load {
     pub joined: Vec<f64>,
     /// How many wait or run.
     pub jobs: Vec<u32>,
+    /// A user with waiting jobs, those that have joined included.
+    pub active: Vec<bool>,
+}
+
+impl Load {
+    /// Nothing, in a tree of so many associations.
+    fn clear(&mut self, associations: usize) {
+        for sizes in [&mut self.waiting, &mut self.running, &mut self.joined] {
+            sizes.clear();
+            sizes.resize(associations, 0.0);
+        }
+        self.jobs.clear();
+        self.jobs.resize(associations, 0);
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -73,31 +113,22 @@ enum Kind {
 impl DilutedTickets {
     /// The tickets of an association.
     fn of_association(&self, ground: Ground<'_>, node: Node) -> f64 {
-        ground.fair_share.tickets_now(ground.tree, node) / ROOT_TICKETS * self.pool
+        ground.fair_share.tickets_now(ground.tree, node) * (self.pool / ROOT_TICKETS)
     }
 
-    /// Sizes on the scale of an association's shares.
-    fn scaled(&self, ground: Ground<'_>, node: Node, size: f64) -> f64 {
-        if !self.by_shares || self.mean_shares <= 0.0 {
-            return size;
-        }
-        let shares = ground.tree.shares_norm(node) / self.mean_shares;
-        if shares > 0.0 {
-            size / shares
+    /// What an association's sizes are multiplied by among some.
+    fn scale(&self, ground: Ground<'_>, node: Node, among: Shares) -> f64 {
+        if self.by_shares {
+            among.scale(ground.tree.shares_norm(node))
         } else {
-            size
+            1.0
         }
     }
 
     fn read(&mut self, queue: &Queue<'_>) {
         let Ground { tree, fair_share } = queue.ground;
         let load = &mut self.load;
-        for sizes in [&mut load.waiting, &mut load.running, &mut load.joined] {
-            sizes.clear();
-            sizes.resize(tree.len(), 0.0);
-        }
-        load.jobs.clear();
-        load.jobs.resize(tree.len(), 0);
+        load.clear(tree.len());
         for job in queue.waiting {
             if let Some(jobs) = load.jobs.get_mut(job.node.index()) {
                 *jobs += 1;
@@ -106,17 +137,17 @@ impl DilutedTickets {
         }
         for job in queue.running {
             if let Some(jobs) = load.jobs.get_mut(job.node.index()) {
-                *jobs += job.count;
+                *jobs = jobs.saturating_add(job.count);
                 if self.counts_running {
                     load.running[job.node.index()] += job.size;
                 }
             }
         }
-        let active =
-            tree.nodes().filter(|node| tree.is_user(*node) && fair_share.competition().is_active(*node));
-        let (sum, count) =
-            active.fold((0.0, 0.0), |(sum, count), node| (sum + tree.shares_norm(node), count + 1.0));
-        self.mean_shares = if count > 0.0 { sum / count } else { 0.0 };
+        let is_active = |node| tree.is_user(node) && fair_share.competition().is_active(node);
+        load.active.clear();
+        load.active.extend(tree.nodes().map(is_active));
+        let active = tree.nodes().filter(|node| load.active[node.index()]);
+        self.shares = active.fold(Shares::default(), |shares, node| shares.and(tree.shares_norm(node)));
     }
 }
 
@@ -142,9 +173,9 @@ impl Pool for DilutedTickets {
         };
     }
 
-    fn learn<'n>(&mut self, _tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {
+    fn learn<'n>(&mut self, tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {
         // Places in another tree mean something else.
-        self.load = Load::default();
+        self.load.clear(tree.len());
         if let Kind::Tree(order) = &mut self.kind {
             order.clear();
         }
@@ -176,10 +207,11 @@ impl Pool for DilutedTickets {
                         continue;
                     }
                     let of_association = self.of_association(ground, node);
+                    let scale = self.scale(ground, node, self.shares);
                     let mut ahead = at(&self.load.running, node);
                     for job in group {
                         let job = *job as usize;
-                        tickets[job] = of_association * rule.left(self.scaled(ground, node, ahead));
+                        tickets[job] = of_association * rule.left(ahead * scale);
                         ahead += waiting[job].size;
                     }
                 }
@@ -199,7 +231,7 @@ impl Pool for DilutedTickets {
             Kind::None => of_association,
             Kind::User(rule) => {
                 let others = (at(&self.load.running, job.node) - job.size).max(0.0);
-                of_association * rule.left(self.scaled(ground, job.node, others))
+                of_association * rule.left(others * self.scale(ground, job.node, self.shares))
             }
             Kind::Tree(_) => of_association / f64::from(at(&self.load.jobs, job.node).max(1)),
         }
@@ -211,7 +243,12 @@ impl Pool for DilutedTickets {
             Kind::None => self.of_association(ground, node),
             Kind::User(rule) => {
                 let ahead = at(&self.load.running, node) + at(&self.load.waiting, node);
-                self.of_association(ground, node) * rule.left(self.scaled(ground, node, ahead))
+                // Whoever is new competes, too, once the job is there.
+                let among = match self.load.active.get(node.index()) {
+                    Some(false) => self.shares.and(ground.tree.shares_norm(node)),
+                    _ => self.shares,
+                };
+                self.of_association(ground, node) * rule.left(ahead * self.scale(ground, node, among))
             }
             Kind::Tree(order) => {
                 let (waiting, joined) = (at(&self.load.waiting, node), at(&self.load.joined, node));
@@ -220,12 +257,15 @@ impl Pool for DilutedTickets {
         }
     }
 
-    fn join(&mut self, _ground: Ground<'_>, job: Who) {
+    fn join(&mut self, ground: Ground<'_>, job: Who) {
         let (node, load) = (job.node.index(), &mut self.load);
         if let Some(jobs) = load.jobs.get_mut(node) {
-            *jobs += job.count;
+            *jobs = jobs.saturating_add(job.count);
             load.waiting[node] += job.size;
             load.joined[node] += job.size;
+            if !std::mem::replace(&mut load.active[node], true) {
+                self.shares = self.shares.and(ground.tree.shares_norm(job.node));
+            }
         }
     }
 }

@@ -140,8 +140,10 @@ impl FunctionalTickets {
             kind.active.fill(0.0);
             kind.sum = 0.0;
         }
-        let of_jobs =
-            running.iter().filter_map(|job| Some((*self.category(job.node)?, f64::from(job.count))));
+        let of_jobs = running
+            .iter()
+            .filter(|job| job.count > 0)
+            .filter_map(|job| Some((*self.category(job.node)?, f64::from(job.count))));
         let counted: Vec<(Category, f64)> = of_jobs.collect();
         for (category, jobs) in &counted {
             for (kind, held) in self.kinds.iter_mut().zip(category) {

@@ -109,6 +109,8 @@ pub struct JobTickets {
     pub functional: f64,
     /// S: by the share tree.
     pub share_tree: f64,
+    /// Which override tickets are among them besides those of the association.
+    pub extra: Extra,
 }
 
 impl JobTickets {
@@ -194,6 +196,8 @@ pub struct Pools {
     functional: functional::FunctionalTickets,
     share_tree: dilution::DilutedTickets,
     max_tickets: f64,
+    /// Those of the first job that has come since, where none waited in the last cycle.
+    first_since: f64,
 }
 
 impl Pools {
@@ -213,6 +217,7 @@ impl Pools {
             functional: functional::FunctionalTickets::default(),
             share_tree: dilution::DilutedTickets::default(),
             max_tickets: 0.0,
+            first_since: 0.0,
         };
         pools.overridden.configure(settings);
         pools.functional.configure(settings);
@@ -247,9 +252,9 @@ impl Pools {
         self.overridden.extra(names)
     }
 
-    /// What a job with these tickets, of its `first` partition and QOS, has in another of them.
-    pub fn in_variant(&self, tickets: JobTickets, first: JobNames<'_>, variant: JobNames<'_>) -> JobTickets {
-        let overridden = self.overridden.in_variant(tickets.overridden, first, variant);
+    /// What a job with these tickets has in one of its partitions and QOS.
+    pub fn in_entry(&self, tickets: JobTickets, entry: JobNames<'_>) -> JobTickets {
+        let overridden = self.overridden.in_entry(tickets.overridden, tickets.extra, entry);
         JobTickets { overridden, ..tickets }
     }
 
@@ -265,7 +270,7 @@ impl Pools {
     ) {
         let queue = Queue { ground: Ground { tree, fair_share }, waiting, running };
         tickets.clear();
-        tickets.resize(waiting.len(), JobTickets::default());
+        tickets.extend(waiting.iter().map(|job| JobTickets { extra: job.extra, ..JobTickets::default() }));
         let mut before = vec![0.0; waiting.len()];
         let mut column = Vec::new();
         for (letter, dependent) in self.order.clone() {
@@ -280,6 +285,7 @@ impl Pools {
             }
         }
         self.max_tickets = tickets.iter().fold(0.0, |max, tickets| f64::max(max, tickets.total()));
+        self.first_since = 0.0;
     }
 
     fn pool(&mut self, letter: Letter) -> &mut dyn Pool {
@@ -302,13 +308,14 @@ impl Pools {
             overridden: self.overridden.of_running(ground, job),
             functional: self.functional.of_running(ground, job),
             share_tree: self.share_tree.of_running(ground, job),
+            extra: job.extra,
         }
     }
 
     /// The tickets of a job that begins to wait now, behind all others of its user.
     pub fn of_next(&self, tree: &ShareTree, fair_share: &FairShare, job: Who) -> JobTickets {
         let ground = Ground { tree, fair_share };
-        let (mut tickets, mut before) = (JobTickets::default(), 0.0);
+        let (mut tickets, mut before) = (JobTickets { extra: job.extra, ..JobTickets::default() }, 0.0);
         for (letter, dependent) in &self.order {
             let seen = if *dependent { before } else { 0.0 };
             let own = match letter {
@@ -324,16 +331,34 @@ impl Pools {
         tickets
     }
 
-    /// A job begins to wait: those that come after it until the next cycle count it.
-    pub fn join(&mut self, tree: &ShareTree, fair_share: &FairShare, job: Who) {
+    /// A job begins to wait, with the tickets that [`Self::of_next`] gave: those that come after it until the next cycle count it.
+    pub fn join(&mut self, tree: &ShareTree, fair_share: &FairShare, job: Who, tickets: JobTickets) {
+        if self.max_now() == 0.0 {
+            self.first_since = tickets.total();
+        }
         let ground = Ground { tree, fair_share };
         self.overridden.join(ground, job);
         self.functional.join(ground, job);
         self.share_tree.join(ground, job);
     }
 
-    /// The fair-share factor that tickets give, from 0 to 1.
+    /// The tickets that a job is measured by which begins to wait now: those of the best waiting job of the last cycle, and where
+    /// there was none, of the first that has come since.
+    pub fn max_now(&self) -> f64 {
+        if self.max_tickets > 0.0 {
+            self.max_tickets
+        } else {
+            self.first_since
+        }
+    }
+
+    /// The fair-share factor that tickets give in the last cycle, from 0 to 1.
     pub fn factor(&self, tickets: JobTickets) -> f64 {
         scale(tickets.total(), self.max_tickets, self.logarithmic)
+    }
+
+    /// The same of a job that begins to wait now.
+    pub fn factor_now(&self, tickets: JobTickets) -> f64 {
+        scale(tickets.total(), self.max_now(), self.logarithmic)
     }
 }

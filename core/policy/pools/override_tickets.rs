@@ -173,12 +173,15 @@ impl OverrideTickets {
         }))
     }
 
-    /// What a job with such tickets has in another of its partitions and QOS: what is of the partition and QOS counts in its own
-    /// entry only.
-    pub fn in_variant(&self, tickets: f64, first: JobNames<'_>, variant: JobNames<'_>) -> f64 {
-        let changed = self.objects.iter().map(|object| {
-            let of = |names: JobNames<'_>| object.in_force && self.is_of_job(object, names);
-            match (of(first), of(variant)) {
+    /// What a job with such tickets has in one of its partitions and QOS: what these add counts in their own entry only.
+    pub fn in_entry(&self, tickets: f64, extra: Extra, entry: JobNames<'_>) -> f64 {
+        let has = self.extras.get(extra.0 as usize).map_or(&[][..], |(set, _)| set.as_slice());
+        let changed = self.objects.iter().zip(0..).map(|(object, at)| {
+            let kind = self.lines[object.line].kind;
+            if !object.in_force || !matches!(kind, OverrideKind::Partition | OverrideKind::Qos) {
+                return 0.0;
+            }
+            match (has.contains(&at), self.is_of_job(object, entry)) {
                 (false, true) => object.tickets(object.active + 1.0),
                 (true, false) => -object.tickets(object.active),
                 _ => 0.0,

@@ -4,11 +4,14 @@
 //! So an account hands out its part, half of it, a third …, to its users' jobs in an order that is found by the same rule one level
 //! below. As long as the root, or what is taken for it, has only one child with waiting jobs, that child is taken for it.
 
-use super::dilution::{Load, Rule};
+use super::dilution::{Load, Rule, Shares};
 use super::groups::Groups;
 use super::{Ground, Queue};
 use crate::policy::FairShare;
 use crate::tree::{at, Node, ShareTree};
+
+/// Claims that differ by less than this part tie.
+const ROUNDING: f64 = 1e-12;
 
 /// The jobs of a cycle.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +32,8 @@ pub struct TreeOrder {
     by_shares: bool,
     /// Sizes of running jobs below every association that competes.
     running: Vec<f64>,
-    /// Mean shares of the active children, by parent.
-    mean_shares: Vec<f64>,
+    /// Those of the active children, by parent.
+    shares: Vec<Shares>,
     /// The order of the waiting jobs of every account, as its children gave it.
     orders: Vec<Order>,
     /// What is taken for the root.
@@ -47,15 +50,36 @@ struct Order {
 }
 
 impl Order {
-    /// The size of all that come before a new job with a key. Of those that tie it is the last.
-    fn ahead(&self, key: f64) -> f64 {
-        let count = self.keys.partition_point(|known| *known >= key);
+    /// How many come before a new job with a key. Of those that tie it is the last.
+    fn place(&self, key: f64) -> usize {
+        self.keys.partition_point(|known| *known >= key)
+    }
+
+    /// The size of so many.
+    fn size(&self, count: usize) -> f64 {
         #[allow(clippy::cast_precision_loss)] // jobs
         match count.checked_sub(1) {
             None => 0.0,
             Some(last) => self.sizes.get(last).copied().unwrap_or(count as f64),
         }
     }
+
+    /// How many have no more than this size before them.
+    fn behind(&self, size: f64) -> usize {
+        if !self.sizes.is_empty() {
+            return (self.sizes.partition_point(|sum| *sum <= size) + 1).min(self.keys.len());
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+        self.keys.len().min((size + 1.0) as usize)
+    }
+}
+
+/// Who competes for the tickets of an association.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Children {
+    None,
+    Only(Node),
+    Several,
 }
 
 /// A job in the order of an association.
@@ -72,7 +96,7 @@ struct Entry {
 
 impl TreeOrder {
     pub fn new(rule: Rule, by_shares: bool) -> Self {
-        Self { rule, by_shares, running: Vec::new(), mean_shares: Vec::new(), orders: Vec::new(), top: None }
+        Self { rule, by_shares, running: Vec::new(), shares: Vec::new(), orders: Vec::new(), top: None }
     }
 
     /// Forgets all jobs.
@@ -128,7 +152,7 @@ impl TreeOrder {
     fn number(&self, jobs: &Jobs<'_>, node: Node, order: &mut [Entry]) {
         let ground = jobs.queue.ground;
         let part = ground.fair_share.level_share(ground.tree, node) * jobs.pool;
-        let scale = self.scale(ground.tree, node);
+        let scale = self.scale(ground, node);
         let mut ahead = at(&self.running, node);
         for entry in order {
             let before = jobs.before.map_or(0.0, |before| before[entry.job as usize]);
@@ -139,19 +163,13 @@ impl TreeOrder {
     }
 
     /// What sizes below an association are multiplied by.
-    fn scale(&self, tree: &ShareTree, node: Node) -> f64 {
-        let shares = tree.shares_norm(node);
-        match tree.fair_share_parent(node) {
-            Some(parent) if self.by_shares && shares > 0.0 => {
-                let mean = at(&self.mean_shares, parent);
-                if mean > 0.0 {
-                    mean / shares
-                } else {
-                    1.0
-                }
-            }
-            _ => 1.0,
-        }
+    fn scale(&self, ground: Ground<'_>, node: Node) -> f64 {
+        let Ground { tree, fair_share } = ground;
+        let Some(parent) = tree.fair_share_parent(node).filter(|_| self.by_shares) else { return 1.0 };
+        let (own, others) = (tree.shares_norm(node), at(&self.shares, parent));
+        // Whoever is new competes, too, once it has a job.
+        let is_new = !fair_share.competition().was_active(node);
+        (if is_new { others.and(own) } else { others }).scale(own)
     }
 
     fn remember(&self, jobs: &Jobs<'_>, order: &[Entry]) -> Order {
@@ -169,32 +187,35 @@ impl TreeOrder {
         self.orders.clear();
         self.orders.resize(tree.len(), Order::default());
         self.running.clone_from(&load.running);
-        self.mean_shares.clear();
-        self.mean_shares.resize(tree.len(), 0.0);
-        let mut children = vec![0_u32; tree.len()];
-        let mut last_child: Vec<Option<Node>> = vec![None; tree.len()];
+        self.shares.clear();
+        self.shares.resize(tree.len(), Shares::default());
+        let mut children: Vec<Children> = vec![Children::None; tree.len()];
         // Children come before their parents. What a transparent account has below it goes past it.
         for node in tree.nodes().rev() {
             let Some(parent) = tree.fair_share_parent(node) else { continue };
             self.running[parent.index()] += self.running[node.index()];
             let competes = tree.is_user(node) || !tree.uses_parent(node);
             if competes && fair_share.competition().is_active(node) {
-                children[parent.index()] += 1;
-                last_child[parent.index()] = Some(node);
-                self.mean_shares[parent.index()] += tree.shares_norm(node);
+                let (shares, children) = (&mut self.shares[parent.index()], &mut children[parent.index()]);
+                *shares = shares.and(tree.shares_norm(node));
+                *children =
+                    if *children == Children::None { Children::Only(node) } else { Children::Several };
             }
         }
-        for (sum, children) in self.mean_shares.iter_mut().zip(&children) {
-            *sum /= f64::from((*children).max(1));
-        }
-        self.top = tree.root().map(|root| {
-            let only_child = |node: &Node| last_child[node.index()].filter(|_| children[node.index()] == 1);
-            std::iter::successors(Some(root), only_child).last().unwrap_or(root)
-        });
+        let only_child = |node: &Node| match children[node.index()] {
+            Children::Only(child) => Some(child),
+            Children::None | Children::Several => None,
+        };
+        let taken = std::iter::successors(tree.root(), only_child).last();
+        // Where nobody waits, whoever begins to is alone.
+        self.top = taken.filter(|top| fair_share.competition().is_active(*top));
     }
 
-    /// The part of the pool that a job gets that begins to wait now, last of its user, of which so much waits and so much of that
-    /// since the last cycle. `before` is what the job has of earlier pools.
+    /// What a job gets that begins to wait now, last of its user, of which so much waits and so much of that since the last cycle. `before`
+    /// is what the job has of earlier pools.
+    ///
+    /// It is what the next cycle gives the job where sizes are 1, nothing is had of earlier pools and nobody else begins to wait, also of
+    /// somebody new under `Distribution=tickets`, but for users with `Fairshare=parent` beside others. Else it is near that.
     pub fn next(
         &self,
         ground: Ground<'_>,
@@ -205,26 +226,48 @@ impl TreeOrder {
         before: f64,
     ) -> f64 {
         let Ground { tree, fair_share } = ground;
+        if leaf.index() >= tree.len() {
+            return 0.0;
+        }
         let (mut node, mut ahead) = (leaf, waiting);
+        // The jobs below the association as they were, and how much of them comes before the new one.
+        let (mut order, mut before_it) = (None::<&Order>, 0.0);
         loop {
             let sizes = at(&self.running, node) + ahead;
-            let part = fair_share.level_share(tree, node) * pool;
-            let tickets = part * self.rule.left(sizes * self.scale(tree, node));
-            match tree.fair_share_parent(node) {
-                Some(parent) if !self.is_at_or_above_top(tree, parent) => {
-                    let order = self.orders.get(parent.index());
-                    ahead = order.map_or(0.0, |order| order.ahead(before + tickets)) + joined;
-                    node = parent;
-                }
-                _ => return tickets,
-            }
+            let share = fair_share.level_share(tree, node);
+            let tickets = share * pool * self.rule.left(sizes * self.scale(ground, node));
+            let parent =
+                tree.fair_share_parent(node).filter(|parent| !self.is_at_or_above_top(tree, *parent));
+            let Some(parent) = parent else { return tickets };
+            // Those whom the new job displaces have such keys, too. They do not come before it further up.
+            let displaced = order.map_or(0.0, |order| {
+                let all_alike = tickets <= 0.0 || self.rule.exponent == 0.0;
+                let last = if all_alike { order.keys.len() } else { order.behind(before_it + joined) };
+                order.size(last) - before_it
+            });
+            let key = before + tickets / self.kept_beside(ground, node, share);
+            order = self.orders.get(parent.index());
+            before_it = order.map_or(0.0, |order| (order.size(order.place(key)) - displaced).max(0.0));
+            ahead = before_it + joined;
+            node = parent;
         }
     }
 
-    /// Whether an association is what is taken for the root, or above it.
+    /// What its siblings keep of their parts of the last cycle when an association with such a share begins to compete.
+    fn kept_beside(&self, ground: Ground<'_>, node: Node, share: f64) -> f64 {
+        let Ground { tree, fair_share } = ground;
+        if self.by_shares || tree.uses_parent(node) || fair_share.competition().was_active(node) {
+            1.0
+        } else {
+            // A little more, so that rounding gives no tie to the new job.
+            (1.0 - share) * (1.0 + ROUNDING)
+        }
+    }
+
+    /// Whether an association is what is taken for the root, or would be with a new job below it.
     fn is_at_or_above_top(&self, tree: &ShareTree, node: Node) -> bool {
-        let top = self.top.or(tree.root());
-        std::iter::successors(top, |top| tree.fair_share_parent(*top)).any(|top| top == node)
+        let above = |top: &Node| tree.fair_share_parent(*top);
+        self.top.is_none() || std::iter::successors(self.top, above).any(|top| top == node)
     }
 }
 

@@ -115,10 +115,13 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
     complete &= check_qos(lock, job, tallies)?;
     check_arrays(job, tallies)?;
     check_priorities(job)?;
-    for (what, text) in [("account", layout.job.account), ("MCS label", layout.job.mcs_label)] {
-        name_or_none(host, &format!("a job's {what}"), job.get(|_| text))?;
-    }
-    for (what, text) in [("wckey", layout.job.wckey), ("comment", layout.job.admin_comment)] {
+    let texts = [
+        ("account", layout.job.account),
+        ("MCS label", layout.job.mcs_label),
+        ("wckey", layout.job.wckey),
+        ("comment", layout.job.admin_comment),
+    ];
+    for (what, text) in texts {
         text_or_none(host, &format!("a job's {what}"), job.get(|_| text))?;
     }
     Ok(Sound { complete, partition })

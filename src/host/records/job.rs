@@ -117,6 +117,16 @@ impl<'a, A: Open> Job<'a, A> {
         unsafe { List::new(self.host(), self.get(|job| job.part_ptr_list).cast()) }
     }
 
+    /// Its partition; the first of several.
+    pub fn first_partition(self) -> Option<Partition<'a>> {
+        let Some(list) = self.partitions() else { return self.partition() };
+        let mut first = None;
+        list.for_each_ro(|partition| {
+            first.get_or_insert(partition);
+        });
+        first
+    }
+
     /// Address and id of the QOS, which may be gone.
     pub fn named_qos(self) -> (usize, u32) {
         (self.get(|job| job.qos_ptr) as usize, self.get(|job| job.qos_id))

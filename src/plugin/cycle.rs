@@ -217,8 +217,9 @@ impl Plugin {
 
     /// Writes what `sshare` shows.
     fn publish(&self, unlocked: &mut Unlocked) {
+        let factors = self.grants.lock().standing.factors();
         let lock = unlocked.associations::<Shown>();
-        self.grants.lock().standing.publish(&lock);
+        self.grants.lock().standing.publish(&lock, &factors);
     }
 
     /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who

@@ -1,0 +1,289 @@
+//! The standing of every association in the fair-share competition: a copy of Slurm's association tree in
+//! the core's form, and the tickets of the last distribution.
+//!
+//! Slurm keeps no stamp that says when associations changed, so the walk that reads the usage also
+//! compares what the shape depends on, and the tree is rebuilt only when that differs. Between cycles
+//! the standing answers for users who had no waiting job; for an association that is newer than the
+//! last cycle it is read again on the spot.
+
+mod job_tickets;
+mod shown;
+
+use std::sync::Arc;
+
+use multifactor2_core::policy::pools::{JobTickets, Pools};
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{facts, FairShare, Node, NodeSpec, ShareTree};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::assoc_factor::AssocFactor;
+use super::assoc_index::{Index, Slot};
+use super::config::Config;
+use super::queue::Queue;
+use super::waiting::{Entry, Place, Waiting};
+use crate::faults;
+use crate::host::access::Open;
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::records::{Association, Job};
+use crate::host::views;
+
+pub use job_tickets::{Granted, Share};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// In the order of the host's association list.
+    entries: Arc<Vec<Entry>>,
+    by_id: Index,
+    tree: ShareTree,
+    fair_share: FairShare,
+    /// The settings that the last distribution was by.
+    settings: Option<Settings>,
+    /// Raw usage by node.
+    usage: Vec<f64>,
+    /// 1 for a user with waiting jobs, by node.
+    waiting: Vec<u32>,
+    /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
+    unknown: FxHashSet<usize>,
+    /// How the association factors are read, and what they are by position; empty where they have no weight.
+    assoc: AssocFactor,
+    assoc_factors: Vec<f64>,
+    /// Who has an association in which account, where slurmctld asks that to show a job.
+    members: Option<Members>,
+    /// What gives tickets to single jobs, where the settings ask for that.
+    pools: Option<Pools>,
+    /// The standing of the last cycle, where associations have come since and it was read again.
+    of_cycle: Option<Box<Standing>>,
+}
+
+/// Accounts by user id.
+type Members = FxHashMap<u32, FxHashSet<String>>;
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Standing {
+    /// Nothing known yet.
+    pub fn new() -> Self {
+        Self {
+            entries: Arc::default(),
+            by_id: Index::Dense(Vec::new()),
+            tree: ShareTree::default(),
+            fair_share: FairShare::new(),
+            settings: None,
+            usage: Vec::new(),
+            waiting: Vec::new(),
+            unknown: FxHashSet::default(),
+            assoc: AssocFactor::None,
+            assoc_factors: Vec::new(),
+            members: None,
+            pools: None,
+            of_cycle: None,
+        }
+    }
+
+    /// Forgets everything, as after a stop.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Begins to collect waiting jobs.
+    pub fn collect(&self) -> Waiting {
+        Waiting::by(&self.entries, vec![false; self.entries.len()])
+    }
+
+    /// The place of a job's association among those of `waiting`.
+    pub fn place<V: Levels<Assoc: Open>>(
+        &self,
+        waiting: &mut Waiting,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) -> Place {
+        let (address, id) = job.named_association();
+        if address == 0 {
+            return Place::NONE;
+        }
+        // A position among other associations than `entries` says nothing here.
+        let same = waiting.is_by(&self.entries);
+        let known = |address| {
+            let at = if same { self.slot(address, id).map(|slot| slot.at) } else { None };
+            at.map(Place::at)
+        };
+        known(address).unwrap_or_else(|| {
+            // New since the last distribution, or a pointer to one that is gone.
+            let Some(address) = job.association(lock).map(Association::address) else { return Place::NONE };
+            known(address).unwrap_or_else(|| waiting.place_of_stranger(id, address))
+        })
+    }
+
+    /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Those of single jobs
+    /// are to be handed out from what is returned.
+    pub fn distribute<V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        waiting: &Waiting,
+        config: &Config,
+        mut queue: Option<Queue>,
+    ) -> Option<Queue> {
+        self.of_cycle = None;
+        self.assoc = config.assoc_factor();
+        let is_changed = self.settings.as_ref() != Some(&config.settings);
+        if is_changed {
+            self.fair_share.configure(&config.settings);
+            self.settings = Some(config.settings.clone());
+        }
+        let before = Arc::clone(&self.entries);
+        self.distribute_now(lock, waiting);
+        if let Some(queue) = &mut queue {
+            let is_new = is_changed || self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
+            if is_new || !queue.changes.is_empty() {
+                self.teach(lock, &mut queue.pools);
+            }
+        } else {
+            self.pools = None;
+        }
+        queue
+    }
+
+    fn distribute_now<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {
+        // Taken out, so that a panic leaves one that knows nothing instead of one that is half new.
+        let mut new = std::mem::take(self);
+        new.read(lock, waiting);
+        faults::point("distribute.half");
+        new.fair_share.distribute(&new.tree, &new.usage, &new.waiting);
+        new.unknown.clear();
+        *self = new;
+    }
+
+    /// The place in the tree of an association, by address and id; `None` for one that the host's list does not have. One that is
+    /// newer than the last distribution is read now, with the jobs that waited then.
+    fn node_now<V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        (address, id): (usize, u32),
+    ) -> Option<Node> {
+        if self.slot(address, id).is_none() && self.unknown.insert(address) {
+            let unknown = std::mem::take(&mut self.unknown);
+            let waiting = self.as_collected();
+            // What priorities came from is still to be told.
+            let of_cycle = self.of_cycle.take().unwrap_or_else(|| Box::new(self.clone()));
+            self.distribute_now(lock, &waiting);
+            if let Some(mut pools) = self.pools.take() {
+                self.teach(lock, &mut pools);
+                self.pools = Some(pools);
+            }
+            self.of_cycle = Some(of_cycle);
+            self.unknown = unknown;
+            if self.slot(address, id).is_some() {
+                self.unknown.remove(&address);
+            }
+        }
+        self.node(address, id)
+    }
+
+    /// What the last cycle knew of a place in its `waiting`, and of a job there with these tickets of pools; `None` where it had no
+    /// such association.
+    pub fn known_at(
+        &self,
+        waiting: &Waiting,
+        place: Place,
+        tickets: Option<JobTickets>,
+    ) -> Option<facts::Standing> {
+        let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
+        if waiting.is_by(&of_cycle.entries) && place.index() < of_cycle.entries.len() {
+            return of_cycle.known(place.index(), of_cycle.tree.position(place.index())?, tickets);
+        }
+        let (id, _) = waiting.at(place)?;
+        let slot = of_cycle.by_id.get(id)?;
+        of_cycle.known(slot.at as usize, of_cycle.tree.node(slot.node)?, tickets)
+    }
+
+    /// What is known of the association with an id.
+    pub fn known_by_id(&self, id: u32) -> Option<facts::Standing> {
+        let slot = self.by_id.get(id)?;
+        self.known(slot.at as usize, self.tree.node(slot.node)?, None)
+    }
+
+    fn known(&self, at: usize, node: Node, tickets: Option<JobTickets>) -> Option<facts::Standing> {
+        let assoc = match self.assoc {
+            AssocFactor::None => 0.0,
+            _ => *self.assoc_factors.get(at)?,
+        };
+        let fair_share = match (&self.pools, tickets) {
+            (Some(pools), Some(tickets)) => pools.factor(tickets),
+            _ => self.factor(node),
+        };
+        Some(facts::Standing { assoc, fair_share })
+    }
+
+    /// Its place in the tree; `None` also for one that is not in it.
+    fn node(&self, address: usize, id: u32) -> Option<Node> {
+        self.slot(address, id).and_then(|slot| self.tree.node(slot.node))
+    }
+
+    fn slot(&self, address: usize, id: u32) -> Option<Slot> {
+        self.by_id.get(id).filter(|slot| slot.address == address)
+    }
+
+    /// The waiting jobs of the last distribution, in the form in which they were collected.
+    fn as_collected(&self) -> Waiting {
+        let known = (0..self.entries.len()).map(|at| {
+            let node = self.tree.position(at);
+            node.is_some_and(|node| self.waiting[node.index()] > 0)
+        });
+        Waiting::by(&self.entries, known.collect())
+    }
+
+    /// Reads every association once; rebuilds the tree where its shape changed.
+    fn read<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {
+        let Some(list) = lock.all() else {
+            self.clear();
+            return;
+        };
+        let mut seen = Vec::with_capacity(self.entries.len());
+        let mut usage = Vec::with_capacity(self.entries.len());
+        self.assoc_factors.clear();
+        views::shares_and_usage(lock.host()).walk_list(list, |association| {
+            seen.push(Entry::of(association));
+            usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
+            if self.assoc != AssocFactor::None {
+                self.assoc_factors.push(self.assoc.of(association));
+            }
+        });
+        if seen != *self.entries {
+            self.rebuild(seen, lock.root().map_or(0, Association::address));
+        }
+        let flags = waiting.flags_for(&self.entries);
+        self.usage.clear();
+        self.usage.resize(self.tree.len(), 0.0);
+        self.waiting.clear();
+        self.waiting.resize(self.tree.len(), 0);
+        for (at, (usage, waits)) in usage.into_iter().zip(flags).enumerate() {
+            if let Some(node) = self.tree.position(at) {
+                self.usage[node.index()] = usage;
+                self.waiting[node.index()] = u32::from(waits);
+            }
+        }
+    }
+
+    fn rebuild(&mut self, entries: Vec<Entry>, root: usize) {
+        let positions: FxHashMap<usize, u32> =
+            entries.iter().zip(0..).map(|(entry, at)| (entry.address, at)).collect();
+        let nodes: Vec<NodeSpec> = entries
+            .iter()
+            .map(|entry| NodeSpec {
+                // A record without a parent that is not the root is unreachable, not a second root.
+                parent: (entry.address != root)
+                    .then(|| positions.get(&entry.parent).copied().unwrap_or(u32::MAX)),
+                shares: entry.facts.shares,
+                user: entry.facts.user,
+            })
+            .collect();
+        self.tree = ShareTree::build(&nodes);
+        self.by_id = Index::of(&entries, &self.tree);
+        self.entries = Arc::new(entries);
+    }
+}

@@ -32,12 +32,12 @@ usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only pending|pol
   --quick          fewer rounds, and no case of 1,000,000 jobs
   --only PART      only that part, or those parts: pending jobs, policies of multifactor2.conf, running jobs and growth in in-process
                    hosts, live slurmctld
-  --older PLUGIN   an older build of the plugin, measured among the policies without any
+  --older PLUGIN   also measure beside this older build of the plugin, both without settings; that is the part 'older'
 
 MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
 
 /// What can be measured by itself.
-const PARTS: [&str; 5] = ["pending", "policies", "running", "growth", "live"];
+const PARTS: [&str; 6] = ["pending", "policies", "older", "running", "growth", "live"];
 
 struct Arguments {
     out: PathBuf,
@@ -133,7 +133,12 @@ fn measure(arguments: &Arguments) -> Result<()> {
     if arguments.wants("policies") {
         let scene =
             Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
-        policies::pending(&scene, arguments.older.as_deref(), rounds, &mut report)?;
+        policies::pending(&scene, rounds, &mut report)?;
+    }
+    if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants("older")) {
+        let scene =
+            Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
+        policies::older(&scene, older, rounds, &mut report)?;
     }
     if arguments.wants("running") {
         let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };

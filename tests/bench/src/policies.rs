@@ -1,6 +1,7 @@
-//! What the settings of multifactor2.conf cost: ours with some of them beside ours without any, in hosts that are filled alike and
-//! take turns.
+//! What the settings of multifactor2.conf cost: ours with some of them beside ours without any, with the same
+//! jobs.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -21,7 +22,9 @@ const GOAL_FREE: f64 = 1.2;
 const GOAL_JOB_LOCK: f64 = 1.2;
 
 /// Jobs that come after a cycle, to be submitted.
-const NEW_JOBS: u32 = 10_000;
+const NEW_JOBS: u32 = 500;
+
+const FILE: &str = "multifactor2.conf";
 
 /// Some settings.
 #[derive(Debug, Clone)]
@@ -51,14 +54,10 @@ pub fn policies(accounts: &[String], users: &[String]) -> Vec<Policy> {
     ]
 }
 
-/// A host with the plugin, with or without settings.
+/// Samples of some settings.
+#[derive(Debug)]
 struct Side {
-    /// Its place in the report.
-    number: usize,
     policy: Policy,
-    host: Host,
-    /// Bytes before the plugin was there.
-    before: f64,
     cycle: Samples,
     job_lock: Samples,
     job_lock_longest: Samples,
@@ -70,23 +69,10 @@ struct Side {
 }
 
 impl Side {
-    fn start(number: usize, policy: Policy, plugin: Plugin, scene: &Scene) -> Result<Self> {
-        let mut options = Options::new(plugin);
-        options.files = vec![("multifactor2.conf".to_owned(), policy.file.clone())];
-        let mut host = Host::start(&options)?;
-        fill_pending(&mut host, scene)?;
-        let before = memory(host.process())?.now;
-        host.check_locks(false)?;
-        host.init().with_context(|| policy.file.clone())?;
-        for _ in 0..2 {
-            next_cycle(&mut host)?;
-        }
+    fn new(policy: Policy) -> Self {
         let none = Samples::default;
-        Ok(Self {
-            number,
+        Self {
             policy,
-            host,
-            before,
             cycle: none(),
             job_lock: none(),
             job_lock_longest: none(),
@@ -95,14 +81,24 @@ impl Side {
             known: none(),
             new: none(),
             memory: none(),
-        })
+        }
     }
 
-    fn hold(&mut self) -> Result<()> {
-        let [job, association] = held(&mut self.host)?;
+    /// Takes one sample of everything but memory, on a host with so many jobs, in which the plugin has passed its first cycles. Then it
+    /// has [`NEW_JOBS`] more.
+    fn measure(&mut self, host: &mut Host, jobs: u32) -> Result<()> {
+        self.cycle.push(milliseconds(next_cycle(host)?.cpu));
+        host.check_locks(true)?;
+        let [job, association] = held(host)?;
+        host.check_locks(false)?;
         self.job_lock.push(job.0);
         self.job_lock_longest.push(job.1);
         self.association_lock.push(association.0);
+        // Before submissions store the factors.
+        self.list.push(per_job(&host.bench_factors()?));
+        self.known.push(per_job(&host.bench_set(1, false)?));
+        host.bulk_jobs(jobs + 1, NEW_JOBS.into(), jobs.into(), false)?;
+        self.new.push(per_job(&host.bench_set_after(jobs, 1)?));
         Ok(())
     }
 
@@ -119,6 +115,48 @@ impl Side {
             ("memory kept per job", "B", &self.memory, None),
         ]
     }
+
+    /// Adds rows of these settings beside others.
+    fn report(&self, without: &Self, scene: &Scene, report: &mut Report) {
+        let without = without.measures();
+        for ((measure, unit, ours, goal), (_, _, without, _)) in self.measures().into_iter().zip(without) {
+            if ours.count() > 0 {
+                report.add(Row {
+                    measure,
+                    scene: scene.clone(),
+                    unit,
+                    beside: Beside::Plain(self.policy.name),
+                    stock: without.clone(),
+                    ours: ours.clone(),
+                    floor: None,
+                    goal,
+                });
+            }
+        }
+    }
+}
+
+/// No settings.
+fn plain(name: &'static str) -> Policy {
+    Policy { name, file: String::new(), goal: GOAL_FREE }
+}
+
+/// A host with jobs and the plugin, not loaded yet.
+fn start(plugin: &Plugin, policy: &Policy, scene: &Scene) -> Result<Host> {
+    let mut options = Options::new(plugin.clone());
+    options.files = vec![(FILE.to_owned(), policy.file.clone())];
+    let mut host = Host::start(&options)?;
+    fill_pending(&mut host, scene)?;
+    host.check_locks(false)?;
+    Ok(host)
+}
+
+/// Loads the plugin and lets its first cycles pass.
+fn load(host: &mut Host) -> Result<()> {
+    host.init()?;
+    next_cycle(host)?;
+    next_cycle(host)?;
+    Ok(())
 }
 
 /// Names of accounts and users that the hosts have.
@@ -127,80 +165,56 @@ fn names(scene: &Scene) -> (Vec<String>, Vec<String>) {
     ((2..7).map(|id| format!("a{id}")).collect(), (2..22).map(|id| format!("u{}", accounts + id)).collect())
 }
 
-/// All settings; an `older` build of the plugin without settings as well, where there is one.
-pub fn pending(scene: &Scene, older: Option<&Path>, rounds: usize, report: &mut Report) -> Result<()> {
-    let ours = Plugin::multifactor2()?;
-    let plain = |name| Policy { name, file: String::new(), goal: GOAL_FREE };
-    let mut sides = vec![Side::start(0, plain(""), ours.clone(), scene)?];
-    if let Some(older) = older {
-        let older = Plugin::of(&ours.priority_type, older);
-        sides.push(Side::start(1, plain("older build"), older, scene)?);
-    }
+/// All settings.
+///
+/// They take turns in one host, where each loads the plugin anew: two hosts differ by a third in their times, by where their memory is.
+pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let plugin = Plugin::multifactor2()?;
     let (accounts, users) = names(scene);
-    for policy in policies(&accounts, &users) {
-        sides.push(Side::start(sides.len(), policy, ours.clone(), scene)?);
+    let mut sides: Vec<Side> =
+        std::iter::once(plain("")).chain(policies(&accounts, &users)).map(Side::new).collect();
+    for side in &mut sides {
+        let mut host = start(&plugin, &side.policy, scene)?;
+        let before = memory(host.process())?.now;
+        load(&mut host).with_context(|| side.policy.file.clone())?;
+        side.memory.push((memory(host.process())?.now - before) / f64::from(scene.jobs));
+        host.quit()?;
     }
-    // Who comes after whom makes a fifth of a difference, so every round has an order of its own.
+    let mut host = start(&plugin, &plain(""), scene)?;
+    let mut jobs = scene.jobs;
     let mut random = fastrand::Rng::with_seed(3);
-    let mut shuffled = |sides: &mut Vec<Side>| random.shuffle(sides);
     for _ in 0..rounds {
-        shuffled(&mut sides);
-        for side in &mut sides {
-            side.cycle.push(milliseconds(next_cycle(&mut side.host)?.cpu));
+        let mut order: Vec<&mut Side> = sides.iter_mut().collect();
+        random.shuffle(&mut order);
+        for side in order {
+            fs::write(host.directory().join(FILE), &side.policy.file)?;
+            load(&mut host)?;
+            side.measure(&mut host, jobs)?;
+            host.fini()?;
+            jobs += NEW_JOBS;
         }
     }
-    for side in &mut sides {
-        side.memory.push((memory(side.host.process())?.now - side.before) / f64::from(scene.jobs));
-        side.host.check_locks(true)?;
-    }
-    for _ in 0..rounds {
-        shuffled(&mut sides);
-        sides.iter_mut().try_for_each(Side::hold)?;
-    }
-    for side in &mut sides {
-        side.host.check_locks(false)?;
-    }
-    for _ in 0..rounds {
-        shuffled(&mut sides);
-        for side in &mut sides {
-            side.list.push(per_job(&side.host.bench_factors()?));
+    host.quit()?;
+    let (without, others) = sides.split_first().context("the first has no settings")?;
+    others.iter().for_each(|side| side.report(without, scene, report));
+    Ok(())
+}
+
+/// Without settings, beside an older build of the plugin: in many hosts, as these differ.
+pub fn older(scene: &Scene, older: &Path, rounds: usize, report: &mut Report) -> Result<()> {
+    let ours = Plugin::multifactor2()?;
+    let older = Plugin::of(&ours.priority_type, older);
+    let (mut before, mut now) = (Side::new(plain("")), Side::new(plain("older build : this")));
+    for round in 0..rounds {
+        let mut order = [(&mut before, &older), (&mut now, &ours)];
+        order.rotate_left(round % 2);
+        for (side, plugin) in order {
+            let mut host = start(plugin, &side.policy, scene)?;
+            load(&mut host)?;
+            side.measure(&mut host, scene.jobs)?;
+            host.quit()?;
         }
     }
-    for _ in 0..rounds {
-        shuffled(&mut sides);
-        for side in &mut sides {
-            side.known.push(per_job(&side.host.bench_set(1, false)?));
-        }
-    }
-    for side in &mut sides {
-        next_cycle(&mut side.host)?;
-        side.host.bulk_jobs(scene.jobs + 1, NEW_JOBS.into(), 11, scene.heap == "scattered")?;
-    }
-    for _ in 0..rounds {
-        shuffled(&mut sides);
-        for side in &mut sides {
-            side.new.push(per_job(&side.host.bench_set_after(scene.jobs, 1)?));
-        }
-    }
-    sides.sort_by_key(|side| side.number);
-    let (plain, others) = sides.split_first().context("the first has no settings")?;
-    for other in others {
-        for ((measure, unit, without, _), (_, _, with, goal)) in plain.measures().iter().zip(other.measures())
-        {
-            report.add(Row {
-                measure,
-                scene: scene.clone(),
-                unit,
-                beside: Beside::Plain(other.policy.name),
-                stock: (*without).clone(),
-                ours: with.clone(),
-                floor: None,
-                goal,
-            });
-        }
-    }
-    for side in sides {
-        side.host.quit()?;
-    }
+    now.report(&before, scene, report);
     Ok(())
 }

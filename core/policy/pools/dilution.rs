@@ -3,6 +3,10 @@
 //!
 //! A priority plugin does not see jobs start. Without dilution all jobs of the best user come before all others, and a cluster that has
 //! drained goes to one user whole. With it a job has what it would be worth if all before it ran already.
+//!
+//! With T tickets of the user, R running and C waiting before it, and the quantum q, a job has T·(q/(q + R + C))^e. For jobs that count 1
+//! each, q = e = 1, this is Grid Engine's rule in a leaf of its share tree: T/(r + k) for the k-th job where r run. Units, quantum, exponent and the
+//! scaling of sizes by shares (under `Distribution=standing` and `strict`) are ours.
 
 use super::groups::Groups;
 use super::tree_order::{self, TreeOrder};

@@ -3,6 +3,11 @@
 //!
 //! Every kind has its part of the pool (`FunctionalWeight*`), and in it an object its shares over those of all objects that have jobs.
 //! What an object has is divided among its jobs as override tickets are: the n-th job claims the n-th part.
+//!
+//! These are the rules of Grid Engine's functional policy: claims are ranked with 0.001 added to the sums; for waiting jobs the weights are
+//! divided by their sum once, for running jobs kinds without shares leave their part to the others. Departments are top-level
+//! accounts and projects leaf accounts here, and all jobs have the same job shares. Jobs beyond `MaxFunctionalJobs` are our reading: they
+//! get what the next one would, without the 0.001.
 
 use std::collections::{HashMap, HashSet};
 

@@ -2,7 +2,11 @@
 //! of all other tickets.
 //!
 //! The tickets of an object are divided among its jobs as they start: with n jobs that run or come earlier in the queue, a job
-//! claims tickets/(n + 1). So whoever claims most comes first, and its objects count one job more.
+//! claims tickets/(n + 1). So whoever claims most comes first, and its objects count one job more. A job that runs has tickets/n, where
+//! n run. Without sharing each has all.
+//!
+//! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
+//! `Shared` by line are ours.
 
 use std::collections::HashMap;
 

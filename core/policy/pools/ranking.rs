@@ -1,4 +1,5 @@
-//! Who comes next where several groups of jobs claim tickets: the head of the group that claims most.
+//! Who comes next where several groups of jobs claim tickets: the head of the group that claims most, of equal ones the smallest
+//! job id. So Grid Engine ranks waiting jobs for override and functional tickets.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

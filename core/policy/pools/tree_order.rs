@@ -3,6 +3,9 @@
 //!
 //! So an account hands out its part, half of it, a third …, to its users' jobs in an order that is found by the same rule one level
 //! below. As long as the root, or what is taken for it, has only one child with waiting jobs, that child is taken for it.
+//!
+//! The part of an association is its tickets by those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
+//! [`super::dilution`].
 
 use super::dilution::{Load, Rule, Shares};
 use super::groups::Groups;

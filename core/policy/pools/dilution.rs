@@ -158,6 +158,10 @@ impl DilutedTickets {
 }
 
 impl Pool for DilutedTickets {
+    fn is_asked_for(settings: &Settings) -> bool {
+        settings.dilution != Dilution::None
+    }
+
     fn configure(&mut self, settings: &Settings) {
         let rule = Rule {
             quantum: settings.dilution_quantum,
@@ -182,6 +186,7 @@ impl Pool for DilutedTickets {
     fn learn<'n>(&mut self, tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {
         // Places in another tree mean something else.
         self.load.clear(tree.len());
+        self.shares = Shares::default();
         if let Kind::Tree(order) = &mut self.kind {
             order.clear();
         }

@@ -112,22 +112,6 @@ impl FunctionalTickets {
         self.kinds.iter().zip(category).map(of_kind).sum()
     }
 
-    /// The names of all lines.
-    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
-        let of = |line: &'_ Functional, name: &str| {
-            !self.missing.contains(&(line.kind as u8, name.to_ascii_lowercase()))
-        };
-        self.lines.iter().flat_map(move |line| {
-            line.names.iter().filter(|name| *name != "*").map(move |name| Named {
-                place: &line.place.0,
-                setting: "Functional",
-                kind: line.kind.to_string(),
-                name,
-                exists: Some(of(line, name)),
-            })
-        })
-    }
-
     /// The shares of an object: as a line names it, else as a line for everybody says.
     fn shares(&self, kind: FunctionalKind, name: &str, raw: u32) -> f64 {
         let lines = || self.lines.iter().filter(|line| line.kind == kind);
@@ -182,6 +166,10 @@ fn part(pool: f64, shares: f64, sum: f64) -> f64 {
 }
 
 impl Pool for FunctionalTickets {
+    fn is_asked_for(settings: &Settings) -> bool {
+        settings.tickets_functional > 0
+    }
+
     fn configure(&mut self, settings: &Settings) {
         // All jobs are alike, so none has shares by itself; the part of the pool that is theirs stays unspent, as in Grid Engine.
         let weights = [
@@ -268,6 +256,22 @@ impl Pool for FunctionalTickets {
         }
         self.objects = objects;
         self.missing = missing;
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let of = |line: &'_ Functional, name: &str| {
+            !self.missing.contains(&(line.kind as u8, name.to_ascii_lowercase()))
+        };
+        let named = self.lines.iter().flat_map(|line| {
+            line.names.iter().filter(|name| *name != "*").map(|name| Named {
+                place: &line.place.0,
+                setting: "Functional",
+                kind: line.kind.to_string(),
+                name,
+                exists: Some(of(line, name)),
+            })
+        });
+        named.collect()
     }
 
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {

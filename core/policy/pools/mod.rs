@@ -4,17 +4,14 @@
 //! Without a second pool and without dilution all jobs of a user are alike, and none of this runs: see
 //! [`Pools::configured`].
 
-mod dilution;
-mod functional;
 mod groups;
-mod override_tickets;
 mod ranking;
 mod size;
 mod tree_order;
 
 use crate::policy::{scale, FairShare};
 use crate::settings::value::Date;
-use crate::settings::{Dilution, FairShareScale, Place, Settings};
+use crate::settings::{FairShareScale, Place, Settings};
 use crate::tree::{Node, ShareTree};
 
 pub use override_tickets::{comment_tickets, Change, OwnTickets};
@@ -100,34 +97,6 @@ pub fn order(nice: u32, age: Option<u32>) -> u64 {
     u64::from(nice) << 32 | u64::from(waited)
 }
 
-/// The tickets of a job by pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct JobTickets {
-    /// O: those that the administrator adds.
-    pub overridden: f64,
-    /// F: by fixed shares.
-    pub functional: f64,
-    /// S: by the share tree.
-    pub share_tree: f64,
-    /// Which override tickets are among them besides those of the association.
-    pub extra: Extra,
-}
-
-impl JobTickets {
-    fn set(&mut self, pool: Letter, tickets: f64) {
-        match pool {
-            Letter::O => self.overridden = tickets,
-            Letter::F => self.functional = tickets,
-            Letter::S => self.share_tree = tickets,
-        }
-    }
-
-    /// All of them.
-    pub fn total(self) -> f64 {
-        self.overridden + self.functional + self.share_tree
-    }
-}
-
 /// What pools go by besides the jobs.
 #[derive(Clone, Copy, Debug)]
 struct Ground<'g> {
@@ -147,11 +116,21 @@ struct Queue<'q> {
 ///
 /// Nothing panics or gives a number that is negative, infinite or NaN, whatever the jobs.
 trait Pool {
+    /// Whether the settings ask for more than the plain share tree because of this pool.
+    fn is_asked_for(settings: &Settings) -> bool
+    where
+        Self: Sized;
+
     /// Takes settings that are new.
     fn configure(&mut self, settings: &Settings);
 
     /// Takes what associations are called, where the tree is new.
     fn learn<'n>(&mut self, _tree: &ShareTree, _names: &dyn Fn(Node) -> Names<'n>) {}
+
+    /// The names that its settings name objects by.
+    fn named(&self) -> Vec<Named<'_>> {
+        Vec::new()
+    }
 
     /// The tickets of every waiting job. `before`: what the jobs have of the pools that come before in the hierarchy; `None` for a
     /// pool that does not take part in it.
@@ -168,23 +147,87 @@ trait Pool {
     fn join(&mut self, ground: Ground<'_>, job: Who);
 }
 
-/// One of the pools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Letter {
-    O,
-    F,
-    S,
+/// Declares the pools: one line each, `letter in PolicyHierarchy, name: file::Type`.
+macro_rules! pools {
+    ($($(#[doc = $doc:literal])+ $letter:ident $name:ident: $file:ident::$pool:ident,)+) => {
+        $(mod $file;)+
+
+        /// The tickets of a job by pool.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct JobTickets {
+            $($(#[doc = $doc])+ pub $name: f64,)+
+            /// Which override tickets are among them besides those of the association.
+            pub extra: Extra,
+        }
+
+        impl JobTickets {
+            fn set(&mut self, pool: Letter, tickets: f64) {
+                match pool {
+                    $(Letter::$letter => self.$name = tickets,)+
+                }
+            }
+
+            /// All of them.
+            pub fn total(self) -> f64 {
+                let mut sum = 0.0;
+                $(sum += self.$name;)+
+                sum
+            }
+        }
+
+        /// A pool, as `PolicyHierarchy` names it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Letter {
+            $($letter,)+
+        }
+
+        const LETTERS: &[(&str, Letter)] = &[$((stringify!($letter), Letter::$letter),)+];
+
+        /// All of them.
+        #[derive(Clone, Debug, Default)]
+        struct All {
+            $($name: $file::$pool,)+
+        }
+
+        impl All {
+            fn are_asked_for(settings: &Settings) -> bool {
+                [$($file::$pool::is_asked_for(settings),)+].contains(&true)
+            }
+
+            fn pool(&self, letter: Letter) -> &dyn Pool {
+                match letter {
+                    $(Letter::$letter => &self.$name,)+
+                }
+            }
+
+            fn pool_mut(&mut self, letter: Letter) -> &mut dyn Pool {
+                match letter {
+                    $(Letter::$letter => &mut self.$name,)+
+                }
+            }
+        }
+    };
+}
+
+pools! {
+    /// O: those that the administrator adds.
+    O overridden: override_tickets::OverrideTickets,
+    /// F: by fixed shares.
+    F functional: functional::FunctionalTickets,
+    /// S: by the share tree.
+    S share_tree: dilution::DilutedTickets,
 }
 
 /// The pools in the order in which they are computed, and whether each takes part in the hierarchy: sees what those before
 /// it gave, and is seen by those after it.
 fn hierarchy(text: &str) -> Vec<(Letter, bool)> {
-    let all = [('O', Letter::O), ('F', Letter::F), ('S', Letter::S)];
     let text = text.to_ascii_uppercase();
     let listed = if text == "NONE" { "" } else { &text };
-    let named = listed.chars().filter_map(|letter| all.iter().find(|(known, _)| *known == letter));
-    let omitted = all.iter().filter(|(letter, _)| !listed.contains(*letter));
-    named.map(|(_, pool)| (*pool, true)).chain(omitted.map(|(_, pool)| (*pool, false))).collect()
+    let place = |letter: &str| listed.find(letter);
+    let mut order: Vec<(&str, Letter)> = LETTERS.to_vec();
+    // Those that are not listed come last, in their own order.
+    order.sort_by_key(|(letter, _)| place(letter).unwrap_or(usize::MAX));
+    order.into_iter().map(|(letter, pool)| (pool, place(letter).is_some())).collect()
 }
 
 /// All pools, and what they gave in the last cycle.
@@ -192,9 +235,7 @@ fn hierarchy(text: &str) -> Vec<(Letter, bool)> {
 pub struct Pools {
     order: Vec<(Letter, bool)>,
     logarithmic: bool,
-    overridden: override_tickets::OverrideTickets,
-    functional: functional::FunctionalTickets,
-    share_tree: dilution::DilutedTickets,
+    all: All,
     max_tickets: f64,
     /// Those of the first job that has come since, where none waited in the last cycle.
     first_since: f64,
@@ -203,58 +244,54 @@ pub struct Pools {
 impl Pools {
     /// Those that the settings ask for; `None` where there is the share tree alone, undiluted.
     pub fn configured(settings: &Settings) -> Option<Self> {
-        if settings.dilution == Dilution::None
-            && settings.tickets_functional == 0
-            && settings.overrides.is_empty()
-            && !settings.admin_comment_tickets
-        {
+        if !All::are_asked_for(settings) {
             return None;
         }
         let mut pools = Self {
             order: hierarchy(&settings.policy_hierarchy),
             logarithmic: settings.fair_share_scale == FairShareScale::Log,
-            overridden: override_tickets::OverrideTickets::default(),
-            functional: functional::FunctionalTickets::default(),
-            share_tree: dilution::DilutedTickets::default(),
+            all: All::default(),
             max_tickets: 0.0,
             first_since: 0.0,
         };
-        pools.overridden.configure(settings);
-        pools.functional.configure(settings);
-        pools.share_tree.configure(settings);
+        pools.each(|pool| pool.configure(settings));
         Some(pools)
+    }
+
+    fn each(&mut self, mut call: impl FnMut(&mut dyn Pool)) {
+        for (_, letter) in LETTERS {
+            call(self.all.pool_mut(*letter));
+        }
     }
 
     /// A cycle begins, in local time: which lines of `Override=` take effect from now on and which end. To be called before [`Self::extra`].
     pub fn begin(&mut self, now: Date) -> Vec<Change> {
-        self.overridden.begin(now)
+        self.all.overridden.begin(now)
     }
 
     /// The names of the associations of a tree; to be called for every tree that is new, and after [`Self::begin`] where something changed.
     pub fn learn<'n>(&mut self, tree: &ShareTree, names: impl Fn(Node) -> Names<'n>) {
-        self.overridden.learn(tree, &names);
-        self.functional.learn(tree, &names);
-        self.share_tree.learn(tree, &names);
+        self.each(|pool| pool.learn(tree, &names));
     }
 
     /// The names in all lines that name objects.
     pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
-        self.overridden.named().chain(self.functional.named())
+        LETTERS.iter().flat_map(|(_, letter)| self.all.pool(*letter).named())
     }
 
     /// Which names of jobs matter to [`Self::extra`].
     pub fn own_tickets(&self) -> OwnTickets {
-        self.overridden.own_tickets()
+        self.all.overridden.own_tickets()
     }
 
     /// What a job has besides what its association has.
     pub fn extra(&mut self, names: JobNames<'_>) -> Extra {
-        self.overridden.extra(names)
+        self.all.overridden.extra(names)
     }
 
     /// What a job with these tickets has in one of its partitions and QOS.
     pub fn in_entry(&self, tickets: JobTickets, entry: JobNames<'_>) -> JobTickets {
-        let overridden = self.overridden.in_entry(tickets.overridden, tickets.extra, entry);
+        let overridden = self.all.overridden.in_entry(tickets.overridden, tickets.extra, entry);
         JobTickets { overridden, ..tickets }
     }
 
@@ -276,7 +313,7 @@ impl Pools {
         for (letter, dependent) in self.order.clone() {
             column.clear();
             column.resize(waiting.len(), 0.0);
-            self.pool(letter).hand_out(&queue, dependent.then_some(&before), &mut column);
+            self.all.pool_mut(letter).hand_out(&queue, dependent.then_some(&before), &mut column);
             for ((all, before), own) in tickets.iter_mut().zip(&mut before).zip(&column) {
                 all.set(letter, *own);
                 if dependent {
@@ -288,14 +325,6 @@ impl Pools {
         self.first_since = 0.0;
     }
 
-    fn pool(&mut self, letter: Letter) -> &mut dyn Pool {
-        match letter {
-            Letter::O => &mut self.overridden,
-            Letter::F => &mut self.functional,
-            Letter::S => &mut self.share_tree,
-        }
-    }
-
     /// The tickets of the best waiting job of the last cycle.
     pub fn max_tickets(&self) -> f64 {
         self.max_tickets
@@ -304,12 +333,11 @@ impl Pools {
     /// The tickets of a job that runs.
     pub fn of_running(&self, tree: &ShareTree, fair_share: &FairShare, job: Who) -> JobTickets {
         let ground = Ground { tree, fair_share };
-        JobTickets {
-            overridden: self.overridden.of_running(ground, job),
-            functional: self.functional.of_running(ground, job),
-            share_tree: self.share_tree.of_running(ground, job),
-            extra: job.extra,
+        let mut tickets = JobTickets { extra: job.extra, ..JobTickets::default() };
+        for (_, letter) in LETTERS {
+            tickets.set(*letter, self.all.pool(*letter).of_running(ground, job));
         }
+        tickets
     }
 
     /// The tickets of a job that begins to wait now, behind all others of its user.
@@ -318,11 +346,7 @@ impl Pools {
         let (mut tickets, mut before) = (JobTickets { extra: job.extra, ..JobTickets::default() }, 0.0);
         for (letter, dependent) in &self.order {
             let seen = if *dependent { before } else { 0.0 };
-            let own = match letter {
-                Letter::O => self.overridden.of_next(ground, job, seen),
-                Letter::F => self.functional.of_next(ground, job, seen),
-                Letter::S => self.share_tree.of_next(ground, job, seen),
-            };
+            let own = self.all.pool(*letter).of_next(ground, job, seen);
             tickets.set(*letter, own);
             if *dependent {
                 before += own;
@@ -337,9 +361,7 @@ impl Pools {
             self.first_since = tickets.total();
         }
         let ground = Ground { tree, fair_share };
-        self.overridden.join(ground, job);
-        self.functional.join(ground, job);
-        self.share_tree.join(ground, job);
+        self.each(|pool| pool.join(ground, job));
     }
 
     /// The tickets that a job is measured by which begins to wait now: those of the best waiting job of the last cycle, and where

@@ -117,24 +117,6 @@ impl OverrideTickets {
         changes
     }
 
-    /// The names of all lines. What names an association is there or not.
-    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
-        self.objects.iter().map(|object| {
-            let line = &self.lines[object.line];
-            let exists = match line.kind {
-                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => Some(object.exists),
-                _ => None,
-            };
-            Named {
-                place: &line.place.0,
-                setting: "Override",
-                kind: line.kind.to_string(),
-                name: &object.name,
-                exists,
-            }
-        })
-    }
-
     /// See [`super::Pools::own_tickets`].
     pub fn own_tickets(&self) -> OwnTickets {
         let any =
@@ -253,6 +235,10 @@ impl OverrideTickets {
 }
 
 impl Pool for OverrideTickets {
+    fn is_asked_for(settings: &Settings) -> bool {
+        !settings.overrides.is_empty() || settings.admin_comment_tickets
+    }
+
     fn configure(&mut self, settings: &Settings) {
         *self = Self {
             lines: settings.overrides.clone(),
@@ -322,6 +308,24 @@ impl Pool for OverrideTickets {
             self.of_node.push(place);
             parents.push(inherited);
         }
+    }
+
+    fn named(&self) -> Vec<Named<'_>> {
+        let named = self.objects.iter().map(|object| {
+            let line = &self.lines[object.line];
+            let exists = match line.kind {
+                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => Some(object.exists),
+                _ => None,
+            };
+            Named {
+                place: &line.place.0,
+                setting: "Override",
+                kind: line.kind.to_string(),
+                name: &object.name,
+                exists,
+            }
+        });
+        named.collect()
     }
 
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {

@@ -1,30 +1,10 @@
 //! The two tables that are known of Grid Engine's ticket policies, with real submissions.
 
-use multifactor2_fixtures::pools_model::schedule;
-use multifactor2_fixtures::seed_tables::{self, for_the_model, printed, TABLES, USER};
+use multifactor2_fixtures::seed_tables::{self, USER};
 use slurm_testcluster::{policies, Cluster, JobId};
 
 use super::{assert_factors, between_cycles, factors};
 use crate::support::{as_printed, cluster, number};
-
-/// Tickets by the largest, in the order of the jobs.
-fn expected(hierarchy: &str) -> Vec<f64> {
-    let (config, tree, objects, jobs) = for_the_model(hierarchy);
-    schedule(&config, &tree, &objects, &jobs).iter().map(|job| job.factor).collect()
-}
-
-/// All cells of a table, and sprio's factors beside them.
-fn assert_table(cluster: &Cluster, jobs: &[JobId], (hierarchy, table): (&str, [seed_tables::Row; 9])) {
-    let said = policies::said(cluster, jobs).unwrap();
-    let found = printed(said.iter().map(|job| job.found).collect());
-    assert_eq!(found, table.map(|row| row.map(str::to_owned)), "{hierarchy}");
-    let factors: Vec<f64> = said.iter().map(|job| number(&job.sprio, "fairshare")).collect();
-    assert_factors(&factors, &expected(hierarchy), hierarchy);
-    for job in said {
-        let weighted = number(&job.sprio, "fairshare") * f64::from(policies::WEIGHT);
-        assert!((number(&job.sprio, "PRIORITY") - weighted).abs() <= 200.0, "{hierarchy}: {job:?}");
-    }
-}
 
 /// What the next job of the user would have: the tenth part of what functional tickets the user has, and in the project the third of the
 /// override tickets.
@@ -41,18 +21,18 @@ fn both_tables_with_real_submissions() {
     let jobs = policies::submit_seed(&cluster, &[]).unwrap();
     assert_eq!(jobs, (223_683..=223_691).collect::<Vec<_>>());
     cluster.wait_cycle().unwrap();
-    assert_table(&cluster, &jobs, TABLES[0]);
+    policies::assert_table(&cluster, &jobs, "OFS");
     assert_next(&cluster, 25_010.0);
 
     policies::change(&cluster, &seed_tables::settings("FSO")).unwrap();
     cluster.wait_cycle().unwrap();
-    assert_table(&cluster, &jobs, TABLES[1]);
+    policies::assert_table(&cluster, &jobs, "FSO");
     assert_next(&cluster, 25_000.0);
     // A restart reads all of it anew.
     let mut cluster = cluster;
     cluster.restart_controller().unwrap();
     cluster.wait_cycle().unwrap();
-    assert_table(&cluster, &jobs, TABLES[1]);
+    policies::assert_table(&cluster, &jobs, "FSO");
 }
 
 /// A new job ranks as the last of its user until the next cycle, so under both hierarchies the first submission of the seed has what the
@@ -69,9 +49,9 @@ fn at_submission_a_job_has_the_tickets_of_the_next_one() {
             cluster.command("scancel").args(jobs).text().unwrap();
         };
         let (found, first) = between_cycles(&cluster, submit, cancel);
-        assert_factors(&found, &expected("FSO"), hierarchy);
+        assert_factors(&found, &policies::expected("FSO"), hierarchy);
         cluster.wait_cycle().unwrap();
-        assert_factors(&factors(&cluster, &first), &expected(hierarchy), hierarchy);
+        assert_factors(&factors(&cluster, &first), &policies::expected(hierarchy), hierarchy);
 
         let (found, _) = between_cycles(&cluster, submit, cancel);
         let max = policies::tickets(&cluster, first[0]).unwrap().max;

@@ -4,7 +4,10 @@
 use std::fs;
 
 use anyhow::{ensure, Context, Result};
-use multifactor2_fixtures::seed_tables::{self, Found, JOBS, NO_PROJECT, PROJECT, SHARES, USER};
+use multifactor2_fixtures::pools_model::schedule;
+use multifactor2_fixtures::seed_tables::{
+    self, for_the_model, printed, Found, JOBS, NO_PROJECT, PROJECT, SHARES, TABLES, USER,
+};
 
 use crate::{Account, Accounts, Builder, Cluster, Job, JobId, Row};
 
@@ -110,4 +113,28 @@ pub fn said(cluster: &Cluster, jobs: &[JobId]) -> Result<Vec<Said>> {
         Ok(Said { found, sprio })
     };
     jobs.iter().zip(&JOBS).map(of).collect()
+}
+
+/// The factors of the jobs of a table as the model has them, in the order of their submission.
+pub fn expected(hierarchy: &str) -> Vec<f64> {
+    let (config, tree, objects, jobs) = for_the_model(hierarchy);
+    schedule(&config, &tree, &objects, &jobs).iter().map(|job| job.factor).collect()
+}
+
+/// Fails unless all cells of the table of a hierarchy are what the plugin says, and `sprio` has the factors that follow.
+///
+/// # Panics
+/// If one differs, or something is not known.
+#[track_caller]
+pub fn assert_table(cluster: &Cluster, jobs: &[JobId], hierarchy: &str) {
+    let said = said(cluster, jobs).unwrap();
+    let table = TABLES.iter().find(|(of, _)| *of == hierarchy).expect("one of the tables").1;
+    let found = printed(said.iter().map(|job| job.found).collect());
+    assert_eq!(found, table.map(|row| row.map(str::to_owned)), "{hierarchy}");
+    for (job, expected) in said.iter().zip(expected(hierarchy)) {
+        let [factor, priority] = ["fairshare", "PRIORITY"].map(|column| job.sprio.number(column).unwrap());
+        assert!((factor - expected).abs() <= 1e-6, "{hierarchy}: {job:?}, {expected} expected");
+        let weighted = expected * f64::from(WEIGHT);
+        assert!((priority - weighted).abs() <= 1.0, "{hierarchy}: {job:?}, {weighted} expected");
+    }
 }

@@ -39,10 +39,10 @@ uninstall: ## remove what install has installed
 	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
 
-demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running)
+demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running; POLICIES=1: the ticket policies)
 	tests/install-deps.sh demo
 	$(CARGO) build --release --locked $(FEATURES)
-	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT)
+	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT) $(if $(filter-out 0,$(POLICIES)),--policies)
 
 test: ## run all tests (as root installs what they need)
 	tests/skips clear

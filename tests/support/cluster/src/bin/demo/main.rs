@@ -3,8 +3,10 @@
 //! Starts a private cluster with the plugin, gives it the account tree, the usage and the pending
 //! jobs of the example, shows what Slurm's own tools say, and compares each documented number
 //! with it. The exit code is 0 where all agree, 1 where one differs, 2 where something failed.
+//! `make demo POLICIES=1` shows the tables of Grid Engine's ticket policies instead.
 
 mod comparison;
+mod policies;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +15,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use multifactor2_fixtures::example::waiting;
-use slurm_testcluster::{example, Cluster, Job, Result};
+use slurm_testcluster::parity::OURS;
+use slurm_testcluster::{example, Builder, Cluster, Job, Result};
 
 const WEIGHT: u32 = 100_000;
 
@@ -22,12 +25,43 @@ usage: demo [--plugin FILE] [--priority-type TYPE]
 
   --plugin FILE         the plugin, default libpriority_multifactor2.so beside this program
   --priority-type TYPE  default priority/multifactor2; a plugin of Slurm's own shows what differs
+  --policies            the tables of Grid Engine's ticket policies instead of the documented example
 
 KEEP=1 in the environment leaves the cluster running and says how to use and stop it.";
 
 struct Options {
     plugin: PathBuf,
     priority_type: String,
+    policies: bool,
+}
+
+impl Options {
+    /// A cluster with the plugin, to be described further.
+    fn builder(&self) -> Result<Builder> {
+        let mut builder = Cluster::builder()
+            .priority_type(&self.priority_type)
+            .set("PriorityWeightFairshare", &WEIGHT.to_string())
+            // What later releases do by default must be said in 20.11.
+            .set("SelectTypeParameters", "CR_Core_Memory");
+        if self.priority_type == OURS {
+            anyhow::ensure!(
+                self.plugin.is_file(),
+                "the plugin {} does not exist; build it with 'make'",
+                self.plugin.display()
+            );
+            builder = builder.plugin(&self.plugin, "priority_multifactor2.so");
+        }
+        Ok(builder)
+    }
+}
+
+/// What is done, and since when.
+struct Told(Instant);
+
+impl Told {
+    fn say(&self, text: &str) {
+        println!("[{:5.1} s] {text}", self.0.elapsed().as_secs_f64());
+    }
 }
 
 fn main() -> ExitCode {
@@ -42,7 +76,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(&options) {
+    match if options.policies { policies::run(&options) } else { run(&options) } {
         Ok(0) => {
             println!("\nAll documented numbers are what Slurm reports.");
             ExitCode::SUCCESS
@@ -62,7 +96,8 @@ fn options() -> std::result::Result<Option<Options>, String> {
     let beside = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut options = Options {
         plugin: beside.with_file_name("libpriority_multifactor2.so"),
-        priority_type: "priority/multifactor2".to_owned(),
+        priority_type: OURS.to_owned(),
+        policies: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -70,6 +105,7 @@ fn options() -> std::result::Result<Option<Options>, String> {
         match argument.as_str() {
             "--plugin" => options.plugin = value()?.into(),
             "--priority-type" => options.priority_type = value()?,
+            "--policies" => options.policies = true,
             "-h" | "--help" => return Ok(None),
             other => return Err(format!("unknown argument '{other}'")),
         }
@@ -78,27 +114,12 @@ fn options() -> std::result::Result<Option<Options>, String> {
 }
 
 fn run(options: &Options) -> Result<usize> {
-    let start = Instant::now();
-    let say = |text: &str| println!("[{:5.1} s] {text}", start.elapsed().as_secs_f64());
+    let told = Told(Instant::now());
+    let say = |text: &str| told.say(text);
 
     say(&format!("Starting a private cluster with PriorityType={}", options.priority_type));
     say("  (database, slurmdbd, slurmctld; the documented account tree and usage)");
-    let mut builder = Cluster::builder()
-        .priority_type(&options.priority_type)
-        .set("PriorityWeightFairshare", &WEIGHT.to_string())
-        // What later releases do by default must be said in 20.11.
-        .set("SelectTypeParameters", "CR_Core_Memory")
-        .accounts(&example::tree())
-        .usage(&example::usage());
-    if options.priority_type == "priority/multifactor2" {
-        anyhow::ensure!(
-            options.plugin.is_file(),
-            "the plugin {} does not exist; build it with 'make'",
-            options.plugin.display()
-        );
-        builder = builder.plugin(&options.plugin, "priority_multifactor2.so");
-    }
-    let cluster = builder.start()?;
+    let cluster = options.builder()?.accounts(&example::tree()).usage(&example::usage()).start()?;
     say(&format!("Slurm {} runs in {}", cluster.release().version, cluster.directory().display()));
 
     for (user, _) in waiting() {
@@ -116,14 +137,19 @@ fn run(options: &Options) -> Result<usize> {
     println!();
     let differing = comparison::print(&cluster, WEIGHT)?;
 
-    if std::env::var("KEEP").is_ok_and(|keep| !matches!(keep.as_str(), "" | "0")) {
-        keep(cluster)?;
-    } else {
-        drop(cluster);
-        println!();
-        say("Stopped the cluster and removed its files");
-    }
+    leave(cluster, &told)?;
     Ok(differing)
+}
+
+/// Stops the cluster, unless it is to be kept.
+fn leave(cluster: Cluster, told: &Told) -> Result<()> {
+    if std::env::var("KEEP").is_ok_and(|keep| !matches!(keep.as_str(), "" | "0")) {
+        return keep(cluster);
+    }
+    drop(cluster);
+    println!();
+    told.say("Stopped the cluster and removed its files");
+    Ok(())
 }
 
 /// The text without the blanks with which Slurm's tools fill their lines.

@@ -30,7 +30,8 @@ pub struct Pressure {
     pub jobs: u32,
     /// Of each half.
     pub time: Duration,
-    /// `PrivateData=jobs` with `MCSPlugin=mcs/account`, and a coordinator is among those who ask.
+    /// `PrivateData=jobs` with `MCSPlugin=mcs/account`, and a coordinator is among those who ask. Jobs have tickets of their own,
+    /// which submissions and cycles count.
     pub private: bool,
 }
 
@@ -139,6 +140,9 @@ pub fn run(plugin: &Plugin, pressure: &Pressure) -> Result<Summary> {
             .set("PrivateData", "jobs")
             .set("MCSPlugin", "mcs/account")
             .set("MCSParameters", "enforced,privatedata");
+        if !plugin.is_stock() {
+            builder = builder.set("PriorityParameters", "Dilution=tree,AdminCommentTickets=yes");
+        }
     }
     let mut cluster = builder.start()?;
     let coordinator = ["-i", "add", "coordinator", "account=a", "names=cora"];

@@ -200,9 +200,8 @@ impl Pool for DilutedTickets {
         }
         let by_node = || {
             let nodes = ground.tree.len();
-            Groups::of(waiting, nodes, before, |job| {
-                Some(waiting[job].node.index()).filter(|node| *node < nodes)
-            })
+            let node = |job: usize| Some(waiting[job].node.index()).filter(|node| *node < nodes);
+            Groups::of(waiting, nodes, before, node).sorted()
         };
         match &self.kind {
             Kind::None => {
@@ -220,8 +219,8 @@ impl Pool for DilutedTickets {
                     let of_association = self.of_association(ground, node);
                     let scale = self.scale(ground, node, self.shares);
                     let mut ahead = at(&self.load.running, node);
-                    for job in group {
-                        let job = *job as usize;
+                    for place in group {
+                        let job = place.job as usize;
                         tickets[job] = of_association * rule.left(ahead * scale);
                         ahead += waiting[job].size;
                     }

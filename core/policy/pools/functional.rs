@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::groups::Groups;
-use super::ranking::Ranking;
+use super::ranking::{Part, Ranking};
 use super::{Ground, Named, Names, Pool, Queue, Who};
 use crate::settings::{Functional, FunctionalKind, Settings};
 use crate::tree::{Node, ShareTree, USE_PARENT};
@@ -86,6 +86,29 @@ impl FunctionalTickets {
     /// The claim of a head: its own shares are not in the sums yet.
     fn claim_of_head(&self, category: &Category, more: f64) -> f64 {
         self.claim(category, |kind, held| kind.sum + more + if self.shared { 0.0 } else { held.shares })
+    }
+
+    /// The numbers of the first object of each kind among those of all kinds, and how many there are.
+    fn firsts(&self) -> [u32; KINDS + 1] {
+        let mut firsts = [0; KINDS + 1];
+        for (kind, of_kind) in self.kinds.iter().enumerate() {
+            firsts[kind + 1] = firsts[kind] + u32::try_from(of_kind.active.len()).unwrap_or_default();
+        }
+        firsts
+    }
+
+    fn sums(&self) -> [u64; KINDS] {
+        [0, 1, 2].map(|kind| self.kinds[kind].sum.to_bits())
+    }
+
+    /// What an object gives to the next of its jobs, with these shares.
+    fn next_of(&self, firsts: [u32; KINDS + 1], part_of: Part) -> f64 {
+        let Part { object, shares } = part_of;
+        let at = firsts[1..KINDS].iter().filter(|first| object >= **first).count();
+        let kind = &self.kinds[at];
+        let jobs = if self.shared { kind.active[(object - firsts[at]) as usize] + 1.0 } else { 1.0 };
+        let others = kind.sum + BEFORE_THE_FIRST + if self.shared { 0.0 } else { shares };
+        part(self.pool * kind.weight, shares / jobs, others)
     }
 
     /// Jobs of a category begin to count.
@@ -284,24 +307,36 @@ impl Pool for FunctionalTickets {
             self.of_node.get(node.index()).copied().flatten().map(|category| category as usize)
         };
         let groups = Groups::of(queue.waiting, self.categories.len(), before, group);
-        let with_before = |job: usize| before.map_or(0.0, |before| before[job]);
-        let claim = |this: &Self, group: usize, job: usize| {
-            this.claim_of_head(&this.categories[group], BEFORE_THE_FIRST) + with_before(job)
+        let with_before = |_: usize, job: usize| before.map_or(0.0, |before| before[job]);
+        let firsts = self.firsts();
+        let parts = |group: usize| {
+            let held = self.categories[group].into_iter().zip(firsts);
+            held.filter_map(|(held, first)| {
+                held.map(|held| Part { object: first + held.object, shares: held.shares })
+            })
         };
-        let mut ranking = Ranking::new(queue.waiting, &groups, |group, job| claim(self, group, job));
+        let mut ranking = Ranking::new(groups, firsts[KINDS] as usize, parts, with_before);
+        ranking.refresh(|part| self.next_of(firsts, part));
         for _ in 0..self.most {
-            let Some((group, job)) = ranking.next(|group, job| claim(self, group, job)) else { break };
-            let category = self.categories[group];
+            let Some((group, job)) = ranking.next(with_before) else { break };
+            let (category, sums) = (self.categories[group], self.sums());
             self.count(category, 1.0);
             tickets[job] = self.exact(&category);
-        }
-        for group in 0..groups.count() {
-            let left = ranking.left(group);
-            if !left.is_empty() {
-                let claim = self.claim_of_head(&self.categories[group], 0.0);
-                for job in left {
-                    tickets[*job as usize] = claim;
+            if self.sums() == sums {
+                for (held, first) in category.into_iter().zip(firsts) {
+                    if let Some(held) = held {
+                        ranking.change(first + held.object, |part| self.next_of(firsts, part));
+                    }
                 }
+            } else {
+                ranking.refresh(|part| self.next_of(firsts, part));
+            }
+        }
+        for group in 0..ranking.count() {
+            let mut left = ranking.left(group).peekable();
+            if left.peek().is_some() {
+                let claim = self.claim_of_head(&self.categories[group], 0.0);
+                left.for_each(|job| tickets[job] = claim);
             }
         }
     }

@@ -2,20 +2,40 @@
 //! value and accrue time, then by job id.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::WaitingJob;
 
-/// Indices of jobs, group by group.
+/// A job in its group: what orders it stands beside it, as a look at the job itself for every comparison costs more than to order.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    before: f64,
+    order: u64,
+    /// The job's id.
+    pub id: u32,
+    /// Its index.
+    pub job: u32,
+}
+
+impl Place {
+    /// Who comes first. No two are equal.
+    fn compare(&self, other: &Self) -> Ordering {
+        let by_tickets = other.before.total_cmp(&self.before);
+        by_tickets.then_with(|| (self.order, self.id, self.job).cmp(&(other.order, other.id, other.job)))
+    }
+}
+
+/// Places of jobs, group by group.
 #[derive(Debug, Default)]
 pub struct Groups {
-    jobs: Vec<u32>,
+    places: Vec<Place>,
     /// Where each group begins; one more than there are groups.
     begins: Vec<u32>,
 }
 
 impl Groups {
     /// `group` says in which of `count` groups the job at an index is; `None` leaves it out. `before` are tickets that come first
-    /// in the order.
+    /// in the order. The jobs of a group are in no order until it is put in [`Self::sort`].
     pub fn of(
         jobs: &[WaitingJob],
         count: usize,
@@ -30,25 +50,38 @@ impl Groups {
             begins[at + 1] += begins[at];
         }
         let mut next = begins.clone();
-        let mut grouped = vec![0_u32; begins[count] as usize];
-        for (job, index) in (0..jobs.len()).zip(0..) {
-            if let Some(group) = group(job) {
-                grouped[next[group] as usize] = index;
+        let nowhere = Place { before: 0.0, order: 0, id: 0, job: 0 };
+        let mut places = vec![nowhere; begins[count] as usize];
+        for ((at, job), index) in jobs.iter().enumerate().zip(0..) {
+            if let Some(group) = group(at) {
+                let before = before.map_or(0.0, |before| before[at]);
+                places[next[group] as usize] = Place { before, order: job.order, id: job.id, job: index };
                 next[group] += 1;
             }
         }
-        let compare = |a: &u32, b: &u32| order(jobs, before, *a as usize, *b as usize);
-        let mut groups = Self { jobs: grouped, begins };
-        for at in 0..count {
-            let group = groups.range(at);
-            // Jobs come by their ids, which mostly is their order already: the sort sees that.
-            groups.jobs[group].sort_by(compare);
-        }
-        groups
+        Self { places, begins }
     }
 
-    fn range(&self, group: usize) -> std::ops::Range<usize> {
-        self.begins[group] as usize..self.begins[group + 1] as usize
+    /// With all groups in their orders.
+    pub fn sorted(mut self) -> Self {
+        for group in 0..self.count() {
+            self.sort(group);
+        }
+        self
+    }
+
+    /// Puts the jobs of a group in their order.
+    pub fn sort(&mut self, group: usize) {
+        let places = &mut self.places[range(&self.begins, group)];
+        // Jobs come by their ids, which mostly is their order already.
+        if !places.is_sorted_by(|a, b| a.compare(b).is_le()) {
+            places.sort_unstable_by(Place::compare);
+        }
+    }
+
+    /// The first job of a group, also of one that is not sorted.
+    pub fn head(&self, group: usize) -> Option<Place> {
+        self.group(group).iter().copied().min_by(Place::compare)
     }
 
     /// How many groups there are, empty ones included.
@@ -56,14 +89,22 @@ impl Groups {
         self.begins.len().saturating_sub(1)
     }
 
-    /// The indices of the jobs of a group.
-    pub fn group(&self, group: usize) -> &[u32] {
-        &self.jobs[self.range(group)]
+    /// The jobs of a group.
+    pub fn group(&self, group: usize) -> &[Place] {
+        &self.places[range(&self.begins, group)]
+    }
+
+    /// The jobs of all groups, one group after the other.
+    pub fn all(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Where the jobs of some groups are among all.
+    pub fn range(&self, groups: Range<usize>) -> Range<usize> {
+        self.begins[groups.start] as usize..self.begins[groups.end] as usize
     }
 }
 
-fn order(jobs: &[WaitingJob], before: Option<&[f64]>, a: usize, b: usize) -> Ordering {
-    let first = before.map_or(Ordering::Equal, |before| before[b].total_cmp(&before[a]));
-    let (a, b) = (&jobs[a], &jobs[b]);
-    first.then_with(|| a.order.cmp(&b.order)).then_with(|| a.id.cmp(&b.id))
+fn range(begins: &[u32], group: usize) -> Range<usize> {
+    begins[group] as usize..begins[group + 1] as usize
 }

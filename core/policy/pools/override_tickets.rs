@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use super::groups::Groups;
-use super::ranking::Ranking;
+use super::ranking::{Part, Ranking};
 use super::{Extra, Ground, JobNames, Named, Names, Pool, Queue, Who};
 use crate::settings::value::Date;
 use crate::settings::{Override, OverrideKind, Settings};
@@ -202,11 +202,19 @@ impl OverrideTickets {
         objects.fold(0.0, |sum, object| sum + object.tickets(object.active + more)) + own
     }
 
-    fn count(&mut self, node: Node, extra: Extra, jobs: f64) {
+    /// What an object gives to the next of its jobs.
+    fn next_of(&self, object: u32) -> f64 {
+        let object = &self.objects[object as usize];
+        object.tickets(object.active + 1.0)
+    }
+
+    /// Jobs begin to count; returns their objects.
+    fn count(&mut self, node: Node, extra: Extra, jobs: f64) -> Set {
         let objects: Set = self.of(node, extra).0.filter_map(|at| u32::try_from(at).ok()).collect();
-        for at in objects {
-            self.objects[at as usize].active += jobs;
+        for at in &objects {
+            self.objects[*at as usize].active += jobs;
         }
+        objects
     }
 
     /// The category of every job: jobs of one have the same objects and tickets. Those that have none are in none.
@@ -341,15 +349,17 @@ impl Pool for OverrideTickets {
         let (heads, categories) = self.categories(queue);
         let groups =
             Groups::of(queue.waiting, heads.len(), before, |job| categories[job].map(|at| at as usize));
-        let claim = |this: &Self, group: usize| {
+        let part = |object: usize| Part { object: u32::try_from(object).unwrap_or_default(), shares: 1.0 };
+        let parts = |group: usize| self.of(heads[group].0, heads[group].1).0.map(part);
+        let own: Vec<f64> = heads.iter().map(|(node, extra)| self.of(*node, *extra).1).collect();
+        let mut ranking = Ranking::new(groups, self.objects.len(), parts, |group, _| own[group]);
+        ranking.refresh(|part| self.next_of(part.object));
+        while let Some((group, job)) = ranking.next(|group, _| own[group]) {
             let (node, extra) = heads[group];
-            this.claim(node, extra, 1.0)
-        };
-        let mut ranking = Ranking::new(queue.waiting, &groups, |group, _| claim(self, group));
-        while let Some((group, job)) = ranking.next(|group, _| claim(self, group)) {
-            tickets[job] = claim(self, group);
-            let (node, extra) = heads[group];
-            self.count(node, extra, 1.0);
+            tickets[job] = self.claim(node, extra, 1.0);
+            for object in self.count(node, extra, 1.0) {
+                ranking.change(object, |part| self.next_of(part.object));
+            }
         }
     }
 

@@ -7,8 +7,10 @@
 //! The part of an association is its tickets by those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
 //! [`super::dilution`].
 
+use std::ops::Range;
+
 use super::dilution::{Load, Rule, Shares};
-use super::groups::Groups;
+use super::groups::{Groups, Place};
 use super::{Ground, Queue};
 use crate::policy::FairShare;
 use crate::tree::{at, Node, ShareTree};
@@ -23,8 +25,15 @@ pub struct Jobs<'j> {
     /// What they have of earlier pools.
     pub before: Option<&'j [f64]>,
     pub pool: f64,
-    /// By association.
+    /// By association, in their orders.
     pub groups: &'j Groups,
+}
+
+impl Jobs<'_> {
+    fn entry(&self, place: &Place) -> Entry {
+        let size = self.queue.waiting[place.job as usize].size;
+        Entry { key: 0.0, size, job: place.job, id: place.id, tie: place.id }
+    }
 }
 
 /// See the module.
@@ -37,22 +46,26 @@ pub struct TreeOrder {
     running: Vec<f64>,
     /// Those of the active children, by parent.
     shares: Vec<Shares>,
-    /// The order of the waiting jobs of every account, as its children gave it.
-    orders: Vec<Order>,
+    /// The order of the waiting jobs of every account, as its children gave it: where it is among the next two.
+    orders: Vec<Range<usize>>,
+    /// Keys, from the largest.
+    keys: Vec<f64>,
+    /// The sizes of all in the same order up to here; none where all are 1.
+    sizes: Vec<f64>,
     /// What is taken for the root.
     top: Option<Node>,
 }
 
 /// The waiting jobs below an account by what they have so far, for those that come between two cycles.
-#[derive(Clone, Debug, Default)]
-struct Order {
+#[derive(Clone, Copy, Debug)]
+struct Order<'o> {
     /// From the largest.
-    keys: Vec<f64>,
+    keys: &'o [f64],
     /// The sizes of all up to here; none where all are 1.
-    sizes: Vec<f64>,
+    sizes: &'o [f64],
 }
 
-impl Order {
+impl Order<'_> {
     /// How many come before a new job with a key. Of those that tie it is the last.
     fn place(&self, key: f64) -> usize {
         self.keys.partition_point(|known| *known >= key)
@@ -88,10 +101,11 @@ enum Children {
 /// A job in the order of an association.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// What it gets, with what it has of earlier pools.
     key: f64,
-    /// What it gets, which is part of the key.
-    tickets: f64,
+    size: f64,
     job: u32,
+    id: u32,
     /// The largest id of those with the same key that come before it in the order of its child, itself included: by that,
     /// ties are broken, never against that order.
     tie: u32,
@@ -99,7 +113,16 @@ struct Entry {
 
 impl TreeOrder {
     pub fn new(rule: Rule, by_shares: bool) -> Self {
-        Self { rule, by_shares, running: Vec::new(), shares: Vec::new(), orders: Vec::new(), top: None }
+        Self {
+            rule,
+            by_shares,
+            running: Vec::new(),
+            shares: Vec::new(),
+            orders: Vec::new(),
+            keys: Vec::new(),
+            sizes: Vec::new(),
+            top: None,
+        }
     }
 
     /// Forgets all jobs.
@@ -112,56 +135,44 @@ impl TreeOrder {
         let Ground { tree, fair_share } = jobs.queue.ground;
         self.read(tree, fair_share, load);
         let Some(top) = self.top else { return };
-        let mut orders: Vec<Vec<Entry>> = vec![Vec::new(); tree.len()];
-        for node in tree.nodes().rev() {
-            let group = jobs.groups.group(node.index());
-            let mut order = std::mem::take(&mut orders[node.index()]);
-            if order.is_empty() && group.is_empty() {
+        // Associations come before those below them and next to them, and so do the groups: what is below one is in one place.
+        let ends = ends(tree);
+        let mut entries: Vec<Entry> = jobs.groups.all().iter().map(|place| jobs.entry(place)).collect();
+        for node in tree.nodes().take(ends[top.index()]).skip(top.index()).rev() {
+            let order = &mut entries[jobs.groups.range(node.index()..ends[node.index()])];
+            let is_user = tree.is_user(node);
+            // What is below a transparent account is left to those above it.
+            let has_order = is_user || (node != top && !tree.uses_parent(node));
+            if order.is_empty() || !has_order {
                 continue;
             }
-            let is_top = node == top;
-            if tree.is_user(node) {
-                order = group.iter().map(|job| Entry { key: 0.0, tickets: 0.0, job: *job, tie: 0 }).collect();
-            } else {
+            if !is_user {
                 order.sort_by(|a, b| b.key.total_cmp(&a.key).then_with(|| a.tie.cmp(&b.tie)));
-                if !is_top {
-                    self.orders[node.index()] = self.remember(jobs, &order);
-                }
+                self.orders[node.index()] = self.remember(order);
             }
-            if !is_top || tree.is_user(node) {
-                self.number(jobs, node, &mut order);
-            }
-            match tree.fair_share_parent(node).filter(|_| !is_top) {
-                None => {
-                    for entry in &order {
-                        tickets[entry.job as usize] = entry.tickets;
-                    }
-                    return;
+            let is_last = node == top || tree.fair_share_parent(node) == Some(top);
+            let before = if is_last { None } else { jobs.before };
+            self.number(jobs, node, before, order);
+            if is_last {
+                for entry in order {
+                    tickets[entry.job as usize] = entry.key;
                 }
-                Some(parent) => {
-                    settle_ties(jobs, &mut order);
-                    let above = &mut orders[parent.index()];
-                    if above.is_empty() {
-                        *above = order;
-                    } else {
-                        above.append(&mut order);
-                    }
-                }
+            } else {
+                settle_ties(order);
             }
         }
     }
 
-    /// What the jobs below an association get from it, in their order.
-    fn number(&self, jobs: &Jobs<'_>, node: Node, order: &mut [Entry]) {
+    /// The keys of the jobs below an association in their order: what they get from it, with what they have had `before`.
+    fn number(&self, jobs: &Jobs<'_>, node: Node, before: Option<&[f64]>, order: &mut [Entry]) {
         let ground = jobs.queue.ground;
         let part = ground.fair_share.level_share(ground.tree, node) * jobs.pool;
         let scale = self.scale(ground, node);
         let mut ahead = at(&self.running, node);
         for entry in order {
-            let before = jobs.before.map_or(0.0, |before| before[entry.job as usize]);
-            entry.tickets = part * self.rule.left(ahead * scale);
-            entry.key = before + entry.tickets;
-            ahead += jobs.queue.waiting[entry.job as usize].size;
+            let before = before.map_or(0.0, |before| before[entry.job as usize]);
+            entry.key = before + part * self.rule.left(ahead * scale);
+            ahead += entry.size;
         }
     }
 
@@ -175,20 +186,33 @@ impl TreeOrder {
         (if is_new { others.and(own) } else { others }).scale(own)
     }
 
-    fn remember(&self, jobs: &Jobs<'_>, order: &[Entry]) -> Order {
-        let keys = order.iter().map(|entry| entry.key).collect();
-        let size = |entry: &Entry| jobs.queue.waiting[entry.job as usize].size;
-        let mut sum = 0.0;
-        let sizes = order.iter().filter(|_| !self.rule.whole).map(|entry| {
-            sum += size(entry);
-            sum
-        });
-        Order { keys, sizes: sizes.collect() }
+    fn remember(&mut self, order: &[Entry]) -> Range<usize> {
+        let begin = self.keys.len();
+        self.keys.extend(order.iter().map(|entry| entry.key));
+        if !self.rule.whole {
+            let mut sum = 0.0;
+            self.sizes.extend(order.iter().map(|entry| {
+                sum += entry.size;
+                sum
+            }));
+        }
+        begin..self.keys.len()
+    }
+
+    /// The waiting jobs below an account, as they were in the last cycle.
+    fn order(&self, node: Node) -> Order<'_> {
+        let range = self.orders.get(node.index()).cloned().unwrap_or_default();
+        Order {
+            keys: self.keys.get(range.clone()).unwrap_or_default(),
+            sizes: self.sizes.get(range).unwrap_or_default(),
+        }
     }
 
     fn read(&mut self, tree: &ShareTree, fair_share: &FairShare, load: &Load) {
         self.orders.clear();
-        self.orders.resize(tree.len(), Order::default());
+        self.orders.resize(tree.len(), 0..0);
+        self.keys.clear();
+        self.sizes.clear();
         self.running.clone_from(&load.running);
         self.shares.clear();
         self.shares.resize(tree.len(), Shares::default());
@@ -234,7 +258,7 @@ impl TreeOrder {
         }
         let (mut node, mut ahead) = (leaf, waiting);
         // The jobs below the association as they were, and how much of them comes before the new one.
-        let (mut order, mut before_it) = (None::<&Order>, 0.0);
+        let (mut order, mut before_it) = (None::<Order<'_>>, 0.0);
         loop {
             let sizes = at(&self.running, node) + ahead;
             let share = fair_share.level_share(tree, node);
@@ -249,8 +273,9 @@ impl TreeOrder {
                 order.size(last) - before_it
             });
             let key = before + tickets / self.kept_beside(ground, node, share);
-            order = self.orders.get(parent.index());
-            before_it = order.map_or(0.0, |order| (order.size(order.place(key)) - displaced).max(0.0));
+            let above = self.order(parent);
+            before_it = (above.size(above.place(key)) - displaced).max(0.0);
+            order = Some(above);
             ahead = before_it + joined;
             node = parent;
         }
@@ -274,16 +299,29 @@ impl TreeOrder {
     }
 }
 
+/// Behind the last association below each, by its place.
+fn ends(tree: &ShareTree) -> Vec<usize> {
+    let mut ends: Vec<usize> = (1..=tree.len()).collect();
+    for node in tree.nodes().rev() {
+        if let Some(parent) = tree.parent(node) {
+            ends[parent.index()] = ends[parent.index()].max(ends[node.index()]);
+        }
+    }
+    ends
+}
+
 /// Orders the jobs of a child by their new keys, and says how ties with those of other children are broken.
-fn settle_ties(jobs: &Jobs<'_>, order: &mut [Entry]) {
-    order.sort_by(|a, b| b.key.total_cmp(&a.key));
-    let mut last: Option<Entry> = None;
+fn settle_ties(order: &mut [Entry]) {
+    let descending = |a: &Entry, b: &Entry| b.key.total_cmp(&a.key);
+    if !order.is_sorted_by(|a, b| descending(a, b).is_le()) {
+        order.sort_by(descending);
+    }
+    let mut last: Option<(f64, u32)> = None;
     for entry in order {
-        let id = jobs.queue.waiting[entry.job as usize].id;
         entry.tie = match last {
-            Some(last) if last.key.total_cmp(&entry.key).is_eq() => last.tie.max(id),
-            _ => id,
+            Some((key, tie)) if key.total_cmp(&entry.key).is_eq() => tie.max(entry.id),
+            _ => entry.id,
         };
-        last = Some(*entry);
+        last = Some((entry.key, entry.tie));
     }
 }

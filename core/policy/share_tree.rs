@@ -136,7 +136,8 @@ impl<R: Rule> Levels<R> {
 
     /// An association begins to take part between two cycles. `competition` still says that it does not.
     fn join(&mut self, tree: &ShareTree, competition: &Competition, node: Node) {
-        if node.index() < self.held.len() {
+        // The root competes with nobody.
+        if node.index() < self.held.len() && tree.fair_share_parent(node).is_some() {
             self.enter(tree, competition, node);
         }
     }

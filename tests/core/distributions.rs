@@ -211,6 +211,9 @@ proptest! {
             let tickets = next.fair_share.tickets(nodes[at]);
             let expected = if tickets > 0.0 { (tickets / best).min(1.0) } else { 0.0 };
             prop_assert!(near(factor, expected), "{factor}, not {expected}");
+            // Also where the best had none, as when nobody waited.
+            let now = engine.fair_share.tickets_now(&engine.tree, nodes[at]);
+            prop_assert!(near(now, tickets), "{now} tickets, not {tickets}");
         }
     }
 }

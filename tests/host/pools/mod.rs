@@ -3,11 +3,13 @@
 //! Two users with equal shares and no usage, `alice` and `bob`, have two waiting jobs each; under `Dilution=user` the first of each has all
 //! of its user's tickets and the second has half.
 
+mod cycles;
+
 use std::fs;
 
-use slurm_inproc::{state, Conf, Host, HostResult, Job, Nice};
+use slurm_inproc::{Conf, Host, HostResult, Job, Nice};
 
-use crate::setup::{options, FAIR_TREE, NOW};
+use crate::setup::{options, NOW};
 use crate::tree::{account, assert_near, id, job_factor, root, user, Tree};
 
 const ALICE: usize = 2;
@@ -130,6 +132,46 @@ fn a_job_that_is_set_again_keeps_its_rank_and_counts_once() -> HostResult<()> {
 }
 
 #[test]
+fn where_nobody_waited_jobs_are_measured_by_the_first_that_comes() -> HostResult<()> {
+    let mut host = diluted()?;
+    for job in JOBS {
+        host.delete_job(job)?;
+    }
+    host.cycle()?;
+    let (mine, others) = ([11, 12, 13], [21, 22]);
+    for (new, user, expected) in [(mine[0], ALICE, 1.0), (mine[1], ALICE, 0.5), (mine[2], ALICE, 1.0 / 3.0)] {
+        assert_near(submit(&mut host, job(new, user), new)?, expected, &format!("job {new}"));
+    }
+    // alice alone had all tickets; now each has half.
+    for (new, expected) in others.into_iter().zip([0.5, 0.25]) {
+        assert_near(submit(&mut host, job(new, BOB), new)?, expected, &format!("job {new}"));
+    }
+    host.cycle()?;
+    assert_factors(&mut host, DILUTED, "after a cycle")?;
+    host.quit().map(drop)
+}
+
+/// The drafts of a cycle know so many nice values and no more; the jobs with others are evaluated when they are written.
+#[test]
+fn a_job_that_is_evaluated_at_the_end_of_a_cycle_has_the_rank_of_that_cycle() -> HostResult<()> {
+    let mut host = diluted()?;
+    let many: Vec<Job> =
+        (0..66_000_u32).map(|n| job(100_000 + n, BOB).nice(Nice(i64::from(n) + 10))).collect();
+    host.jobs(&many)?;
+    let last = [(200_001, 70_001), (200_002, 70_002), (200_003, 70_003)];
+    host.jobs(&last.map(|(id, nice)| job(id, ALICE).nice(Nice(nice))))?;
+    for cycle in 1..=2 {
+        host.advance(60)?;
+        host.cycle()?;
+        assert_factors(&mut host, DILUTED, &format!("cycle {cycle}"))?;
+        for ((id, _), rank) in last.into_iter().zip([3.0, 4.0, 5.0]) {
+            assert_near(job_factor(&mut host, id)?, 1.0 / rank, &format!("job {id}, cycle {cycle}"));
+        }
+    }
+    host.quit().map(drop)
+}
+
+#[test]
 fn a_job_that_is_held_and_released_keeps_its_rank_or_gets_the_last() -> HostResult<()> {
     let mut host = diluted()?;
     host.jobs(&[Job::new(11_u32).priority(0_u32)])?;
@@ -158,130 +200,5 @@ fn a_job_that_is_moved_to_another_account_is_the_last_there() -> HostResult<()> 
     host.cycle()?;
     // Its id is the smallest, and there is no other job of the old user before 12.
     assert_factors(&mut host, [1.0, 1.0, 0.5, 1.0 / 3.0], "after a cycle")?;
-    host.quit().map(drop)
-}
-
-/// Runs a cycle for each lock that it takes, stopped before that: `meanwhile` is done then, `after` at the end. Returns how many there are.
-fn at_every_lock(
-    mut meanwhile: impl FnMut(&mut Host) -> HostResult<()>,
-    mut after: impl FnMut(&mut Host) -> HostResult<()>,
-) -> HostResult<u32> {
-    for lock in 1.. {
-        let mut host = diluted()?;
-        host.advance(60)?;
-        let (cycle, reached) = host.start_cycle_until(lock)?;
-        if reached {
-            meanwhile(&mut host)?;
-            host.go_on()?;
-        }
-        host.finish_cycle(cycle)?;
-        if !reached {
-            return Ok(lock - 1);
-        }
-        after(&mut host)?;
-        host.quit()?;
-    }
-    unreachable!("a cycle without an end")
-}
-
-#[test]
-fn jobs_that_go_while_a_cycle_runs_leave_the_others_their_ranks() -> HostResult<()> {
-    let locks = at_every_lock(
-        |host| {
-            host.delete_job(11)?;
-            // At an address that may have become free.
-            host.jobs(&[job(41, BOB)])
-        },
-        |host| {
-            let second = job_factor(host, 12)?;
-            assert!([0.5, 1.0].iter().any(|known| (known - second).abs() < 1e-9), "{second}");
-            for (job, expected) in [(21, 1.0), (22, 0.5)] {
-                assert_near(job_factor(host, job)?, expected, &format!("job {job} at once"));
-            }
-            host.cycle()?;
-            for (job, expected) in [(12, 1.0), (21, 1.0), (22, 0.5), (41, 1.0 / 3.0)] {
-                assert_near(job_factor(host, job)?, expected, &format!("job {job} after another cycle"));
-            }
-            Ok(())
-        },
-    )?;
-    assert!(locks >= 5, "{locks} locks");
-    Ok(())
-}
-
-#[test]
-fn while_a_cycle_runs_jobs_are_shown_with_what_they_have_and_keep_it_when_they_are_set() -> HostResult<()> {
-    let locks = at_every_lock(
-        |host| {
-            assert_factors(host, DILUTED, "shown while a cycle runs")?;
-            host.set_priority(12)?;
-            host.set_priority(22)?;
-            assert_factors(host, DILUTED, "set while a cycle runs")
-        },
-        |host| assert_factors(host, DILUTED, "after the cycle"),
-    )?;
-    assert!(locks >= 5, "{locks} locks");
-    Ok(())
-}
-
-#[test]
-fn with_incr_only_a_job_keeps_the_best_rank_that_it_had() -> HostResult<()> {
-    let incr_only = slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY;
-    let mut host = loaded(ON, &Conf::new().flags(FAIR_TREE | incr_only))?;
-    let priorities = |host: &mut Host| -> HostResult<Vec<u32>> {
-        JOBS.iter().map(|job| Ok(host.dump_job(*job)?.priority)).collect()
-    };
-    assert_eq!(priorities(&mut host)?, [1_000_000, 500_000, 1_000_000, 500_000]);
-    host.jobs(&[Job::new(11_u32).nice(Nice(1))])?;
-    host.cycle()?;
-    // The second comes before the first now, which does not fall.
-    assert_eq!(priorities(&mut host)?, [1_000_000, 1_000_000, 1_000_000, 500_000]);
-    assert_near(job_factor(&mut host, 11)?, 0.5, "what sprio shows");
-    host.quit().map(drop)
-}
-
-/// Jobs that run hold what those that wait would get; their own priorities come from the same.
-#[test]
-fn running_jobs_count_and_have_priorities_under_calculate_running() -> HostResult<()> {
-    let flags = FAIR_TREE | slurm_inproc::constants::PRIORITY_FLAGS_CALCULATE_RUNNING;
-    let mut host = loaded(ON, &Conf::new().flags(flags))?;
-    host.jobs(&[Job::new(11_u32).state(state::RUNNING).start_time(NOW).time_limit(60_u32)])?;
-    host.cycle()?;
-    // By the best that waits, which is bob's.
-    assert_factors(&mut host, [1.0, 0.5, 1.0, 0.5], "one runs")?;
-    host.jobs(&[Job::new(12_u32).state(state::RUNNING).start_time(NOW).time_limit(60_u32)])?;
-    host.cycle()?;
-    // Each of the two is behind the other, and bob, who alone waits, has all tickets: alice would have half of them.
-    assert_factors(&mut host, [0.25, 0.25, 1.0, 0.5], "two run")?;
-    assert_near(submit(&mut host, job(13, ALICE), 13)?, 0.5 / 3.0, "one more");
-    host.quit().map(drop)
-}
-
-/// Kilobytes of the process that are resident.
-fn resident(host: &Host) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", host.process())).expect("a process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
-}
-
-#[test]
-fn nothing_stays_of_what_pools_needed() -> HostResult<()> {
-    let mut host = loaded("", &Conf::new())?;
-    let jobs: Vec<Job> = (1000..3000).map(|id| job(id, if id % 2 == 0 { ALICE } else { BOB })).collect();
-    host.jobs(&jobs)?;
-    let all = "TicketsFunctional=1000\nFunctional=User Name=* Shares=1\nOverride=User Name=u2,u3 Tickets=1\nDilution=tree\n";
-    let mut sizes = Vec::new();
-    for round in 0..60 {
-        for settings in [ON, "", all] {
-            change(&mut host, settings)?;
-            for job in [11, 21, 2_000 + round] {
-                host.set_priority(job)?;
-            }
-        }
-        sizes.push(resident(&host));
-    }
-    // A cycle's tickets alone are 48 kB.
-    let (early, late) = (sizes[19], sizes[59]);
-    assert!(late <= early + 256, "{sizes:?} kB");
     host.quit().map(drop)
 }

@@ -196,17 +196,19 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
     }
     host.quit()?;
     let (without, others) = sides.split_first().context("the first has no settings")?;
-    others.iter().for_each(|side| side.report(without, scene, report));
+    for side in others {
+        side.report(without, scene, report);
+    }
     Ok(())
 }
 
 /// Without settings, beside an older build of the plugin: in many hosts, as these differ.
-pub fn older(scene: &Scene, older: &Path, rounds: usize, report: &mut Report) -> Result<()> {
+pub fn older(scene: &Scene, library: &Path, rounds: usize, report: &mut Report) -> Result<()> {
     let ours = Plugin::multifactor2()?;
-    let older = Plugin::of(&ours.priority_type, older);
+    let theirs = Plugin::of(&ours.priority_type, library);
     let (mut before, mut now) = (Side::new(plain("")), Side::new(plain("older build : this")));
     for round in 0..rounds {
-        let mut order = [(&mut before, &older), (&mut now, &ours)];
+        let mut order = [(&mut before, &theirs), (&mut now, &ours)];
         order.rotate_left(round % 2);
         for (side, plugin) in order {
             let mut host = start(plugin, &side.policy, scene)?;

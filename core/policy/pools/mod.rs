@@ -5,6 +5,7 @@
 //! [`Pools::configured`].
 
 mod groups;
+mod load;
 mod ranking;
 mod size;
 mod tree_order;

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | prepare the state file | none |
 //! | site factors | jobs for writing |
-//! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
+//! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
 //! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute | associations for reading |
+//! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
+//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
 //!

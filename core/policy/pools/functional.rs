@@ -297,10 +297,11 @@ impl Pool for FunctionalTickets {
         named.collect()
     }
 
+    fn is_idle(&self) -> bool {
+        self.pool == 0.0
+    }
+
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
-        if self.pool == 0.0 {
-            return;
-        }
         self.count_running(queue.running);
         let group = |job: usize| {
             let node = queue.waiting[job].node;

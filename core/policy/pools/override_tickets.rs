@@ -336,6 +336,10 @@ impl Pool for OverrideTickets {
         named.collect()
     }
 
+    fn is_idle(&self) -> bool {
+        self.objects.is_empty() && !self.admin_comment
+    }
+
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
         for object in &mut self.objects {
             object.active = 0.0;

@@ -11,7 +11,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::files::MAX_BYTES;
-use super::table::{Loaded, Settings, PARAMETERS};
+use super::loading::{Loaded, PARAMETERS};
+use super::table::Settings;
 
 /// The name of the file, in the directory where the daemon keeps its state.
 pub const NAME: &str = "multifactor2_settings";

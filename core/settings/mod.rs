@@ -3,13 +3,14 @@
 //! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
 //! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting,
-//! [`table`] holds those declarations and the result, which [`kept`] saves for the next process, and `together` compares
-//! settings with each other. Every problem is a value ([`report`]) that names file, line, value and what is allowed;
+//! [`table`] holds those declarations, `loading` gives the result, which [`kept`] saves for the next process, and `together`
+//! compares settings with each other. Every problem is a value ([`report`]) that names file, line, value and what is allowed;
 //! nothing here logs or knows Slurm's types.
 
 pub mod declare;
 pub mod files;
 pub mod kept;
+mod loading;
 pub mod report;
 pub mod schema;
 pub mod table;
@@ -17,8 +18,9 @@ pub mod text;
 mod together;
 pub mod value;
 
+pub use loading::{Loaded, Outcome, SettingsKeeper, PARAMETERS};
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
-    ActiveJobs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Loaded,
-    Outcome, Override, OverrideKind, ParentUsers, Settings, SettingsKeeper, SETTINGS,
+    ActiveJobs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Override,
+    OverrideKind, ParentUsers, Settings, SETTINGS,
 };

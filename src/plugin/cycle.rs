@@ -4,10 +4,12 @@
 //! |---|---|
 //! | prepare the state file | none |
 //! | site factors | jobs for writing |
-//! | gather: read every job once, see [`super::draft`] | jobs, associations and QOS for reading |
+//! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
 //! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
 //! | distribute: read usage, compute | associations for reading |
+//! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
+//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
 //!
@@ -19,33 +21,26 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
 
-use std::sync::Arc;
-
-use tracing::{debug, trace};
+use tracing::debug;
 
 use multifactor2_core::decay::{decay_factor, decay_over};
-use multifactor2_core::factors::Evaluation;
 use multifactor2_core::rules::charge::Period;
 
 use super::charging::{is_chargeable, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
-use super::evaluator::{Evaluator, NO_DETAILS, OVERFLOW};
-use super::grants::Earlier;
+use super::evaluator::{NO_DETAILS, OVERFLOW};
+use super::gather::Gathered;
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
 use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
-use super::standing::Standing;
-use super::waiting::waits;
 use super::{explain, usage, Plugin};
 use crate::faults;
-use crate::host::access::Open;
-use crate::host::jobs::{walk_seen, JobChunks, Seen};
+use crate::host::jobs::{walk_seen, Seen};
 use crate::host::known_jobs::KnownJobs;
-use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
+use crate::host::locks::{AssocLock, Factors, Shares, Shown, Unlocked, Usage};
 use crate::host::panics::attempt;
-use crate::host::records::Job;
 use crate::host::{log, views, Host};
 
 /// What the decay thread remembers between cycles.
@@ -82,64 +77,6 @@ impl Schedule {
             self.period = ResetPeriod::None;
         }
         self.next_reset = self.period.next(at, now);
-    }
-}
-
-/// What a cycle reads of the jobs.
-struct Gathered {
-    drafts: Drafts,
-    /// Jobs that keep what they have, and what that came from.
-    kept: Vec<(u32, Evaluation)>,
-    /// Jobs to charge.
-    running: Vec<Seen>,
-    /// What pools need of the jobs, where they give tickets to single ones.
-    queue: Option<Queue>,
-    /// A buffer for TRES.
-    tres: Vec<f64>,
-}
-
-impl Gathered {
-    /// Reads a job.
-    fn read<V: Levels<Assoc: Open, Qos: Open>>(
-        &mut self,
-        evaluator: &Evaluator<'_>,
-        earlier: &Earlier,
-        standing: &Standing,
-        lock: &AssocLock<'_, V>,
-        job: Job<'_>,
-    ) {
-        if is_chargeable(job) {
-            self.running.push(Seen::of(job));
-        }
-        if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
-            attempt(|| {
-                let place = standing.place(self.drafts.waiting_mut(), lock, job);
-                queue.note_running(lock, job, place);
-            });
-        }
-        if !job.state().is_pending() && !evaluator.config.flags.calculate_running() {
-            return;
-        }
-        attempt(|| {
-            faults::point("draft");
-            let waiting = self.drafts.waiting_mut();
-            let association = standing.place(waiting, lock, job);
-            // Mostly another job of the same user has been noted already.
-            let asks = self.queue.is_some() || !waiting.is_noted(association);
-            let waits = asks && waits(evaluator.config, job, evaluator.core.now);
-            if waits {
-                waiting.note(association);
-            }
-            let drafted = self.drafts.add(evaluator, lock, job, association, &mut self.tres);
-            if let Some(queue) = &mut self.queue {
-                queue.note(lock, job, association, drafted, waits);
-            }
-            // The priority of a job whose nodes boot stays, and so does what sprio shows of it.
-            if job.state().is_powering_up() {
-                let id = job.get(|job| job.job_id);
-                self.kept.extend(earlier.evaluation_of(id, standing).map(|evaluation| (id, evaluation)));
-            }
-        });
     }
 }
 
@@ -220,118 +157,6 @@ impl Plugin {
         let factors = self.grants.lock().standing.factors();
         let lock = unlocked.associations::<Shown>();
         self.grants.lock().standing.publish(&lock, &factors);
-    }
-
-    /// Reads every job once: which associations have waiting jobs, what the priorities need besides fair-share, and who
-    /// runs.
-    fn gather(
-        &self,
-        unlocked: &mut Unlocked,
-        config: &Arc<Config>,
-        known_jobs: &mut KnownJobs,
-        now: i64,
-    ) -> Gathered {
-        faults::point("gather");
-        let evaluator = Evaluator::new(unlocked.host(), config, now);
-        let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
-        let known = if known_jobs.pays() {
-            let gathered =
-                self.begin_gathering(unlocked.host(), &evaluator, config, memory, known_jobs.count());
-            self.gather_known(unlocked, &evaluator, &earlier, gathered, known_jobs)
-        } else {
-            None
-        };
-        let gathered = known.unwrap_or_else(|| {
-            trace!("not all jobs are found by their ids: they are read by the list");
-            let gathered =
-                self.begin_gathering(unlocked.host(), &evaluator, config, None, known_jobs.count());
-            self.gather_list(unlocked, &evaluator, &earlier, gathered, known_jobs)
-        });
-        let mut grants = self.grants.lock();
-        for (id, evaluation) in &gathered.kept {
-            if grants.set.get(*id).is_none() {
-                grants.set.note(*id, *evaluation, |_| true);
-            }
-        }
-        gathered
-    }
-
-    /// For about so many jobs, with the memory of the drafts before.
-    fn begin_gathering(
-        &self,
-        host: &Host,
-        evaluator: &Evaluator<'_>,
-        config: &Arc<Config>,
-        before: Option<Drafts>,
-        jobs: usize,
-    ) -> Gathered {
-        let waiting = self.grants.lock().standing.collect();
-        let queue = self.grants.lock().standing.begin_queue(host, config, jobs, evaluator.core.now);
-        let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
-        Gathered { drafts, kept: Vec::new(), running: Vec::new(), queue, tres: evaluator.core.scratch() }
-    }
-
-    /// By their ids; `None` where there are other jobs.
-    fn gather_known(
-        &self,
-        unlocked: &mut Unlocked,
-        evaluator: &Evaluator<'_>,
-        earlier: &Earlier,
-        mut gathered: Gathered,
-        known_jobs: &mut KnownJobs,
-    ) -> Option<Gathered> {
-        let touched = &evaluator.config.touched;
-        let many = known_jobs.count() > JobChunks::MANY;
-        let size = if many { JobChunks::SIZE } else { JobChunks::MANY };
-        let mut begin = 0;
-        loop {
-            let jobs = unlocked.jobs_read();
-            let lock = jobs.associations::<Factors>();
-            let grants = self.grants.lock();
-            gathered.drafts.begin_hold();
-            let mut read = |job| {
-                if self.admits(&lock, job, true) {
-                    gathered.read(evaluator, earlier, &grants.standing, &lock, job);
-                }
-            };
-            let end = known_jobs.count().min(begin + size);
-            known_jobs.walk(begin..end, &jobs, touched, &mut read);
-            if end == known_jobs.count() {
-                let complete = known_jobs.complete(begin > 0, &jobs, touched, read);
-                return complete.then_some(gathered);
-            }
-            begin = end;
-        }
-    }
-
-    /// By the list.
-    fn gather_list(
-        &self,
-        unlocked: &mut Unlocked,
-        evaluator: &Evaluator<'_>,
-        earlier: &Earlier,
-        mut gathered: Gathered,
-        known_jobs: &mut KnownJobs,
-    ) -> Gathered {
-        known_jobs.clear();
-        let mut chunks = None;
-        loop {
-            let jobs = unlocked.jobs_read();
-            let chunks = chunks.get_or_insert_with(|| JobChunks::new(&jobs));
-            let chunk = chunks.next(&jobs);
-            if chunk.is_empty() {
-                return gathered;
-            }
-            let lock = jobs.associations::<Factors>();
-            let grants = self.grants.lock();
-            gathered.drafts.begin_hold();
-            known_jobs.remember(&chunk);
-            evaluator.config.touched.walk(&chunk, |_, job| {
-                if self.admits(&lock, job, true) {
-                    gathered.read(evaluator, earlier, &grants.standing, &lock, job);
-                }
-            });
-        }
     }
 
     /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the

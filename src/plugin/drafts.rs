@@ -5,10 +5,7 @@
 //! The parts stay until the next cycle: `sprio` shows what a priority came from, not what it would come from now. There may be
 //! a million of them, so what many jobs have in common is kept once.
 
-use std::hash::Hash;
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use multifactor2_core::factors::{Evaluation, Priority};
 use multifactor2_core::facts;
@@ -16,6 +13,7 @@ use multifactor2_core::policy::pools::JobTickets;
 
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
+use super::palette::{Index, Palette};
 use super::queue::Drafted;
 use super::standing::Standing;
 use super::waiting::{Place, Waiting};
@@ -86,61 +84,6 @@ impl Draft {
     /// The finished priority.
     pub fn priority(&self) -> u32 {
         self.priority
-    }
-}
-
-/// Which value of a [`Palette`] is meant.
-type Index = u16;
-
-/// Values that many jobs have in common, each once.
-#[derive(Debug)]
-struct Palette<K, V> {
-    values: Vec<V>,
-    /// So many of them have lost their keys.
-    forgotten: usize,
-    known: FxHashMap<K, Index>,
-    /// Jobs that come one after the other are mostly alike.
-    last: Option<(K, Index)>,
-}
-
-impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
-    fn new() -> Self {
-        Self { values: Vec::new(), forgotten: 0, known: FxHashMap::default(), last: None }
-    }
-
-    /// Keys may mean something else from here on.
-    fn forget_keys(&mut self) {
-        self.known.clear();
-        self.forgotten = self.values.len();
-        self.last = None;
-    }
-
-    /// The place of a key's value; `None` where there are too many values.
-    fn place(&mut self, key: K, value: impl FnOnce() -> V) -> Option<Index> {
-        if let Some((_, index)) = self.last.filter(|(last, _)| *last == key) {
-            return Some(index);
-        }
-        let index = match self.known.get(&key).copied() {
-            None => self.add(key, value())?,
-            Some(index) => index,
-        };
-        self.last = Some((key, index));
-        Some(index)
-    }
-
-    fn add(&mut self, key: K, value: V) -> Option<Index> {
-        let same = self.values[..self.forgotten].iter().position(|known| *known == value);
-        let at = same.unwrap_or(self.values.len());
-        let index = Index::try_from(at).ok()?;
-        if at == self.values.len() {
-            self.values.push(value);
-        }
-        self.known.insert(key, index);
-        Some(index)
-    }
-
-    fn get(&self, index: Index) -> V {
-        self.values.get(usize::from(index)).copied().unwrap_or_default()
     }
 }
 

@@ -5,58 +5,20 @@
 //! [`Pools::configured`].
 
 mod groups;
+mod load;
+mod names;
 mod ranking;
 mod size;
 mod tree_order;
 
 use crate::policy::{scale, FairShare};
 use crate::settings::value::Date;
-use crate::settings::{FairShareScale, Place, Settings};
+use crate::settings::{FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
-pub use override_tickets::{comment_tickets, Change, OwnTickets};
+pub use names::{comment_tickets, JobNames, Named, Names};
+pub use override_tickets::{Change, OwnTickets};
 pub use size::{Measure, SizeFacts};
-
-/// What an association is called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Names<'n> {
-    /// The user's name; empty for the association of an account.
-    pub user: &'n str,
-    /// The account's name.
-    pub account: &'n str,
-}
-
-/// What a job is called, besides its association.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JobNames<'n> {
-    /// Its first partition.
-    pub partition: &'n str,
-    /// Its QOS.
-    pub qos: &'n str,
-    /// Its wckey, without the star of a default one.
-    pub wckey: &'n str,
-    /// Its id.
-    pub id: u32,
-    /// The id of the array that it is of, and which task it is once it has left it.
-    pub array: Option<(u32, Option<u32>)>,
-    /// Tickets in its `AdminComment`.
-    pub own: u32,
-}
-
-/// A name in a line of settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named<'n> {
-    /// Where the line is.
-    pub place: &'n Place,
-    /// The setting.
-    pub setting: &'static str,
-    /// What follows it: the kind of object.
-    pub kind: String,
-    /// The name.
-    pub name: &'n str,
-    /// Whether there is such an association; `None` for what is none.
-    pub exists: Option<bool>,
-}
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

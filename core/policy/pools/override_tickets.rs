@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
-use super::{Extra, Ground, JobNames, Named, Names, Pool, Queue, Who};
+use super::names::{is_job, JobNames, Named, Names};
+use super::{Extra, Ground, Pool, Queue, Who};
 use crate::settings::value::Date;
 use crate::settings::{Override, OverrideKind, Settings};
 use crate::tree::{Node, ShareTree};
@@ -379,36 +380,5 @@ impl Pool for OverrideTickets {
 
     fn join(&mut self, _ground: Ground<'_>, job: Who) {
         self.count(job.node, job.extra, f64::from(job.count));
-    }
-}
-
-/// The tickets that an `AdminComment` names: one word `tickets=N` between blanks, commas or semicolons, N up to 1,000,000. `None` where
-/// there is no such word, an error where it is not as it must be or there are several.
-///
-/// # Errors
-/// The first word that is wrong.
-pub fn comment_tickets(comment: &str) -> Result<Option<u32>, &str> {
-    const MOST: u32 = 1_000_000;
-    let mut found = None;
-    for word in comment.split(|c: char| c.is_whitespace() || c == ',' || c == ';') {
-        let Some(number) = word.strip_prefix("tickets=") else { continue };
-        let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
-        let number = number.parse().ok().filter(|number| is_number && *number <= MOST).ok_or(word)?;
-        if found.replace(number).is_some() {
-            return Err(word);
-        }
-    }
-    Ok(found)
-}
-
-/// `Override=Job Name=123` is the job or all of an array, `123_4` one task.
-fn is_job(name: &str, names: JobNames<'_>) -> bool {
-    match name.split_once('_') {
-        None => {
-            name.parse() == Ok(names.id) || names.array.is_some_and(|(array, _)| name.parse() == Ok(array))
-        }
-        Some((array, task)) => names
-            .array
-            .is_some_and(|(id, of)| array.parse() == Ok(id) && of.is_some_and(|of| task.parse() == Ok(of))),
     }
 }

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use super::dilution::{Load, Rule, Shares};
 use super::groups::{Groups, Place};
+use super::load::{Load, Rule, Shares};
 use super::{Ground, Queue};
 use crate::policy::FairShare;
 use crate::tree::{at, Node, ShareTree};

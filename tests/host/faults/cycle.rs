@@ -107,6 +107,38 @@ fn a_fault_that_stays_costs_nothing_but_its_step() -> HostResult<()> {
     rig.host.quit().map(drop)
 }
 
+/// Jobs keep their priorities, and what they have of pools, until the next cycle. Each of the steps of a cycle with pools.
+#[test]
+fn with_ticket_pools_a_step_that_fails_costs_one_cycle() -> HostResult<()> {
+    let diluted = || conf().parameters("Dilution=user");
+    let expected = {
+        let mut rig = Rig::start(&diluted())?;
+        rig.host.init()?;
+        rig.cycle_after(300)?;
+        rig.cycle_after(300)?;
+        rig.priorities()?
+    };
+    for step in ["gather", "draft:1", "distribute", "distribute.half", "hand_out", "finish", "write:1"] {
+        let mut rig = Rig::start(&diluted())?;
+        rig.host.init()?;
+        let before = rig.priorities()?;
+        rig.arm(step)?;
+        rig.cycle_after(300)?;
+        if !step.ends_with(":1") {
+            assert_eq!(rig.priorities()?, before, "{step}");
+        }
+        rig.disarm()?;
+        rig.host.jobs(&[waiting(20, 4)])?;
+        assert!(rig.host.set_priority(20)? > 0, "{step}");
+        rig.host.delete_job(20)?;
+        rig.cycle_after(300)?;
+        assert_eq!(rig.priorities()?, expected, "{step}");
+        assert_eq!(rig.reports().len(), 1, "{step}: {:?}", rig.reports());
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
 #[test]
 fn priorities_that_are_given_up_are_counted_as_such() -> HostResult<()> {
     let mut rig = Rig::start(&conf().debug_flags(DEBUG_PRIORITY))?;

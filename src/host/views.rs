@@ -146,16 +146,38 @@ pub fn job_id(host: &Host) -> Touched {
     touched
 }
 
-/// What a walk over jobs touches that reads all that their priorities need: the size or TRES where these have a weight, and why
-/// they wait where that is asked.
-pub fn evaluated_jobs(host: &Host, size: bool, tres: bool, reason: bool) -> Touched {
+/// What is read of every job that its priority may not need.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each is another part of the record
+pub struct Wanted {
+    /// Its size has a weight.
+    pub size: bool,
+    /// TRES have weights.
+    pub tres: bool,
+    /// Why it waits.
+    pub reason: bool,
+    /// It has tickets of its own.
+    pub tickets: bool,
+    /// These go by what it requests or has.
+    pub resources: bool,
+}
+
+/// What a walk over jobs touches that reads all that their priorities need.
+pub fn evaluated_jobs(host: &Host, wanted: Wanted) -> Touched {
+    let Wanted { size, tres, reason, tickets, resources } = wanted;
     let layout = &host.layout.job;
     let mut touched = Touched::new();
     touch_job(host, &mut touched);
     if size {
         touch_size(host, &mut touched);
     }
-    if tres {
+    if tickets {
+        touched.field(layout.het_job_id).behind(&[layout.details.offset()], host.layout.details.begin_time);
+    }
+    if resources {
+        touched.field(layout.time_limit).field(layout.end_time);
+    }
+    if tres || resources {
         for counts in [layout.tres_alloc_cnt, layout.tres_req_cnt] {
             touched.tres(&[counts.offset()], host.tres_count(), size_of::<u64>());
         }

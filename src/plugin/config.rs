@@ -8,10 +8,11 @@ use tracing::{error, warn};
 use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
 use crate::host::prefetch::Touched;
-use crate::host::{constants, views, Host};
+use crate::host::views::{self, Wanted};
+use crate::host::{constants, Host};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
-use multifactor2_core::policy::pools::Pools;
+use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
 /// `PriorityFlags`, the same bits in every release.
@@ -95,9 +96,10 @@ impl Config {
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
+        let has_pools = Pools::configured(&settings).is_some();
         if !fair_share {
             weights.fair_share = 0;
-            if Pools::configured(&settings).is_some() {
+            if has_pools {
                 warn!(
                     "TicketsFunctional, Override and Dilution do nothing without associations: set \
                      AccountingStorageType=accounting_storage/slurmdbd"
@@ -107,9 +109,13 @@ impl Config {
         Self {
             touched: views::evaluated_jobs(
                 host,
-                weights.job_size != 0,
-                tres_weights.is_some(),
-                settings.active_jobs == ActiveJobs::Startable,
+                Wanted {
+                    size: weights.job_size != 0,
+                    tres: tres_weights.is_some(),
+                    reason: settings.active_jobs == ActiveJobs::Startable,
+                    tickets: fair_share && has_pools,
+                    resources: fair_share && has_pools && !Measure::of(&settings).is_by_job(),
+                },
             ),
             factors: FactorConfig {
                 weights,

@@ -127,7 +127,7 @@ impl Plugin {
         jobs: usize,
     ) -> Gathered {
         let waiting = self.grants.lock().standing.collect();
-        let queue = self.grants.lock().standing.begin_queue(host, config, evaluator.core.now);
+        let queue = self.grants.lock().standing.begin_queue(host, config, jobs, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered { drafts, kept: Vec::new(), running: Vec::new(), queue, tres: evaluator.core.scratch() }
     }

@@ -168,12 +168,18 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Begins to collect; `None` where the share tree alone gives tickets. `pools` are those of the cycle before.
-    pub fn begin(host: &Host, settings: &Settings, pools: Option<Pools>, now: i64) -> Option<Self> {
+    /// Begins to collect about so many jobs; `None` where the share tree alone gives tickets. `pools` are those of the cycle before.
+    pub fn begin(
+        host: &Host,
+        settings: &Settings,
+        pools: Option<Pools>,
+        jobs: usize,
+        now: i64,
+    ) -> Option<Self> {
         let mut pools = pools.or_else(|| Pools::configured(settings))?;
         let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
         let reader = Reader::new(host, &pools, settings, now);
-        Some(Self { pools, reader, changes, jobs: Vec::new(), running: Vec::new() })
+        Some(Self { pools, reader, changes, jobs: Vec::with_capacity(jobs), running: Vec::new() })
     }
 
     /// A job holds resources.
@@ -235,23 +241,22 @@ impl Queue {
     ) -> (Pools, Vec<JobTickets>) {
         self.jobs.sort_unstable_by_key(|job| job.id);
         let leaders = self.join_components();
-        let nodes: Vec<Option<Node>> = self.jobs.iter().map(|job| node(job.place)).collect();
-        let waits = |(job, node): (&Queued, &Option<Node>)| {
-            Some(WaitingJob {
-                node: node.filter(|_| job.role == Role::Waits)?,
-                id: job.id,
-                order: job.order,
-                size: job.size,
-                extra: job.extra,
-            })
+        let waits = |job: &Queued| {
+            (job.role == Role::Waits).then_some(())?;
+            let Queued { id, order, size, extra, .. } = *job;
+            Some(WaitingJob { node: node(job.place)?, id, order, size, extra })
         };
-        let waiting: Vec<WaitingJob> = self.jobs.iter().zip(&nodes).filter_map(waits).collect();
+        let mut waiting = Vec::with_capacity(self.jobs.len());
+        waiting.extend(self.jobs.iter().filter_map(waits));
         let running = self.running(&node);
         let mut of_waiting = Vec::new();
         self.pools.distribute(tree, fair_share, &waiting, &running, &mut of_waiting);
+        if waiting.len() == self.jobs.len() {
+            return (self.pools, of_waiting);
+        }
         let (pools, mut of_waiting) = (self.pools, of_waiting.into_iter());
-        let tickets = self.jobs.iter().zip(&nodes).map(|(job, node)| {
-            let Some(node) = *node else { return JobTickets::default() };
+        let tickets = self.jobs.iter().map(|job| {
+            let Some(node) = node(job.place) else { return JobTickets::default() };
             let who = Who { node, extra: job.extra, size: job.size, count: 1 };
             match job.role {
                 Role::None | Role::Component => JobTickets::default(),

@@ -9,7 +9,9 @@
 //! accounts and projects leaf accounts here, and all jobs have the same job shares. Jobs beyond `MaxFunctionalJobs` are our reading: they
 //! get what the next one would, without the 0.001.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+
+use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
@@ -58,7 +60,7 @@ pub struct FunctionalTickets {
     missing: HashSet<(u8, String)>,
     kinds: [Kind; KINDS],
     /// Objects by name, kind by kind. They stay where the tree is new: what is counted is theirs.
-    objects: [HashMap<String, u32>; KINDS],
+    objects: [FxHashMap<String, u32>; KINDS],
     categories: Vec<Category>,
     /// The category of every association.
     of_node: Vec<Option<u32>>,
@@ -135,16 +137,15 @@ impl FunctionalTickets {
         self.kinds.iter().zip(category).map(of_kind).sum()
     }
 
-    /// The shares of an object: as a line names it, else as a line for everybody says.
-    fn shares(&self, kind: FunctionalKind, name: &str, raw: u32) -> f64 {
-        let lines = || self.lines.iter().filter(|line| line.kind == kind);
-        let named = |line: &&Functional| line.names.iter().any(|known| known.eq_ignore_ascii_case(name));
-        let everybody = |line: &&Functional| line.names.iter().any(|known| known == "*");
-        let Some(line) = lines().find(named).or_else(|| lines().find(everybody)) else { return 0.0 };
-        line.shares.parse().unwrap_or(match raw {
-            USE_PARENT => 1.0,
-            raw => f64::from(raw),
-        })
+    /// The line that says the shares of each object of a kind, by name in lower case: the first that names it.
+    fn lines_by_name(&self, kind: FunctionalKind) -> FxHashMap<String, &Functional> {
+        let mut by_name = FxHashMap::default();
+        for line in self.lines.iter().filter(|line| line.kind == kind) {
+            for name in &line.names {
+                by_name.entry(name.to_ascii_lowercase()).or_insert(line);
+            }
+        }
+        by_name
     }
 
     fn count_running(&mut self, running: &[Who]) {
@@ -177,6 +178,14 @@ impl FunctionalTickets {
             kind.sum_running = kind.sum;
         }
     }
+}
+
+/// The shares that a line gives, to an association with these of its own.
+fn shares(line: &Functional, raw: u32) -> f64 {
+    line.shares.parse().unwrap_or(match raw {
+        USE_PARENT => 1.0,
+        raw => f64::from(raw),
+    })
 }
 
 /// A part of a pool; none where nobody has shares.
@@ -217,17 +226,20 @@ impl Pool for FunctionalTickets {
     }
 
     fn learn<'n>(&mut self, tree: &ShareTree, names: &dyn Fn(Node) -> Names<'n>) {
-        let kinds = [FunctionalKind::User, FunctionalKind::Account, FunctionalKind::Department];
         let mut objects = std::mem::take(&mut self.objects);
-        let mut known: HashMap<[Option<(u32, u64)>; KINDS], u32> = HashMap::new();
+        let mut categories = std::mem::take(&mut self.categories);
+        let mut of_node = std::mem::take(&mut self.of_node);
+        let lines = [FunctionalKind::User, FunctionalKind::Account, FunctionalKind::Department]
+            .map(|kind| self.lines_by_name(kind));
+        let mut known: FxHashMap<[Option<(u32, u64)>; KINDS], u32> = FxHashMap::default();
         let mut departments: Vec<Node> = Vec::with_capacity(tree.len());
         let written = self
             .lines
             .iter()
             .flat_map(|line| line.names.iter().map(|name| (line.kind as u8, name.to_ascii_lowercase())));
         let mut missing: HashSet<(u8, String)> = written.collect();
-        self.categories.clear();
-        self.of_node.clear();
+        categories.clear();
+        of_node.clear();
         for node in tree.nodes() {
             let parent = tree.parent(node).unwrap_or(node);
             // The account below the root; of the root itself, the root.
@@ -247,7 +259,7 @@ impl Pool for FunctionalTickets {
                 ));
             }
             if self.pool == 0.0 || !tree.is_user(node) {
-                self.of_node.push(None);
+                of_node.push(None);
                 continue;
             }
             let held = [
@@ -257,16 +269,19 @@ impl Pool for FunctionalTickets {
             ];
             let mut category: Category = [None; KINDS];
             for (at, (name, raw)) in held.into_iter().enumerate() {
-                let shares = self.shares(kinds[at], name, raw);
+                let name = name.to_ascii_lowercase();
+                // As a line names it, else as a line for everybody says.
+                let line = lines[at].get(&name).or_else(|| lines[at].get("*"));
+                let shares = line.map_or(0.0, |line| shares(line, raw));
                 if shares > 0.0 {
                     let next = u32::try_from(objects[at].len()).unwrap_or_default();
-                    let object = *objects[at].entry(name.to_ascii_lowercase()).or_insert(next);
+                    let object = *objects[at].entry(name).or_insert(next);
                     category[at] = Some(Held { object, shares });
                 }
             }
             let key = category.map(|held| held.map(|held| (held.object, held.shares.to_bits())));
-            let categories = &mut self.categories;
-            self.of_node.push(category.iter().any(Option::is_some).then(|| {
+            let categories = &mut categories;
+            of_node.push(category.iter().any(Option::is_some).then(|| {
                 *known.entry(key).or_insert_with(|| {
                     categories.push(category);
                     u32::try_from(categories.len() - 1).unwrap_or_default()
@@ -277,8 +292,7 @@ impl Pool for FunctionalTickets {
             kind.active.resize(objects.len(), 0.0);
             kind.running.resize(objects.len(), 0.0);
         }
-        self.objects = objects;
-        self.missing = missing;
+        (self.objects, self.categories, self.of_node, self.missing) = (objects, categories, of_node, missing);
     }
 
     fn named(&self) -> Vec<Named<'_>> {
@@ -297,10 +311,11 @@ impl Pool for FunctionalTickets {
         named.collect()
     }
 
+    fn is_idle(&self) -> bool {
+        self.pool == 0.0
+    }
+
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
-        if self.pool == 0.0 {
-            return;
-        }
         self.count_running(queue.running);
         let group = |job: usize| {
             let node = queue.waiting[job].node;

@@ -94,6 +94,9 @@ trait Pool {
         Vec::new()
     }
 
+    /// Nothing has asked for its tickets: it has none, and is left out.
+    fn is_idle(&self) -> bool;
+
     /// The tickets of every waiting job. `before`: what the jobs have of the pools that come before in the hierarchy; `None` for a
     /// pool that does not take part in it.
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]);
@@ -272,12 +275,16 @@ impl Pools {
         tickets.extend(waiting.iter().map(|job| JobTickets { extra: job.extra, ..JobTickets::default() }));
         let mut before = vec![0.0; waiting.len()];
         let mut column = Vec::new();
-        for (letter, dependent) in self.order.clone() {
+        for (letter, dependent) in &self.order {
+            let (pool, dependent) = (self.all.pool_mut(*letter), *dependent);
+            if pool.is_idle() {
+                continue;
+            }
             column.clear();
             column.resize(waiting.len(), 0.0);
-            self.all.pool_mut(letter).hand_out(&queue, dependent.then_some(&before), &mut column);
+            pool.hand_out(&queue, dependent.then_some(&before), &mut column);
             for ((all, before), own) in tickets.iter_mut().zip(&mut before).zip(&column) {
-                all.set(letter, *own);
+                all.set(*letter, *own);
                 if dependent {
                     *before += own;
                 }

@@ -8,7 +8,7 @@
 //! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
 //! `Shared` by line are ours.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
@@ -87,13 +87,19 @@ pub struct OverrideTickets {
     objects: Vec<Object>,
     admin_comment: bool,
     begun: bool,
+    /// See [`super::Pools::own_tickets`].
+    own_tickets: OwnTickets,
+    /// Objects in force that are no associations' and no jobs'.
+    of_names: Set,
+    /// Lines in force for single jobs, by the number that their names begin with.
+    of_ids: FxHashMap<u32, Set>,
     /// Sets of objects, each once; the first is empty.
     sets: Vec<Set>,
     /// The set of every association.
     of_node: Vec<u32>,
     /// What jobs have besides: a set, and tickets of their own. The first is nothing.
     extras: Vec<(Set, f64)>,
-    known: HashMap<(Set, u64), u32>,
+    known: FxHashMap<(Set, u64), u32>,
 }
 
 impl OverrideTickets {
@@ -112,40 +118,66 @@ impl OverrideTickets {
             }
         }
         self.begun = true;
+        self.sort_by_names();
         self.extras.clear();
         self.extras.push((Set::new(), 0.0));
         self.known.clear();
         changes
     }
 
+    /// Finds the objects in force that jobs have by their own names.
+    fn sort_by_names(&mut self) {
+        self.own_tickets = OwnTickets { admin_comment: self.admin_comment, ..OwnTickets::default() };
+        self.of_names.clear();
+        self.of_ids.clear();
+        for (object, at) in self.objects.iter().zip(0..) {
+            if !object.in_force || object.tickets <= 0.0 {
+                continue;
+            }
+            let own = &mut self.own_tickets;
+            let asks = match self.lines[object.line].kind {
+                OverrideKind::Partition => &mut own.partition,
+                OverrideKind::Qos => &mut own.qos,
+                OverrideKind::WcKey => &mut own.wckey,
+                OverrideKind::Job => &mut own.id,
+                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => continue,
+            };
+            *asks = true;
+            if self.lines[object.line].kind != OverrideKind::Job {
+                self.of_names.push(at);
+            } else if let Ok(id) = object.name.split('_').next().unwrap_or_default().parse() {
+                self.of_ids.entry(id).or_default().push(at);
+            }
+        }
+    }
+
+    /// Objects that associations have, by name in lower case.
+    fn by_name(&self) -> FxHashMap<String, Vec<(OverrideKind, u32)>> {
+        let mut by_name: FxHashMap<String, Vec<(OverrideKind, u32)>> = FxHashMap::default();
+        for (object, at) in self.objects.iter().zip(0..) {
+            let kind = self.lines[object.line].kind;
+            if matches!(kind, OverrideKind::User | OverrideKind::Account | OverrideKind::Parent) {
+                by_name.entry(object.name.to_ascii_lowercase()).or_default().push((kind, at));
+            }
+        }
+        by_name
+    }
+
     /// See [`super::Pools::own_tickets`].
     pub fn own_tickets(&self) -> OwnTickets {
-        let any =
-            |kind| self.objects.iter().any(|object| object.in_force && self.lines[object.line].kind == kind);
-        OwnTickets {
-            partition: any(OverrideKind::Partition),
-            qos: any(OverrideKind::Qos),
-            wckey: any(OverrideKind::WcKey),
-            id: any(OverrideKind::Job),
-            admin_comment: self.admin_comment,
-        }
+        self.own_tickets
     }
 
     /// See [`super::Pools::extra`].
     pub fn extra(&mut self, names: JobNames<'_>) -> Extra {
         let (mut set, mut own) = (Set::new(), if self.admin_comment { f64::from(names.own) } else { 0.0 });
-        for (object, at) in self.objects.iter().zip(0..) {
-            if !object.in_force || object.tickets <= 0.0 {
-                continue;
-            }
-            if !self.is_of_job(object, names) {
-                continue;
-            }
-            // Those of a job by itself are not divided.
-            if self.lines[object.line].kind == OverrideKind::Job {
-                own += object.tickets;
-            } else {
-                set.push(at);
+        let object = |at: u32| &self.objects[at as usize];
+        set.extend(self.of_names.iter().filter(|at| self.is_of_job(object(**at), names)));
+        // Those of a job by itself are not divided.
+        let array = names.array.map(|(array, _)| array).filter(|array| *array != names.id);
+        for at in [Some(names.id), array].into_iter().flatten().filter_map(|id| self.of_ids.get(&id)).flatten() {
+            if is_job(&object(*at).name, names) {
+                own += object(*at).tickets;
             }
         }
         if set.is_empty() && own == 0.0 {
@@ -163,12 +195,12 @@ impl OverrideTickets {
     /// What a job with such tickets has in one of its partitions and QOS: what these add counts in their own entry only.
     pub fn in_entry(&self, tickets: f64, extra: Extra, entry: JobNames<'_>) -> f64 {
         let has = self.extras.get(extra.0 as usize).map_or(&[][..], |(set, _)| set.as_slice());
-        let changed = self.objects.iter().zip(0..).map(|(object, at)| {
-            let kind = self.lines[object.line].kind;
-            if !object.in_force || !matches!(kind, OverrideKind::Partition | OverrideKind::Qos) {
+        let changed = self.of_names.iter().map(|at| {
+            let object = &self.objects[*at as usize];
+            if self.lines[object.line].kind == OverrideKind::WcKey {
                 return 0.0;
             }
-            match (has.contains(&at), self.is_of_job(object, entry)) {
+            match (has.contains(at), self.is_of_job(object, entry)) {
                 (false, true) => object.tickets(object.active + 1.0),
                 (true, false) => -object.tickets(object.active),
                 _ => 0.0,
@@ -222,7 +254,7 @@ impl OverrideTickets {
     fn categories(&self, queue: &Queue<'_>) -> (Vec<(Node, Extra)>, Vec<Option<u32>>) {
         let mut heads = Vec::new();
         let mut plain = vec![None; self.sets.len()];
-        let mut others: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut others: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let categories = queue.waiting.iter().map(|job| {
             let set = self.of_node.get(job.node.index()).copied().unwrap_or_default();
             if set == 0 && job.extra == Extra::default() {
@@ -272,11 +304,15 @@ impl Pool for OverrideTickets {
         // By kind, so that claims are added up in one order whatever the order of the lines.
         let lines = &self.lines;
         self.objects.sort_by_key(|object| lines[object.line].kind as u8);
+        self.sort_by_names();
     }
 
     fn learn<'n>(&mut self, tree: &ShareTree, names: &dyn Fn(Node) -> Names<'n>) {
-        let mut known: HashMap<Set, u32> = HashMap::from([(Set::new(), 0)]);
+        let mut known: FxHashMap<Set, u32> = FxHashMap::default();
+        known.insert(Set::new(), 0);
         self.objects.iter_mut().for_each(|object| object.exists = false);
+        let by_name = self.by_name();
+        let mut named: Vec<(OverrideKind, u32)> = Vec::new();
         self.sets = vec![Set::new()];
         // Parents come before their children: what names a parent holds for all below it.
         let mut parents: Vec<Set> = Vec::with_capacity(tree.len());
@@ -287,28 +323,30 @@ impl Pool for OverrideTickets {
             let mut inherited =
                 tree.parent(node).map_or_else(Set::new, |parent| parents[parent.index()].clone());
             let mut set = Set::new();
-            for (object, at) in self.objects.iter_mut().zip(0..) {
-                let name = &object.name;
-                let (own, below) = match self.lines[object.line].kind {
-                    OverrideKind::User => (is_user && name.eq_ignore_ascii_case(names.user), false),
-                    OverrideKind::Account => (is_user && name.eq_ignore_ascii_case(names.account), false),
-                    OverrideKind::Parent => (false, !is_user && name.eq_ignore_ascii_case(names.account)),
-                    _ => (false, false),
+            named.clear();
+            for name in [names.user, names.account] {
+                named.extend(by_name.get(&name.to_ascii_lowercase()).into_iter().flatten());
+            }
+            for (kind, at) in &named {
+                let object = &mut self.objects[*at as usize];
+                let is = |name: &str| object.name.eq_ignore_ascii_case(name);
+                let (is_meant, holds) = match kind {
+                    OverrideKind::User => (is_user && is(names.user), &mut set),
+                    OverrideKind::Account => (is(names.account), &mut set),
+                    _ => (!is_user && is(names.account), &mut inherited),
                 };
-                let is_account = self.lines[object.line].kind == OverrideKind::Account;
-                object.exists |= own || below || (is_account && name.eq_ignore_ascii_case(names.account));
-                if object.in_force && object.tickets > 0.0 {
-                    if own {
-                        set.push(at);
-                    } else if below {
-                        inherited.push(at);
-                    }
+                object.exists |= is_meant;
+                let is_account_itself = *kind == OverrideKind::Account && !is_user;
+                if is_meant && !is_account_itself && object.in_force && object.tickets > 0.0 {
+                    holds.push(*at);
                 }
             }
             if is_user {
                 set.extend(&inherited);
             }
             set.sort_unstable();
+            // An account may be called as its user is.
+            set.dedup();
             let sets = &mut self.sets;
             let place = *known.entry(set).or_insert_with_key(|set| {
                 sets.push(set.clone());
@@ -335,6 +373,10 @@ impl Pool for OverrideTickets {
             }
         });
         named.collect()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.objects.is_empty() && !self.admin_comment
     }
 
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {

@@ -7,7 +7,8 @@
 //! of those on it: a change costs a way to the root, not a look at every group.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 
@@ -112,7 +113,7 @@ impl Ranking {
             width: 0,
         };
         let mut branches = vec![root];
-        let mut known: HashMap<(u32, u32, u64), u32> = HashMap::new();
+        let mut known: FxHashMap<(u32, u32, u64), u32> = FxHashMap::default();
         let mut path: Vec<Part> = Vec::new();
         let mut seats = Vec::with_capacity(groups.count());
         for group in 0..groups.count() {

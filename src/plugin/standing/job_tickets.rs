@@ -34,11 +34,11 @@ pub struct Granted<'s> {
 }
 
 impl Standing {
-    /// Begins to collect the jobs that get tickets of their own; `None` where none do.
-    pub fn begin_queue(&self, host: &Host, config: &Config, now: i64) -> Option<Queue> {
+    /// Begins to collect the jobs that get tickets of their own, about so many; `None` where none do.
+    pub fn begin_queue(&self, host: &Host, config: &Config, jobs: usize, now: i64) -> Option<Queue> {
         let same = self.settings.as_ref() == Some(&config.settings);
         let pools = if same { self.pools.clone() } else { None };
-        config.fair_share.then(|| Queue::begin(host, &config.settings, pools, now)).flatten()
+        config.fair_share.then(|| Queue::begin(host, &config.settings, pools, jobs, now)).flatten()
     }
 
     /// Hands out tickets to single jobs: to all that have drafts, in the order of their ids.

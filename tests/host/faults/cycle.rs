@@ -9,7 +9,7 @@ const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 
 /// Every step of a cycle, whether the priorities are written although it fails, and how much of the failing cycle's
 /// charges is lost for the user of job 11, in seconds.
-const STEPS: [(&str, bool, i64); 18] = [
+const STEPS: [(&str, bool, i64); 19] = [
     ("check", false, 0),
     ("save", true, 0),
     ("commit", true, 0),
@@ -26,6 +26,7 @@ const STEPS: [(&str, bool, i64); 18] = [
     ("publish.association", true, 0),
     ("explain", true, 0),
     ("advise", true, 0),
+    ("unknown", true, 0),
     ("finish", false, 0),
     ("write:1", true, 0),
 ];

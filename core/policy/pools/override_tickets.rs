@@ -357,8 +357,8 @@ impl Pool for OverrideTickets {
         }
     }
 
-    fn found(&self) -> Vec<Named<'_>> {
-        let found = self.objects.iter().map(|object| {
+    fn named(&self) -> Vec<Named<'_>> {
+        let named = self.objects.iter().map(|object| {
             let line = &self.lines[object.line];
             let exists = match line.kind {
                 OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => Some(object.exists),
@@ -372,7 +372,7 @@ impl Pool for OverrideTickets {
                 exists,
             }
         });
-        found.collect()
+        named.collect()
     }
 
     fn is_idle(&self) -> bool {

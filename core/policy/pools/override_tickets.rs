@@ -312,7 +312,7 @@ impl Pool for OverrideTickets {
         known.insert(Set::new(), 0);
         self.objects.iter_mut().for_each(|object| object.exists = false);
         let by_name = self.by_name();
-        let mut named: Vec<(OverrideKind, u32)> = Vec::new();
+        let mut found: Vec<(OverrideKind, u32)> = Vec::new();
         self.sets = vec![Set::new()];
         // Parents come before their children: what names a parent holds for all below it.
         let mut parents: Vec<Set> = Vec::with_capacity(tree.len());
@@ -323,11 +323,11 @@ impl Pool for OverrideTickets {
             let mut inherited =
                 tree.parent(node).map_or_else(Set::new, |parent| parents[parent.index()].clone());
             let mut set = Set::new();
-            named.clear();
+            found.clear();
             for name in [names.user, names.account] {
-                named.extend(by_name.get(&name.to_ascii_lowercase()).into_iter().flatten());
+                found.extend(by_name.get(&name.to_ascii_lowercase()).into_iter().flatten());
             }
-            for (kind, at) in &named {
+            for (kind, at) in &found {
                 let object = &mut self.objects[*at as usize];
                 let is = |name: &str| object.name.eq_ignore_ascii_case(name);
                 let (is_meant, holds) = match kind {

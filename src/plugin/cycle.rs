@@ -139,10 +139,16 @@ impl Plugin {
         let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
         standing.read_members(&lock);
         drop(lock);
-        if let Some(queue) = queue {
-            explain::changes(&queue.changes);
-            drafts.grant(standing.hand_out(queue, drafts.waiting()));
-        }
+        let Some(mut queue) = queue else { return };
+        explain::changes(&queue.changes);
+        queue.find(|place| standing.node_at(drafts.waiting(), place));
+        let ground = standing.ground();
+        // Submissions need not wait: the pools of the last cycle answer, where they have the same associations and lines.
+        let kept = queue.is_taught.then_some(grants);
+        faults::point("hand_out");
+        let (pools, tickets) = queue.hand_out(&ground.tree, &ground.fair_share);
+        kept.unwrap_or_else(|| self.grants.lock()).standing.take_pools(pools, &ground);
+        drafts.grant(tickets);
     }
 
     fn explain_associations(&self, unlocked: &mut Unlocked) {

@@ -3,6 +3,7 @@
 //! distributed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use multifactor2_core::facts::NO_VAL;
 use multifactor2_core::policy::pools::{
@@ -162,24 +163,43 @@ pub struct Queue {
     pub reader: Reader,
     /// Lines of `Override=` that take effect with this cycle, or end.
     pub changes: Vec<Change>,
+    /// The tree that the pools have known.
+    pub known: Option<Arc<ShareTree>>,
+    /// The pools have learnt what associations there are, or what lines are in force.
+    pub is_taught: bool,
     /// One for every draft.
     jobs: Vec<Queued>,
     running: Vec<(Place, Extra, f64)>,
+    /// The associations of both; those that run, alike ones together.
+    nodes: Vec<Option<Node>>,
+    alike: Vec<Who>,
 }
 
 impl Queue {
-    /// Begins to collect about so many jobs; `None` where the share tree alone gives tickets. `pools` are those of the cycle before.
+    /// Begins to collect about so many jobs; `None` where the share tree alone gives tickets. `pools` are those of the cycle before,
+    /// with the tree that they know.
     pub fn begin(
         host: &Host,
         settings: &Settings,
-        pools: Option<Pools>,
+        pools: Option<(Pools, Arc<ShareTree>)>,
         jobs: usize,
         now: i64,
     ) -> Option<Self> {
+        let (pools, known) = pools.unzip();
         let mut pools = pools.or_else(|| Pools::configured(settings))?;
         let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
         let reader = Reader::new(host, &pools, settings, now);
-        Some(Self { pools, reader, changes, jobs: Vec::with_capacity(jobs), running: Vec::new() })
+        Some(Self {
+            pools,
+            reader,
+            changes,
+            known,
+            is_taught: false,
+            jobs: Vec::with_capacity(jobs),
+            running: Vec::new(),
+            nodes: Vec::new(),
+            alike: Vec::new(),
+        })
     }
 
     /// A job holds resources.
@@ -232,31 +252,30 @@ impl Queue {
         }));
     }
 
-    /// Hands out the tickets: to every job that has a draft, in the order of their ids.
-    pub fn hand_out(
-        mut self,
-        tree: &ShareTree,
-        fair_share: &FairShare,
-        node: impl Fn(Place) -> Option<Node>,
-    ) -> (Pools, Vec<JobTickets>) {
+    /// Finds the associations of all jobs. No more jobs come.
+    pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
         self.jobs.sort_unstable_by_key(|job| job.id);
+        self.nodes = self.jobs.iter().map(|job| node(job.place)).collect();
+        self.alike = self.running(node);
+    }
+
+    /// Hands out the tickets: to every job that has a draft, in the order of their ids.
+    pub fn hand_out(mut self, tree: &ShareTree, fair_share: &FairShare) -> (Pools, Vec<JobTickets>) {
         let leaders = self.join_components();
-        let waits = |job: &Queued| {
-            (job.role == Role::Waits).then_some(())?;
+        let waits = |(job, node): (&Queued, &Option<Node>)| {
             let Queued { id, order, size, extra, .. } = *job;
-            Some(WaitingJob { node: node(job.place)?, id, order, size, extra })
+            Some(WaitingJob { node: node.filter(|_| job.role == Role::Waits)?, id, order, size, extra })
         };
         let mut waiting = Vec::with_capacity(self.jobs.len());
-        waiting.extend(self.jobs.iter().filter_map(waits));
-        let running = self.running(&node);
+        waiting.extend(self.jobs.iter().zip(&self.nodes).filter_map(waits));
         let mut of_waiting = Vec::new();
-        self.pools.distribute(tree, fair_share, &waiting, &running, &mut of_waiting);
+        self.pools.distribute(tree, fair_share, &waiting, &self.alike, &mut of_waiting);
         if waiting.len() == self.jobs.len() {
             return (self.pools, of_waiting);
         }
         let (pools, mut of_waiting) = (self.pools, of_waiting.into_iter());
-        let tickets = self.jobs.iter().map(|job| {
-            let Some(node) = node(job.place) else { return JobTickets::default() };
+        let tickets = self.jobs.iter().zip(&self.nodes).map(|(job, node)| {
+            let Some(node) = *node else { return JobTickets::default() };
             let who = Who { node, extra: job.extra, size: job.size, count: 1 };
             match job.role {
                 Role::None | Role::Component => JobTickets::default(),

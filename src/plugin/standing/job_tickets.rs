@@ -1,13 +1,14 @@
 //! The fair-share of single jobs: that of their association, or where pools give tickets to single jobs, from those.
 
+use std::sync::Arc;
+
 use multifactor2_core::policy::pools::{Extra, JobTickets, Names, Pools, Who};
-use multifactor2_core::Node;
+use multifactor2_core::{FairShare, Node, ShareTree};
 
 use super::super::config::Config;
 use super::super::queue::{Queue, Reader};
 use super::super::waiting::{Place, Waiting};
 use super::Standing;
-use crate::faults;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
@@ -33,27 +34,48 @@ pub struct Granted<'s> {
     pub tickets: JobTickets,
 }
 
+/// See [`Standing::ground`].
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The associations.
+    pub tree: Arc<ShareTree>,
+    /// Their tickets.
+    pub fair_share: FairShare,
+}
+
 impl Standing {
     /// Begins to collect the jobs that get tickets of their own, about so many; `None` where none do.
     pub fn begin_queue(&self, host: &Host, config: &Config, jobs: usize, now: i64) -> Option<Queue> {
         let same = self.settings.as_ref() == Some(&config.settings);
-        let pools = if same { self.pools.clone() } else { None };
+        let pools = self.pools.clone().filter(|_| same).map(|pools| (pools, Arc::clone(&self.tree)));
         config.fair_share.then(|| Queue::begin(host, &config.settings, pools, jobs, now)).flatten()
     }
 
-    /// Hands out tickets to single jobs: to all that have drafts, in the order of their ids.
-    pub fn hand_out(&mut self, queue: Queue, waiting: &Waiting) -> Vec<JobTickets> {
-        faults::point("hand_out");
-        let node = |place: Place| {
-            if waiting.is_by(&self.entries) && place.index() < self.entries.len() {
-                return self.tree.position(place.index());
-            }
-            let (id, _) = waiting.at(place)?;
-            self.tree.node(self.by_id.get(id)?.node)
-        };
-        let (pools, tickets) = queue.hand_out(&self.tree, &self.fair_share, node);
-        self.pools = Some(pools);
-        tickets
+    /// The association at a place in the `waiting` of a cycle.
+    pub fn node_at(&self, waiting: &Waiting, place: Place) -> Option<Node> {
+        if waiting.is_by(&self.entries) && place.index() < self.entries.len() {
+            return self.tree.position(place.index());
+        }
+        let (id, _) = waiting.at(place)?;
+        self.tree.node(self.by_id.get(id)?.node)
+    }
+
+    /// What tickets of single jobs are handed out by, as it is now.
+    pub fn ground(&self) -> Ground {
+        Ground { tree: Arc::clone(&self.tree), fair_share: self.fair_share.clone() }
+    }
+
+    /// From here on these pools answer, which have handed out tickets on that ground.
+    pub fn take_pools(&mut self, pools: Pools, ground: &Ground) {
+        if Arc::ptr_eq(&self.tree, &ground.tree) {
+            self.pools = Some(pools);
+            return;
+        }
+        // Associations have come meanwhile.
+        let of_cycle = self.of_cycle.as_mut().filter(|of_cycle| Arc::ptr_eq(&of_cycle.tree, &ground.tree));
+        if let Some(of_cycle) = of_cycle {
+            of_cycle.pools = Some(pools);
+        }
     }
 
     /// Tells pools what the associations are called.

@@ -35,7 +35,7 @@ pub struct Standing {
     /// In the order of the host's association list.
     entries: Arc<Vec<Entry>>,
     by_id: Index,
-    tree: ShareTree,
+    tree: Arc<ShareTree>,
     fair_share: FairShare,
     /// The settings that the last distribution was by.
     settings: Option<Settings>,
@@ -71,7 +71,7 @@ impl Standing {
         Self {
             entries: Arc::default(),
             by_id: Index::Dense(Vec::new()),
-            tree: ShareTree::default(),
+            tree: Arc::default(),
             fair_share: FairShare::new(),
             settings: None,
             usage: Vec::new(),
@@ -130,16 +130,15 @@ impl Standing {
     ) -> Option<Queue> {
         self.of_cycle = None;
         self.assoc = config.assoc_factor();
-        let is_changed = self.settings.as_ref() != Some(&config.settings);
-        if is_changed {
+        if self.settings.as_ref() != Some(&config.settings) {
             self.fair_share.configure(&config.settings);
             self.settings = Some(config.settings.clone());
         }
-        let before = Arc::clone(&self.entries);
         self.distribute_now(lock, waiting);
         if let Some(queue) = &mut queue {
-            let is_new = is_changed || self.pools.is_none() || !Arc::ptr_eq(&before, &self.entries);
-            if is_new || !queue.changes.is_empty() {
+            let is_known = queue.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &self.tree));
+            queue.is_taught = !is_known || !queue.changes.is_empty();
+            if queue.is_taught {
                 self.teach(lock, &mut queue.pools);
             }
         } else {
@@ -282,7 +281,7 @@ impl Standing {
                 user: entry.facts.user,
             })
             .collect();
-        self.tree = ShareTree::build(&nodes);
+        self.tree = Arc::new(ShareTree::build(&nodes));
         self.by_id = Index::of(&entries, &self.tree);
         self.entries = Arc::new(entries);
     }

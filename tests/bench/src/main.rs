@@ -22,7 +22,7 @@ use report::Report;
 use samples::Scene;
 
 const USAGE: &str = "\
-usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only pending|policies|running|growth|live]...
+usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only PART]...
                    [--older PLUGIN]
        slurm-bench [--out DIRECTORY] --docs PAGE --no-run
 
@@ -30,14 +30,14 @@ usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only pending|pol
   --docs PAGE      then rewrite the tables of this page, docs/performance.md
   --no-run         measure nothing, take what is in DIRECTORY
   --quick          fewer rounds, and no case of 1,000,000 jobs
-  --only PART      only that part, or those parts: pending jobs, policies of multifactor2.conf, running jobs and growth in in-process
-                   hosts, live slurmctld
+  --only PART      only that part, or those parts: 'pending' jobs, 'policies' of multifactor2.conf, 'running' jobs and 'growth' in
+                   in-process hosts; 'live' slurmctld, 'live-policies' there
   --older PLUGIN   also measure beside this older build of the plugin, both without settings; that is the part 'older'
 
 MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
 
 /// What can be measured by itself.
-const PARTS: [&str; 6] = ["pending", "policies", "older", "running", "growth", "live"];
+const PARTS: [&str; 7] = ["pending", "policies", "older", "running", "growth", "live", "live-policies"];
 
 struct Arguments {
     out: PathBuf,
@@ -153,6 +153,10 @@ fn measure(arguments: &Arguments) -> Result<()> {
         for associations in sizes {
             daemon::live(100_000, *associations, &plugin, times, rounds.min(8), &mut report)?;
         }
+    }
+    if arguments.wants("live-policies") {
+        let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
+        let times = if arguments.quick { 1 } else { 2 };
         daemon::live_policies(100_000, &plugin, times, rounds.min(8), &mut report)?;
     }
     report.note(format!("Load averages at the end: {}", process::load()));

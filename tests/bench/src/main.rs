@@ -117,9 +117,9 @@ fn run(arguments: &Arguments) -> Result<()> {
 fn measure(arguments: &Arguments) -> Result<()> {
     let rounds = if arguments.quick { 5 } else { 11 };
     let mut report = Report::default();
-    report.note(format!("Machine: {}", process::machine()));
-    report.note(format!("Rounds of each case: {rounds}{}", if arguments.quick { " (--quick)" } else { "" }));
-    report.note(format!("Load averages at the begin: {}", process::load()));
+    let quick = if arguments.quick { " (--quick)" } else { "" };
+    report.note(format!("Machine: {}; rounds of each case: {rounds}{quick}", process::machine()));
+    let load = process::load();
     if arguments.wants("pending") {
         for heap in ["fresh", "scattered"] {
             for associations in [1000, 10_000] {
@@ -159,7 +159,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
         let times = if arguments.quick { 1 } else { 2 };
         daemon::live_policies(100_000, &plugin, times, rounds.min(8), &mut report)?;
     }
-    report.note(format!("Load averages at the end: {}", process::load()));
+    report.note(format!("Load averages at the begin: {load}; at the end: {}", process::load()));
     report.write(&arguments.out)?;
     println!("{}", report.table());
     println!("Written to {}", arguments.out.display());

@@ -1,11 +1,13 @@
 //! The tables of docs/performance.md, from `results.csv`: one line for all cases of a measure that differ only in
-//! associations and TRES weights.
+//! associations and TRES weights, and one table of what settings cost.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+
+use crate::policies::OLDER;
 
 /// What stands around the part of the page that is made here, each on a line of its own.
 const BEGIN: &str = "<!-- begin bench";
@@ -23,6 +25,9 @@ struct Line {
     ratio: Range,
     to_floor: Range,
 }
+
+/// Measures that are in the results only.
+const LEFT_OUT: [&str; 2] = ["idle cycle, CPU", "running: association write lock held"];
 
 #[derive(Debug, Clone, Copy)]
 struct Range(f64, f64);
@@ -66,7 +71,9 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
         "\n| measure | jobs | heap | stock | this plugin | stock : this | goal | this : floor |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
-    for line in lines(csv)? {
+    let rows = rows(csv)?;
+    let beside_stock: Vec<&Row> = rows.iter().filter(|row| row.settings.is_empty()).collect();
+    for line in lines(&beside_stock).iter().filter(|line| !LEFT_OUT.contains(&line.what[0].as_str())) {
         let [measure, jobs, heap] = &line.what;
         let decimals = usize::from(line.unit != "ns");
         let unit = format!(" {}", line.unit);
@@ -80,6 +87,7 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
             line.to_floor.shown(1, ""),
         );
     }
+    text.push_str(&with_settings(&rows));
     text.push('\n');
     for note in notes {
         let _ = writeln!(text, "- {note}");
@@ -88,24 +96,53 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
     Ok(text)
 }
 
-fn lines(csv: &str) -> Result<Vec<Line>> {
-    let mut lines: Vec<Line> = Vec::new();
+/// A row of `results.csv`.
+#[derive(Debug)]
+struct Row {
+    /// Measure, jobs and heap.
+    what: [String; 3],
+    unit: String,
+    goal: String,
+    settings: String,
+    stock: f64,
+    ours: f64,
+    /// The floor is a walk over jobs. Where associations are most of the work it says nothing.
+    floor: Option<f64>,
+}
+
+fn rows(csv: &str) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
     for row in csv.lines().skip(1) {
         let (measure, rest) =
             row.trim_start_matches('"').split_once("\",").context("a row has no measure")?;
-        // jobs, associations, TRES weights, heap, unit, rounds, three of stock, three of ours, two ratios, goal, floor.
+        // jobs, associations, TRES weights, heap, unit, rounds, three of stock, three of ours, two ratios, goal, three of the floor, settings.
         let cells: Vec<&str> = rest.split(',').collect();
         let number = |at: usize| -> Result<f64> {
             cells.get(at).and_then(|cell| cell.parse().ok()).with_context(|| format!("cell {at} of: {row}"))
         };
         let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
-        let what = [measure.to_owned(), thousands(cell(0)), cell(3).to_owned()];
-        let (stock, ours) = (number(7)?, number(10)?);
-        let at = lines.iter().position(|line| line.what == what).unwrap_or_else(|| {
+        let has_floor = number(1)? < number(0)?;
+        rows.push(Row {
+            what: [measure.to_owned(), thousands(cell(0)), cell(3).to_owned()],
+            unit: cell(4).to_owned(),
+            goal: cell(14).to_owned(),
+            settings: cell(18).to_owned(),
+            stock: number(7)?,
+            ours: number(10)?,
+            floor: number(16).ok().filter(|_| has_floor),
+        });
+    }
+    Ok(rows)
+}
+
+fn lines(rows: &[&Row]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for row in rows {
+        let at = lines.iter().position(|line| line.what == row.what).unwrap_or_else(|| {
             lines.push(Line {
-                what,
-                unit: cell(4).to_owned(),
-                goal: cell(14).to_owned(),
+                what: row.what.clone(),
+                unit: row.unit.clone(),
+                goal: row.goal.clone(),
                 stock: Range::NONE,
                 ours: Range::NONE,
                 ratio: Range::NONE,
@@ -114,16 +151,63 @@ fn lines(csv: &str) -> Result<Vec<Line>> {
             lines.len() - 1
         });
         let line = &mut lines[at];
-        line.stock.add(stock);
-        line.ours.add(ours);
-        line.ratio.add(stock / ours);
-        // The floor is a walk over jobs. Where associations are most of the work it says nothing.
-        let (jobs, associations) = (number(0)?, number(1)?);
-        if let (true, Ok(floor)) = (associations < jobs, number(16)) {
-            line.to_floor.add(ours / floor);
+        line.stock.add(row.stock);
+        line.ours.add(row.ours);
+        line.ratio.add(row.stock / row.ours);
+        if let Some(floor) = row.floor {
+            line.to_floor.add(row.ours / floor);
         }
     }
-    Ok(lines)
+    lines
+}
+
+/// What the page tells of settings.
+const OF_SETTINGS: [&str; 5] = [
+    "cycle, CPU",
+    "job write lock held",
+    "priority_p_set, new job",
+    "memory kept per job",
+    "decay thread per cycle, CPU",
+];
+
+/// What settings cost, as multiples of the same without any.
+fn with_settings(rows: &[Row]) -> String {
+    let told = |row: &&Row| {
+        let settings = row.settings.as_str();
+        !matches!(settings, "" | OLDER) && OF_SETTINGS.contains(&row.what[0].as_str())
+    };
+    let (mut columns, mut lines): (Vec<&str>, Vec<&[String; 3]>) = (Vec::new(), Vec::new());
+    for row in rows.iter().filter(told) {
+        if !columns.contains(&row.settings.as_str()) {
+            columns.push(&row.settings);
+        }
+        if !lines.contains(&&row.what) {
+            lines.push(&row.what);
+        }
+    }
+    if columns.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n| measure | jobs | heap | without | {} |\n", columns.join(" | "));
+    let _ = writeln!(text, "|---|---|---|---|{}", "---|".repeat(columns.len()));
+    for what in lines {
+        let of_line: Vec<&Row> = rows.iter().filter(told).filter(|row| &row.what == what).collect();
+        let Some(first) = of_line.first() else { continue };
+        let without = Range(first.stock, first.stock);
+        let _ = write!(
+            text,
+            "| {} | {} |",
+            what.join(" | "),
+            without.shown(usize::from(first.unit == "ms"), &format!(" {}", first.unit))
+        );
+        for column in &columns {
+            let found = of_line.iter().find(|row| row.settings == *column);
+            let times = found.map_or_else(|| "–".to_owned(), |row| format!("× {:.1}", row.ours / row.stock));
+            let _ = write!(text, " {times} |");
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// `100000` as `100,000`.
@@ -146,7 +230,11 @@ mod tests {
         \"cycle, CPU\",100000,1000,false,fresh,ms,5,31,32.5,34,23,25,26,1.3,1.3,3,20,20.5,21\n\
         \"cycle, CPU\",100000,10000,true,fresh,ms,5,57,58.5,60,28,29.25,30,2,2,3,24,25,26\n\
         \"list for sprio, per job\",100000,1000,false,fresh,ns,5,250,260.4,340,300,316.6,360,0.8,0.9,,,,\n\
-        \"cycle, CPU\",10000,100000,false,fresh,ms,5,66,67,68,45,50,51,1.4,1.5,3,1.5,1.6,1.8\n";
+        \"cycle, CPU\",10000,100000,false,fresh,ms,5,66,67,68,45,50,51,1.4,1.5,3,1.5,1.6,1.8,\n\
+        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,29,30.4,31,1,1,1.2,,,,strict\n\
+        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,50,51,52,0.6,0.6,3,,,,tree\n\
+        \"memory kept per job\",100000,1122,false,fresh,B,1,84,84,84,200,210,210,0.4,0.4,,,,,tree\n\
+        \"sprio of all jobs\",100000,1122,false,fresh,ms,1,84,84,84,200,210,210,0.4,0.4,,,,,tree\n";
 
     #[test]
     fn cases_of_a_measure_are_one_line() {
@@ -155,10 +243,14 @@ mod tests {
             "| cycle, CPU | 100,000 | fresh | 32.5–58.5 ms | 25.0–29.2 ms | 1.3–2.0 | 3 | 1.2 |",
             "| list for sprio, per job | 100,000 | fresh | 260 ns | 317 ns | 0.8 | – | – |",
             "| cycle, CPU | 10,000 | fresh | 67.0 ms | 50.0 ms | 1.3 | 3 | – |",
+            "| measure | jobs | heap | without | strict | tree |",
+            "| cycle, CPU | 100,000 | fresh | 30.0 ms | × 1.0 | × 1.7 |",
+            "| memory kept per job | 100,000 | fresh | 84 B | – | × 2.5 |",
             "- Machine: two",
         ] {
             assert!(part.contains(&format!("\n{line}\n")), "{line}\n{part}");
         }
+        assert!(!part.contains("sprio of all jobs"), "{part}");
     }
 
     #[test]

@@ -24,6 +24,9 @@ const GOAL_JOB_LOCK: f64 = 1.2;
 /// Jobs that come after a cycle, to be submitted.
 const NEW_JOBS: u32 = 500;
 
+/// What rows are called that compare an older build with this one.
+pub const OLDER: &str = "older build : this";
+
 const FILE: &str = "multifactor2.conf";
 
 /// Some settings.
@@ -206,7 +209,7 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
 pub fn older(scene: &Scene, library: &Path, rounds: usize, report: &mut Report) -> Result<()> {
     let ours = Plugin::multifactor2()?;
     let theirs = Plugin::of(&ours.priority_type, library);
-    let (mut before, mut now) = (Side::new(plain("")), Side::new(plain("older build : this")));
+    let (mut before, mut now) = (Side::new(plain("")), Side::new(plain(OLDER)));
     for round in 0..rounds {
         let mut order = [(&mut before, &theirs), (&mut now, &ours)];
         order.rotate_left(round % 2);

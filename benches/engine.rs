@@ -85,6 +85,10 @@ fn pools(criterion: &mut Criterion) {
         ("all", format!("Dilution=tree\n{functional}{some}")),
         ("functional", functional.to_owned()),
         ("functional, all ranked", format!("{functional}MaxFunctionalJobs=1000000\n")),
+        (
+            "functional, all ranked, not shared",
+            format!("{functional}MaxFunctionalJobs=1000000\nShareFunctionalShares=no\n"),
+        ),
         ("override, everybody", everybody.clone()),
         ("override, everybody and the root", everybody + parent),
         (

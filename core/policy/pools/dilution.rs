@@ -114,11 +114,6 @@ impl Pool for DilutedTickets {
         }
     }
 
-    fn is_idle(&self) -> bool {
-        // Running jobs and those that come are counted whatever it has.
-        false
-    }
-
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
         self.read(queue);
         let (ground, waiting) = (queue.ground, queue.waiting);

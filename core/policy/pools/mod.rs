@@ -95,7 +95,9 @@ trait Pool {
     }
 
     /// Nothing has asked for its tickets: it has none, and is left out.
-    fn is_idle(&self) -> bool;
+    fn is_idle(&self) -> bool {
+        false
+    }
 
     /// The tickets of every waiting job. `before`: what the jobs have of the pools that come before in the hierarchy; `None` for a
     /// pool that does not take part in it.

@@ -96,6 +96,7 @@ impl Standing {
     }
 
     /// The place of a job's association among those of `waiting`.
+    #[inline]
     pub fn place<V: Levels<Assoc: Open>>(
         &self,
         waiting: &mut Waiting,

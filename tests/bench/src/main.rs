@@ -136,9 +136,10 @@ fn measure(arguments: &Arguments) -> Result<()> {
         policies::pending(&scene, rounds, &mut report)?;
     }
     if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants("older")) {
-        let scene =
-            Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
-        policies::older(&scene, older, rounds, &mut report)?;
+        for heap in ["fresh", "scattered"] {
+            let scene = Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap };
+            policies::older(&scene, older, rounds, &mut report)?;
+        }
     }
     if arguments.wants("running") {
         let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };

@@ -69,11 +69,16 @@ fn series(release: &Release, mode: Mode, failures: usize, enforced: bool) -> boo
         .start()
         .unwrap();
     submit(&cluster, enforced, 5);
+    // One may be over before the other starts: 24.11 leaves its nodes unanswered for seconds.
     let started = |cluster: &Cluster| {
-        let running = cluster.command("squeue").args(["-h", "-t", "running", "-o", "%u"]).text()?;
-        Ok(["alice", "bob"].iter().all(|user| running.contains(user)).then_some(()))
+        let jobs = cluster.command("squeue").args(["-h", "-t", "all", "-o", "%u %T"]).text()?;
+        let has_started = |user: &&str| {
+            let of_user = jobs.lines().filter(|job| job.starts_with(*user));
+            of_user.into_iter().any(|job| !job.ends_with("PENDING"))
+        };
+        Ok(["alice", "bob"].iter().all(has_started).then_some(()))
     };
-    cluster.wait_for("a job of each user to run", TIMEOUT, started).unwrap();
+    cluster.wait_for("a job of each user to start", TIMEOUT, started).unwrap();
     cluster.wait_cycle().unwrap();
     let mut passed = 0;
     for round in 0..failures {

@@ -13,6 +13,12 @@ pub enum Index {
     Sparse(FxHashMap<u32, Slot>),
 }
 
+impl Default for Index {
+    fn default() -> Self {
+        Self::Dense(Vec::new())
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// 0 where there is no association.

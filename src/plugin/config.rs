@@ -96,7 +96,7 @@ impl Config {
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
-        let has_pools = Pools::configured(&settings).is_some();
+        let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
             if has_pools {

@@ -285,7 +285,7 @@ impl Drafts {
 
     /// What the priority of a draft is made of, with the tickets that its job has of pools; `None` where the association is none that
     /// the last distribution knew.
-    fn evaluation(
+    pub fn evaluation(
         &self,
         draft: &Draft,
         tickets: Option<JobTickets>,
@@ -341,9 +341,12 @@ impl Drafts {
 
     /// The same where the job is still of the same association, by address and id.
     pub fn tickets_still(&self, id: u32, (address, association): (usize, u32)) -> Option<JobTickets> {
-        let tickets = self.tickets_of(id)?;
-        let draft = self.jobs.get(self.place_of(id)?)?;
-        (self.waiting.at(draft.association) == Some((association, address))).then_some(tickets)
+        if self.tickets.is_empty() {
+            return None;
+        }
+        let at = self.place_of(id)?;
+        let of = self.waiting.at(self.jobs[at].association);
+        self.tickets.get(at).copied().filter(|_| of == Some((association, address)))
     }
 
     fn place_of(&self, id: u32) -> Option<usize> {

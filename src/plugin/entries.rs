@@ -7,9 +7,8 @@ use multifactor2_core::policy::pools::JobNames;
 
 use super::standing::Granted;
 use crate::host::access::Open;
-use crate::host::layout::QosLayout;
 use crate::host::locks::{AssocLock, Levels};
-use crate::host::records::{Job, Partition, Qos, Record};
+use crate::host::records::{Job, Partition, Qos};
 
 /// See the module.
 #[derive(Debug)]
@@ -32,13 +31,13 @@ impl<'s> Entries<'s> {
         if !job.has_variants() || !(own.partition || own.qos) {
             return None;
         }
-        Some(Self { granted, partition: partition_name(job.partition()), qos: qos_name(job.qos(lock)) })
+        let partition = job.partition().map(partition_name).unwrap_or_default();
+        Some(Self { granted, partition, qos: job.qos(lock).map(qos_name).unwrap_or_default() })
     }
 
     /// The fair-share factor in a partition, under a QOS; `None` is the one of the job.
     pub fn factor<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> f64 {
-        let partition = partition.map(|partition| partition_name(Some(partition)));
-        let qos = qos.map(|qos| qos_name(Some(qos)));
+        let (partition, qos) = (partition.map(partition_name), qos.map(qos_name));
         let entry = JobNames {
             partition: partition.as_deref().unwrap_or(&self.partition),
             qos: qos.as_deref().unwrap_or(&self.qos),
@@ -49,10 +48,10 @@ impl<'s> Entries<'s> {
     }
 }
 
-fn partition_name(partition: Option<Partition<'_>>) -> String {
-    partition.map_or_else(String::new, |partition| partition.text(|part| part.name).into_owned())
+fn partition_name(partition: Partition<'_>) -> String {
+    partition.text(|part| part.name).into_owned()
 }
 
-fn qos_name<A: Open>(qos: Option<Record<'_, QosLayout, A>>) -> String {
-    qos.map_or_else(String::new, |qos| qos.text(|qos| qos.name).into_owned())
+fn qos_name<A: Open>(qos: Qos<'_, A>) -> String {
+    qos.text(|qos| qos.name).into_owned()
 }

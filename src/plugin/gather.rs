@@ -126,8 +126,10 @@ impl Plugin {
         before: Option<Drafts>,
         jobs: usize,
     ) -> Gathered {
-        let waiting = self.grants.lock().standing.collect();
-        let queue = self.grants.lock().standing.begin_queue(host, config, jobs, evaluator.core.now);
+        let grants = self.grants.lock();
+        let waiting = grants.standing.collect();
+        let queue = grants.standing.begin_queue(host, config, jobs, evaluator.core.now);
+        drop(grants);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered { drafts, kept: Vec::new(), running: Vec::new(), queue, tres: evaluator.core.scratch() }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use multifactor2_core::policy::pools::Named;
+use multifactor2_core::policy::pools::{Bearer, Named};
 use tracing::warn;
 
 use super::Plugin;
@@ -13,27 +13,17 @@ impl Plugin {
     /// Looks for them after every cycle, and warns of those that were not missing before.
     pub(super) fn warn_of_unknown(&self, unlocked: &mut Unlocked) {
         faults::point("unknown");
-        if self.grants.lock().standing.pools().is_none() {
-            return;
-        }
-        let jobs = unlocked.jobs_read();
-        let lock = jobs.associations::<Factors>();
-        let mut partitions = HashSet::new();
-        if let Some(list) = jobs.all_partitions() {
-            list.for_each_ro(|partition| {
-                partitions.insert(partition.text(|part| part.name).into_owned());
-            });
-        }
-        let mut all_qos = HashSet::new();
-        if let Some(list) = lock.qos() {
-            list.for_each_ro(|qos| {
-                all_qos.insert(qos.text(|qos| qos.name).to_ascii_lowercase());
-            });
-        }
-        let exists = |named: &Named<'_>| match named.kind.as_str() {
-            "Partition" => partitions.is_empty() || partitions.contains(named.name),
-            "QOS" => all_qos.is_empty() || all_qos.contains(&named.name.to_ascii_lowercase()),
-            _ => named.exists.unwrap_or(true),
+        let bearers: Vec<Bearer> = {
+            let grants = self.grants.lock();
+            let Some(pools) = grants.standing.pools() else { return };
+            pools.named().map(|named| named.of).collect()
+        };
+        let (partitions, all_qos) = read_names(unlocked, &bearers);
+        let exists = |named: &Named<'_>| match named.of {
+            Bearer::Association(exists) => exists,
+            Bearer::Partition => partitions.is_empty() || partitions.contains(named.name),
+            Bearer::Qos => all_qos.is_empty() || all_qos.contains(&named.name.to_ascii_lowercase()),
+            Bearer::Job => true,
         };
         let mut grants = self.grants.lock();
         let Some(pools) = grants.standing.pools() else { return };
@@ -50,4 +40,24 @@ impl Plugin {
             );
         }
     }
+}
+
+/// The names of partitions and of QOS, in lower case, where lines name such; none where they do not, and no lock is taken.
+fn read_names(unlocked: &mut Unlocked, named: &[Bearer]) -> (HashSet<String>, HashSet<String>) {
+    let (mut partitions, mut all_qos) = (HashSet::new(), HashSet::new());
+    if named.contains(&Bearer::Partition) {
+        if let Some(list) = unlocked.jobs_read().all_partitions() {
+            list.for_each_ro(|partition| {
+                partitions.insert(partition.text(|part| part.name).into_owned());
+            });
+        }
+    }
+    if named.contains(&Bearer::Qos) {
+        if let Some(list) = unlocked.associations::<Factors>().qos() {
+            list.for_each_ro(|qos| {
+                all_qos.insert(qos.text(|qos| qos.name).to_ascii_lowercase());
+            });
+        }
+    }
+    (partitions, all_qos)
 }

@@ -135,23 +135,7 @@ impl Writer<'_, '_> {
             return;
         }
         let new = match draft.task() {
-            Task::More => match self.drafts.evaluation_of(id, self.standing) {
-                Some(evaluation) => {
-                    let qos = job.qos(self.lock).map(views::qos);
-                    let priority = draft.priority();
-                    let granted = self.standing.granted(self.drafts.tickets_of(id));
-                    self.changed |= self.evaluator.write_more(
-                        job,
-                        self.lock,
-                        qos.as_ref(),
-                        &evaluation,
-                        (self.tres, granted),
-                        priority,
-                    );
-                    priority
-                }
-                None => self.evaluate_anew(id, job),
-            },
+            Task::More => self.write_more(id, job, draft),
             Task::Evaluate => self.evaluate_anew(id, job),
             _ => draft.priority(),
         };
@@ -163,6 +147,20 @@ impl Writer<'_, '_> {
             Assigned::Same => self.tally.same += 1,
             Assigned::Lower => self.tally.lower += 1,
         }
+    }
+
+    /// Writes what there is beside the number; returns the number.
+    fn write_more(&mut self, id: u32, job: Job<'_, Write>, draft: &Draft) -> u32 {
+        let tickets = self.drafts.tickets_of(id);
+        let Some(evaluation) = self.drafts.evaluation(draft, tickets, self.standing) else {
+            return self.evaluate_anew(id, job);
+        };
+        let qos = job.qos(self.lock).map(views::qos);
+        let beside = (&mut self.tres[..], self.standing.granted(tickets));
+        let priority = draft.priority();
+        self.changed |=
+            self.evaluator.write_more(job, self.lock, qos.as_ref(), &evaluation, beside, priority);
+        priority
     }
 
     fn evaluate_anew(&mut self, id: u32, job: Job<'_, Write>) -> u32 {

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
-use super::{Ground, Named, Names, Pool, Queue, Who};
+use super::{Bearer, Ground, Named, Names, Pool, Queue, Who};
 use crate::settings::{Functional, FunctionalKind, Settings};
 use crate::tree::{Node, ShareTree, USE_PARENT};
 
@@ -75,19 +75,21 @@ impl FunctionalTickets {
         self.categories.get(at as usize)
     }
 
-    /// The tickets of a job that is the next of its objects, with what `sum` makes of the sum of a kind and of the shares.
-    fn claim(&self, category: &Category, sum: impl Fn(&Kind, Held) -> f64) -> f64 {
-        let of_kind = |(kind, held): (&Kind, &Option<Held>)| {
-            let Some(held) = *held else { return 0.0 };
-            let jobs = if self.shared { kind.active[held.object as usize] + 1.0 } else { 1.0 };
-            part(self.pool * kind.weight, held.shares / jobs, sum(kind, held))
-        };
-        self.kinds.iter().zip(category).map(of_kind).sum()
+    /// What an object gives to the next of its jobs, of this sum of shares.
+    fn gives(&self, kind: &Kind, held: Held, sum: f64) -> f64 {
+        let jobs = if self.shared { kind.active[held.object as usize] + 1.0 } else { 1.0 };
+        part(self.pool * kind.weight, held.shares / jobs, sum)
     }
 
-    /// The claim of a head: its own shares are not in the sums yet.
-    fn claim_of_head(&self, category: &Category, more: f64) -> f64 {
-        self.claim(category, |kind, held| kind.sum + more + if self.shared { 0.0 } else { held.shares })
+    /// The sum by which the claim of a head is divided: without its own shares where they are the object's. `more` is added.
+    fn sum_for_head(&self, kind: &Kind, held: Held, more: f64) -> f64 {
+        kind.sum + more + if self.shared { 0.0 } else { held.shares }
+    }
+
+    /// The tickets of a job that is the next of its objects, of which `sum` says the sum of shares.
+    fn claim(&self, category: &Category, sum: impl Fn(&Kind, Held) -> f64) -> f64 {
+        let held = self.kinds.iter().zip(category).filter_map(|(kind, held)| Some((kind, (*held)?)));
+        held.map(|(kind, held)| self.gives(kind, held, sum(kind, held))).sum()
     }
 
     /// The numbers of the first object of each kind among those of all kinds, and how many there are.
@@ -107,10 +109,8 @@ impl FunctionalTickets {
     fn next_of(&self, firsts: [u32; KINDS + 1], part_of: Part) -> f64 {
         let Part { object, shares } = part_of;
         let at = firsts[1..KINDS].iter().filter(|first| object >= **first).count();
-        let kind = &self.kinds[at];
-        let jobs = if self.shared { kind.active[(object - firsts[at]) as usize] + 1.0 } else { 1.0 };
-        let others = kind.sum + BEFORE_THE_FIRST + if self.shared { 0.0 } else { shares };
-        part(self.pool * kind.weight, shares / jobs, others)
+        let (kind, held) = (&self.kinds[at], Held { object: object - firsts[at], shares });
+        self.gives(kind, held, self.sum_for_head(kind, held, BEFORE_THE_FIRST))
     }
 
     /// Jobs of a category begin to count.
@@ -296,7 +296,7 @@ impl Pool for FunctionalTickets {
     }
 
     fn named(&self) -> Vec<Named<'_>> {
-        let of = |line: &'_ Functional, name: &str| {
+        let exists = |line: &'_ Functional, name: &str| {
             !self.missing.contains(&(line.kind as u8, name.to_ascii_lowercase()))
         };
         let named = self.lines.iter().flat_map(|line| {
@@ -305,7 +305,7 @@ impl Pool for FunctionalTickets {
                 setting: "Functional",
                 kind: line.kind.to_string(),
                 name,
-                exists: Some(of(line, name)),
+                of: Bearer::Association(exists(line, name)),
             })
         });
         named.collect()
@@ -350,7 +350,8 @@ impl Pool for FunctionalTickets {
         for group in 0..ranking.count() {
             let mut left = ranking.left(group).peekable();
             if left.peek().is_some() {
-                let claim = self.claim_of_head(&self.categories[group], 0.0);
+                let claim =
+                    self.claim(&self.categories[group], |kind, held| self.sum_for_head(kind, held, 0.0));
                 left.for_each(|job| tickets[job] = claim);
             }
         }

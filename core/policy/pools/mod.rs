@@ -16,7 +16,7 @@ use crate::settings::value::Date;
 use crate::settings::{FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
-pub use names::{comment_tickets, JobNames, Named, Names};
+pub use names::{comment_tickets, Bearer, JobNames, Named, Names};
 pub use override_tickets::{Change, OwnTickets};
 pub use size::{Measure, SizeFacts};
 
@@ -209,9 +209,14 @@ pub struct Pools {
 }
 
 impl Pools {
+    /// Whether the settings ask for more than the share tree alone, undiluted.
+    pub fn are_asked_for(settings: &Settings) -> bool {
+        All::are_asked_for(settings)
+    }
+
     /// Those that the settings ask for; `None` where there is the share tree alone, undiluted.
     pub fn configured(settings: &Settings) -> Option<Self> {
-        if !All::are_asked_for(settings) {
+        if !Self::are_asked_for(settings) {
             return None;
         }
         let mut pools = Self {

@@ -39,8 +39,21 @@ pub struct Named<'n> {
     pub kind: String,
     /// The name.
     pub name: &'n str,
-    /// Whether there is such an association; `None` for what is none.
-    pub exists: Option<bool>,
+    /// What has that name.
+    pub of: Bearer,
+}
+
+/// What has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bearer {
+    /// A user or an account, which is there or not.
+    Association(bool),
+    /// A partition.
+    Partition,
+    /// A QOS.
+    Qos,
+    /// What comes and goes with jobs.
+    Job,
 }
 
 /// The tickets that an `AdminComment` names: one word `tickets=N` between blanks, commas or semicolons, N up to 1,000,000. `None` where

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
-use super::names::{is_job, JobNames, Named, Names};
+use super::names::{is_job, Bearer, JobNames, Named, Names};
 use super::{Extra, Ground, Pool, Queue, Who};
 use crate::settings::value::Date;
 use crate::settings::{Override, OverrideKind, Settings};
@@ -26,7 +26,6 @@ struct Object {
     name: String,
     tickets: f64,
     shared: bool,
-    in_force: bool,
     /// There is an association that it names.
     exists: bool,
     /// Jobs that run.
@@ -36,6 +35,11 @@ struct Object {
 }
 
 impl Object {
+    /// What it gives to the next of its jobs.
+    fn next(&self) -> f64 {
+        self.tickets(self.active + 1.0)
+    }
+
     fn tickets(&self, jobs: f64) -> f64 {
         if self.shared {
             self.tickets / jobs.max(1.0)
@@ -84,6 +88,8 @@ type Set = Vec<u32>;
 #[derive(Clone, Debug, Default)]
 pub struct OverrideTickets {
     lines: Vec<Override>,
+    /// Which lines are in force.
+    in_force: Vec<bool>,
     objects: Vec<Object>,
     admin_comment: bool,
     begun: bool,
@@ -109,9 +115,7 @@ impl OverrideTickets {
         for (at, line) in self.lines.iter().enumerate() {
             let in_force =
                 line.from.is_none_or(|from| from <= now) && line.until.is_none_or(|until| now <= until);
-            let mut objects = self.objects.iter_mut().filter(|object| object.line == at).peekable();
-            let was = objects.peek().is_some_and(|object| object.in_force);
-            objects.for_each(|object| object.in_force = in_force);
+            let was = std::mem::replace(&mut self.in_force[at], in_force);
             let is_dated = line.from.is_some() || line.until.is_some();
             if was != in_force || (!self.begun && is_dated) {
                 changes.push(Change { line: line.clone(), begins: in_force });
@@ -131,7 +135,7 @@ impl OverrideTickets {
         self.of_names.clear();
         self.of_ids.clear();
         for (object, at) in self.objects.iter().zip(0..) {
-            if !object.in_force || object.tickets <= 0.0 {
+            if !self.in_force[object.line] || object.tickets <= 0.0 {
                 continue;
             }
             let own = &mut self.own_tickets;
@@ -201,7 +205,7 @@ impl OverrideTickets {
                 return 0.0;
             }
             match (has.contains(at), self.is_of_job(object, entry)) {
-                (false, true) => object.tickets(object.active + 1.0),
+                (false, true) => object.next(),
                 (true, false) => -object.tickets(object.active),
                 _ => 0.0,
             }
@@ -209,14 +213,13 @@ impl OverrideTickets {
         (tickets + changed.sum::<f64>()).max(0.0)
     }
 
-    /// Whether a job has the tickets of an object that is no association's.
+    /// Whether a job has the tickets of one of [`Self::of_names`].
     fn is_of_job(&self, object: &Object, names: JobNames<'_>) -> bool {
         match self.lines[object.line].kind {
             OverrideKind::Partition => object.name == names.partition,
             OverrideKind::Qos => object.name.eq_ignore_ascii_case(names.qos),
             OverrideKind::WcKey => object.name == names.wckey,
-            OverrideKind::Job => is_job(&object.name, names),
-            OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => false,
+            _ => false,
         }
     }
 
@@ -228,17 +231,15 @@ impl OverrideTickets {
         (set.into_iter().chain(more).flatten().map(|object| *object as usize), own)
     }
 
-    /// What a job claims where `more` jobs of its objects are counted with those that are there.
-    fn claim(&self, node: Node, extra: Extra, more: f64) -> f64 {
+    /// What a job has that each of its objects gives so much.
+    fn sum(&self, node: Node, extra: Extra, gives: impl Fn(&Object) -> f64) -> f64 {
         let (objects, own) = self.of(node, extra);
-        let objects = objects.map(|at| &self.objects[at]);
-        objects.fold(0.0, |sum, object| sum + object.tickets(object.active + more)) + own
+        objects.fold(0.0, |sum, at| sum + gives(&self.objects[at])) + own
     }
 
     /// What an object gives to the next of its jobs.
     fn next_of(&self, object: u32) -> f64 {
-        let object = &self.objects[object as usize];
-        object.tickets(object.active + 1.0)
+        self.objects[object as usize].next()
     }
 
     /// Jobs begin to count; returns their objects.
@@ -283,6 +284,7 @@ impl Pool for OverrideTickets {
     fn configure(&mut self, settings: &Settings) {
         *self = Self {
             lines: settings.overrides.clone(),
+            in_force: vec![false; settings.overrides.len()],
             admin_comment: settings.admin_comment_tickets,
             ..Self::default()
         };
@@ -294,7 +296,6 @@ impl Pool for OverrideTickets {
                     #[allow(clippy::cast_precision_loss)] // at most 10^9
                     tickets: line.tickets as f64,
                     shared: line.shared.unwrap_or(settings.share_override_tickets),
-                    in_force: false,
                     exists: false,
                     running: 0.0,
                     active: 0.0,
@@ -337,7 +338,7 @@ impl Pool for OverrideTickets {
                 };
                 object.exists |= is_meant;
                 let is_account_itself = *kind == OverrideKind::Account && !is_user;
-                if is_meant && !is_account_itself && object.in_force && object.tickets > 0.0 {
+                if is_meant && !is_account_itself && self.in_force[object.line] && object.tickets > 0.0 {
                     holds.push(*at);
                 }
             }
@@ -360,16 +361,20 @@ impl Pool for OverrideTickets {
     fn named(&self) -> Vec<Named<'_>> {
         let named = self.objects.iter().map(|object| {
             let line = &self.lines[object.line];
-            let exists = match line.kind {
-                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => Some(object.exists),
-                _ => None,
+            let of = match line.kind {
+                OverrideKind::User | OverrideKind::Account | OverrideKind::Parent => {
+                    Bearer::Association(object.exists)
+                }
+                OverrideKind::Partition => Bearer::Partition,
+                OverrideKind::Qos => Bearer::Qos,
+                OverrideKind::WcKey | OverrideKind::Job => Bearer::Job,
             };
             Named {
                 place: &line.place.0,
                 setting: "Override",
                 kind: line.kind.to_string(),
                 name: &object.name,
-                exists,
+                of,
             }
         });
         named.collect()
@@ -399,7 +404,7 @@ impl Pool for OverrideTickets {
         ranking.refresh(|part| self.next_of(part.object));
         while let Some((group, job)) = ranking.next(|group, _| own[group]) {
             let (node, extra) = heads[group];
-            tickets[job] = self.claim(node, extra, 1.0);
+            tickets[job] = self.sum(node, extra, Object::next);
             for object in self.count(node, extra, 1.0) {
                 ranking.change(object, |part| self.next_of(part.object));
             }
@@ -407,13 +412,11 @@ impl Pool for OverrideTickets {
     }
 
     fn of_running(&self, _ground: Ground<'_>, job: Who) -> f64 {
-        let (objects, own) = self.of(job.node, job.extra);
-        objects.map(|at| &self.objects[at]).fold(0.0, |sum, object| sum + object.tickets(object.running))
-            + own
+        self.sum(job.node, job.extra, |object| object.tickets(object.running))
     }
 
     fn of_next(&self, _ground: Ground<'_>, job: Who, _before: f64) -> f64 {
-        self.claim(job.node, job.extra, 1.0)
+        self.sum(job.node, job.extra, Object::next)
     }
 
     fn join(&mut self, _ground: Ground<'_>, job: Who) {

@@ -53,11 +53,7 @@ impl Standing {
 
     /// The association at a place in the `waiting` of a cycle.
     pub fn node_at(&self, waiting: &Waiting, place: Place) -> Option<Node> {
-        if waiting.is_by(&self.entries) && place.index() < self.entries.len() {
-            return self.tree.position(place.index());
-        }
-        let (id, _) = waiting.at(place)?;
-        self.tree.node(self.by_id.get(id)?.node)
+        self.found_at(waiting, place).map(|(_, node)| node)
     }
 
     /// What tickets of single jobs are handed out by, as it is now.

@@ -30,7 +30,7 @@ use crate::host::views;
 pub use job_tickets::{Granted, Share};
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Standing {
     /// In the order of the host's association list.
     entries: Arc<Vec<Entry>>,
@@ -59,35 +59,10 @@ pub struct Standing {
 /// Accounts by user id.
 type Members = FxHashMap<u32, FxHashSet<String>>;
 
-impl Default for Standing {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Standing {
-    /// Nothing known yet.
-    pub fn new() -> Self {
-        Self {
-            entries: Arc::default(),
-            by_id: Index::Dense(Vec::new()),
-            tree: Arc::default(),
-            fair_share: FairShare::new(),
-            settings: None,
-            usage: Vec::new(),
-            waiting: Vec::new(),
-            unknown: FxHashSet::default(),
-            assoc: AssocFactor::None,
-            assoc_factors: Vec::new(),
-            members: None,
-            pools: None,
-            of_cycle: None,
-        }
-    }
-
     /// Forgets everything, as after a stop.
     pub fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self::default();
     }
 
     /// Begins to collect waiting jobs.
@@ -184,6 +159,21 @@ impl Standing {
         self.node(address, id)
     }
 
+    /// The association at a place in the `waiting` of a cycle: its position in the list, and its place in the tree.
+    fn found_at(&self, waiting: &Waiting, place: Place) -> Option<(usize, Node)> {
+        if waiting.is_by(&self.entries) && place.index() < self.entries.len() {
+            return Some((place.index(), self.tree.position(place.index())?));
+        }
+        let (id, _) = waiting.at(place)?;
+        self.found_by_id(id)
+    }
+
+    /// The same of the association with an id.
+    fn found_by_id(&self, id: u32) -> Option<(usize, Node)> {
+        let slot = self.by_id.get(id)?;
+        Some((slot.at as usize, self.tree.node(slot.node)?))
+    }
+
     /// What the last cycle knew of a place in its `waiting`, and of a job there with these tickets of pools; `None` where it had no
     /// such association.
     pub fn known_at(
@@ -193,18 +183,14 @@ impl Standing {
         tickets: Option<JobTickets>,
     ) -> Option<facts::Standing> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
-        if waiting.is_by(&of_cycle.entries) && place.index() < of_cycle.entries.len() {
-            return of_cycle.known(place.index(), of_cycle.tree.position(place.index())?, tickets);
-        }
-        let (id, _) = waiting.at(place)?;
-        let slot = of_cycle.by_id.get(id)?;
-        of_cycle.known(slot.at as usize, of_cycle.tree.node(slot.node)?, tickets)
+        let (at, node) = of_cycle.found_at(waiting, place)?;
+        of_cycle.known(at, node, tickets)
     }
 
     /// What is known of the association with an id.
     pub fn known_by_id(&self, id: u32) -> Option<facts::Standing> {
-        let slot = self.by_id.get(id)?;
-        self.known(slot.at as usize, self.tree.node(slot.node)?, None)
+        let (at, node) = self.found_by_id(id)?;
+        self.known(at, node, None)
     }
 
     fn known(&self, at: usize, node: Node, tickets: Option<JobTickets>) -> Option<facts::Standing> {

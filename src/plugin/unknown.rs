@@ -20,7 +20,7 @@ impl Plugin {
         };
         let (partitions, all_qos) = read_names(unlocked, &bearers);
         let exists = |named: &Named<'_>| match named.of {
-            Bearer::Association(exists) => exists,
+            Bearer::Association(exists) | Bearer::Group(exists) => exists,
             Bearer::Partition => partitions.is_empty() || partitions.contains(named.name),
             Bearer::Qos => all_qos.is_empty() || all_qos.contains(&named.name.to_ascii_lowercase()),
             Bearer::Job => true,

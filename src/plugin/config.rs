@@ -12,6 +12,7 @@ use crate::host::views::{self, Wanted};
 use crate::host::{constants, Host};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
@@ -58,6 +59,8 @@ pub struct Config {
     pub state_file: Option<PathBuf>,
     /// What the priority of a job touches with these weights.
     pub touched: Touched,
+    /// The settings ask for points.
+    pub has_points: bool,
     /// Our own settings.
     pub settings: Settings,
 }
@@ -96,6 +99,8 @@ impl Config {
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
+        let points = Points::configured(&settings).map(|points| points.needs());
+        let has_points = points.is_some();
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
@@ -128,6 +133,7 @@ impl Config {
             },
             flags,
             fair_share,
+            has_points,
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
         }

@@ -21,6 +21,8 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
 
+use std::sync::Arc;
+
 use tracing::debug;
 
 use multifactor2_core::decay::{decay_factor, decay_over};
@@ -31,15 +33,19 @@ use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
+use super::points::{Groups, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
 use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
+use super::standing::Standing;
+use super::waiting::Waiting;
 use super::{explain, usage, Plugin};
 use crate::faults;
+use crate::host::access::Read;
 use crate::host::jobs::{walk_seen, Seen};
 use crate::host::known_jobs::KnownJobs;
-use crate::host::locks::{AssocLock, Factors, Shares, Shown, Unlocked, Usage};
+use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
 use crate::host::panics::attempt;
 use crate::host::{log, views, Host};
 
@@ -51,13 +57,15 @@ pub struct Schedule {
     next_reset: Option<i64>,
     /// The jobs of the last cycle.
     known_jobs: KnownJobs,
+    /// The Unix groups that lines of points name, as far as they are known.
+    groups: Arc<Groups>,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, known_jobs: KnownJobs::default() }
+        Self { period, next_reset: None, known_jobs: KnownJobs::default(), groups: Arc::default() }
     }
 
     /// The reset that is to be done now, if any.
@@ -102,7 +110,7 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, queue, .. } =
+        let Gathered { mut drafts, running, queue, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
@@ -111,33 +119,48 @@ impl Plugin {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
+        if let Some(points) = &mut points {
+            self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
+                points.learn(lock, standing, waiting, &schedule.groups);
+            });
+            attempt(|| Self::value(&mut drafts, points));
+        } else if config.fair_share {
+            self.distribute::<Shares>(unlocked, &config, &mut drafts, queue, |_, _, _| ());
+        }
         if config.fair_share {
-            self.distribute(unlocked, &config, &mut drafts, queue);
             attempt(|| self.publish(unlocked));
             attempt(|| self.explain_associations(unlocked));
             attempt(|| self.advise(unlocked));
             attempt(|| self.warn_of_unknown(unlocked));
         }
         faults::point("finish");
-        let finished = self.grants.lock().finish(drafts);
+        let finished = self.grants.lock().finish(drafts, points);
         let tally = self.write_priorities(unlocked, &config, finished, now);
         explain::tally(&tally);
     }
 
-    /// Hands the tickets down.
-    fn distribute(
+    /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same
+    /// associations.
+    fn distribute<V: Levels<Assoc = Read>>(
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
         drafts: &mut Drafts,
         queue: Option<Queue>,
+        beside: impl FnOnce(&AssocLock<'_, V>, &Standing, &Waiting),
     ) {
-        let lock = unlocked.associations::<Shares>();
+        let lock = unlocked.associations::<V>();
         let mut grants = self.grants.lock();
         let standing = &mut grants.standing;
-        faults::point("distribute");
-        let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
-        standing.read_members(&lock);
+        let queue = if config.fair_share {
+            faults::point("distribute");
+            let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
+            standing.read_members(&lock);
+            queue
+        } else {
+            None
+        };
+        attempt(|| beside(&lock, standing, drafts.waiting()));
         drop(lock);
         let Some(mut queue) = queue else { return };
         explain::changes(&queue.changes);
@@ -149,6 +172,12 @@ impl Plugin {
         let (pools, tickets) = queue.hand_out(&ground.tree, &ground.fair_share);
         kept.unwrap_or_else(|| self.grants.lock()).standing.take_pools(pools, &ground);
         drafts.grant(tickets);
+    }
+
+    /// Gives every job its points. No lock is held.
+    fn value(drafts: &mut Drafts, points: &mut PointsQueue) {
+        faults::point("value");
+        drafts.take_points(points.value());
     }
 
     fn explain_associations(&self, unlocked: &mut Unlocked) {

@@ -8,10 +8,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use multifactor2_core::factors::Evaluation;
+use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::pools::JobTickets;
 use rustc_hash::FxHashMap;
 
+use super::config::Config;
 use super::drafts::{Drafts, Finished};
+use super::evaluator::Known;
+use super::points::{PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
 use super::standing::{Granted, Standing};
 use crate::host::access::Open;
@@ -22,6 +26,8 @@ use crate::host::records::Job;
 pub struct Grants {
     /// The tree of the last distribution.
     pub standing: Standing,
+    /// What gives points, as of the last cycle; `None` where the settings asked for none.
+    pub points: Option<PointsState>,
     /// What the priorities of the last cycle came from. While a cycle runs these are those of the cycle before where pools give
     /// tickets to single jobs, because what a job has cannot be told from its association then; else none.
     pub drafts: Option<Arc<Drafts>>,
@@ -53,6 +59,16 @@ impl Grants {
         set.or_else(|| self.drafts.as_ref()?.evaluation_after(next, id, &self.standing))
     }
 
+    /// What is known of a job that is set now.
+    pub fn known<A: Open>(&mut self, job: Job<'_, A>, config: &Config) -> Known<'_> {
+        let granted = self.tickets_of(job);
+        if self.points.is_none() {
+            // Before the first cycle: what needs no other jobs is known already.
+            self.points = config.has_points.then(|| PointsState::new(&config.settings)).flatten();
+        }
+        Known { standing: &mut self.standing, granted, points: self.points.as_ref() }
+    }
+
     /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.
     pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> Option<JobTickets> {
         let (id, association) = (job.get(|job| job.job_id), job.named_association());
@@ -82,9 +98,23 @@ impl Grants {
         (Earlier { drafts: kept, set: std::mem::take(&mut self.set) }, memory)
     }
 
+    /// Begins to collect what points go by, of about so many jobs of a cluster that has so much.
+    pub fn begin_points(
+        &self,
+        config: &Config,
+        totals: &[TresTotal],
+        jobs: usize,
+        now: i64,
+    ) -> Option<PointsQueue> {
+        let known = self.points.as_ref().filter(|points| points.is_of(&config.settings));
+        let new = || config.has_points.then(|| PointsState::new(&config.settings)).flatten();
+        Some(PointsQueue::begin(known.cloned().or_else(new)?, totals, jobs, now))
+    }
+
     /// The cycle has read all jobs: finishes their priorities, and from here on answers by them.
-    pub fn finish(&mut self, mut drafts: Drafts) -> Finished {
+    pub fn finish(&mut self, mut drafts: Drafts, points: Option<PointsQueue>) -> Finished {
         let finished = drafts.finish(&self.standing);
+        self.points = points.map(|points| points.finish(|id| drafts.priority_of(id)));
         self.drafts = Some(Arc::new(drafts));
         self.since.clear();
         finished

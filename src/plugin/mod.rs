@@ -20,6 +20,7 @@ mod explain;
 mod gather;
 mod grants;
 mod palette;
+mod points;
 mod posting;
 pub mod progress;
 mod queue;

@@ -9,6 +9,7 @@ use multifactor2_core::factors::Evaluation;
 use super::entries::Entries;
 use super::evaluator::Evaluator;
 use super::grants::Grants;
+use super::points::PointsEntries;
 use super::Plugin;
 use crate::faults;
 use crate::host::clock;
@@ -67,7 +68,12 @@ impl Plugin {
                     if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
                         let entries = Entries::of(job, lock, grants.granted_of(job));
-                        let shown = Shown { answering: &answering, job, evaluation, entries, tres: &tres };
+                        let points = grants.points.as_ref().filter(|_| job.has_variants());
+                        let now = evaluator.core.now;
+                        let points =
+                            points.and_then(|points| points.entries(lock, &grants.standing, job, None, now));
+                        let shown =
+                            Shown { answering: &answering, job, evaluation, entries, points, tres: &tres };
                         add(&shown, &mut reply);
                     }
                 });
@@ -103,6 +109,7 @@ struct Shown<'s, 'l> {
     evaluation: Evaluation,
     /// What differs among its partitions and QOS.
     entries: Option<Entries<'s>>,
+    points: Option<PointsEntries<'s>>,
     /// Weighted factors by TRES; empty where TRES have no weight.
     tres: &'s [f64],
 }
@@ -129,6 +136,9 @@ impl Shown<'_, '_> {
         if let Some(entries) = self.entries.as_ref().filter(|_| has_factors) {
             let weight = f64::from(core.config.weights.fair_share);
             entry.set(|f| f.priority_fs, entries.factor(partition, qos) * weight);
+        }
+        if let Some(points) = self.points.as_ref().filter(|_| has_factors) {
+            entry.set(|f| f.priority_site, points.site(partition, qos));
         }
         if let Some(qos) = qos {
             let of_job = if has_factors { self.evaluation.qos } else { 0.0 };

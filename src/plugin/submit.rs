@@ -41,8 +41,8 @@ impl Plugin {
         let lock = jobs.associations::<V>();
         let mut grants = self.grants.lock();
         let mut tres = evaluator.core.scratch();
-        let granted = grants.tickets_of(job);
-        let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing, granted);
+        let known = grants.known(job, evaluator.config);
+        let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         }

@@ -1,5 +1,6 @@
 //! Points: the priority function of Maui, as a term that is added to the site factor of a job.
 
+pub mod bypass;
 mod job;
 
 use std::collections::HashMap;

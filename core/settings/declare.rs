@@ -177,6 +177,18 @@ macro_rules! settings {
             ..$crate::settings!(@row [$($meaning)+] $name $kind $args unset $example)
         }
     };
+    (@row [$($meaning:literal)+] $name:literal declared ($block:ident) unset $example:literal) => {
+        $crate::settings::schema::Setting {
+            name: $name,
+            kind: $block::HEAD,
+            absent: $crate::settings::schema::Absent::Unset,
+            example: $example,
+            meaning: concat!($($meaning),+).trim_ascii(),
+            attributes: Some($block::ATTRIBUTES),
+            with: None,
+            is_described: true,
+        }
+    };
     (@row [$($meaning:literal)+] $name:literal $kind:ident $args:tt $absent:ident $given:literal) => {
         $crate::settings::schema::Setting {
             name: $name,
@@ -185,6 +197,8 @@ macro_rules! settings {
             example: $given,
             meaning: concat!($($meaning),+).trim_ascii(),
             attributes: None,
+            with: None,
+            is_described: true,
         }
     };
 
@@ -226,6 +240,7 @@ macro_rules! settings {
 
     // The type of a field.
     (@type block ($block:ident, $($rest:tt)+) $absent:ident) => { Vec<$block> };
+    (@type declared ($block:ident) $absent:ident) => { Vec<$block> };
     (@type $kind:ident $args:tt unset) => { Option<$crate::settings!(@plain $kind $args)> };
     (@type $kind:ident $args:tt $absent:ident) => { $crate::settings!(@plain $kind $args) };
     (@plain choice ($choice:ident $words:tt)) => { $choice };
@@ -246,6 +261,9 @@ macro_rules! settings {
     (@read $entries:ident $name:literal block ($block:ident, $($rest:tt)+)) => {
         $entries.blocks($name).map($block::from).collect()
     };
+    (@read $entries:ident $name:literal declared ($block:ident)) => {
+        $entries.blocks($name).map($block::from).collect()
+    };
     (@read $entries:ident $name:literal $kind:ident $args:tt) => {
         $crate::settings::declare::Typed::of($entries.value_of($name))
     };
@@ -253,6 +271,9 @@ macro_rules! settings {
     // A field, as it is written.
     (@show ($field:expr) $plain:ident $blocks:ident $name:literal block) => {
         $blocks.extend($field.iter().map(|block| format!("{}={block}", $name)))
+    };
+    (@show ($field:expr) $plain:ident $blocks:ident $name:literal declared) => {
+        $crate::settings!(@show ($field) $plain $blocks $name block);
     };
     (@show ($field:expr) $plain:ident $blocks:ident $name:literal $kind:ident) => {
         let text = $crate::settings::declare::Typed::text($field);
@@ -292,7 +313,10 @@ macro_rules! settings {
     (@items [$($meaning:literal)+] block ($block:ident, $head:ident: $kind:ident $args:tt, {$(
         $(#[doc = $about:literal])+
         $field:ident = $attribute:literal: $of:ident $range:tt $absent:ident($given:literal);
-    )+})) => {
+    )+} $(, $variant:ident {$(
+        $(#[doc = $of_term:literal])+
+        $term:ident = $weight:literal;
+    )+})*)) => {
         $(#[doc = $meaning])+
         #[derive(Debug, Clone, PartialEq)]
         pub struct $block {
@@ -301,6 +325,7 @@ macro_rules! settings {
             /// What follows the key of the block.
             pub $head: $crate::settings!(@plain $kind $args),
             $($(#[doc = $about])+ pub $field: $crate::settings!(@type $of $range $absent),)+
+            $($($(#[doc = $of_term])+ pub $term: $crate::settings::Term,)+)*
         }
 
         impl From<&$crate::settings::schema::Entry> for $block {
@@ -309,6 +334,10 @@ macro_rules! settings {
                     place: $crate::settings::report::WrittenAt(entry.place.clone()),
                     $head: $crate::settings::declare::Typed::of(Some(entry.value.clone())),
                     $($field: $crate::settings!(@read entry $attribute $of $range),)+
+                    $($($term: $crate::settings::Term {
+                        weight: $crate::settings::declare::Typed::of(entry.value_of($weight)),
+                        cap: $crate::settings::declare::Typed::of(entry.value_of(concat!($weight, "Cap"))),
+                    },)+)*
                 }
             }
         }
@@ -319,6 +348,7 @@ macro_rules! settings {
                 let (mut plain, mut blocks) = (Vec::<String>::new(), Vec::<String>::new());
                 plain.extend($crate::settings::declare::Typed::text(&self.$head));
                 $($crate::settings!(@show (&self.$field) plain blocks $attribute $of);)+
+                $($(self.$term.show($weight, &mut plain);)+)*
                 plain.append(&mut blocks);
                 f.write_str(&plain.join(" "))
             }
@@ -328,4 +358,71 @@ macro_rules! settings {
         $($crate::settings! { @items [$($about)+] $of $range })+
     };
     (@items [$($meaning:literal)+] $kind:ident $args:tt) => {};
+}
+
+/// What a part of a sum counts: `weight * min(cap, value)`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Term {
+    /// The weight; 0 leaves the part out.
+    pub weight: f64,
+    /// The most that the value counts, before its weight; 0 or less for no limit.
+    pub cap: f64,
+}
+
+impl Term {
+    /// What is written of it.
+    #[doc(hidden)]
+    pub fn show(&self, name: &str, words: &mut Vec<String>) {
+        for (suffix, number) in [("", self.weight), ("Cap", self.cap)] {
+            if number != 0.0 {
+                words.push(format!("{name}{suffix}={number}"));
+            }
+        }
+    }
+}
+
+/// Declares a block by itself, for a table that names it with `declared(Block)`. Behind the attributes that all of its lines may
+/// have come those that go with one word behind the key only, each a [`Term`]: two attributes, the second with `Cap` behind its name.
+#[macro_export]
+macro_rules! block {
+    (
+        $(#[doc = $meaning:literal])+
+        pub struct $block:ident($head:ident: $kind:ident $args:tt) {$(
+            $(#[doc = $about:literal])+
+            $field:ident = $attribute:literal: $of:ident $range:tt $absent:ident($given:literal);
+        )+} $($variant:ident as $word:literal {$(
+            $(#[doc = $of_term:literal])+
+            $term:ident = $weight:literal;
+        )+})*
+    ) => {
+        $crate::settings! { @items [$($meaning)+] block ($block, $head: $kind $args, {$(
+            $(#[doc = $about])+
+            $field = $attribute: $of $range $absent($given);
+        )+} $(, $variant {$(
+            $(#[doc = $of_term])+
+            $term = $weight;
+        )+})*) }
+
+        impl $block {
+            /// What may follow the key of the block.
+            pub(super) const HEAD: $crate::settings::value::Kind = $crate::settings!(@kind $kind $args);
+            /// What may follow on the line.
+            pub(super) const ATTRIBUTES: &'static [$crate::settings::schema::Setting] = &[
+                $($crate::settings!(@row [$($about)+] $attribute $of $range $absent $given),)+
+                $($(
+                    $crate::settings::schema::Setting {
+                        with: Some($word),
+                        ..$crate::settings!(@row [$($of_term)+] $weight decimal (-1e9 ..= 1e9) default "0")
+                    },
+                    $crate::settings::schema::Setting {
+                        with: Some($word),
+                        is_described: false,
+                        name: concat!($weight, "Cap"),
+                        ..$crate::settings!(@row ["The most that it counts, before its weight. 0 or less is no limit."]
+                            $weight decimal (-1e9 ..= 1e9) default "0")
+                    },
+                )+)*
+            ];
+        }
+    };
 }

@@ -18,9 +18,11 @@ pub mod text;
 mod together;
 pub mod value;
 
+pub use declare::Term;
 pub use loading::{Loaded, Outcome, SettingsKeeper, PARAMETERS};
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
-    ActiveJobs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Override,
-    OverrideKind, ParentUsers, Settings, SETTINGS,
+    ActiveJobs, Component, ComponentKind, Credential, CredentialKind, Curve, Dilution, DilutionUnit,
+    Distribution, FairShareScale, Functional, FunctionalKind, Override, OverrideKind, ParentUsers, Service,
+    ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage, SETTINGS,
 };

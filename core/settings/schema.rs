@@ -17,12 +17,16 @@ pub struct Setting {
     pub kind: Kind,
     /// What holds where it is not written.
     pub absent: Absent,
-    /// A value to show: the default, where there is one.
+    /// A value to show: the default, where there is one. Empty for an attribute that another one stands for.
     pub example: &'static str,
     /// What it is for, in whole sentences for the administrator.
     pub meaning: &'static str,
     /// `None` for a plain setting or attribute, the attributes for a block.
     pub attributes: Option<&'static [Setting]>,
+    /// The word behind the key of its block that an attribute goes with; `None` where it goes with all.
+    pub with: Option<&'static str>,
+    /// The pages describe it. Another one does where they do not.
+    pub is_described: bool,
 }
 
 /// What holds where a setting is not written.
@@ -183,7 +187,7 @@ impl Check {
         for (index, pair) in pairs.iter().enumerate() {
             match find(entries.table, &pair.key) {
                 None => {
-                    self.unknown(entries.table, pair);
+                    self.unknown(entries.table.iter(), pair);
                     // What follows a misspelt block key are its attributes: they would only add noise.
                     if nearest(
                         &pair.key,
@@ -229,9 +233,22 @@ impl Check {
         complete: bool,
     ) -> Option<Entry> {
         let known = setting.attributes.unwrap_or_default();
+        let value = self.value(setting, head);
+        let goes = |attribute: &Setting| match (attribute.with, &value) {
+            (Some(with), Some(Value::Choice(word))) => with == *word,
+            _ => true,
+        };
         let mut attributes = Vec::new();
         for pair in rest {
-            self.insert(&mut attributes, known, pair);
+            match find(known, &pair.key) {
+                None => self.unknown(known.iter().filter(|setting| goes(setting)), pair),
+                Some(attribute) if !goes(attribute) => {
+                    let with = attribute.with.unwrap_or_default();
+                    let allowed = format!("{} is allowed with {}={with} only", attribute.name, setting.name);
+                    self.refuse(pair, &allowed, format!("move it to a line with {}={with}", setting.name));
+                }
+                Some(_) => self.insert(&mut attributes, known, pair),
+            }
         }
         let written =
             |attribute: &Setting| rest.iter().any(|pair| pair.key.eq_ignore_ascii_case(attribute.name));
@@ -239,13 +256,18 @@ impl Check {
             let allowed = format!("{} is missing on the line: {}", attribute.name, attribute.kind.allowed());
             self.refuse(head, &allowed, format!("add {}=...", attribute.name));
         }
-        let value = self.value(setting, head)?;
-        Some(Entry { place: head.place.clone(), setting, value, text: head.value.clone(), attributes })
+        Some(Entry {
+            place: head.place.clone(),
+            setting,
+            value: value?,
+            text: head.value.clone(),
+            attributes,
+        })
     }
 
     /// Reads a pair into `entries`, replacing what stands there under the same key.
     fn insert(&mut self, entries: &mut Vec<Entry>, table: &'static [Setting], pair: &Pair) {
-        let Some(setting) = find(table, &pair.key) else { return self.unknown(table, pair) };
+        let Some(setting) = find(table, &pair.key) else { return self.unknown(table.iter(), pair) };
         let Some(value) = self.value(setting, pair) else { return };
         let (place, text) = (pair.place.clone(), pair.value.clone());
         let entry = Entry { place, setting, value, text, attributes: Vec::new() };
@@ -275,10 +297,10 @@ impl Check {
         value
     }
 
-    fn unknown(&mut self, table: &[Setting], pair: &Pair) {
-        let names = || table.iter().map(|setting| setting.name);
-        let known = names().collect::<Vec<_>>().join(", ");
-        let meant = nearest(&pair.key, names());
+    fn unknown<'t>(&mut self, table: impl Iterator<Item = &'t Setting> + Clone, pair: &Pair) {
+        let described = table.clone().filter(|setting| setting.is_described);
+        let known = described.map(|setting| setting.name).collect::<Vec<_>>().join(", ");
+        let meant = nearest(&pair.key, table.map(|setting| setting.name));
         self.refuse(
             pair,
             &format!("unknown key; known are {known}"),

@@ -91,7 +91,7 @@ pub fn scenes() -> [Scene; 4] {
 /// Who is first.
 pub enum Order {
     /// The plugin's factor, with these settings.
-    Ours(Settings),
+    Ours(Box<Settings>),
     /// Slurm's default: at every level the one whose usage is furthest below its share of the level.
     FairTree,
     /// The formula before Fair Tree: 2 to the power of minus effective usage by share.
@@ -101,7 +101,7 @@ pub enum Order {
 impl Order {
     /// The plugin with settings in their syntax.
     pub fn ours(settings: &str) -> Self {
-        Self::Ours(Settings::parse(settings, "test").unwrap().settings)
+        Self::Ours(Box::new(Settings::parse(settings, "test").unwrap().settings))
     }
 }
 

@@ -63,7 +63,7 @@ pub fn markdown(table: &[Setting]) -> String {
     let mut text = String::from("\n| setting | values | default | meaning |\n|---|---|---|---|\n");
     for setting in table {
         markdown_row(&mut text, "", setting);
-        for attribute in setting.attributes.unwrap_or_default() {
+        for attribute in described(setting) {
             markdown_row(&mut text, &format!("`{}` … ", setting.name), attribute);
         }
     }
@@ -76,7 +76,8 @@ fn markdown_row(text: &mut String, block: &str, setting: &Setting) {
         Absent::Unset => "none".into(),
         Absent::Error => "required".into(),
     };
-    let mut meaning = setting.meaning.to_owned();
+    let with = setting.with.map(|with| format!(" Only with `{with}`.")).unwrap_or_default();
+    let mut meaning = format!("{}{with}", setting.meaning);
     let values = if let Kind::Choice(words) = setting.kind {
         for word in words {
             let _ = write!(meaning, "<br>`{}`: {}", word.text, word.meaning);
@@ -86,6 +87,11 @@ fn markdown_row(text: &mut String, block: &str, setting: &Setting) {
         shape(setting)
     };
     let _ = writeln!(text, "| {block}`{}` | {values} | {default} | {meaning} |", setting.name);
+}
+
+/// The attributes of a block that the pages describe.
+fn described(setting: &Setting) -> impl Iterator<Item = &Setting> {
+    setting.attributes.unwrap_or_default().iter().filter(|attribute| attribute.is_described)
 }
 
 /// What may be written, without the words of a choice: `a number of 0 or more`.
@@ -111,14 +117,17 @@ pub fn example(table: &[Setting]) -> String {
             comment(&mut text, "# ", "# ", &sentence(setting));
         }
         let mut line = format!("#{}={}", setting.name, setting.example);
-        for attribute in setting.attributes.unwrap_or_default() {
+        for attribute in described(setting) {
             comment(
                 &mut text,
                 &format!("#   {}  ", attribute.name),
                 "#     ",
                 &format!("{} {}", attribute.meaning.replace('`', ""), sentence(attribute)),
             );
-            let _ = write!(line, " {}={}", attribute.name, attribute.example);
+            let goes = attribute.with.is_none_or(|with| with == setting.example);
+            if goes && !attribute.example.is_empty() {
+                let _ = write!(line, " {}={}", attribute.name, attribute.example);
+            }
         }
         text.push_str(&line);
         text.push('\n');
@@ -136,7 +145,8 @@ fn sentence(setting: &Setting) -> String {
         Absent::Unset => String::new(),
         Absent::Error => " It must be there.".into(),
     };
-    format!("{}{rest}.{default}", first.to_uppercase())
+    let with = setting.with.map(|with| format!(" Only with {with}.")).unwrap_or_default();
+    format!("{}{rest}.{default}{with}", first.to_uppercase())
 }
 
 fn comment(text: &mut String, first: &str, rest: &str, words: &str) {
@@ -164,9 +174,9 @@ pub fn manual(table: &[Setting]) -> String {
     let mut text = String::new();
     for setting in table {
         manual_entry(&mut text, setting);
-        if let Some(attributes) = setting.attributes {
+        if setting.attributes.is_some() {
             text.push_str(".RS\n");
-            for attribute in attributes {
+            for attribute in described(setting) {
                 manual_entry(&mut text, attribute);
             }
             text.push_str(".RE\n");

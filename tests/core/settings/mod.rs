@@ -67,11 +67,12 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              PolicyHierarchy, CompensationFactor, MaxFunctionalJobs, ShareOverrideTickets, ShareFunctionalShares, \
              FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment, FunctionalWeightJob, \
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
-             DilutionRunning, DilutionCap; did you mean ActiveJobs?",
+             DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, TargetUsage, \
+             TargetWindow, TargetDepth, TargetDecay, TargetMetric, CapTiers, TierMultiplier; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "DilutionCap; correct"),
+        ("Zebra=1", 1, "Zebra=1", "TierMultiplier; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),
@@ -286,7 +287,7 @@ fn table_is_sound_and_documented() {
     // A line with attributes has no default.
     let blocks: Vec<_> =
         SETTINGS.iter().filter(|setting| setting.attributes.is_some()).map(|s| s.name).collect();
-    assert_eq!(blocks, ["Override", "Functional"]);
+    assert_eq!(blocks, ["Override", "Functional", "Component", "Credential", "Service", "Target"]);
     for line in example.lines() {
         let line = line
             .strip_prefix('#')

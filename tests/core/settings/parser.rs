@@ -9,7 +9,16 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 const fn row(name: &'static str, kind: Kind, absent: Absent) -> Setting {
-    Setting { name, kind, absent, example: "", meaning: "Test.", attributes: None }
+    Setting {
+        name,
+        kind,
+        absent,
+        example: "",
+        meaning: "Test.",
+        attributes: None,
+        with: None,
+        is_described: true,
+    }
 }
 
 const fn word(text: &'static str) -> Word {
@@ -36,6 +45,8 @@ static TABLE: &[Setting] = &[
         example: "",
         meaning: "Test.",
         attributes: Some(OVERRIDE),
+        with: None,
+        is_described: true,
     },
     Setting { attributes: Some(BOOK), ..row("Book", ANY, Absent::Unset) },
 ];

@@ -1,5 +1,12 @@
 //! The settings of `priority/multifactor2`: each declared once.
 
+mod points;
+
+pub use points::{
+    Component, ComponentKind, Credential, CredentialKind, Curve, Service, ServiceKind, Target, TargetKind,
+    TargetMode, TargetType,
+};
+
 crate::settings! {
     /// The settings in force.
     pub struct Settings in SETTINGS {
@@ -175,6 +182,56 @@ crate::settings! {
         /// The most time for which a job counts with `DilutionUnit=committed`. A job without a time limit counts for
         /// this time.
         dilution_cap = "DilutionCap": positive_duration() default("7-0");
+        /// Gives points by one component of Maui's priority function, such as `Component=SERV QueueTime=1 XFactor=100`.
+        /// This is a line of its own. It is allowed in multifactor2.conf only. The points of a job are the sum over all
+        /// components of `Weight` times the smaller of `Cap` and the component. A component is the sum over its parts of
+        /// weight times the smaller of cap and value. A part is written as its name and weight. Its cap has the same
+        /// name with `Cap` behind it, such as `XFactorCap=50`. A weight that is not written is 0. A cap of 0 or less is
+        /// no limit. The points are added to the site factor of the job, in the column SITE of `sprio`.
+        components = "Component": declared(Component) unset("SERV");
+        /// Gives a priority to a user, group, account, QOS or partition, such as `Credential=User Name=john
+        /// Priority=2000`. `Component=CRED` says how it is weighted. This is a line of its own. It is allowed in
+        /// multifactor2.conf only. slurmctld warns of a name that it does not know, and looks for it again in each
+        /// calculation.
+        credentials = "Credential": declared(Credential) unset("User");
+        /// Says how long jobs of a QOS or partition should wait at most, such as `Service=QOS Name=short
+        /// TargetQueueTime=00:15:00`. `Component=TARGET` says how it is weighted. This is a line of its own. It is
+        /// allowed in multifactor2.conf only. Where a line for the QOS of a job and one for its partition match, that
+        /// for the QOS holds.
+        services = "Service": declared(Service) unset("QOS");
+        /// Sets the part of all usage that a user, group, account, QOS or partition should have, such as `Target=User
+        /// Name=john Percent=16.5 Type=floor`. `Component=FS` says how the distance from it is weighted. This is a line
+        /// of its own. It is allowed in multifactor2.conf only. slurmctld warns of a name that it does not know, and
+        /// looks for it again in each calculation.
+        targets = "Target": declared(Target) unset("User");
+        /// What the sum of all points is multiplied with before it is rounded.
+        points_weight = "PointsWeight": decimal(-1e9 ..= 1e9) default("1");
+        /// The most points that a job can have, and with a minus the fewest. The site factor of the job itself does not
+        /// count here.
+        points_cap = "PointsCap": integer(0 ..= 2_147_483_647) default("1000000");
+        /// Which usage targets go by. `Window` on a `Target` line holds for that line instead.
+        target_usage = "TargetUsage": choice(TargetUsage {
+            /// Usage that decays with `PriorityDecayHalfLife`, as `sshare` shows it.
+            HalfLife = "halflife",
+            /// Usage of the last `TargetDepth` windows of `TargetWindow` each.
+            Window = "window",
+        }) default("halflife");
+        /// The length of a window. Windows begin at multiples of it since 1970, in UTC.
+        target_window = "TargetWindow": positive_duration() default("12:00:00");
+        /// How many windows count, with the current one.
+        target_depth = "TargetDepth": integer(1 ..= 1000) default("14");
+        /// What a window counts, as a part of what the next younger one does.
+        target_decay = "TargetDecay": decimal(0.0 ..= 1.0) default("0.8");
+        /// Which usage targets count: `billing`, as the partition's `TRESBillingWeights` say, or a TRES such as `cpu`,
+        /// `node`, `mem` or `gres/gpu`. After a change usage is counted anew.
+        target_metric = "TargetMetric": text("billing or the name of a TRES such as cpu, node or gres/gpu", metric) default("billing");
+        /// Whether in `Target=Parent` an account or user cannot be further from its target, in the same direction, than the
+        /// account above it is.
+        cap_tiers = "CapTiers": yes_no() default("no");
+        /// How strongly the levels of the tree count in `Target=Parent`. With a number m of more than 0 each level counts
+        /// 1 + m times less than the one above it, and with one below 0 each level 1 - m times less than the one below
+        /// it. With 0 all levels count the same.
+        tier_multiplier = "TierMultiplier": decimal(-1000.0 ..= 1000.0) default("0");
     }
 }
 
@@ -188,6 +245,13 @@ fn hierarchy(text: &str) -> bool {
         |letter: char| left.iter().position(|known| *known == letter).map(|at| left.remove(at)).is_some();
     let text = text.to_ascii_uppercase();
     text == "NONE" || !text.is_empty() && text.chars().all(&mut names)
+}
+
+/// Whether a text can be the name of a TRES.
+fn metric(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 200
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "/_:.-".contains(letter))
 }
 
 /// Whether a text is a number of functional shares, or the word for those of the association.

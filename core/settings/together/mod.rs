@@ -1,5 +1,7 @@
 //! What settings say together: each is allowed alone, and a pair of them is not, or one takes the effect of the other.
 
+mod points;
+
 use std::collections::HashMap;
 
 use super::report::{Error, Errors, Place, Warning};
@@ -12,6 +14,7 @@ pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors,
     pairs(entries, settings, &mut errors);
     overrides(entries, settings, &mut errors);
     functional(entries, settings, &mut errors);
+    points::check(entries, settings, &mut errors);
     errors.sort();
     (errors, odd(entries, settings))
 }
@@ -166,6 +169,9 @@ fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
         for entry in plain.into_iter().filter_map(changed).chain(lines) {
             warn(entry, useless("TicketsFunctional=0", "TicketsFunctional to more than 0"));
         }
+    }
+    for (entry, advice) in points::odd(entries, settings) {
+        warn(entry, advice);
     }
     warnings
 }

@@ -1,0 +1,180 @@
+//! What lines of points say together.
+
+use std::collections::HashMap;
+use std::fmt::Display;
+
+use super::error;
+use crate::settings::report::{Errors, Place};
+use crate::settings::schema::{Entries, Entry};
+use crate::settings::table::{
+    ComponentKind, CredentialKind, Service, ServiceKind, Settings, Target, TargetKind, TargetMode,
+    TargetType, TargetUsage,
+};
+
+/// Lines that are wrong in themselves, or beside others.
+pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    components(entries, settings, errors);
+    let mut names = Names::new(errors);
+    for (entry, line) in entries.blocks("Credential").zip(&settings.credentials) {
+        let is_exact =
+            matches!(line.kind, CredentialKind::User | CredentialKind::Group | CredentialKind::Partition);
+        names.take(entry, line.kind, "", is_exact, &line.names);
+    }
+    let mut names = Names::new(errors);
+    for (entry, line) in entries.blocks("Service").zip(&settings.services) {
+        names.take(entry, line.kind, "", line.kind == ServiceKind::Partition, &line.names);
+    }
+    let mut names = Names::new(errors);
+    for (entry, line) in entries.blocks("Target").zip(&settings.targets) {
+        let what = if line.target_type == TargetType::Cap { " Type=cap" } else { "" };
+        let is_exact = matches!(line.kind, TargetKind::User | TargetKind::Group | TargetKind::Partition);
+        names.take(entry, line.kind, what, is_exact, &line.names);
+        target(entry, line, settings, names.errors);
+    }
+}
+
+fn components(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    let mut seen = HashMap::<(String, String), &Place>::new();
+    for (entry, line) in entries.blocks("Component").zip(&settings.components) {
+        if let Some(limit) = entry.attribute("XFMinLimit").filter(|_| line.component != ComponentKind::Serv) {
+            let allowed = "XFMinLimit is allowed with Component=SERV only".into();
+            errors.push(error(limit, limit.text(), allowed, "move it to a line with Component=SERV"));
+        }
+        let all = vec![String::new()];
+        for partition in line.partitions.as_ref().unwrap_or(&all) {
+            let Some(earlier) = seen.insert((line.component.to_string(), partition.clone()), &entry.place)
+            else {
+                continue;
+            };
+            let of =
+                if partition.is_empty() { "all partitions".into() } else { format!("Partition={partition}") };
+            let allowed =
+                format!("allowed is one line of each component for {of}, and there is one in {earlier} too");
+            errors.push(error(entry, entry.text(), allowed, "make one line of the two"));
+        }
+    }
+}
+
+/// The names on lines of one key.
+struct Names<'e> {
+    errors: &'e mut Errors,
+    seen: HashMap<(String, String), Place>,
+}
+
+impl<'e> Names<'e> {
+    fn new(errors: &'e mut Errors) -> Self {
+        Self { errors, seen: HashMap::new() }
+    }
+
+    /// Takes those of a line. Slurm keeps accounts and QOS in small letters, others as they are.
+    fn take(&mut self, entry: &Entry, kind: impl Display, what: &str, is_exact: bool, names: &[String]) {
+        let Some(written) = entry.attribute("Name") else { return };
+        if names.len() > 1 && names.iter().any(|name| name == "*") {
+            let allowed = "allowed is * alone, or names without it".into();
+            self.errors.push(error(written, written.text(), allowed, "give * a line of its own"));
+            return;
+        }
+        let key = entry.setting.name;
+        for name in names {
+            let known = if is_exact { name.clone() } else { name.to_lowercase() };
+            let place = written.place.clone();
+            if let Some(earlier) = self.seen.insert((format!("{kind}{what}"), known), place) {
+                let allowed = format!(
+                    "allowed is each name once with {key}={kind}{what}, and this one is on {earlier} too"
+                );
+                self.errors.push(error(written, name, allowed, "remove it from one of the two"));
+            }
+        }
+    }
+}
+
+/// What a target says in itself.
+fn target(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors) {
+    let is_cap = line.target_type == TargetType::Cap;
+    match (entry.attribute("Percent"), entry.attribute("Amount")) {
+        (None, None) => {
+            let allowed = if is_cap { "Percent or Amount is missing" } else { "Percent is missing" };
+            errors.push(error(entry, entry.text(), format!("{allowed} on the line"), "add Percent=..."));
+        }
+        (Some(_), Some(amount)) => {
+            let allowed = "allowed is one of Percent and Amount on a line".into();
+            errors.push(error(amount, amount.text(), allowed, "remove one of the two"));
+        }
+        (None, Some(amount)) if !is_cap => {
+            let allowed = "Amount is allowed with Type=cap only".into();
+            errors.push(error(amount, amount.text(), allowed, "write Percent=, or add Type=cap"));
+        }
+        _ => (),
+    }
+    let Some(written) = entry.attribute("Percent") else { return };
+    let Some((percent, available)) = line.percentage() else { return };
+    if available && settings.target_metric.eq_ignore_ascii_case("billing") {
+        let allowed = "allowed is a number with TargetMetric=billing, as partitions bill differently".into();
+        let advice = "remove %available, or set TargetMetric to a TRES such as cpu";
+        errors.push(error(written, written.text(), allowed, advice));
+    }
+    if available && line.kind == TargetKind::Parent && !is_cap {
+        let allowed = "allowed is a number with Target=Parent, which is measured against its siblings".into();
+        errors.push(error(written, written.text(), allowed, "remove %available, or write Target=Account"));
+    }
+    if percent == 0.0 && line.mode == TargetMode::Ratio && !is_cap {
+        let allowed = "allowed is a number of more than 0 with Mode=ratio".into();
+        errors.push(error(written, written.text(), allowed, "correct it, or remove Mode=ratio"));
+    }
+}
+
+/// What works, but perhaps not as meant: the entry, and what to do.
+pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Entry, String)> {
+    let mut odd = Vec::new();
+    let component = |kind| settings.components.iter().any(|line| line.component == kind);
+    let first = |key: &'static str| entries.blocks(key).next();
+    let mut lacks = |key: &'static str, kind: ComponentKind, wanted: bool| {
+        if let Some(entry) = first(key).filter(|_| wanted && !component(kind)) {
+            let advice =
+                format!("has no effect without a line Component={kind}: add one with weights, or remove it");
+            odd.push((entry, advice));
+        }
+    };
+    lacks("Credential", ComponentKind::Cred, true);
+    let distances = settings.targets.iter().any(|line| line.target_type != TargetType::Cap);
+    lacks("Target", ComponentKind::Fs, distances);
+    let service = |line: &Service| line.target_queue_time.is_some() || line.target_xfactor.is_some();
+    lacks("Service", ComponentKind::Target, settings.services.iter().any(service));
+    for (entry, line) in entries.blocks("Component").zip(&settings.components) {
+        if let Some(swap) = entry.attribute("Swap").filter(|_| line.swap.weight != 0.0) {
+            odd.push((swap, "has no effect: Slurm does not know the swap space of a job; remove it".into()));
+        }
+    }
+    for (entry, line) in entries.blocks("Target").zip(&settings.targets) {
+        if line.target_type == TargetType::Cap {
+            for key in ["Weight", "Mode"] {
+                if let Some(entry) = entry.attribute(key) {
+                    odd.push((entry, "has no effect with Type=cap: remove it".into()));
+                }
+            }
+        }
+    }
+    let windows = settings
+        .targets
+        .iter()
+        .any(|line| line.window.unwrap_or(settings.target_usage == TargetUsage::Window));
+    let tiers = settings.targets.iter().any(|line| line.kind == TargetKind::Parent);
+    let mut useless = |keys: &[&'static str], advice: &str| {
+        let by_default = |entry: &&Entry| entry.setting.default_value().as_ref() == Some(&entry.value);
+        let written = keys.iter().filter_map(|key| entries.written(key));
+        for entry in written.filter(|entry| !by_default(entry)) {
+            odd.push((entry, advice.into()));
+        }
+    };
+    if !windows {
+        let advice = "has no effect while no target counts windows: remove it, or set TargetUsage=window";
+        useless(&["TargetWindow", "TargetDepth", "TargetDecay"], advice);
+    }
+    if !tiers {
+        useless(&["CapTiers", "TierMultiplier"], "has no effect without a line Target=Parent: remove it");
+    }
+    if settings.targets.is_empty() {
+        useless(&["TargetUsage", "TargetMetric"], "has no effect without a line Target=...: remove it");
+    }
+    odd
+}

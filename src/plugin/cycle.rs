@@ -9,9 +9,10 @@
 //! | distribute: read usage, compute | associations for reading |
 //! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
-//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
+//! | weigh targets and give points, where the settings ask for some | none |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
+//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
 //!
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
@@ -20,8 +21,6 @@
 //!
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
-
-use std::sync::Arc;
 
 use tracing::debug;
 
@@ -33,7 +32,7 @@ use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
-use super::points::{Groups, PointsQueue};
+use super::points::{GroupFinder, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
 use super::queue::{Queue, BAD_COMMENT};
@@ -58,14 +57,14 @@ pub struct Schedule {
     /// The jobs of the last cycle.
     known_jobs: KnownJobs,
     /// The Unix groups that lines of points name, as far as they are known.
-    groups: Arc<Groups>,
+    groups: GroupFinder,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, known_jobs: KnownJobs::default(), groups: Arc::default() }
+        Self { period, next_reset: None, known_jobs: KnownJobs::default(), groups: GroupFinder::default() }
     }
 
     /// The reset that is to be done now, if any.
@@ -120,8 +119,9 @@ impl Plugin {
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
         if let Some(points) = &mut points {
+            let groups = schedule.groups.find(unlocked, &config.settings);
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
-                points.learn(lock, standing, waiting, &schedule.groups);
+                points.learn(lock, standing, waiting, groups);
             });
             attempt(|| Self::value(&mut drafts, points));
         } else if config.fair_share {
@@ -130,13 +130,15 @@ impl Plugin {
         if config.fair_share {
             attempt(|| self.publish(unlocked));
             attempt(|| self.explain_associations(unlocked));
-            attempt(|| self.advise(unlocked));
-            attempt(|| self.warn_of_unknown(unlocked));
         }
         faults::point("finish");
         let finished = self.grants.lock().finish(drafts, points);
         let tally = self.write_priorities(unlocked, &config, finished, now);
         explain::tally(&tally);
+        if config.fair_share {
+            attempt(|| self.advise(unlocked));
+        }
+        attempt(|| self.warn_of_unknown(unlocked));
     }
 
     /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same

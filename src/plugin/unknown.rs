@@ -1,10 +1,12 @@
-//! Names in `Override=` and `Functional=` that nothing has: a warning, not an error, because it may exist tomorrow.
+//! Names in lines of settings that nothing has: a warning, not an error, because it may exist tomorrow.
 
 use std::collections::HashSet;
 
-use multifactor2_core::policy::pools::{Bearer, Named};
+use multifactor2_core::policy::pools::{Bearer, Named, Pools};
 use tracing::warn;
 
+use super::grants::Grants;
+use super::points::PointsState;
 use super::Plugin;
 use crate::faults;
 use crate::host::locks::{Factors, Unlocked};
@@ -15,9 +17,11 @@ impl Plugin {
         faults::point("unknown");
         let bearers: Vec<Bearer> = {
             let grants = self.grants.lock();
-            let Some(pools) = grants.standing.pools() else { return };
-            pools.named().map(|named| named.of).collect()
+            named(&grants).map(|named| named.of).collect()
         };
+        if bearers.is_empty() {
+            return;
+        }
         let (partitions, all_qos) = read_names(unlocked, &bearers);
         let exists = |named: &Named<'_>| match named.of {
             Bearer::Association(exists) | Bearer::Group(exists) => exists,
@@ -26,8 +30,7 @@ impl Plugin {
             Bearer::Job => true,
         };
         let mut grants = self.grants.lock();
-        let Some(pools) = grants.standing.pools() else { return };
-        let missing = pools.named().filter(|named| !exists(named));
+        let missing = named(&grants).filter(|named| !exists(named));
         let lines: HashSet<String> = missing
             .map(|Named { place, setting, kind, name, .. }| format!("{place}: {setting}={kind} Name={name}"))
             .collect();
@@ -40,6 +43,12 @@ impl Plugin {
             );
         }
     }
+}
+
+/// The names in all lines.
+fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
+    let of_pools = grants.standing.pools().into_iter().flat_map(Pools::named);
+    of_pools.chain(grants.points.iter().flat_map(PointsState::named))
 }
 
 /// The names of partitions and of QOS, in lower case, where lines name such; none where they do not, and no lock is taken.

@@ -4,6 +4,7 @@
 //! the drafts. A submission asks with what the last cycle knew. Points are a term beside the job's own site factor: no record holds them.
 
 mod entries;
+mod groups;
 mod queue;
 mod reader;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use multifactor2_core::policy::points::bypass::Overtaken;
 use multifactor2_core::policy::points::{Needs, Points, PointsJob};
-use multifactor2_core::policy::pools::Names;
+use multifactor2_core::policy::pools::{Named, Names};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 use rustc_hash::FxHashMap;
@@ -24,6 +25,7 @@ use crate::host::records::Job;
 use crate::host::views;
 
 pub use entries::PointsEntries;
+pub use groups::GroupFinder;
 pub use queue::PointsQueue;
 pub use reader::{Facts, Reader};
 
@@ -86,6 +88,16 @@ impl PointsState {
     /// Whether it was made from these settings.
     pub fn is_of(&self, settings: &Settings) -> bool {
         self.settings == *settings
+    }
+
+    /// The names in all lines.
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.core.named()
+    }
+
+    /// Whether targets count a TRES that the cluster does not have.
+    pub fn lacks_metric(&self) -> bool {
+        self.needs.targets && !self.reader.has_metric()
     }
 
     /// User and account of a job whose association is newer than the last cycle.

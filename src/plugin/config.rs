@@ -99,8 +99,7 @@ impl Config {
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
-        let points = Points::configured(&settings).map(|points| points.needs());
-        let has_points = points.is_some();
+        let has_points = Points::configured(&settings).is_some();
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
@@ -120,7 +119,7 @@ impl Config {
                     reason: settings.active_jobs == ActiveJobs::Startable,
                     tickets: fair_share && has_pools,
                     resources: fair_share && has_pools && !Measure::of(&settings).is_by_job(),
-                    points: false,
+                    points: has_points,
                 },
             ),
             factors: FactorConfig {

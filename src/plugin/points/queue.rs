@@ -87,15 +87,20 @@ impl PointsQueue {
         place: Place,
         drafted: Drafted,
     ) {
-        let none = Queued { facts: Facts::default(), place, partition: NONE, qos: NONE, counts: false };
-        let id = job.get(|job| job.job_id);
+        let none = || Queued {
+            facts: Facts::unknown(job.get(|job| job.job_id)),
+            place,
+            partition: NONE,
+            qos: NONE,
+            counts: false,
+        };
         let queued = match drafted {
             Drafted::Nothing => return,
             Drafted::ToClear => None,
             // One for every draft, whatever happens.
             Drafted::Priority { .. } => attempt(|| self.read(lock, job, place)).flatten(),
         };
-        self.jobs.push(queued.unwrap_or(Queued { facts: Facts { id, ..none.facts }, ..none }));
+        self.jobs.push(queued.unwrap_or_else(none));
     }
 
     fn read<V: Levels<Qos: Open>>(

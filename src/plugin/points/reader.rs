@@ -19,6 +19,11 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Of a job of which nothing is known.
+    pub fn unknown(id: u32) -> Self {
+        Self { id, ..Self::default() }
+    }
+
     /// The job as the engine takes it, as far as that is known here.
     pub fn job<'n>(&self) -> PointsJob<'n> {
         PointsJob {

@@ -84,13 +84,30 @@ void tree_destroy(void)
 	forget_uids();
 }
 
-/* tres id=1001 type=gres name=gpu: before the first QOS and association. */
+/* What the cluster has of a TRES, as slurmctld counts it when nodes come and go. */
+static int count_tres(uint32_t id, uint64_t count)
+{
+	assoc_mgr_lock_t locks = { .tres = WRITE_LOCK };
+	slurmdb_tres_rec_t wanted = { .id = id };
+	int place;
+
+	assoc_mgr_lock(&locks);
+	place = assoc_mgr_find_tres_pos(&wanted, true);
+	if (place >= 0)
+		assoc_mgr_tres_array[place]->count = count;
+	assoc_mgr_unlock(&locks);
+	return place < 0 ? fail("no TRES %u", id) : 0;
+}
+
+/* tres id=1001 type=gres name=gpu: before the first QOS and association. tres id=1 count=128: what there is of it. */
 int command_tres(request_t *request)
 {
 	char *type = argument(request, "type");
 	char *name = argument(request, "name");
 	uint32_t id = number(request, "id", 0);
 
+	if (id && argument(request, "count"))
+		return count_tres(id, number(request, "count", 0));
 	if (!type || !id)
 		return fail("tres needs id and type");
 	if (list_count(assoc_mgr_assoc_list) || list_count(assoc_mgr_qos_list))

@@ -16,6 +16,11 @@ impl Host {
         self.request(&format!("tres id={id} type={kind} name={name}")).map(drop)
     }
 
+    /// Say what the cluster has of a TRES.
+    pub fn count_tres(&mut self, id: u32, count: u64) -> HostResult<()> {
+        self.request(&format!("tres id={id} count={count}")).map(drop)
+    }
+
     /// Add, change or remove a QOS.
     pub fn qos(&mut self, qos: &Qos) -> HostResult<()> {
         self.request(&qos.line()).map(drop)

@@ -29,10 +29,12 @@ impl Plugin {
             );
         }
         let dated = config.settings.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
-        if config.flags.increase_only() && (config.settings.dilution != Dilution::None || dated) {
+        let falls =
+            config.settings.dilution != Dilution::None || dated || !config.settings.targets.is_empty();
+        if config.flags.increase_only() && falls {
             warn!(
-                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution and where an Override ends: remove \
-                 INCR_ONLY"
+                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution, with Target, and where an Override \
+                 ends: remove INCR_ONLY"
             );
         }
         let usage = |line: &Component| line.component == ComponentKind::Usage;

@@ -22,7 +22,7 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
 
-use tracing::debug;
+use tracing::{debug, warn};
 
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::rules::charge::Period;
@@ -58,13 +58,21 @@ pub struct Schedule {
     known_jobs: KnownJobs,
     /// The Unix groups that lines of points name, as far as they are known.
     groups: GroupFinder,
+    /// Jobs have been at the lowest priority because of their points since this was said.
+    has_warned_of_sunk: bool,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, known_jobs: KnownJobs::default(), groups: GroupFinder::default() }
+        Self {
+            period,
+            next_reset: None,
+            known_jobs: KnownJobs::default(),
+            groups: GroupFinder::default(),
+            has_warned_of_sunk: false,
+        }
     }
 
     /// The reset that is to be done now, if any.
@@ -133,6 +141,15 @@ impl Plugin {
         }
         faults::point("finish");
         let finished = self.grants.lock().finish(drafts, points);
+        if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {
+            warn!(
+                "{} jobs have a priority of 1 because their points take more than the rest gives: their order is lost. Raise the \
+                 PriorityWeight parameters, or give all jobs an offset by Credential=User Name=* (see multifactor2.conf in \
+                 priority_multifactor2(8))",
+                finished.sunk
+            );
+        }
+        schedule.has_warned_of_sunk &= finished.sunk > 0;
         let tally = self.write_priorities(unlocked, &config, finished, now);
         explain::tally(&tally);
         if config.fair_share {

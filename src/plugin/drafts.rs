@@ -103,6 +103,8 @@ pub struct Finished {
     pub computed: usize,
     /// Those that are the same as before, with nothing else to be written.
     pub same: usize,
+    /// Those whose points left a sum below 1, so that they are at the lowest priority with all others of them.
+    pub sunk: usize,
 }
 
 /// The drafts of one cycle.
@@ -285,7 +287,9 @@ impl Drafts {
                 draft.task = Task::Evaluate;
                 continue;
             };
-            let priority = Priority::from_sum(evaluation.sum());
+            let sum = evaluation.sum();
+            finished.sunk += usize::from(sum < 1.0 && self.points.get(at).is_some_and(|points| *points < 0));
+            let priority = Priority::from_sum(sum);
             let value = warn_of_overflow(draft.id, priority);
             if value == draft.priority && draft.task == Task::Number {
                 draft.task = Task::Nothing;

@@ -5,6 +5,7 @@ mod ancestors;
 mod distributions;
 mod evaluator;
 mod example;
+mod points;
 mod policies_page;
 mod pools;
 mod pools_golden;

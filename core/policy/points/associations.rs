@@ -1,23 +1,35 @@
 //! What each association has of priorities and targets: those of its user, of its account, and of the accounts above it.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::credentials::Priorities;
 use super::fair_share::{Rules, Targets};
 use super::lines::{folded, Kind};
+use super::named::NamedLines;
 use super::tables::{Object, Objects, Own};
 use super::TargetUsage;
 use crate::policy::pools::Names;
 use crate::rules::targets::{Tier, NO_CAP};
 use crate::tree::{at, Node, ShareTree};
 
+/// What lines say, and whom they name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lines<'l> {
+    pub named: &'l NamedLines,
+    pub priorities: &'l Priorities,
+    pub targets: &'l Targets,
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Associations {
     /// By node.
     own: Vec<Own>,
+    /// Those that lines name, too, which may have no association yet.
     users: Objects<String>,
     accounts: Objects<String>,
+    /// Users that lines name and that there are no associations of.
+    missing: FxHashSet<String>,
     /// User and account by node.
     objects: Vec<(u32, u32)>,
     /// The association of each account.
@@ -38,9 +50,18 @@ pub(super) struct Associations {
 
 impl Associations {
     /// None yet.
-    pub fn new(priorities: &Priorities, targets: &Targets) -> Self {
-        let others = |kind| Objects::new(Object::new(priorities.of_others(kind), targets.of_others(kind)));
-        let (users, accounts) = (others(Kind::User), others(Kind::Account));
+    pub fn new(lines: Lines<'_>) -> Self {
+        let Lines { named, priorities, targets } = lines;
+        let objects = |kind| {
+            let others = Object::new(priorities.of_others(kind), targets.of_others(kind));
+            let mut objects = Objects::new(others);
+            for name in named.of_kind(kind) {
+                object(&mut objects, kind, name, lines);
+            }
+            objects
+        };
+        let (users, accounts) = (objects(Kind::User), objects(Kind::Account));
+        let missing = named.of_kind(Kind::User).map(|name| folded(Kind::User, name).into_owned()).collect();
         let mut nobody = Own { weight: accounts.get(0).weight, ..Own::default() };
         nobody.user = users.get(0).held;
         nobody.account = accounts.get(0).held;
@@ -49,6 +70,7 @@ impl Associations {
             own: Vec::new(),
             users,
             accounts,
+            missing,
             objects: Vec::new(),
             account_nodes: FxHashMap::default(),
             parent_rules: vec![Rules::default()],
@@ -62,19 +84,11 @@ impl Associations {
     }
 
     /// Takes a tree and what its associations are called. Distances are 0 and nothing is capped until they are weighed.
-    pub fn learn<'n>(
-        &mut self,
-        tree: &ShareTree,
-        names: impl Fn(Node) -> Names<'n>,
-        priorities: &Priorities,
-        targets: &Targets,
-    ) {
-        *self = Self::new(priorities, targets);
+    pub fn learn<'n>(&mut self, tree: &ShareTree, names: impl Fn(Node) -> Names<'n>, lines: Lines<'_>) {
+        *self = Self::new(lines);
+        let Lines { priorities, targets, .. } = lines;
         let asks = |kind| priorities.has(kind) || targets.has(kind);
         let (asks_user, asks_account) = (asks(Kind::User), asks(Kind::Account));
-        let make = |kind| {
-            move |name: &String| Object::new(priorities.priority(kind, name), targets.rules(kind, name))
-        };
         // The sum over the accounts on the way that have a priority.
         let mut credentials: Vec<Option<f64>> = Vec::with_capacity(tree.len());
         for node in tree.nodes() {
@@ -85,13 +99,16 @@ impl Associations {
             let (mut user, mut account) = (0, 0);
             if tree.is_user(node) {
                 account = above.and_then(|above| self.objects.get(above)).map_or(0, |(_, account)| *account);
+                if !self.missing.is_empty() {
+                    self.missing.remove(folded(Kind::User, called.user).as_ref());
+                }
                 if asks_user {
-                    user = object(&mut self.users, Kind::User, called.user, make(Kind::User));
+                    user = object(&mut self.users, Kind::User, called.user, lines);
                 }
             } else {
                 let name = folded(Kind::Account, called.account);
                 if asks_account {
-                    account = object(&mut self.accounts, Kind::Account, &name, make(Kind::Account));
+                    account = object(&mut self.accounts, Kind::Account, &name, lines);
                 }
                 if above.is_some() {
                     if let Some(own) = priorities.own(Kind::Parent, &name) {
@@ -270,11 +287,11 @@ impl Associations {
         own
     }
 
-    /// Whether there is a user or account of a name.
+    /// Whether there is a user or account of a name that lines name.
     pub fn has(&self, kind: Kind, name: &str) -> bool {
         let name = folded(kind, name);
         match kind {
-            Kind::User => self.users.find(name.as_ref()) > 0,
+            Kind::User => !self.missing.contains(name.as_ref()),
             _ => self.account_nodes.contains_key(name.as_ref()),
         }
     }
@@ -285,15 +302,13 @@ fn of(usage: [&TargetUsage; 2], node: Node) -> [f64; 2] {
     usage.map(|usage| at(&usage.nodes, node))
 }
 
-fn object(
-    objects: &mut Objects<String>,
-    kind: Kind,
-    name: &str,
-    make: impl FnOnce(&String) -> Object,
-) -> u32 {
+/// Where a user or account is, that is made where it is not known yet.
+fn object(objects: &mut Objects<String>, kind: Kind, name: &str, lines: Lines<'_>) -> u32 {
     let name = folded(kind, name);
     match objects.find(name.as_ref()) {
-        0 => objects.insert(name.into_owned(), make),
+        0 => objects.insert(name.into_owned(), |name| {
+            Object::new(lines.priorities.priority(kind, name), lines.targets.rules(kind, name))
+        }),
         known => known,
     }
 }

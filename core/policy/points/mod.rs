@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use self::associations::Associations;
+use self::associations::{Associations, Lines};
 use self::lines::Kind;
 use self::named::NamedLines;
 use self::tables::{Object, Objects, Own};
@@ -223,18 +223,19 @@ impl Points {
         }
         let priorities = credentials::Priorities::of(settings);
         let targets = fair_share::Targets::of(settings);
+        let named = NamedLines::of(settings);
         let mut points = Self {
             weight: weight(settings.points_weight),
             #[allow(clippy::cast_precision_loss)] // fits 32 bits
             cap: (settings.points_cap as f64).clamp(0.0, f64::from(i32::MAX)),
             plans: Vec::new(),
             promises: service::Promises::of(settings),
-            associations: Associations::new(&priorities, &targets),
+            associations: Associations::new(Lines { named: &named, priorities: &priorities, targets: &targets }),
             qos: Objects::default(),
             groups: Objects::default(),
             partitions: Objects::default(),
             needs: Needs::default(),
-            named: NamedLines::of(settings),
+            named,
             priorities,
             targets,
         };
@@ -267,7 +268,7 @@ impl Points {
             Object::new(self.priorities.of_others(Kind::Partition), self.targets.of_others(Kind::Partition));
         others.promise = self.promises.of_other_partitions();
         self.partitions = Objects::new(others);
-        for name in self.named.partitions() {
+        for name in self.named.of_kind(Kind::Partition) {
             if self.partitions.find(name) > 0 {
                 continue;
             }
@@ -323,7 +324,8 @@ impl Points {
         qos: &[(u32, &str)],
         groups: &HashMap<String, u32>,
     ) {
-        self.associations.learn(tree, names, &self.priorities, &self.targets);
+        let Self { named, priorities, targets, associations, .. } = self;
+        associations.learn(tree, names, Lines { named, priorities, targets });
         self.learn_qos(qos);
         self.learn_groups(groups);
     }

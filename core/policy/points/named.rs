@@ -52,16 +52,12 @@ impl NamedLines {
     }
 
     /// The names of one kind.
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &str> {
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &str> {
         self.lines
             .iter()
             .filter(move |line| line.kind == kind)
             .flat_map(|line| &line.names)
             .map(String::as_str)
-    }
-
-    pub fn partitions(&self) -> impl Iterator<Item = &str> {
-        self.of_kind(Kind::Partition)
     }
 
     /// Each group once.

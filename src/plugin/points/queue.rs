@@ -55,7 +55,10 @@ pub struct PointsQueue {
 impl PointsQueue {
     /// Begins to collect about so many jobs at `now`, of a cluster that has so much.
     pub fn begin(mut state: PointsState, totals: &[TresTotal], jobs: usize, now: i64) -> Self {
-        state.reader = Reader::new(totals, &state.settings.target_metric);
+        // While slurmctld reads its TRES from the database anew there are none for a moment.
+        if totals.iter().any(|total| total.count > 0) {
+            state.reader = Reader::new(totals, &state.settings.target_metric);
+        }
         Self {
             state,
             now,

@@ -125,11 +125,10 @@ fn processor_equivalents() -> HostResult<()> {
     let asks = |id, cpus, memory| job(id, JOHN).tres_requested([(1, cpus), (2, memory), (4, 1), (1001, 4)]);
     let mut host = loaded("Component=RES PE=1\n", &[asks(1, 32, 500), asks(2, 2, 768)])?;
     assert_all(&mut host, &[(1, 64), (2, 98)], "the seed's; 0.768 * 128 = 98.3; no GRES is there")?;
-    host.count_tres(1, 400)?;
-    host.count_tres(2, 102_400)?;
+    host.tres_totals(&[(1, 400), (2, 102_400)])?;
     host.cycle()?;
     assert_all(&mut host, &[(1, 32), (2, 3)], "the manual's")?;
-    host.count_tres(1001, 16)?;
+    host.tres_totals(&[(1001, 16)])?;
     host.cycle()?;
     assert_all(&mut host, &[(1, 100), (2, 100)], "a quarter of the GRES")?;
     host.quit().map(drop)

@@ -53,9 +53,7 @@ fn uid(association: u32) -> u32 {
 fn fill(host: &mut Host) -> HostResult<()> {
     host.configure(&Conf::new().flags(FAIR_TREE).decay_half_life(0_u32).cluster_cpus(128_u32).nodes(4_u32))?;
     host.add_tres(1001, "gres", "gpu")?;
-    for (tres, count) in [(1, 128), (2, 1000), (4, 4), (1001, 0)] {
-        host.count_tres(tres, count)?;
-    }
+    host.tres_totals(&[(1, 128), (2, 1000), (4, 4)])?;
     host.qos(&Qos::new(NORMAL).name("normal"))?;
     host.qos(&Qos::new(HIGH).name("high"))?;
     let account = |id: u32, parent: u32, name: &str| Association::new(id).parent(parent).account(name);

@@ -84,30 +84,13 @@ void tree_destroy(void)
 	forget_uids();
 }
 
-/* What the cluster has of a TRES, as slurmctld counts it when nodes come and go. */
-static int count_tres(uint32_t id, uint64_t count)
-{
-	assoc_mgr_lock_t locks = { .tres = WRITE_LOCK };
-	slurmdb_tres_rec_t wanted = { .id = id };
-	int place;
-
-	assoc_mgr_lock(&locks);
-	place = assoc_mgr_find_tres_pos(&wanted, true);
-	if (place >= 0)
-		assoc_mgr_tres_array[place]->count = count;
-	assoc_mgr_unlock(&locks);
-	return place < 0 ? fail("no TRES %u", id) : 0;
-}
-
-/* tres id=1001 type=gres name=gpu: before the first QOS and association. tres id=1 count=128: what there is of it. */
+/* tres id=1001 type=gres name=gpu: before the first QOS and association. */
 int command_tres(request_t *request)
 {
 	char *type = argument(request, "type");
 	char *name = argument(request, "name");
 	uint32_t id = number(request, "id", 0);
 
-	if (id && argument(request, "count"))
-		return count_tres(id, number(request, "count", 0));
 	if (!type || !id)
 		return fail("tres needs id and type");
 	if (list_count(assoc_mgr_assoc_list) || list_count(assoc_mgr_qos_list))
@@ -115,6 +98,23 @@ int command_tres(request_t *request)
 	add_tres(id, type, name);
 	post_tres();
 	return 0;
+}
+
+/* totals counts=1=200,1001=16: what the cluster has of each TRES, as set_cluster_tres in slurmctld writes it. */
+int command_totals(request_t *request)
+{
+	assoc_mgr_lock_t locks = { .tres = WRITE_LOCK };
+	uint64_t counts[g_tres_count];
+	int rc;
+
+	assoc_mgr_lock(&locks);
+	for (uint32_t i = 0; i < g_tres_count; i++)
+		counts[i] = assoc_mgr_tres_array[i]->count;
+	rc = parse_tres(argument(request, "counts"), counts, false);
+	for (uint32_t i = 0; !rc && i < g_tres_count; i++)
+		assoc_mgr_tres_array[i]->count = counts[i];
+	assoc_mgr_unlock(&locks);
+	return rc;
 }
 
 slurmdb_qos_rec_t *find_qos(uint32_t id)

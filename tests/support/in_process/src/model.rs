@@ -356,7 +356,7 @@ request! {
     min_cpus: u32 = "min_cpus",
     /// Fewest nodes requested.
     min_nodes: u32 = "min_nodes",
-    /// Temporary disk space of each node in MB.
+    /// MB of temporary disk on each node.
     tmp_disk: u32 = "tmp_disk",
     /// Requested amounts by TRES id.
     tres_requested: Vec<(u32, u64)> = "tres_req",

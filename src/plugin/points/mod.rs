@@ -85,6 +85,14 @@ impl PointsState {
         })
     }
 
+    /// Goes on with what does not depend on settings: how many jobs have overtaken others.
+    pub fn after(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) = before {
+            self.overtaken = before.overtaken.clone();
+        }
+        self
+    }
+
     /// Whether it was made from these settings.
     pub fn is_of(&self, settings: &Settings) -> bool {
         self.settings == *settings

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use slurm_inproc::HostResult;
 
@@ -25,6 +26,14 @@ fn groups_are_found_by_name_and_number() -> HostResult<()> {
     host.quit().map(drop)
 }
 
+/// Writes the file, which counts as changed where the second of its change is another one.
+fn write(file: &Path, text: &str) -> HostResult<()> {
+    let before = fs::metadata(file).and_then(|file| file.modified()).ok();
+    fs::write(file, text)?;
+    let time = before.map_or_else(SystemTime::now, |before| before + Duration::from_secs(2));
+    Ok(fs::File::options().append(true).open(file)?.set_modified(time)?)
+}
+
 /// Where the system's groups are those of a file.
 fn wrapped(groups: &Path) -> Vec<String> {
     let wrapper = ["/usr/lib/x86_64-linux-gnu/libnss_wrapper.so", "/usr/lib/aarch64-linux-gnu/libnss_wrapper.so"];
@@ -42,7 +51,7 @@ fn wrapped(groups: &Path) -> Vec<String> {
 fn a_group_that_appears_later_counts_from_the_next_cycle_on() -> HostResult<()> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("group");
-    fs::write(&file, "root:x:0:\n")?;
+    write(&file, "root:x:0:\n")?;
     let settings = "Component=CRED Group=1\nCredential=Group Name=staff Priority=10000\n\
         Target=Group Name=staff Percent=10\n";
     let conf = slurm_inproc::Conf::new();
@@ -57,7 +66,7 @@ fn a_group_that_appears_later_counts_from_the_next_cycle_on() -> HostResult<()> 
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings.iter().any(|line| line.contains("line 2: Credential=Group Name=staff")), "{warnings:?}");
     assert!(warnings.iter().any(|line| line.contains("line 3: Target=Group Name=staff")), "{warnings:?}");
-    fs::write(&file, "root:x:0:\nstaff:x:50:\n")?;
+    write(&file, "root:x:0:\nstaff:x:50:\n")?;
     host.cycle()?;
     assert_all(&mut host, &[(1, 10_000)], "it is there")?;
     host.reconfigure(false)?;
@@ -72,13 +81,13 @@ fn a_group_that_appears_later_counts_from_the_next_cycle_on() -> HostResult<()> 
 fn a_reconfigure_resolves_names_anew() -> HostResult<()> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("group");
-    fs::write(&file, "staff:x:50:\n")?;
+    write(&file, "staff:x:50:\n")?;
     let settings = "Component=CRED Group=1\nCredential=Group Name=staff Priority=10000\n";
     let conf = slurm_inproc::Conf::new();
     let jobs = [job(1, JOHN).group_id(50_u32), job(2, JOHN).group_id(51_u32)];
     let mut host = loaded_with(settings, &jobs, &conf, |options| options.wrapper = wrapped(&file))?;
     assert_all(&mut host, &[(1, 10_000), (2, 0)], "50")?;
-    fs::write(&file, "staff:x:51:\n")?;
+    write(&file, "staff:x:51:\n")?;
     host.cycle()?;
     assert_all(&mut host, &[(1, 10_000), (2, 0)], "until a reconfigure")?;
     host.reconfigure(false)?;

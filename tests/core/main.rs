@@ -6,6 +6,7 @@ mod distributions;
 mod evaluator;
 mod example;
 mod points;
+mod points_page;
 mod policies_page;
 mod pools;
 mod pools_golden;

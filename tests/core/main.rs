@@ -17,3 +17,4 @@ mod settles;
 mod settles_diluted;
 mod shapes;
 mod simulation;
+mod sums;

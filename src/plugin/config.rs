@@ -115,6 +115,7 @@ impl Config {
                     reason: settings.active_jobs == ActiveJobs::Startable,
                     tickets: fair_share && has_pools,
                     resources: fair_share && has_pools && !Measure::of(&settings).is_by_job(),
+                    points: false,
                 },
             ),
             factors: FactorConfig {

@@ -13,6 +13,7 @@ mod moved;
 mod passive;
 mod pools;
 mod priorities;
+mod requests;
 mod setup;
 mod several;
 mod shifted;

@@ -249,7 +249,7 @@ int run_command(request_t *request)
 		{ "reconfig", command_reconfig },    { "repart", command_repart },
 		{ "set", command_set },
 		{ "setusage", command_set_usage },   { "state", command_state },
-		{ "stop", command_stop },
+		{ "stop", command_stop },            { "totals", command_totals },
 		{ "tres", command_tres },            { "usage", command_usage },
 		{ "user", command_user },
 	};

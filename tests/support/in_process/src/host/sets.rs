@@ -16,6 +16,12 @@ impl Host {
         self.request(&format!("tres id={id} type={kind} name={name}")).map(drop)
     }
 
+    /// Say what the cluster has of TRES, by their ids; of the others it has what it had, at first nothing.
+    pub fn tres_totals(&mut self, counts: &[(u32, u64)]) -> HostResult<()> {
+        let counts: Vec<String> = counts.iter().map(|(id, count)| format!("{id}={count}")).collect();
+        self.request(&format!("totals counts={}", counts.join(","))).map(drop)
+    }
+
     /// Add, change or remove a QOS.
     pub fn qos(&mut self, qos: &Qos) -> HostResult<()> {
         self.request(&qos.line()).map(drop)

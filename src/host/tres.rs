@@ -14,7 +14,8 @@ use super::locks::{AssocLock, Levels};
 use super::records::Record;
 
 impl<V: Levels<Tres: Open>> AssocLock<'_, V> {
-    /// All TRES in the order of their positions; none where slurmctld has not loaded them.
+    /// All TRES in the order of their positions; none where slurmctld has not loaded them. For a moment all counts are 0, that of nodes
+    /// too: from when slurmctld has loaded the TRES anew from its database until it has counted again.
     ///
     /// # Errors
     /// slurmctld keeps the counts elsewhere. It is asked with the first call, in which nothing was believed yet.

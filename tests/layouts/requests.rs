@@ -5,7 +5,8 @@ use std::sync::mpsc;
 use multifactor2_core::facts::{Request, TresTotal, UNLIMITED};
 use priority_multifactor2::host::checks::Failure;
 use priority_multifactor2::host::locks::{spawn, Explained, Unlocked};
-use priority_multifactor2::host::{groups, views, Host};
+use priority_multifactor2::host::views::{self, Wanted};
+use priority_multifactor2::host::{groups, Host};
 use slurm_fakehost::locks::call;
 use slurm_fakehost::memory::{self, Arena};
 use slurm_fakehost::{
@@ -45,11 +46,23 @@ struct Known {
 fn requests(ids: &'static [u32]) -> Vec<Option<Known>> {
     in_thread(|unlocked| {
         let jobs = unlocked.jobs_read();
-        let known = |id: &u32| {
-            let request = views::request(jobs.job(*id).expect("the job"))?;
-            Some(Known { tres: request.tres.to_vec(), request: Request { tres: &[], ..request } })
+        let found: Vec<_> = ids.iter().map(|id| jobs.job(*id).expect("the job")).collect();
+        let wanted = Wanted {
+            size: false,
+            tres: false,
+            reason: false,
+            tickets: false,
+            resources: false,
+            points: true,
         };
-        ids.iter().map(known).collect()
+        let mut known = Vec::new();
+        views::evaluated_jobs(jobs.host(), wanted).walk(&found, |_, job| {
+            known.push(views::request(job).map(|request| Known {
+                tres: request.tres.to_vec(),
+                request: Request { tres: &[], ..request },
+            }));
+        });
+        known
     })
 }
 

@@ -3,7 +3,7 @@
 //! | line | what |
 //! |---|---|
 //! | `multifactor2_usage 1` | the first: the version of the format |
-//! | `since TIME` | up to when everything is counted |
+//! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
 //! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
 //! | `all SUM`, `capacity SUM` | what all jobs used, and what the cluster could have given |
 //! | `association ID PARENT RAW ACCOUNT USER PARTITION SUM` | usage of its own; slurmctld's raw usage at that time |
@@ -33,7 +33,7 @@ const LATEST: i64 = 253_402_300_799;
 
 /// What the file holds.
 pub fn text(sums: &Sums, ended: &[Ended]) -> String {
-    let mut text = format!("{FIRST}{VERSION}\nsince {}\n", sums.since);
+    let mut text = format!("{FIRST}{VERSION}\nsince {} {}\n", sums.since, sums.last_reset);
     let Recipe { metric, halflife, .. } = &sums.recipe;
     let _ = write!(text, "recipe {} {} ", escaped(metric), yes_no(*halflife));
     let _ = match &sums.windows {
@@ -193,7 +193,7 @@ pub fn parse(text: &str) -> Result<(Sums, Vec<Ended>), String> {
 /// What was read so far.
 #[derive(Default)]
 struct Reader {
-    since: Option<i64>,
+    since: Option<(i64, i64)>,
     sums: Option<Sums>,
     /// `all` and `capacity`.
     totals: [bool; 2],
@@ -210,7 +210,7 @@ impl Reader {
         }
         match (words.text()?, &mut self.sums) {
             ("since", None) if self.since.is_none() => {
-                self.since = Some(words.number::<i64>().filter(|since| (0..=LATEST).contains(since))?);
+                self.since = Some((words.time()?, words.time()?));
             }
             ("recipe", None) => self.sums = Some(words.recipe(self.since?)?),
             ("all", Some(sums)) if !std::mem::replace(&mut self.totals[0], true) => {
@@ -262,6 +262,10 @@ impl<'a> Words<'a> {
         self.text()?.parse().ok()
     }
 
+    fn time(&mut self) -> Option<i64> {
+        self.number().filter(|time| (0..=LATEST).contains(time))
+    }
+
     /// One that may be missing; `None` where it is wrong.
     #[allow(clippy::option_option)]
     fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
@@ -286,7 +290,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    fn recipe(&mut self, since: i64) -> Option<Sums> {
+    fn recipe(&mut self, (since, last_reset): (i64, i64)) -> Option<Sums> {
         let (metric, halflife) = (self.name()?, self.flag()?);
         let length = self.optional(|words| words.number::<i64>().filter(|length| *length > 0))?;
         let depth = self
@@ -298,7 +302,7 @@ impl<'a> Words<'a> {
             _ => return None,
         };
         let recipe = Recipe { metric, halflife, windows: windows.map(|(length, depth, _)| (length, depth)) };
-        let mut sums = Sums::new(recipe, since);
+        let mut sums = Sums::new(recipe, since, last_reset);
         sums.windows =
             windows.map(|(length, depth, newest)| Windows::new(length, depth, since).with_newest(newest));
         Some(sums)

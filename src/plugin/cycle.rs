@@ -5,7 +5,8 @@
 //! | prepare the state file | none |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
-//! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
+//! | account: reset, decay, charge running jobs; our own sums of usage likewise | jobs, associations and QOS for writing |
+//! | save our own sums, where there are any | none |
 //! | distribute: read usage, compute | associations for reading |
 //! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
@@ -24,6 +25,7 @@
 use tracing::debug;
 
 use multifactor2_core::decay::{decay_factor, decay_over};
+use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
 
 use super::charging::{is_chargeable, Charger};
@@ -33,6 +35,7 @@ use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
+use super::progress::own_usage::Counting;
 use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
 use super::{explain, usage, Plugin};
@@ -111,6 +114,7 @@ impl Plugin {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
+        attempt(|| self.own_usage.save(config.state_file.as_deref()));
         if config.fair_share {
             self.distribute(unlocked, &config, &mut drafts, queue);
             attempt(|| self.publish(unlocked));
@@ -187,13 +191,15 @@ impl Plugin {
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let touched = views::charged_jobs(host);
-        let mut charger = Charger::new(factor);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
+        let Some(totals) = self.totals(&lock) else { return false };
         if attempt(|| self.progress.commit(&jobs, config, times)).is_none() {
             // The next cycle does what this one leaves.
             return false;
         }
+        let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
+        let mut charger = Charger::new(factor, own.map_or(Counting::Nobody, Counting::Cycle));
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);
@@ -214,7 +220,25 @@ impl Plugin {
             );
             batch.post();
         }
+        if let Counting::Cycle(round) = charger.own {
+            let last_reset = if was_reset { times.last_reset } else { before.last_reset };
+            attempt(|| round.finish(&jobs, &lock, factor, last_reset));
+        }
         was_reset
+    }
+
+    /// What the cluster has of each TRES, where our own sums of usage go by that; `None` where it cannot be read.
+    fn totals(&self, lock: &AssocLock<'_, Usage>) -> Option<Vec<TresTotal>> {
+        if !self.own_usage.counts_tres() {
+            return Some(Vec::new());
+        }
+        match lock.tres_totals() {
+            Ok(totals) => Some(totals),
+            Err(failure) => {
+                self.check(Err(failure));
+                None
+            }
+        }
     }
 
     /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.

@@ -19,3 +19,4 @@ mod settles;
 mod settles_diluted;
 mod shapes;
 mod simulation;
+mod sums;

@@ -197,7 +197,7 @@ fn points(criterion: &mut Criterion) {
                    Target=User Name=* Percent=1\nTarget=Account Name=* Percent=5\nTarget=Parent Name=a1,a2 Percent=9\n\
                    Target=QOS Name=* Percent=10 Type=floor\nTarget=Partition Name=* Percent=50\n\
                    Target=Group Name=* Percent=3\nTarget=User Name=u7 Percent=3 Type=ceiling\n";
-    let cap = "Target=User Name=* Percent=90 Type=cap\nTarget=Account Name=* Percent=90 Type=cap\n";
+    let cap = "Target=User Name=* Amount=1000000 Type=cap\nTarget=Account Name=* Amount=2000000 Type=cap\n";
     let resources = "Component=RES Node=1 Proc=1 Mem=1 Swap=1 Disk=1 PS=1 PE=1 WallTime=1 Cap=1000000\n";
     let service = "Component=SERV QueueTime=1 XFactor=10 XFactorCap=50 Bypass=1\n";
     let target = "Component=TARGET TargetQueueTime=1000 TargetXFactor=1000\n\

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::explain;
 use super::posting::Collected;
+use super::progress::own_usage::{Charged, Counting};
 use crate::faults;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Usage};
@@ -34,26 +35,29 @@ pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
 
 /// Charges jobs, some thousand at a time; keeps its buffers in between.
 #[derive(Debug)]
-pub struct Charger {
+pub struct Charger<'o> {
     decay: RunDecay,
     collected: Collected,
     associations: Owners,
     qos: Owners,
+    /// Our own sums of usage, which count the same jobs.
+    pub own: Counting<'o>,
 }
 
-impl Charger {
+impl<'o> Charger<'o> {
     /// With the half-life of usage as a factor per second.
-    pub fn new(decay_factor: f64) -> Self {
+    pub fn new(decay_factor: f64, own: Counting<'o>) -> Self {
         Self {
             decay: RunDecay::new(decay_factor),
             collected: Collected::default(),
             associations: Owners::default(),
             qos: Owners::default(),
+            own,
         }
     }
 
     /// Begins to collect charges, to be posted under the same hold of the locks.
-    pub fn begin<'a, 't>(&mut self, lock: &'a AssocLock<'t, Usage>) -> Batch<'_, 'a, 't> {
+    pub fn begin<'c, 'a, 't>(&'c mut self, lock: &'a AssocLock<'t, Usage>) -> Batch<'c, 'a, 't, 'o> {
         let host = lock.host();
         let width = if host.enforces_limits() { host.tres_count() } else { 0 };
         self.collected.clear(width);
@@ -65,19 +69,21 @@ impl Charger {
 
 /// Charges that are collected under one hold of the locks, and whom they go to.
 #[derive(Debug)]
-pub struct Batch<'c, 'a, 't> {
+pub struct Batch<'c, 'a, 't, 'o> {
     lock: &'a AssocLock<'t, Usage>,
-    charger: &'c mut Charger,
+    charger: &'c mut Charger<'o>,
     /// By their numbers among the owners.
     associations: Vec<Association<'a, Write>>,
     qos: Vec<Qos<'a, Write>>,
 }
 
-impl<'a> Batch<'_, 'a, '_> {
+impl<'a> Batch<'_, 'a, '_, '_> {
     /// Collects what a job adds in a period; after its last charge (`period.job_ended`) it is marked and not charged again.
     pub fn charge(&mut self, job: Job<'_, Write>, period: Period) {
         faults::point("charge");
-        let Some(elapsed) = Elapsed::within(period, &views::times(job)) else { return };
+        let times = views::times(job);
+        let Some(elapsed) = Elapsed::within(period, &times) else { return };
+        let of_own = self.charger.own.elapsed(period, &times, elapsed);
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
@@ -90,6 +96,13 @@ impl<'a> Batch<'_, 'a, '_> {
         let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, owners);
+        if let Some(elapsed) = of_own {
+            let raw = (amounts.usage_decayed, amounts.usage);
+            let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
+            let charged =
+                Charged { association: owners.association, qos: [owners.qos, owners.qos_of_partition] };
+            self.charger.own.count(self.lock, job, &times, &elapsed, &amounts, raw, charged);
+        }
     }
 
     /// Collects the time that a running job had used when the last cycle ran, to be taken out of the run seconds that

@@ -5,7 +5,8 @@
 //! | prepare the state file | none |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
-//! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
+//! | account: reset, decay, charge running jobs; our own sums of usage likewise | jobs, associations and QOS for writing |
+//! | save our own sums, where there are any | none |
 //! | distribute: read usage, compute | associations for reading |
 //! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
@@ -25,6 +26,7 @@
 use tracing::{debug, warn};
 
 use multifactor2_core::decay::{decay_factor, decay_over};
+use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
 
 use super::charging::{is_chargeable, Charger};
@@ -35,13 +37,14 @@ use super::gather::Gathered;
 use super::points::{GroupFinder, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
+use super::progress::own_usage::Counting;
 use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
 use super::waiting::Waiting;
 use super::{explain, usage, Plugin};
 use crate::faults;
-use crate::host::access::Read;
+use crate::host::access::{Open, Read};
 use crate::host::jobs::{walk_seen, Seen};
 use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
@@ -126,8 +129,10 @@ impl Plugin {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
+        attempt(|| self.own_usage.save(config.state_file.as_deref()));
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, &config.settings);
+            points.read_own_usage(&self.own_usage);
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
@@ -236,13 +241,16 @@ impl Plugin {
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let touched = views::charged_jobs(host);
-        let mut charger = Charger::new(factor);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
+        let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };
+        let Some(totals) = totals else { return false };
         if attempt(|| self.progress.commit(&jobs, config, times)).is_none() {
             // The next cycle does what this one leaves.
             return false;
         }
+        let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
+        let mut charger = Charger::new(factor, own.map_or(Counting::Nobody, Counting::Cycle));
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);
@@ -263,7 +271,16 @@ impl Plugin {
             );
             batch.post();
         }
+        if let Counting::Cycle(round) = charger.own {
+            let last_reset = if was_reset { times.last_reset } else { before.last_reset };
+            attempt(|| round.finish(&jobs, &lock, factor, last_reset));
+        }
         was_reset
+    }
+
+    /// What the cluster has of each TRES; `None` where it cannot be read.
+    pub(super) fn totals<V: Levels<Tres: Open>>(&self, lock: &AssocLock<'_, V>) -> Option<Vec<TresTotal>> {
+        lock.tres_totals().map_err(|failure| self.check(Err(failure))).ok()
     }
 
     /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.

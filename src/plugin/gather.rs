@@ -112,7 +112,11 @@ impl Plugin {
     ) -> Gathered {
         faults::point("gather");
         let evaluator = Evaluator::new(unlocked.host(), config, now);
-        let totals = if config.has_points { self.totals(unlocked) } else { Vec::new() };
+        let totals = if config.has_points {
+            self.totals(&unlocked.associations::<Explained>()).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
         let known = if known_jobs.pays() {
             let gathered = self.begin_gathering(
@@ -140,12 +144,6 @@ impl Plugin {
             }
         }
         gathered
-    }
-
-    /// What the cluster has of every TRES; nothing where the records are not as they should be.
-    fn totals(&self, unlocked: &mut Unlocked) -> Vec<TresTotal> {
-        let totals = unlocked.associations::<Explained>().tres_totals();
-        totals.map_err(|failure| self.check(Err(failure))).unwrap_or_default()
     }
 
     /// For about so many jobs, with the memory of the drafts before.

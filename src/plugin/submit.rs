@@ -6,6 +6,7 @@ use multifactor2_core::rules::charge::Period;
 use super::charging::Charger;
 use super::evaluator::Evaluator;
 use super::grants::Asked;
+use super::progress::own_usage::Counting;
 use super::{after, Plugin};
 use crate::host::access::{Read, Write};
 use crate::host::clock;
@@ -69,7 +70,7 @@ impl Plugin {
         // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
         let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
-        let mut charger = Charger::new(factor);
+        let mut charger = Charger::new(factor, Counting::End(&self.own_usage));
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();

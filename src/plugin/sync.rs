@@ -24,6 +24,10 @@ pub enum Rank {
     Times,
     /// What a reconfigure has counted anew.
     Recount,
+    /// Our own sums of usage.
+    OwnUsage,
+    /// Jobs that have ended, for our own sums.
+    Ends,
 }
 
 /// One of the plugin's own locks.

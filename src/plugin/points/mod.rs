@@ -153,6 +153,6 @@ impl PointsState {
             bypass: if self.needs.bypass { self.overtaken.count(facts.id) } else { 0 },
             ..facts.job()
         };
-        Some(PointsEntries::new(self, points, job.get(|job| job.site_factor)))
+        Some(PointsEntries::new(self, points, job))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::bypass::Eligible;
 use multifactor2_core::policy::points::{PointsJob, TargetUsage};
+use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::Node;
 use rustc_hash::FxHashMap;
 
@@ -14,6 +15,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
+use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
 use crate::plugin::waiting::{is_eligible, Place, Waiting};
@@ -46,8 +48,10 @@ pub struct PointsQueue {
     /// Those that may be overtaken, and those that may have overtaken others.
     eligible: Vec<Eligible>,
     started: Vec<(u32, u32)>,
-    /// What targets go by.
-    usage: TargetUsage,
+    /// Usage that we count ourselves: with half-life decay, and in windows.
+    own: [Readings; 2],
+    /// What targets go by, likewise.
+    usage: [TargetUsage; 2],
     /// The association at each place.
     nodes: Vec<Option<Node>>,
 }
@@ -66,7 +70,8 @@ impl PointsQueue {
             by_address: FxHashMap::default(),
             eligible: Vec::new(),
             started: Vec::new(),
-            usage: TargetUsage::default(),
+            own: Default::default(),
+            usage: Default::default(),
             nodes: Vec::new(),
         }
     }
@@ -148,6 +153,14 @@ impl PointsQueue {
         }
     }
 
+    /// Reads the usage that we count ourselves, as this cycle has left it.
+    pub fn read_own_usage(&mut self, own: &OwnUsage) {
+        let PointsState { needs, settings, .. } = &self.state;
+        let windows = Model::Windows { decay: settings.target_decay };
+        let read = |wanted: bool, model| if wanted { own.readings(model) } else { None }.unwrap_or_default();
+        self.own = [read(needs.targets, Model::HalfLife), read(needs.windows, windows)];
+    }
+
     /// Learns what associations, QOS and groups there are, where something is new, and what slurmctld knows of their usage.
     pub fn learn<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
@@ -166,7 +179,12 @@ impl PointsQueue {
                 of_qos.insert(id, record.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             });
         }
-        self.usage = TargetUsage { nodes: usage.to_vec(), qos: of_qos, ..TargetUsage::default() };
+        self.usage = std::mem::take(&mut self.own).map(|own| target_usage(own, standing));
+        if self.state.settings.target_metric.eq_ignore_ascii_case("billing") {
+            // What slurmctld counts itself.
+            let [halflife, _] = &mut self.usage;
+            (halflife.nodes, halflife.qos) = (usage.to_vec(), of_qos);
+        }
         let state = &mut self.state;
         if Arc::ptr_eq(&state.tree, tree) && state.qos == qos && Arc::ptr_eq(&state.groups, groups) {
             return;
@@ -182,7 +200,7 @@ impl PointsQueue {
         let state = &mut self.state;
         state.overtaken.note(&self.eligible, &self.started);
         if state.needs.targets {
-            state.core.weigh(&state.tree, &self.usage, &self.usage);
+            state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
         }
         self.jobs.sort_unstable_by_key(|job| job.facts.id);
         let state = &self.state;
@@ -212,6 +230,20 @@ impl PointsQueue {
         self.state.overtaken.rank(ranked);
         self.state
     }
+}
+
+/// Usage that we count ourselves, by the associations that there are.
+fn target_usage(own: Readings, standing: &Standing) -> TargetUsage {
+    let Readings { associations, of_tree, qos, groups, partitions, all, capacity } = own;
+    let mut nodes = vec![0.0; standing.usage().0.len()];
+    for (id, node) in standing.ids() {
+        nodes[node.index()] = associations.get(&id).copied().unwrap_or_default();
+    }
+    // With what associations have used that are gone.
+    if let Some(root) = nodes.first_mut() {
+        *root = of_tree;
+    }
+    TargetUsage { nodes, qos, groups, partitions, all, capacity }
 }
 
 /// Whether a job that does not wait any more has had resources: one that was cancelled before ended when it "started".

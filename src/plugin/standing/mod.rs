@@ -178,6 +178,12 @@ impl Standing {
             .map(|(_, node)| node)
     }
 
+    /// Ids and places of the associations in the tree.
+    pub fn ids(&self) -> impl Iterator<Item = (u32, Node)> + '_ {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(at, entry)| Some((entry.facts.id, self.tree.position(at)?)))
+    }
+
     /// The associations, and the raw usage of each.
     pub fn usage(&self) -> (&Arc<ShareTree>, &[f64]) {
         (&self.tree, &self.usage)

@@ -172,3 +172,34 @@ fn partitions_that_come_and_go_leave_the_others_their_points() -> HostResult<()>
     assert_all(&mut host, &[(1, 1010), (2, 512)], "gone")?;
     host.quit().map(drop)
 }
+
+/// There are no associations and no cycles: jobs have their points from the start and at every change.
+#[test]
+fn without_a_database_points_are_those_of_the_submission() -> HostResult<()> {
+    let mut options = crate::setup::options()?;
+    let settings = "Component=SERV QueueTime=10\nComponent=CRED Class=1\nCredential=Partition Name=fast Priority=500\n";
+    options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
+    options.slurmdbd = false;
+    let mut host = Host::start(&options)?;
+    host.configure(&Conf::new().flags(FAIR_TREE))?;
+    for name in ["batch", "fast"] {
+        host.partition(&Partition::new(name))?;
+    }
+    let of_nobody = |id, partitions: &[&str]| {
+        let names: Vec<String> = partitions.iter().map(|name| (*name).to_owned()).collect();
+        job(id, JOHN).association(0_u32).qos(0_u32).partitions(names)
+    };
+    host.jobs(&[of_nobody(1, &["fast"]), of_nobody(2, &["batch", "fast"])])?;
+    host.init_without_thread()?;
+    assert_eq!(site(&mut host, 1)?, 510);
+    let sites = |host: &mut Host| -> HostResult<Vec<i64>> {
+        Ok(entries(host, 2)?.into_iter().map(|(_, site)| site).collect())
+    };
+    assert_eq!(host.dump_job(2)?.priority_array, [10, 510]);
+    assert_eq!(sites(&mut host)?, [10, 510]);
+    host.advance(600)?;
+    assert_eq!([host.set_priority(1)?, host.set_priority(2)?], [610, 110]);
+    assert_eq!(site(&mut host, 1)?, 610);
+    assert_eq!(sites(&mut host)?, [110, 610]);
+    host.quit().map(drop)
+}

@@ -55,7 +55,23 @@ fn each_partition_has_its_own_points() -> HostResult<()> {
     host.quit().map(drop)
 }
 
-/// A partition's QOS is not the job's; the limit of time of the partition is that of the job's own partition.
+/// A job without a time limit has that of the partition which the entry is for.
+#[test]
+fn the_time_limit_of_an_entry_is_that_of_its_partition() -> HostResult<()> {
+    let unset = 0xffff_fffe_u32;
+    let jobs = [in_both(1, JOHN).time_limit(unset), in_both(2, JOHN)];
+    let mut host = loaded("Component=RES WallTime=1\nPointsCap=100000000\n", &jobs)?;
+    let (year, ten_hours) = (365 * 86_400, 36_000);
+    for again in ["at the cycle", "set again"] {
+        assert_eq!(entries(&mut host, 1)?, named(&[("batch", year), ("fast", ten_hours)]), "{again}");
+        assert_eq!(host.dump_job(1)?.priority_array, [31_536_000, 36_000], "{again}");
+        assert_eq!(entries(&mut host, 2)?, named(&[("batch", 3600), ("fast", 3600)]), "{again}");
+        host.set_priority(1)?;
+    }
+    host.quit().map(drop)
+}
+
+/// A partition's QOS is not the job's.
 #[test]
 fn promises_of_a_partition_hold_in_its_entry() -> HostResult<()> {
     let settings = "Service=Partition Name=fast QueueTimeWeight=10\nService=QOS Name=high QueueTimeWeight=1000\n";

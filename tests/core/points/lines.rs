@@ -164,6 +164,7 @@ fn credentials_of_each_kind() {
         ("Credential=Partition Name=* Priority=4\nCredential=Partition Name=batch Priority=3", [4, 4, 4]),
         ("Credential=Group Name=guests Priority=3", [3, 3, 3]),
         ("Credential=Group Name=501 Priority=3", [3, 3, 3]),
+        ("Credential=Group Name=501 Priority=0\nCredential=Group Name=guests Priority=3", [3, 3, 3]),
         // Nobody knows the number of it.
         ("Credential=Group Name=nobody Priority=3\nCredential=Group Name=* Priority=1", [1, 1, 1]),
     ] {

@@ -173,7 +173,7 @@ proptest! {
     #[test]
     fn levels_give_a_number(deltas in prop::collection::vec(any_number(), 0..50), cap in any::<bool>(), multiplier in any_number()) {
         let tiers = Tiers { cap, multiplier };
-        let sum = deltas.iter().fold(Tier::ROOT, |tier, delta| tier.below(*delta, tiers)).sum();
+        let sum = deltas.iter().fold(Tier::ROOT, |tier, delta| tier.below(*delta, 1.0, tiers)).sum();
         prop_assert!(sum.is_finite());
     }
 }

@@ -266,11 +266,8 @@ impl Associations {
                 let goal = goal.unwrap_or_else(|| targets.by_share(at(&self.shares, node)));
                 let (used, level) = (of(usage, node)[goal.by], self.levels[above][goal.by]);
                 // Nothing at all was used: there is nothing to be far from.
-                let delta = if totals[goal.by].delivered > 0.0 {
-                    goal.delta_on_level(used, level, totals[goal.by])
-                } else {
-                    0.0
-                };
+                let delta =
+                    if totals[goal.by].delivered > 0.0 { goal.delta_on_level(used, level) } else { 0.0 };
                 tier = tier.below(delta, goal.factor, targets.tiers);
             }
             self.tiers[index] = tier;

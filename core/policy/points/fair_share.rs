@@ -76,9 +76,8 @@ impl Goal {
     }
 
     /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together.
-    pub fn delta_on_level(&self, usage: f64, level: f64, totals: Totals) -> f64 {
-        let total = if self.of_available { totals.available } else { level };
-        let used = percentage(usage, total).unwrap_or_default();
+    pub fn delta_on_level(&self, usage: f64, level: f64) -> f64 {
+        let used = percentage(usage, level).unwrap_or_default();
         delta(self.percent, used, self.side, self.measure)
     }
 }

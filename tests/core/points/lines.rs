@@ -143,7 +143,10 @@ fn credentials_of_each_kind() {
     };
     for (lines, expected) in [
         ("Credential=User Name=alice Priority=5", [5, 0, 0]),
-        ("Credential=User Name=ALICE,bob Priority=5", [5, 5, 0]),
+        // Slurm keeps users as they are, accounts and QOS in small letters.
+        ("Credential=User Name=ALICE,bob Priority=5", [0, 5, 0]),
+        ("Credential=Account Name=TOP Priority=5", [0, 5, 0]),
+        ("Credential=Parent Name=TOP Priority=5", [5, 5, 0]),
         ("Credential=User Name=* Priority=5\nCredential=User Name=bob Priority=7", [5, 7, 5]),
         // 0 is as no line.
         ("Credential=User Name=* Priority=5\nCredential=User Name=bob Priority=0", [5, 5, 5]),

@@ -123,11 +123,20 @@ view! {
         cpus: |job: Job<'_>| requested(job, TRES_ARRAY_CPU),
         memory: |job: Job<'_>| requested(job, TRES_ARRAY_MEM),
         tres: all_requested,
-        limit: |job: Job<'_>| match job.limit_in_minutes() {
-            INFINITE => UNLIMITED,
-            minutes => 60 * u64::from(minutes),
-        },
+        limit: |job: Job<'_>| seconds_of_limit(job.limit_in_minutes()),
     }
+}
+
+fn seconds_of_limit(minutes: u32) -> u64 {
+    match minutes {
+        INFINITE => UNLIMITED,
+        minutes => 60 * u64::from(minutes),
+    }
+}
+
+/// The longest time limit of a partition in seconds, which a job without one of its own has there.
+pub fn limit_of(partition: Partition<'_>) -> u64 {
+    seconds_of_limit(partition.get(|part| part.max_time))
 }
 
 fn all_requested(job: Job<'_>) -> &[u64] {

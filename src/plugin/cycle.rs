@@ -136,7 +136,8 @@ impl Plugin {
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
-            attempt(|| Self::value(&mut drafts, points));
+            // Where it fails all jobs keep their priorities, which are nearer to what they should be than those without points.
+            Self::value(&mut drafts, points);
         } else if config.fair_share {
             self.distribute::<Shares>(unlocked, &config, &mut drafts, queue, |_, _, _| ());
         }
@@ -184,7 +185,7 @@ impl Plugin {
         } else {
             None
         };
-        attempt(|| beside(&lock, standing, drafts.waiting()));
+        beside(&lock, standing, drafts.waiting());
         drop(lock);
         let Some(mut queue) = queue else { return };
         explain::changes(&queue.changes);

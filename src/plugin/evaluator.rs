@@ -31,7 +31,7 @@ pub static NO_DETAILS: Once = Once::new();
 pub static OVERFLOW: Once = Once::new();
 
 /// What came of the evaluation of a job.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Evaluated {
     /// The priority.
     pub priority: u32,
@@ -39,6 +39,8 @@ pub struct Evaluated {
     pub evaluation: Option<Evaluation>,
     /// The tickets of pools with which it begins to wait now.
     pub joins_with: Option<JobTickets>,
+    /// User and account, where points went by these because its association is newer than the last cycle.
+    pub newcomer: Option<(String, String)>,
 }
 
 /// What is known of a job besides its record.
@@ -121,7 +123,7 @@ impl<'c> Evaluator<'c> {
         known: Known<'_>,
     ) -> Evaluated {
         let Known { standing, granted, points } = known;
-        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None };
+        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None, newcomer: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, qos.as_ref(), 0.0);
@@ -144,10 +146,9 @@ impl<'c> Evaluator<'c> {
             known.fair_share = share.factor;
         }
         let mut evaluation = self.core.evaluate(&facts, known, tres);
-        let names = points.map(|points| points.newcomer(lock, standing, job));
-        let points = points
-            .zip(names.as_ref())
-            .and_then(|(points, names)| points.entries(lock, standing, job, names.as_ref(), self.core.now));
+        let newcomer = points.and_then(|points| points.newcomer(lock, standing, job));
+        let now = self.core.now;
+        let points = points.and_then(|points| points.entries(lock, standing, job, newcomer.as_ref(), now));
         if let Some(points) = &points {
             evaluation.site = points.site_of_job();
         }
@@ -155,7 +156,7 @@ impl<'c> Evaluator<'c> {
         let beside = Beside { tres, granted: standing.granted(share.tickets), points };
         self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
         let joins_with = share.tickets.filter(|_| share.joins);
-        Evaluated { priority, evaluation: Some(evaluation), joins_with }
+        Evaluated { priority, evaluation: Some(evaluation), joins_with, newcomer }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the

@@ -33,10 +33,21 @@ pub struct Grants {
     pub drafts: Option<Arc<Drafts>>,
     /// What the priorities came from that were set since.
     pub set: SetJobs,
+    /// How points were asked for of those in several partitions or QOS, by job id.
+    asked: FxHashMap<u32, Asked>,
     /// Lines of settings that name what there is not, as they have been warned of.
     pub unknown: HashSet<String>,
     /// Tickets of jobs that have begun to wait since, with their associations by address and id: they are counted once.
     since: FxHashMap<u32, (JobTickets, (usize, u32))>,
+}
+
+/// How points were asked for of a job that was set between two cycles.
+#[derive(Debug)]
+pub struct Asked {
+    /// When.
+    pub at: i64,
+    /// User and account, where the association is newer than the last cycle.
+    pub newcomer: Option<(String, String)>,
 }
 
 /// What priorities came from before the cycle that runs.
@@ -83,6 +94,17 @@ impl Grants {
         self.since.insert(job.get(|job| job.job_id), (tickets, job.named_association()));
     }
 
+    /// Notes how the points of a job in several partitions or QOS were asked for: those of its other entries are asked for in the
+    /// same way when they are shown.
+    pub fn note_asked(&mut self, id: u32, asked: Asked) {
+        self.asked.insert(id, asked);
+    }
+
+    /// How the points of a job were asked for that was set since the last cycle.
+    pub fn asked_of(&self, id: u32) -> Option<&Asked> {
+        self.asked.get(&id)
+    }
+
     /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
     pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
         let id = job.get(|job| job.job_id);
@@ -95,6 +117,7 @@ impl Grants {
         let drafts = if self.standing.pools().is_some() { self.drafts.clone() } else { self.drafts.take() };
         let (kept, memory) =
             if keep_drafts { (drafts, None) } else { (None, drafts.and_then(Arc::into_inner)) };
+        self.asked.clear();
         (Earlier { drafts: kept, set: std::mem::take(&mut self.set) }, memory)
     }
 
@@ -107,7 +130,10 @@ impl Grants {
         now: i64,
     ) -> Option<PointsQueue> {
         let known = self.points.as_ref().filter(|points| points.is_of(&config.settings));
-        let new = || config.has_points.then(|| PointsState::new(&config.settings)).flatten();
+        let new = || {
+            let new = config.has_points.then(|| PointsState::new(&config.settings)).flatten()?;
+            Some(new.after(self.points.as_ref()))
+        };
         Some(PointsQueue::begin(known.cloned().or_else(new)?, totals, jobs, now))
     }
 

@@ -5,6 +5,7 @@ use multifactor2_core::rules::charge::Period;
 
 use super::charging::Charger;
 use super::evaluator::Evaluator;
+use super::grants::Asked;
 use super::progress::own_usage::Counting;
 use super::{after, Plugin};
 use crate::host::access::{Read, Write};
@@ -46,6 +47,10 @@ impl Plugin {
         let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+        }
+        if grants.points.is_some() && job.has_variants() {
+            let asked = Asked { at: evaluator.core.now, newcomer: evaluated.newcomer };
+            grants.note_asked(job.get(|job| job.job_id), asked);
         }
         if let Some(tickets) = evaluated.joins_with {
             grants.note_tickets(job, tickets);

@@ -10,7 +10,7 @@ use multifactor2_core::explain::Tally;
 use super::config::Config;
 use super::drafts::{Draft, Drafts, Finished, Task};
 use super::evaluator::{Beside, Evaluated, Evaluator, Known};
-use super::grants::Grants;
+use super::grants::{Asked, Grants};
 use super::points::PointsState;
 use super::set_jobs::SetJobs;
 use super::standing::Standing;
@@ -115,8 +115,12 @@ impl Plugin {
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
                     let known = Known { granted: None, ..grants.known(job, config) };
                     let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
+                    let id = job.get(|job| job.job_id);
                     if let Some(evaluation) = evaluated.evaluation {
-                        grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+                        grants.set.note(id, evaluation, |id| jobs.job(id).is_some());
+                    }
+                    if grants.points.is_some() && job.has_variants() {
+                        grants.note_asked(id, Asked { at: now, newcomer: evaluated.newcomer });
                     }
                     assign(job, evaluated.priority, config);
                 }

@@ -6,9 +6,12 @@
 use multifactor2_core::factors::with_points;
 use multifactor2_core::policy::points::{Parts, PointsJob};
 
+use super::reader::number;
 use super::PointsState;
 use crate::host::access::Open;
-use crate::host::records::{Partition, Qos};
+use crate::host::constants::NO_VAL;
+use crate::host::records::{Job, Partition, Qos};
+use crate::host::views;
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +21,19 @@ pub struct PointsEntries<'s> {
     job: PointsJob<'s>,
     /// Its own site factor, shifted.
     site: u32,
+    /// It has no time limit of its own, but that of the partition that it is tried in.
+    limit_of_partition: bool,
 }
 
 impl<'s> PointsEntries<'s> {
-    /// Of a job with its own site factor.
-    pub fn new(state: &'s PointsState, job: PointsJob<'s>, site: u32) -> Self {
-        Self { state, job, site }
+    /// Of a job whose points go by `points`.
+    pub fn new<A: Open>(state: &'s PointsState, points: PointsJob<'s>, job: Job<'_, A>) -> Self {
+        Self {
+            state,
+            job: points,
+            site: job.get(|job| job.site_factor),
+            limit_of_partition: job.get(|job| job.time_limit) == NO_VAL,
+        }
     }
 
     /// Site factor and points together, shifted, in the partition and QOS that it is in or was tried in last.
@@ -42,6 +52,9 @@ impl<'s> PointsEntries<'s> {
         let mut job = self.job;
         if let Some(partition) = partition {
             job.partition = core.partition(&partition.text(|part| part.name));
+            if self.limit_of_partition {
+                job.limit = number(views::limit_of(partition));
+            }
         }
         if let Some(qos) = qos {
             job.qos = core.qos(qos.get(|qos| qos.id));

@@ -85,6 +85,14 @@ impl PointsState {
         })
     }
 
+    /// Goes on with what does not depend on settings: how many jobs have overtaken others.
+    pub fn after(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) = before {
+            self.overtaken = before.overtaken.clone();
+        }
+        self
+    }
+
     /// Whether it was made from these settings.
     pub fn is_of(&self, settings: &Settings) -> bool {
         self.settings == *settings
@@ -145,6 +153,6 @@ impl PointsState {
             bypass: if self.needs.bypass { self.overtaken.count(facts.id) } else { 0 },
             ..facts.job()
         };
-        Some(PointsEntries::new(self, points, job.get(|job| job.site_factor)))
+        Some(PointsEntries::new(self, points, job))
     }
 }

@@ -102,7 +102,7 @@ impl Reader {
 }
 
 #[allow(clippy::cast_precision_loss)] // amounts and seconds
-fn number(count: u64) -> f64 {
+pub(super) fn number(count: u64) -> f64 {
     count as f64
 }
 

@@ -130,18 +130,19 @@ impl Tier {
         self.sum
     }
 
-    /// The path that goes on with a level of this distance from its target.
+    /// The path that goes on with a level of this distance from its target. In the sum the distance, as it is after `cap`, is
+    /// multiplied with `weight`.
     #[must_use]
-    pub fn below(self, delta: f64, tiers: Tiers) -> Self {
+    pub fn below(self, delta: f64, weight: f64, tiers: Tiers) -> Self {
         let delta = if delta.is_finite() { delta.clamp(-FARTHEST, FARTHEST) } else { 0.0 };
         let same_direction = delta * self.delta > 0.0;
         let delta =
             if tiers.cap && same_direction && delta.abs() > self.delta.abs() { self.delta } else { delta };
         let damp = 1.0 + sane(tiers.multiplier.abs());
         if tiers.multiplier < 0.0 {
-            Self { delta, sum: self.sum / damp + delta, weight: 1.0 }
+            Self { delta, sum: self.sum / damp + weight * delta, weight: 1.0 }
         } else {
-            Self { delta, sum: self.sum + delta * self.weight, weight: self.weight / damp }
+            Self { delta, sum: self.sum + weight * delta * self.weight, weight: self.weight / damp }
         }
     }
 }

@@ -31,9 +31,12 @@ impl Plugin {
         };
         let mut grants = self.grants.lock();
         let missing = named(&grants).filter(|named| !exists(named));
-        let lines: HashSet<String> = missing
-            .map(|Named { place, setting, kind, name, .. }| format!("{place}: {setting}={kind} Name={name}"))
-            .collect();
+        let line = |named: Named<'_>| {
+            let Named { place, setting, kind, name, .. } = named;
+            let key = if setting == "Component" { "Partition" } else { "Name" };
+            format!("{place}: {setting}={kind} {key}={name}")
+        };
+        let lines: HashSet<String> = missing.map(line).collect();
         let before = std::mem::replace(&mut grants.unknown, lines.clone());
         drop(grants);
         for line in lines.difference(&before) {

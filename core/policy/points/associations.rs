@@ -37,6 +37,8 @@ pub(super) struct Associations {
     /// What `Parent` lines say; the first is nothing. By node, which of them.
     parent_rules: Vec<Rules>,
     parent_rules_at: Vec<u32>,
+    /// By node, what jobs directly in an account have used. Scratch space.
+    direct: Vec<[f64; 2]>,
     /// By node, its part of the shares of its siblings. Empty without targets of parents, as the next two.
     shares: Vec<f64>,
     /// By node, what those have used that are below it in terms of fair-share.
@@ -75,6 +77,7 @@ impl Associations {
             account_nodes: FxHashMap::default(),
             parent_rules: vec![Rules::default()],
             parent_rules_at: Vec::new(),
+            direct: Vec::new(),
             shares: Vec::new(),
             levels: Vec::new(),
             tiers: Vec::new(),
@@ -193,18 +196,29 @@ impl Associations {
         }
         self.users.forget_usage();
         self.accounts.forget_usage();
+        // Of an account what is below it, less what is below the accounts in it.
+        self.direct.clear();
+        self.direct.extend(tree.nodes().map(|node| of(usage, node)));
+        for node in tree.nodes().filter(|node| !tree.is_user(*node)) {
+            let above = tree.parent(node).and_then(|above| self.direct.get_mut(above.index()));
+            for (direct, below) in above.into_iter().flatten().zip(of(usage, node)) {
+                *direct -= below;
+            }
+        }
         for node in tree.nodes() {
             let (user, account) = at(&self.objects, node);
-            let both = of(usage, node);
             if tree.is_user(node) {
-                add(&mut self.users, user, both, 1.0);
+                add(&mut self.users, user, of(usage, node));
                 continue;
             }
-            // Of an account what is below it, less what is below the accounts in it.
-            add(&mut self.accounts, account, both, 1.0);
-            if let Some(above) = tree.parent(node) {
-                add(&mut self.accounts, at(&self.objects, above).1, both, -1.0);
+            let mut direct = at(&self.direct, node);
+            for (direct, all) in direct.iter_mut().zip(of(usage, node)) {
+                // What rounding leaves of a difference is not usage.
+                if *direct <= all * 1e-9 {
+                    *direct = 0.0;
+                }
             }
+            add(&mut self.accounts, account, direct);
         }
         // The first of each stand for those of whom nothing is known.
         self.users
@@ -252,12 +266,9 @@ impl Associations {
                 let goal = goal.unwrap_or_else(|| targets.by_share(at(&self.shares, node)));
                 let (used, level) = (of(usage, node)[goal.by], self.levels[above][goal.by]);
                 // Nothing at all was used: there is nothing to be far from.
-                let delta = if totals[goal.by].delivered > 0.0 {
-                    goal.delta_on_level(used, level, totals[goal.by])
-                } else {
-                    0.0
-                };
-                tier = tier.below(delta, targets.tiers);
+                let delta =
+                    if totals[goal.by].delivered > 0.0 { goal.delta_on_level(used, level) } else { 0.0 };
+                tier = tier.below(delta, goal.factor, targets.tiers);
             }
             self.tiers[index] = tier;
         }
@@ -313,9 +324,9 @@ fn object(objects: &mut Objects<String>, kind: Kind, name: &str, lines: Lines<'_
     }
 }
 
-fn add(objects: &mut Objects<String>, at: u32, used: [f64; 2], sign: f64) {
+fn add(objects: &mut Objects<String>, at: u32, used: [f64; 2]) {
     let Some(object) = objects.get_mut(at) else { return };
     for (sum, used) in object.usage.iter_mut().zip(used) {
-        *sum += sign * used;
+        *sum += used;
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct Goal {
     /// [`HALFLIFE`] or [`WINDOW`].
     pub by: usize,
     /// The distance is multiplied with it.
-    factor: f64,
+    pub factor: f64,
     /// It is added to the weight of FS.
     pub weight: f64,
 }
@@ -75,11 +75,10 @@ impl Goal {
         used.map_or(0.0, |used| self.factor * delta(self.percent, used, self.side, self.measure))
     }
 
-    /// The distance on a level of the tree, for usage among siblings that have used `level` together.
-    pub fn delta_on_level(&self, usage: f64, level: f64, totals: Totals) -> f64 {
-        let total = if self.of_available { totals.available } else { level };
-        let used = percentage(usage, total).unwrap_or_default();
-        self.factor * delta(self.percent, used, self.side, self.measure)
+    /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together.
+    pub fn delta_on_level(&self, usage: f64, level: f64) -> f64 {
+        let used = percentage(usage, level).unwrap_or_default();
+        delta(self.percent, used, self.side, self.measure)
     }
 }
 
@@ -106,6 +105,11 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    /// With those of another where there are none.
+    pub fn or(self, others: Self) -> Self {
+        Self { goal: self.goal.or(others.goal), ceiling: self.ceiling.or(others.ceiling) }
+    }
+
     /// The distance of an object from its target, by both usages and their totals.
     pub fn delta(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
         self.goal.map_or(0.0, |goal| goal.delta(usage[goal.by], totals[goal.by]))
@@ -192,9 +196,14 @@ impl Targets {
 
     /// What holds for an object.
     pub fn rules(&self, kind: Kind, name: &str) -> Rules {
+        self.own(kind, name).or(self.of_others(kind))
+    }
+
+    /// What lines say that name it.
+    pub fn own(&self, kind: Kind, name: &str) -> Rules {
         Rules {
-            goal: self.goals[kind as usize].get(kind, name).copied(),
-            ceiling: self.ceilings[kind as usize].get(kind, name).copied(),
+            goal: self.goals[kind as usize].own(kind, name).copied(),
+            ceiling: self.ceilings[kind as usize].own(kind, name).copied(),
         }
     }
 

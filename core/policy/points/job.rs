@@ -29,7 +29,7 @@ pub struct Request {
     pub disk: f64,
     /// Processor equivalents, see [`processor_equivalents`](super::processor_equivalents).
     pub equivalents: f64,
-    /// The count of `TargetMetric`.
+    /// The count of `TargetMetric`; 0 for a job that runs, which is in the usage already.
     pub metric: f64,
 }
 
@@ -54,7 +54,7 @@ pub struct PointsJob<'n> {
     pub wait: f64,
     /// How many jobs have overtaken it.
     pub bypass: u32,
-    /// How long it has run, in seconds; `None` for one that waits.
+    /// How long it has run, in seconds, which is what USAGE goes by; `None` for one that waits, and without `CALCULATE_RUNNING`.
     pub elapsed: Option<f64>,
 }
 

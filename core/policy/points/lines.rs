@@ -38,11 +38,11 @@ kinds! {
     ServiceKind: Qos Partition;
 }
 
-/// A name as it is compared with others: partitions and groups as they are written, all else in small letters.
+/// A name as it is compared with others. Slurm keeps accounts and QOS in small letters, all else as it is.
 pub(super) fn folded(kind: Kind, name: &str) -> Cow<'_, str> {
     let differs = name.bytes().any(|letter| letter.is_ascii_uppercase());
     match kind {
-        Kind::User | Kind::Account | Kind::Parent | Kind::Qos if differs => name.to_ascii_lowercase().into(),
+        Kind::Account | Kind::Parent | Kind::Qos if differs => name.to_ascii_lowercase().into(),
         _ => name.into(),
     }
 }

@@ -351,9 +351,16 @@ impl Points {
         let others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
         self.groups = Objects::new(others);
         self.named.learn_groups(groups);
+        // A group may be on one line by its name, on another by its number.
+        let mut lines: FxHashMap<u32, (Option<f64>, fair_share::Rules)> = FxHashMap::default();
         for (name, gid) in self.named.numbers() {
-            let object = Object::new(self.priorities.priority(kind, name), self.targets.rules(kind, name));
-            self.groups.insert(gid, |_| object);
+            let (priority, rules) = lines.entry(gid).or_default();
+            *priority = priority.or(self.priorities.own(kind, name));
+            *rules = rules.or(self.targets.own(kind, name));
+        }
+        for (gid, (priority, rules)) in lines {
+            let priority = priority.unwrap_or_else(|| self.priorities.of_others(kind));
+            self.groups.insert(gid, |_| Object::new(priority, rules.or(self.targets.of_others(kind))));
         }
     }
 

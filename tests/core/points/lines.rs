@@ -143,7 +143,10 @@ fn credentials_of_each_kind() {
     };
     for (lines, expected) in [
         ("Credential=User Name=alice Priority=5", [5, 0, 0]),
-        ("Credential=User Name=ALICE,bob Priority=5", [5, 5, 0]),
+        // Slurm keeps users as they are, accounts and QOS in small letters.
+        ("Credential=User Name=ALICE,bob Priority=5", [0, 5, 0]),
+        ("Credential=Account Name=TOP Priority=5", [0, 5, 0]),
+        ("Credential=Parent Name=TOP Priority=5", [5, 5, 0]),
         ("Credential=User Name=* Priority=5\nCredential=User Name=bob Priority=7", [5, 7, 5]),
         // 0 is as no line.
         ("Credential=User Name=* Priority=5\nCredential=User Name=bob Priority=0", [5, 5, 5]),
@@ -164,6 +167,7 @@ fn credentials_of_each_kind() {
         ("Credential=Partition Name=* Priority=4\nCredential=Partition Name=batch Priority=3", [4, 4, 4]),
         ("Credential=Group Name=guests Priority=3", [3, 3, 3]),
         ("Credential=Group Name=501 Priority=3", [3, 3, 3]),
+        ("Credential=Group Name=501 Priority=0\nCredential=Group Name=guests Priority=3", [3, 3, 3]),
         // Nobody knows the number of it.
         ("Credential=Group Name=nobody Priority=3\nCredential=Group Name=* Priority=1", [1, 1, 1]),
     ] {

@@ -1,5 +1,6 @@
 //! The points of jobs: against the numbers of the manuals, numbers worked out by hand, what holds for all input, and the model.
 
+mod against_model;
 mod golden;
 mod lines;
 mod properties;

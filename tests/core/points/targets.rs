@@ -83,7 +83,8 @@ fn of_users(lines: &str) -> [i32; 4] {
 fn targets_of_users_and_accounts() {
     for (lines, expected) in [
         ("Target=User Name=alice Percent=50", [10, 10, 0, 0]),
-        ("Target=User Name=ALICE Percent=50", [10, 10, 0, 0]),
+        ("Target=User Name=ALICE Percent=50", [0, 0, 0, 0]),
+        ("Target=Account Name=LOW Percent=50", [20, 0, 0, 0]),
         ("Target=User Name=* Percent=30", [-10, -10, 10, -10]),
         ("Target=User Name=* Percent=30 Type=floor", [0, 0, 10, 0]),
         ("Target=User Name=* Percent=30 Type=ceiling", [-10, -10, 0, -10]),

@@ -9,7 +9,7 @@ use super::{settings, Site};
 /// The sum of a path with these distances.
 fn sum(deltas: &[f64], cap: bool, multiplier: f64) -> f64 {
     let tiers = Tiers { cap, multiplier };
-    deltas.iter().fold(Tier::ROOT, |tier, delta| tier.below(*delta, tiers)).sum()
+    deltas.iter().fold(Tier::ROOT, |tier, delta| tier.below(*delta, 1.0, tiers)).sum()
 }
 
 #[test]
@@ -74,6 +74,8 @@ fn lines_for_levels() {
         ("Target=Parent Name=a Percent=40 Type=floor", [30, -30, -25]),
         ("Target=Parent Name=a Percent=60 Weight=3", [60, 0, -25]),
         ("Target=Parent Name=a,a1 Percent=60", [40, -10, -25]),
+        // The weight comes after the cap of the level above: 10 * 3 + 10, -20 alone.
+        ("Target=Parent Name=a Percent=60 Weight=3\nCapTiers=yes", [40, 0, -25]),
         // `*` is for accounts; users have their shares.
         ("Target=Parent Name=* Percent=50", [30, -30, 0]),
         ("Target=Parent Name=* Percent=50\nTarget=Parent Name=a1 Percent=80", [30, 0, 0]),

@@ -157,14 +157,17 @@ fn record(number: u32, of: &ModelJob, partitions: &[&str], ghost: u32) -> Job {
         .tres_requested(of.request.iter().map(|(name, n)| (tres(name), whole(*n))).collect::<Vec<_>>());
     match of.started {
         None => job,
-        Some(started) => {
-            job.state(state::RUNNING).start_time(at(started)).end_time_expected(NOW + 1_000_000)
-        }
+        Some(started) => job.state(state::RUNNING).start_time(at(started)).end_time_expected(NOW + 1_000_000),
     }
 }
 
 /// Everything in a case that differs from the model.
-fn differences(host: &mut Host, case: &ModelCase, jobs: &[(u32, &ModelJob)], what: &str) -> HostResult<String> {
+fn differences(
+    host: &mut Host,
+    case: &ModelCase,
+    jobs: &[(u32, &ModelJob)],
+    what: &str,
+) -> HostResult<String> {
     let mut text = String::new();
     for (number, of) in jobs {
         let mut first = None;
@@ -188,7 +191,9 @@ fn check(random: &mut Rng, case: &ModelCase, groups: &std::path::Path) -> HostRe
     let mut host = start(case, groups)?;
     // Jobs of somebody who is not in the tree come later, with associations of their own.
     let mut ghosts: BTreeMap<&str, u32> = BTreeMap::new();
-    for (name, at) in case.jobs.iter().filter(|job| job.association.is_none()).map(|job| &*job.account).zip(0..) {
+    for (name, at) in
+        case.jobs.iter().filter(|job| job.association.is_none()).map(|job| &*job.account).zip(0..)
+    {
         ghosts.entry(name).or_insert(id(case.cluster.nodes.len()) + at);
     }
     let (mut known, mut new) = (Vec::new(), Vec::new());

@@ -177,7 +177,8 @@ fn partitions_that_come_and_go_leave_the_others_their_points() -> HostResult<()>
 #[test]
 fn without_a_database_points_are_those_of_the_submission() -> HostResult<()> {
     let mut options = crate::setup::options()?;
-    let settings = "Component=SERV QueueTime=10\nComponent=CRED Class=1\nCredential=Partition Name=fast Priority=500\n";
+    let settings =
+        "Component=SERV QueueTime=10\nComponent=CRED Class=1\nCredential=Partition Name=fast Priority=500\n";
     options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
     options.slurmdbd = false;
     let mut host = Host::start(&options)?;

@@ -1,6 +1,6 @@
 //! BYPASS: how many jobs have started in a job's partition that were behind it in the last cycle.
 
-use slurm_inproc::{state, HostResult, Host, Job, Nice};
+use slurm_inproc::{state, Host, HostResult, Job, Nice};
 
 use super::{change, entries, job, loaded, site, JOHN, PAUL};
 use crate::setup::NOW;
@@ -9,7 +9,9 @@ const SETTINGS: &str = "Component=SERV Bypass=10\n";
 
 /// The first has the highest priority.
 fn queue(count: u32) -> Vec<Job> {
-    (1..=count).map(|id| job(id, if id % 2 == 0 { JOHN } else { PAUL }).nice(Nice(i64::from(id) - 10_000))).collect()
+    (1..=count)
+        .map(|id| job(id, if id % 2 == 0 { JOHN } else { PAUL }).nice(Nice(i64::from(id) - 10_000)))
+        .collect()
 }
 
 fn start(host: &mut Host, id: u32) -> HostResult<()> {

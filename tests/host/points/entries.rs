@@ -41,7 +41,11 @@ fn each_partition_has_its_own_points() -> HostResult<()> {
         assert_eq!(host.dump_job(1)?.priority, 23, "{again}");
         assert_eq!(entries(&mut host, 2)?, named(&[("batch", -80), ("fast", 9900)]), "{again}");
         assert_eq!(host.dump_job(2)?.priority_array, [1, 9900], "{again}");
-        assert_eq!([3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)), [10_060, 23], "{again}");
+        assert_eq!(
+            [3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)),
+            [10_060, 23],
+            "{again}"
+        );
         for job in 1..=4 {
             host.set_priority(job)?;
         }
@@ -74,7 +78,8 @@ fn the_time_limit_of_an_entry_is_that_of_its_partition() -> HostResult<()> {
 /// A partition's QOS is not the job's.
 #[test]
 fn promises_of_a_partition_hold_in_its_entry() -> HostResult<()> {
-    let settings = "Service=Partition Name=fast QueueTimeWeight=10\nService=QOS Name=high QueueTimeWeight=1000\n";
+    let settings =
+        "Service=Partition Name=fast QueueTimeWeight=10\nService=QOS Name=high QueueTimeWeight=1000\n";
     let mut host = loaded(settings, &[in_both(1, JOHN), in_both(2, JOHN).qos(HIGH)])?;
     assert_eq!(entries(&mut host, 1)?, named(&[("batch", 0), ("fast", 10)]));
     assert_eq!(entries(&mut host, 2)?, named(&[("batch", 1000), ("fast", 1000)]));

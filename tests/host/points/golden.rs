@@ -174,7 +174,10 @@ fn targets_of_service() -> HostResult<()> {
     assert_all(&mut host, &all(bounded), "bounded")?;
     change(&mut host, &settings("TargetQueueTime=01:00:00 Curve=maui").replace("=1000000", "=1"))?;
     assert_all(&mut host, &[(4, 1), (5, 100_000_000)], "the plateau")?;
-    change(&mut host, &settings("TargetXFactor=3 Curve=maui").replace("TargetQueueTime=1000000", "TargetXFactor=36"))?;
+    change(
+        &mut host,
+        &settings("TargetXFactor=3 Curve=maui").replace("TargetQueueTime=1000000", "TargetXFactor=36"),
+    )?;
     // Limit one hour: 1, 1.5, 1 + 5/6, ..., 2.
     assert_all(&mut host, &[(1, 9), (2, 16), (5, 36)], "expansion factor")?;
     host.quit().map(drop)
@@ -208,8 +211,7 @@ fn usage_of_running_jobs() -> HostResult<()> {
     let settings = |part: &str| format!("Component=USAGE {part}=1\n");
     let mut host = loaded_with(&settings("Consumed"), &jobs, &Conf::new().flags(flags), |_| ())?;
     // Two processors, ten minutes of an hour.
-    for (part, expected) in
-        [("Consumed", 1200), ("Remaining", 6000), ("Percent", 17), ("ExecutionTime", 600)]
+    for (part, expected) in [("Consumed", 1200), ("Remaining", 6000), ("Percent", 17), ("ExecutionTime", 600)]
     {
         change(&mut host, &settings(part))?;
         assert_all(&mut host, &[(1, expected), (2, 0)], part)?;

@@ -36,7 +36,8 @@ fn write(file: &Path, text: &str) -> HostResult<()> {
 
 /// Where the system's groups are those of a file.
 pub fn wrapped(groups: &Path) -> Vec<String> {
-    let wrapper = ["/usr/lib/x86_64-linux-gnu/libnss_wrapper.so", "/usr/lib/aarch64-linux-gnu/libnss_wrapper.so"];
+    let wrapper =
+        ["/usr/lib/x86_64-linux-gnu/libnss_wrapper.so", "/usr/lib/aarch64-linux-gnu/libnss_wrapper.so"];
     let library = wrapper.into_iter().find(|path| Path::new(path).exists());
     let library = library.expect("libnss_wrapper is not installed: run tests/install-deps.sh");
     vec![

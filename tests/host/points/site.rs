@@ -2,7 +2,9 @@
 
 use slurm_inproc::{Conf, HostResult, Job, Nice, Options};
 
-use super::{assert_all, assert_points, change, entries, job, loaded, loaded_with, said, site, JOHN, MOST, PAUL};
+use super::{
+    assert_all, assert_points, change, entries, job, loaded, loaded_with, said, site, JOHN, MOST, PAUL,
+};
 
 /// So many points for john.
 fn of_john(points: i64) -> String {
@@ -20,7 +22,11 @@ fn own(host: &mut slurm_inproc::Host, settings: &str, jobs: &[(u32, i64)]) -> Ho
 
 #[test]
 fn the_own_site_factor_is_added_and_never_written() -> HostResult<()> {
-    let jobs = [job(1, JOHN).site_factor(Nice(-300)), job(2, JOHN).site_factor(Nice(50)), job(3, PAUL).site_factor(Nice(7))];
+    let jobs = [
+        job(1, JOHN).site_factor(Nice(-300)),
+        job(2, JOHN).site_factor(Nice(50)),
+        job(3, PAUL).site_factor(Nice(7)),
+    ];
     let settings = of_john(1000);
     let mut host = loaded(&settings, &jobs)?;
     for _ in 0..3 {
@@ -39,14 +45,15 @@ fn the_own_site_factor_is_added_and_never_written() -> HostResult<()> {
 
 #[test]
 fn jobs_set_directly_and_held_ones_have_no_points() -> HostResult<()> {
-    let jobs = [
-        job(1, JOHN).direct_set_priority(true).priority(77_u32),
-        job(2, JOHN).priority(0_u32),
-        job(3, JOHN),
-    ];
+    let jobs =
+        [job(1, JOHN).direct_set_priority(true).priority(77_u32), job(2, JOHN).priority(0_u32), job(3, JOHN)];
     let mut host = loaded(&of_john(1000), &jobs)?;
     for again in ["at the cycle", "after another"] {
-        assert_eq!([1, 2, 3].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)), [77, 0, 1000], "{again}");
+        assert_eq!(
+            [1, 2, 3].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)),
+            [77, 0, 1000],
+            "{again}"
+        );
         // As stock does, sprio shows a job that was set directly without factors; a held one not at all.
         assert_eq!(entries(&mut host, 2)?, [], "{again}");
         let direct = host.factors(&slurm_inproc::FactorsFilter::new().uid(0_u32).jobs([1]))?;
@@ -113,13 +120,21 @@ fn the_priority_saturates() -> HostResult<()> {
     let mut host = loaded_with(&of_john(900_000_000), &jobs, &conf, |_| ())?;
     // john's points, and 2^31 - 1 for nice, do fit.
     let fits = u32::try_from(MOST).expect("fits") + 900_000_000;
-    assert_eq!([1, 2, 3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)), [fits, fits, fits + 100, 1]);
+    assert_eq!(
+        [1, 2, 3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)),
+        [fits, fits, fits + 100, 1]
+    );
     assert!(said(&host, "exceeds 32 bits").is_empty());
-    let thrice = of_john(900_000_000).replace("User=1\n", "User=3\n").replace("PointsCap", "PointsWeight=10\nPointsCap");
+    let thrice = of_john(900_000_000)
+        .replace("User=1\n", "User=3\n")
+        .replace("PointsCap", "PointsWeight=10\nPointsCap");
     host.jobs(&[Job::new(1_u32).site_factor(Nice(1)), Job::new(2_u32).site_factor(Nice(2))])?;
     change(&mut host, &thrice)?;
     let largest = 2 * u32::try_from(MOST).expect("fits");
-    assert_eq!([1, 2, 3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)), [largest, largest, largest, 1]);
+    assert_eq!(
+        [1, 2, 3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)),
+        [largest, largest, largest, 1]
+    );
     assert!(said(&host, "exceeds 32 bits").is_empty(), "2^32 - 2 fits");
     host.configure(&Conf::new().weight_partition(4_000_000_000_u32))?;
     host.partition(&slurm_inproc::Partition::new("batch").factor(100_u16))?;

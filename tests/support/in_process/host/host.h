@@ -110,6 +110,7 @@ int command_load(request_t *request);
 int command_save(request_t *request);
 int command_usage(request_t *request);
 int command_qos_usage(request_t *request);
+int command_reset_usage(request_t *request);
 int command_dump_assocs(request_t *request);
 int command_dump_qos(request_t *request);
 

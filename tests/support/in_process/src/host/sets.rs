@@ -54,6 +54,16 @@ impl Host {
         self.request("load").map(drop)
     }
 
+    /// Take the usage of an association from it and from all above it, as `sacctmgr modify ... set RawUsage=0` does.
+    pub fn reset_usage(&mut self, association: u32) -> HostResult<()> {
+        self.request(&format!("resetusage assoc={association}")).map(drop)
+    }
+
+    /// The same for a QOS.
+    pub fn reset_qos_usage(&mut self, qos: u32) -> HostResult<()> {
+        self.request(&format!("resetusage qos={qos}")).map(drop)
+    }
+
     /// Give a QOS usage.
     pub fn qos_usage(&mut self, usage: &QosUsage) -> HostResult<()> {
         self.request(&usage.line()).map(drop)

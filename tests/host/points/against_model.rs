@@ -46,7 +46,8 @@ fn possible(random: &mut Rng) -> ModelCase {
     });
     settings.targets.iter_mut().for_each(|line| line.window = None);
     // The model's strangers are nowhere in the tree. Here they are newcomers, who stand in it where their account does.
-    let in_tree = settings.targets.iter().any(|line| line.kind == ModelKind::Parent && line.r#type != ModelType::Cap);
+    let in_tree =
+        settings.targets.iter().any(|line| line.kind == ModelKind::Parent && line.r#type != ModelType::Cap);
     for job in &mut case.jobs {
         job.bypass = 0;
         if job.user == "ghost" {

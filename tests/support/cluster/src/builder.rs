@@ -316,7 +316,8 @@ impl Builder {
 
     /// The group of a user.
     fn gid(&self, user: &str) -> u32 {
-        let of = (FIRST_GID..).zip(&self.groups).find(|(_, (_, users))| users.iter().any(|name| name == user));
+        let of =
+            (FIRST_GID..).zip(&self.groups).find(|(_, (_, users))| users.iter().any(|name| name == user));
         of.map_or(FIRST_UID, |(gid, _)| gid)
     }
 

@@ -166,7 +166,11 @@ pub fn fair_share(cluster: &mut Cluster, jobs: Jobs) {
     // Beyond a cap all points are -PointsCap: last in the queue, and not held.
     change(cluster, "Target=Account Name=physics Percent=30 Type=cap\nComponent=RES Proc=7\n").unwrap();
     let capped = -1e6;
-    assert_sites(cluster, &[(jobs.john, capped), (jobs.paul, capped), (jobs.ann, 7.0), (jobs.both, 7.0)], "cap");
+    assert_sites(
+        cluster,
+        &[(jobs.john, capped), (jobs.paul, capped), (jobs.ann, 7.0), (jobs.both, 7.0)],
+        "cap",
+    );
 }
 
 /// RES: processor equivalents, 25 % of the processors and 50 % of the memory, 2 processors and 768 MB; disk.
@@ -222,7 +226,8 @@ pub fn waits(cluster: &Cluster) {
         assert!((least - 1.0..=most + 1.0).contains(&found), "{what}: {found} is not from {least} to {most}");
         found
     };
-    let target = "Service=QOS Name=normal TargetQueueTime=01:00:00\nComponent=TARGET TargetQueueTime=1000000\n";
+    let target =
+        "Service=QOS Name=normal TargetQueueTime=01:00:00\nComponent=TARGET TargetQueueTime=1000000\n";
     change(cluster, target).unwrap();
     within(&|wait| 1e6 / (61.0 - wait / 60.0).powi(2), "bounded");
     change(cluster, &target.replace("01:00:00", "01:00:00 Curve=maui")).unwrap();
@@ -244,9 +249,14 @@ pub fn waits(cluster: &Cluster) {
 /// If something is not as it should be.
 pub fn end(cluster: &Cluster, jobs: Jobs) {
     change(cluster, "").unwrap();
-    assert_sites(cluster, &[(jobs.john, 0.0), (jobs.paul, 0.0), (jobs.ann, 0.0), (jobs.both, 0.0)], "no points");
+    assert_sites(
+        cluster,
+        &[(jobs.john, 0.0), (jobs.paul, 0.0), (jobs.ann, 0.0), (jobs.both, 0.0)],
+        "no points",
+    );
     let log = cluster.log();
-    let complaints: Vec<&str> = log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
+    let complaints: Vec<&str> =
+        log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 

@@ -194,7 +194,7 @@ fn jobs_that_are_evaluated_when_they_are_written_have_their_points() -> HostResu
     host.quit().map(drop)
 }
 
-/// Jobs at priority 1 because of their points are counted, once until there are none.
+/// Jobs at priority 1 because of their points are counted, once until there are none or a reconfigure.
 #[test]
 fn jobs_whose_order_is_lost_are_counted() -> HostResult<()> {
     const TEXT: &str = "have a priority of 1 because their points take more than the rest gives";
@@ -205,15 +205,25 @@ fn jobs_whose_order_is_lost_are_counted() -> HostResult<()> {
     let lines = said(&host, TEXT);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains(" 3 jobs have"), "{lines:?}");
-    change(
-        &mut host,
-        &of_john(-1000).replace("User=1\n", "User=1\nCredential=Partition Name=* Priority=5\n"),
-    )?;
-    assert_eq!(said(&host, TEXT).len(), 1, "a credential that no weight counts changes nothing");
-    let with_offset = format!("{}Component=RES Node=2000\n", of_john(-1000));
-    change(&mut host, &with_offset)?;
-    assert_all(&mut host, &[(1, 1000), (4, 2000)], "an offset")?;
     change(&mut host, &of_john(-1000))?;
-    assert_eq!(said(&host, TEXT).len(), 2, "again after there were none");
+    assert_eq!(said(&host, TEXT).len(), 2, "after a reconfigure");
+    change(&mut host, &format!("{}Component=RES Node=2000\n", of_john(-1000)))?;
+    assert_all(&mut host, &[(1, 1000), (4, 2000)], "an offset")?;
+    assert_eq!(said(&host, TEXT).len(), 2, "an offset");
+    // The first of these comes and goes; a job that its own site factor puts there is none of points.
+    let points_of = |host: &mut slurm_inproc::Host, nodes: u64| {
+        host.jobs(&[Job::new(1_u32).tres_requested([(1, 2), (4, nodes)])])?;
+        host.cycle()
+    };
+    points_of(&mut host, 0)?;
+    points_of(&mut host, 0)?;
+    assert_eq!(said(&host, TEXT).len(), 3, "one");
+    points_of(&mut host, 1)?;
+    points_of(&mut host, 0)?;
+    assert_eq!(said(&host, TEXT).len(), 4, "again after there were none");
+    points_of(&mut host, 1)?;
+    host.jobs(&[Job::new(4_u32).site_factor(Nice(-5000))])?;
+    host.cycle()?;
+    assert_eq!(said(&host, TEXT).len(), 4, "by its own site factor");
     host.quit().map(drop)
 }

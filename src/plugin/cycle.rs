@@ -190,7 +190,7 @@ impl Plugin {
         let host = unlocked.host();
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let touched = views::charged_jobs(host);
+        let touched = views::charged_jobs(host, self.own_usage.is_kept());
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
         let Some(totals) = self.totals(&lock) else { return false };

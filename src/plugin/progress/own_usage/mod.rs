@@ -26,8 +26,6 @@
 //!
 //! Without targets that need sums of our own nothing is counted, and there is no file.
 
-#[cfg(test)]
-mod kill_model;
 mod recipe;
 mod round;
 
@@ -190,7 +188,7 @@ impl OwnUsage {
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("usage for targets is saved in {} again", file.display()),
+            Ok(()) if failing => info!("usage for targets is saved again in {}", file.display()),
             _ => (),
         }
     }
@@ -247,3 +245,6 @@ fn put_aside(file: &Path) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod kill_model;

@@ -190,7 +190,7 @@ impl OwnUsage {
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("{} is saved again", file.display()),
+            Ok(()) if failing => info!("usage for targets is saved in {} again", file.display()),
             _ => (),
         }
     }

@@ -5,6 +5,9 @@
 
 mod shared;
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use slurm_releases::cluster;
 use slurm_testcluster::targets::{
     assert_records, expected, now, raw_usage, wait_records, wait_same_as_slurmctld, Owner, Ran, Saved, WAIT,
@@ -65,6 +68,16 @@ TargetDepth=1000
 TargetDecay=0.5
 ";
 
+/// Of what the cluster could have given.
+const OF_AVAILABLE: &str = "\
+Component=FS Weight=10 FSClass=100
+Target=Partition Name=main Percent=5%available
+TargetUsage=window
+TargetMetric=cpu
+TargetWindow=00:00:07
+TargetDepth=1000
+";
+
 fn users(release: &Release) -> Builder {
     let physics = Account::new("physics", 1).user("ada", 1).user("emmy", 1);
     let tree = Accounts::new()
@@ -99,10 +112,8 @@ fn run_jobs(cluster: &Cluster) -> Vec<Ran> {
         job("leopold", 1, 1).partition("other"),
         job("ada", 1, 5),
     ];
-    for job in &jobs {
-        cluster.submit(job).unwrap();
-    }
-    wait_records(cluster, jobs.len()).unwrap()
+    let jobs = jobs.map(|job| cluster.submit(&job).unwrap());
+    wait_records(cluster, &jobs).unwrap()
 }
 
 fn sacctmgr(cluster: &Cluster, arguments: &str) {
@@ -231,7 +242,7 @@ fn resets_take_what_slurmctld_takes(cluster: &Cluster) {
     reset("account science", &[Owner::user("physics", "ada"), Owner::user("physics", "emmy")]);
     reset("qos normal", &[Owner::Qos("normal".to_owned())]);
     cluster.command("scancel").args(long).text().unwrap();
-    wait_records(cluster, 2).unwrap();
+    wait_records(cluster, &long).unwrap();
 }
 
 /// A user is removed and added again, and then the id of that association means another user, as in a database where ids start over.
@@ -246,20 +257,17 @@ fn who_is_removed_and_made_anew_starts_empty(cluster: &mut Cluster) {
         Ok((!raw.contains_key(&leopold) && !saved.sums.contains_key(&leopold)).then_some(saved))
     };
     let saved = cluster.wait_for("the end of the association", WAIT, gone).unwrap();
-    assert_eq!(saved.of(&Owner::All), before.of(&Owner::All));
+    assert_eq!(saved.of(&Owner::All).halflife, before.of(&Owner::All).halflife);
     wait_same_as_slurmctld(cluster, &ABOVE).unwrap();
     sacctmgr(cluster, "add user leopold account=history");
     let known = |cluster: &Cluster| Ok(raw_usage(cluster)?.contains_key(&leopold).then_some(()));
     cluster.wait_for("the new association", WAIT, known).unwrap();
     assert_eq!(Saved::next(cluster).unwrap().of(&leopold).halflife, 0.0);
     let done = cluster.submit(&job("leopold", 2, 2)).unwrap();
-    let records = wait_records(cluster, 1).unwrap();
-    let used = |records: &[Ran]| -> f64 {
-        let last = records.iter().rfind(|ran| ran.owners.contains(&leopold));
-        last.map_or(0.0, |ran| expected(&[ran.clone()], (7, 1, 0))[&leopold].halflife)
-    };
-    let due = used(&records);
-    assert!(due >= 4.0, "job {done}: {records:?}");
+    let records = wait_records(cluster, &[done]).unwrap();
+    let ran = records.iter().find(|ran| ran.job == done).unwrap();
+    let due = expected(std::slice::from_ref(ran), (7, 1, 0))[&leopold].halflife;
+    assert!(due >= 4.0, "{ran:?}");
     let same = |cluster: &Cluster| Ok((Saved::read(cluster)?.of(&leopold).halflife == due).then_some(()));
     cluster.wait_for("the usage of one job", WAIT, same).unwrap();
     let same = wait_same_as_slurmctld(cluster, &ABOVE).unwrap();
@@ -273,7 +281,7 @@ fn who_is_removed_and_made_anew_starts_empty(cluster: &mut Cluster) {
     let noether = Owner::user("history", "noether");
     assert!(raw.contains_key(&noether) && !raw.contains_key(&leopold), "{raw:?}");
     assert_eq!([&noether, &leopold].map(|owner| saved.of(owner).halflife), [0.0; 2], "{saved:?}");
-    assert_eq!(saved.of(&Owner::All), same.of(&Owner::All));
+    assert_eq!(saved.of(&Owner::All).in_windows(), same.of(&Owner::All).in_windows());
 }
 
 /// `PriorityUsageResetPeriod=NOW`.
@@ -292,6 +300,7 @@ fn usage_is_reset_at_once(cluster: &mut Cluster) {
         assert!(usage.halflife <= most && usage.in_windows() <= most, "{owner:?}: {usage:?}, at most {most}");
     }
     set_up(cluster, "PriorityUsageResetPeriod", "NONE");
+    Saved::next(cluster).unwrap();
     let used = wait_same_as_slurmctld(cluster, &ABOVE).unwrap();
     assert!(
         used.of(&Owner::user("physics", "emmy")).halflife > 0.0
@@ -299,4 +308,117 @@ fn usage_is_reset_at_once(cluster: &mut Cluster) {
     );
 }
 
-fn a_tres_counts_without_limits_and_follows_the_settings(_release: &Release) {}
+/// `TargetMetric=cpu` where slurmctld charges no TRES, over a restart and a kill, and with other settings.
+fn a_tres_counts_without_limits_and_follows_the_settings(release: &Release) {
+    let builder = users(release).set("AccountingStorageEnforce", "associations");
+    let mut cluster = builder.file(policies::FILE, OF_AVAILABLE).start().unwrap();
+    let began = now();
+    let lap = |what: &str| eprintln!("Slurm {}: {what} after {} s", release.version, now() - began);
+    let early = Saved::next(&cluster).unwrap();
+    let long = cluster.submit(&job("emmy", 3, 3600)).unwrap();
+    let short = cluster.submit(&job("ada", 2, 4).partition("other")).unwrap();
+    wait_running(&cluster, long);
+    // Slurm saves the start of a job some seconds later; a kill before that runs it a second time.
+    sleep(Duration::from_secs(6));
+    cluster.restart_controller().unwrap();
+    cluster.reconfigure().unwrap();
+    wait_up(&cluster);
+    cluster.kill_controller().unwrap();
+    cluster.start_controller().unwrap();
+    lap("restarts");
+    cluster.command("scancel").arg(long).text().unwrap();
+    let records = wait_records(&cluster, &[long, short]).unwrap();
+    let saved = assert_records(&cluster, &records, |_| false);
+    assert_eq!((saved.metric.as_str(), saved.halflife), ("cpu", false));
+    // All processors, whether slurmctld ran or not.
+    let passed = f64::from(i32::try_from(saved.since - early.since).unwrap());
+    let given = saved.capacity.in_windows() - early.capacity.in_windows();
+    assert!((given - 8.0 * passed).abs() < 1e-6, "{given} in {passed} s: {early:?}\n{saved:?}");
+    lap("records");
+    points_of_available(&cluster);
+    other_settings(&cluster);
+    lap("settings");
+    shared::check_log(&cluster);
+}
+
+/// The part of what was available, which becomes more every second.
+fn points_of_available(cluster: &Cluster) {
+    cluster.scontrol(&["update", "partitionname=main", "state=down"]).unwrap();
+    let job = cluster.submit(&job("leopold", 1, 1)).unwrap();
+    let due = |saved: &Saved| {
+        let used = saved.of(&Owner::Partition("main".to_owned())).decayed(0.8);
+        1000.0 * (5.0 - 100.0 * used / saved.capacity.decayed(0.8))
+    };
+    let mut seen = Vec::new();
+    let same = cluster.wait_for("SITE", WAIT / 2, |cluster| {
+        let before = Saved::read(cluster)?;
+        let rows = cluster.sprio_rows()?;
+        let site = rows.iter().find(|row| row.text("JOBID") == job.to_string()).map(|row| row.number("SITE"));
+        let (site, dues) = (site.transpose()?, [&before, &Saved::read(cluster)?].map(due));
+        seen.push((site, dues));
+        Ok(dues.iter().any(|due| site.is_some_and(|site| (site - due).abs() <= 0.5 + 1e-6)).then_some(()))
+    });
+    same.unwrap_or_else(|problem| panic!("{problem}: {seen:?}\n{}", cluster.log()));
+    cluster.command("scancel").arg(job).text().unwrap();
+    cluster.scontrol(&["update", "partitionname=main", "state=up"]).unwrap();
+}
+
+/// Nothing runs. Other windows get what overlaps, fewer keep the newest, another metric begins anew.
+fn other_settings(cluster: &Cluster) {
+    let change = |from: &str, to: &str| {
+        policies::change(cluster, &OF_AVAILABLE.replace(from, to)).unwrap();
+        wait_up(cluster);
+        Saved::next(cluster).unwrap()
+    };
+    let before = Saved::next(cluster).unwrap();
+    let used = |saved: &Saved, owner: &Owner| saved.of(owner).in_windows();
+    let kept = |saved: &Saved| {
+        before.sums.keys().all(|owner| (used(saved, owner) - used(&before, owner)).abs() < 1e-6)
+    };
+    for (length, seconds) in [("00:00:14", 14), ("00:00:05", 5), ("00:01:00", 60), ("00:00:07", 7)] {
+        let after = change("00:00:07", length);
+        assert_eq!(after.windows.map(|windows| windows.0), Some(seconds));
+        assert!(kept(&after), "{length}: {before:?}\n{after:?}");
+        if seconds == 14 {
+            // Each has two of the old ones, to the second.
+            let due = |owner: &Owner| {
+                let mut pairs = vec![0.0; after.windows.unwrap().1];
+                let (_, _, newest) = before.windows.unwrap();
+                for (age, amount) in (0..).zip(before.of(owner).windows) {
+                    let at = after.windows.unwrap().2 - (newest - age).div_euclid(2);
+                    pairs[usize::try_from(at).unwrap()] += amount;
+                }
+                pairs
+            };
+            for owner in before.sums.keys() {
+                let (found, due) = (after.of(owner).windows, due(owner));
+                let same = |at: usize| (found.get(at).copied().unwrap_or(0.0) - due[at]).abs() < 1e-6;
+                assert!((0..due.len()).all(same), "{owner:?}: {found:?}, {due:?}");
+            }
+        }
+    }
+    // Windows that are nearly as long as nothing ran.
+    cluster
+        .wait_for("an empty window", WAIT, |cluster| {
+            let saved = Saved::read(cluster)?;
+            Ok((saved.of(&Owner::All).windows.first().is_none_or(|amount| *amount == 0.0)).then_some(()))
+        })
+        .unwrap();
+    let few = change("TargetDepth=1000", "TargetDepth=1");
+    assert_eq!(few.windows.map(|windows| windows.1), Some(1));
+    assert_eq!(used(&few, &Owner::All), 0.0, "{few:?}");
+    let again = change("", "");
+    assert_eq!(used(&again, &Owner::All), 0.0, "what was dropped is gone: {again:?}");
+    let done = cluster.submit(&job("ada", 3, 2)).unwrap();
+    wait_records(cluster, &[done]).unwrap();
+    let saved = Saved::next(cluster).unwrap();
+    assert!(used(&saved, &Owner::All) >= 6.0, "{saved:?}");
+    let nodes = change("TargetMetric=cpu", "TargetMetric=node");
+    assert_eq!((nodes.metric.as_str(), used(&nodes, &Owner::All)), ("node", 0.0));
+    let done = cluster.submit(&job("ada", 3, 2)).unwrap();
+    let records = wait_records(cluster, &[done]).unwrap();
+    let ran = records.iter().find(|ran| ran.job == done).unwrap();
+    let nodes = Saved::next(cluster).unwrap();
+    let due = f64::from(i32::try_from(ran.time.1 - ran.time.0).unwrap());
+    assert_eq!(used(&nodes, &Owner::user("physics", "ada")), due, "{nodes:?}");
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{bail, ensure, Context, Result};
 
-use crate::{parse_rows, Cluster};
+use crate::{parse_rows, Cluster, JobId};
 
 /// A machine that does something else, and a slurmctld of 24.11 that answers after five seconds only.
 pub const WAIT: Duration = Duration::from_secs(120);
@@ -198,6 +198,8 @@ pub const FILE: &str = "multifactor2_usage";
 /// A job as slurmdbd knows it.
 #[derive(Clone, Debug)]
 pub struct Ran {
+    /// Its number.
+    pub job: JobId,
     /// Whom it counts for.
     pub owners: Vec<Owner>,
     /// CPUs.
@@ -226,25 +228,31 @@ pub fn records(cluster: &Cluster) -> Result<Option<Vec<Ran>>> {
                 Owner::Partition(row.text("Partition").to_owned()),
             ];
             let start = row.text("Start").parse().unwrap_or(end);
-            Ok(Some(Ran { owners, cpus: row.number("AllocCPUS")?, time: (start, end) }))
+            Ok(Some(Ran {
+                job: row.text("JobID").parse()?,
+                owners,
+                cpus: row.number("AllocCPUS")?,
+                time: (start, end),
+            }))
         })
         .collect()
 }
 
-/// The jobs that have run, once all are over.
+/// The jobs that have run, once all are over, these among them.
 ///
 /// # Errors
 /// If they are not in time.
-pub fn wait_records(cluster: &Cluster, count: usize) -> Result<Vec<Ran>> {
+pub fn wait_records(cluster: &Cluster, jobs: &[JobId]) -> Result<Vec<Ran>> {
     cluster.wait_for("the ends of all jobs in the records", WAIT, |cluster| {
-        Ok(records(cluster)?.filter(|records| records.len() >= count))
+        let has = |records: &Vec<Ran>| jobs.iter().all(|job| records.iter().any(|ran| ran.job == *job));
+        Ok(records(cluster)?.filter(has))
     })
 }
 
-/// What jobs give in windows of a length, and without decay. `worth` is what a CPU second is.
+/// What jobs give in windows of a length, and without decay.
 pub fn expected(records: &[Ran], (length, depth, newest): (i64, usize, i64)) -> Sums {
     let mut sums = Sums::new();
-    for Ran { owners, cpus, time: (start, end) } in records {
+    for Ran { owners, cpus, time: (start, end), .. } in records {
         let seconds =
             |begin: i64, until: i64| f64::from(i32::try_from((until - begin).max(0)).unwrap_or(i32::MAX));
         for owner in owners {
@@ -296,7 +304,7 @@ pub fn assert_records(cluster: &Cluster, records: &[Ran], leave: impl Fn(&Owner)
     let found = differences(&saved, &expected(records, windows), leave);
     assert!(
         found.is_empty() && saved.ended == 0,
-        "Slurm {}: {found:#?}\n{saved:#?}\n{records:#?}",
+        "Slurm {}: {found:#?}\n{saved:?}\n{records:?}",
         cluster.release().version
     );
     saved
@@ -369,7 +377,7 @@ mod tests {
 
     #[test]
     fn jobs_are_split_at_the_boundaries_of_windows() {
-        let ran = |cpus: f64, start, end| Ran { owners: vec![Owner::All], cpus, time: (start, end) };
+        let ran = |cpus: f64, start, end| Ran { job: 1, owners: vec![Owner::All], cpus, time: (start, end) };
         let records = [ran(2.0, 95, 212), ran(1.0, 205, 206), ran(1.0, 5, 6)];
         let sums = expected(&records, (100, 3, 2));
         let due = Usage { halflife: 236.0, windows: vec![25.0, 200.0, 11.0] };

@@ -29,7 +29,7 @@ impl Charge {
     #[must_use]
     pub fn finite(self) -> Self {
         let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
-        if is_amount(self.run) && is_amount(self.plain()) && is_amount(self.decayed) {
+        if [self.run, self.rate, self.plain(), self.decayed].into_iter().all(is_amount) {
             self
         } else {
             Self { rate: 0.0, decayed: 0.0, run: 0.0, ..self }
@@ -126,6 +126,13 @@ mod tests {
         }
         let nothing = Charge::default().cut(5);
         assert!(nothing.0.is_empty() && nothing.1.is_empty());
+    }
+
+    /// Found by fuzzing: a product with a negative number can be a zero.
+    #[test]
+    fn a_rate_below_zero_counts_nothing() {
+        let charge = Charge { start: 0, run: 1e-200, rate: -1e-300, decayed: 0.0 };
+        assert_eq!(charge.finite().rate, 0.0);
     }
 
     #[test]

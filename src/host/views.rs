@@ -258,12 +258,16 @@ pub fn written_jobs(host: &Host) -> Touched {
     touched
 }
 
-/// What a walk over running jobs touches that charges them, and what leads from there up the tree.
-pub fn charged_jobs(host: &Host) -> Touched {
+/// What a walk over running jobs touches that charges them, and what leads from there up the tree; with `own` also what our own sums of
+/// usage go by.
+pub fn charged_jobs(host: &Host, own: bool) -> Touched {
     let layout = host.layout;
     let mut touched = Touched::new();
     touch_times(host, &mut touched);
     touched.field(layout.job.job_id).field(layout.job.qos_ptr).field(layout.job.part_ptr);
+    if own {
+        touched.field(layout.job.group_id);
+    }
     touched.tres(&[layout.job.tres_alloc_cnt.offset()], host.tres_count(), size_of::<u64>());
     let usage = [layout.job.assoc_ptr.offset(), layout.assoc.usage.offset()];
     touched.behind(&usage, layout.assoc_usage.parent_assoc_ptr).may_be_stale(layout.job.assoc_ptr);

@@ -97,11 +97,14 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, owners);
         if let Some(elapsed) = of_own {
-            let raw = (amounts.usage_decayed, amounts.usage);
+            let charged = Charged {
+                association: owners.association,
+                qos: [owners.qos, owners.qos_of_partition],
+                started: times.start,
+                raw: (amounts.usage_decayed, amounts.usage),
+            };
             let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
-            let charged =
-                Charged { association: owners.association, qos: [owners.qos, owners.qos_of_partition] };
-            self.charger.own.count(self.lock, job, &times, &elapsed, &amounts, raw, charged);
+            self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
         }
     }
 

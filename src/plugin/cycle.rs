@@ -240,7 +240,7 @@ impl Plugin {
         let host = unlocked.host();
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let touched = views::charged_jobs(host);
+        let touched = views::charged_jobs(host, self.own_usage.is_kept());
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
         let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };

@@ -134,7 +134,7 @@ impl Grants {
             let new = config.has_points.then(|| PointsState::new(&config.settings)).flatten()?;
             Some(new.after(self.points.as_ref()))
         };
-        Some(PointsQueue::begin(known.cloned().or_else(new)?, totals, jobs, now))
+        Some(PointsQueue::begin(known.cloned().or_else(new)?, config.flags, totals, jobs, now))
     }
 
     /// The cycle has read all jobs: finishes their priorities, and from here on answers by them.

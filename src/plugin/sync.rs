@@ -18,16 +18,16 @@ pub enum Rank {
     Settings,
     /// Who has which fair-share, and what priorities came from.
     Grants,
+    /// Our own sums of usage.
+    OwnUsage,
+    /// Jobs that have ended, for our own sums.
+    Ends,
     /// The state file.
     Journal,
     /// The times of the last cycle.
     Times,
     /// What a reconfigure has counted anew.
     Recount,
-    /// Our own sums of usage.
-    OwnUsage,
-    /// Jobs that have ended, for our own sums.
-    Ends,
 }
 
 /// One of the plugin's own locks.

@@ -11,6 +11,7 @@ mod loading;
 mod locking;
 mod moved;
 mod passive;
+mod points;
 mod pools;
 mod priorities;
 mod requests;

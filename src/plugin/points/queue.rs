@@ -15,6 +15,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
+use crate::plugin::config::Flags;
 use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
@@ -58,10 +59,10 @@ pub struct PointsQueue {
 
 impl PointsQueue {
     /// Begins to collect about so many jobs at `now`, of a cluster that has so much.
-    pub fn begin(mut state: PointsState, totals: &[TresTotal], jobs: usize, now: i64) -> Self {
+    pub fn begin(mut state: PointsState, flags: Flags, totals: &[TresTotal], jobs: usize, now: i64) -> Self {
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if totals.iter().any(|total| total.count > 0) {
-            state.reader = Reader::new(totals, &state.settings.target_metric);
+            state.reader = Reader::new(totals, &state.settings.target_metric, flags.calculate_running());
         }
         Self {
             state,

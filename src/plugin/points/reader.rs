@@ -44,11 +44,13 @@ pub struct Reader {
     cpus: f64,
     /// `TargetMetric`; `None` where the cluster has no such TRES.
     metric: Option<usize>,
+    /// `CALCULATE_RUNNING`
+    counts_running: bool,
 }
 
 impl Reader {
-    /// For the TRES of the cluster, and the one that targets count.
-    pub fn new(all: &[TresTotal], metric: &str) -> Self {
+    /// For the TRES of the cluster, and the one that targets count; `counts_running` with `CALCULATE_RUNNING`.
+    pub fn new(all: &[TresTotal], metric: &str, counts_running: bool) -> Self {
         let counts = |total: &TresTotal| match total.kind.as_str() {
             "cpu" | "mem" | "gres" => total.count > 0,
             _ => false,
@@ -64,6 +66,7 @@ impl Reader {
             totals: totals.map(|(at, total)| (at, number(total.count))).collect(),
             cpus: all.get(TRES_ARRAY_CPU).map_or(0.0, |total| number(total.count)),
             metric: all.iter().position(is_metric),
+            counts_running,
         }
     }
 
@@ -85,7 +88,8 @@ impl Reader {
             let part = |(at, total): &(usize, f64)| number(asked.of_tres(*at)) / total;
             request.equivalents = self.totals.iter().map(part).fold(0.0, f64::max) * self.cpus;
         }
-        if let Some(metric) = self.metric.filter(|_| needs.caps) {
+        // What a running job has asked for is in the usage already.
+        if let Some(metric) = self.metric.filter(|_| needs.caps && !asked.holds) {
             request.metric = number(asked.of_tres(metric));
         }
         // The wait of a job that runs is over.
@@ -96,7 +100,7 @@ impl Reader {
             request,
             limit: number(asked.limit),
             wait: if asked.accrue_time == 0 { 0.0 } else { seconds(asked.accrue_time, until) },
-            elapsed: asked.holds.then(|| seconds(asked.start_time, now)),
+            elapsed: (asked.holds && self.counts_running).then(|| seconds(asked.start_time, now)),
         }
     }
 }

@@ -19,7 +19,7 @@ const DAILY: u16 = 2;
 
 fn lives(plugin: &Plugin, conf: Conf) -> HostResult<Lives<'_>> {
     let mut lives = Lives::new(plugin, conf)?;
-    lives.settings = BILLING.to_owned();
+    BILLING.clone_into(&mut lives.settings);
     Ok(lives)
 }
 
@@ -119,7 +119,7 @@ fn without_targets_that_need_them_there_is_no_file() -> HostResult<()> {
     let [_, ours] = plugins()?;
     for settings in ["", "Target=User Name=alice Percent=50\nTarget=QOS Name=normal Percent=5\n"] {
         let mut lives = Lives::new(&ours, Conf::new())?;
-        lives.settings = settings.to_owned();
+        settings.clone_into(&mut lives.settings);
         let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
         host.init()?;
         host.set_clock(NOW + 300)?;

@@ -10,7 +10,7 @@ use std::fs;
 use fastrand::Rng;
 use multifactor2_fixtures::points_model::cases::{case, ModelCase, ACCOUNTS, GROUPS, PARTITIONS, QOS, USERS};
 use multifactor2_fixtures::points_model::{
-    points, ModelAmount, ModelCluster, ModelJob, ModelKind, ModelLimit, ModelSettings,
+    points, ModelAmount, ModelCluster, ModelJob, ModelKind, ModelLimit, ModelSettings, ModelType,
 };
 use multifactor2_fixtures::random;
 use slurm_inproc::{state, Association, Conf, Host, HostResult, Job, Nice, Partition, Qos};
@@ -45,7 +45,9 @@ fn possible(random: &mut Rng) -> ModelCase {
             && !matches!(line.amount, ModelAmount::Available(_))
     });
     settings.targets.iter_mut().for_each(|line| line.window = None);
-    // Names of users are accounts' here and there; jobs of the root's own users are as others.
+    // The model's strangers are nowhere in the tree. Here they are newcomers, who stand in it where their account does.
+    let in_tree =
+        settings.targets.iter().any(|line| line.kind == ModelKind::Parent && line.r#type != ModelType::Cap);
     for job in &mut case.jobs {
         job.bypass = 0;
         if job.user == "ghost" {
@@ -55,7 +57,7 @@ fn possible(random: &mut Rng) -> ModelCase {
             job.now = job.started.take().unwrap_or(job.now);
         }
     }
-    case.jobs.retain(|job| !job.direct && !job.held);
+    case.jobs.retain(|job| !job.direct && !job.held && (job.association.is_some() || !in_tree));
     case
 }
 

@@ -1,9 +1,10 @@
 //! What happens to points between two cycles, and while one runs.
 
-use slurm_inproc::{Association, Conf, Host, HostResult, Job, Nice, Partition};
+use slurm_inproc::{Association, Conf, Host, HostResult, Job, Nice, Partition, Qos};
 
 use super::{
-    assert_all, change, entries, job, loaded, loaded_with, said, site, use_up, ANN, HIGH, JOHN, OPTICS, PAUL,
+    assert_all, assert_points, change, entries, job, loaded, loaded_with, said, site, use_up, ANN, HIGH,
+    JOHN, OPTICS, PAUL,
 };
 use crate::setup::FAIR_TREE;
 
@@ -202,5 +203,47 @@ fn without_a_database_points_are_those_of_the_submission() -> HostResult<()> {
     assert_eq!([host.set_priority(1)?, host.set_priority(2)?], [610, 110]);
     assert_eq!(site(&mut host, 1)?, 610);
     assert_eq!(sites(&mut host)?, [110, 610]);
+    host.quit().map(drop)
+}
+
+#[test]
+fn jobs_that_come_and_go_while_a_cycle_runs_leave_the_others_their_points() -> HostResult<()> {
+    let mut jobs = vec![job(1, JOHN), job(2, PAUL), job(3, ANN), job(4, JOHN), job(5, PAUL)];
+    // One that the cycle only clears stands between them.
+    jobs.push(job(6, JOHN).qos(HIGH).direct_set_priority(true).priority(77_u32));
+    jobs.push(job(7, ANN));
+    let mut first = true;
+    let locks = at_every_lock(SETTINGS, &jobs, |host| {
+        // Once while the cycle runs, and once after it.
+        if std::mem::take(&mut first) {
+            host.qos(&Qos::new(HIGH).usage_threshold(0.5))?;
+            host.delete_job(3)?;
+            host.jobs(&[job(8, JOHN), Job::new(5_u32).direct_set_priority(true).priority(55_u32)])?;
+            return Ok(());
+        }
+        first = true;
+        for (id, expected) in [(1, 1010), (2, 12), (4, 1010), (7, 2)] {
+            assert_points(host, id, expected, "after a cycle with changes")?;
+        }
+        assert_eq!([host.dump_job(5)?.priority, host.dump_job(6)?.priority], [55, 77]);
+        host.cycle()?;
+        assert_all(host, &[(1, 1010), (2, 12), (4, 1010), (7, 2), (8, 1010)], "after another")
+    })?;
+    assert!(locks >= 5, "{locks} locks");
+    Ok(())
+}
+
+/// A job whose points become fewer keeps its priority, and shows the points that it would have.
+#[test]
+fn with_incr_only_fewer_points_do_not_count() -> HostResult<()> {
+    let flags = FAIR_TREE | slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY;
+    let in_both = job(2, JOHN).partitions(["batch".to_owned(), "fast".to_owned()]);
+    let conf = Conf::new().flags(flags);
+    let mut host = loaded_with(SETTINGS, &[job(1, JOHN), in_both], &conf, |_| ())?;
+    change(&mut host, &SETTINGS.replace("=1000\n", "=900\n").replace("=500\n", "=700\n"))?;
+    assert_eq!([host.dump_job(1)?.priority, host.dump_job(2)?.priority], [1010, 1010]);
+    assert_eq!(site(&mut host, 1)?, 910);
+    // 900 for the user, 10 for the account, 700 for fast.
+    assert_eq!(host.dump_job(2)?.priority_array, [1010, 1610]);
     host.quit().map(drop)
 }

@@ -193,3 +193,27 @@ fn jobs_that_are_evaluated_when_they_are_written_have_their_points() -> HostResu
     }
     host.quit().map(drop)
 }
+
+/// Jobs at priority 1 because of their points are counted, once until there are none.
+#[test]
+fn jobs_whose_order_is_lost_are_counted() -> HostResult<()> {
+    const TEXT: &str = "have a priority of 1 because their points take more than the rest gives";
+    let jobs: Vec<Job> = (1..=5).map(|id| job(id, if id <= 3 { JOHN } else { PAUL })).collect();
+    let mut host = loaded(&of_john(-1000), &jobs)?;
+    host.cycle()?;
+    host.cycle()?;
+    let lines = said(&host, TEXT);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains(" 3 jobs have"), "{lines:?}");
+    change(
+        &mut host,
+        &of_john(-1000).replace("User=1\n", "User=1\nCredential=Partition Name=* Priority=5\n"),
+    )?;
+    assert_eq!(said(&host, TEXT).len(), 1, "a credential that no weight counts changes nothing");
+    let with_offset = format!("{}Component=RES Node=2000\n", of_john(-1000));
+    change(&mut host, &with_offset)?;
+    assert_all(&mut host, &[(1, 1000), (4, 2000)], "an offset")?;
+    change(&mut host, &of_john(-1000))?;
+    assert_eq!(said(&host, TEXT).len(), 2, "again after there were none");
+    host.quit().map(drop)
+}

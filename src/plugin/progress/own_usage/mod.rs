@@ -26,6 +26,8 @@
 //!
 //! Without targets that need sums of our own nothing is counted, and there is no file.
 
+#[cfg(test)]
+mod kill_model;
 mod recipe;
 mod round;
 
@@ -67,6 +69,23 @@ struct Ends {
     jobs: Vec<Ended>,
     /// Jobs that had ended before the last restart; some may run again.
     restored: Vec<Ended>,
+}
+
+impl Ends {
+    /// A job has ended.
+    fn note(&mut self, ended: Ended) {
+        // It ran again after a restart that had forgotten its end.
+        self.restored.retain(|before| !before.is_run(ended.job, ended.started));
+        self.jobs.push(ended);
+    }
+
+    /// Takes all jobs that have ended; of those that had before a restart the ones that do not run again.
+    fn take(&mut self, runs_again: impl Fn(&Ended) -> bool) -> Vec<Ended> {
+        let mut all = std::mem::take(&mut self.restored);
+        all.retain(|ended| !runs_again(ended));
+        all.append(&mut self.jobs);
+        all
+    }
 }
 
 /// What slurmctld's usage is when sums begin to be kept.
@@ -131,6 +150,11 @@ impl OwnUsage {
             ends.since = Some(sums.since());
             ends.metric.clone_from(&recipe.metric);
         }
+    }
+
+    /// Whether anything is kept.
+    pub fn is_kept(&self) -> bool {
+        self.ends.lock().since.is_some()
     }
 
     /// Whether anything is kept, and of a TRES.

@@ -66,13 +66,17 @@ pub enum Counting<'o> {
     End(&'o OwnUsage),
 }
 
-/// Whom a job is charged to.
+/// Whom a job is charged to, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Charged<'a> {
     /// Its association.
     pub association: Option<Association<'a, Write>>,
     /// Its QOS, and that of its partition.
     pub qos: [Option<Qos<'a, Write>>; 2],
+    /// When it started.
+    pub started: i64,
+    /// What slurmctld's raw usage is charged for it, with and without decay.
+    pub raw: (f64, f64),
 }
 
 impl Charged<'_> {
@@ -96,15 +100,13 @@ impl Counting<'_> {
         Elapsed::within(Period { start: since, ..period }, times)
     }
 
-    /// Counts a job; `raw` is what slurmctld's usage is charged for it.
+    /// Counts a job.
     pub fn count(
         &mut self,
         lock: &AssocLock<'_, Usage>,
         job: Job<'_>,
-        times: &JobTimes,
         elapsed: &Elapsed,
         amounts: &Amounts,
-        raw: (f64, f64),
         charged: Charged<'_>,
     ) {
         match self {
@@ -117,7 +119,7 @@ impl Counting<'_> {
                 }
                 let at = || (0..lock.host().tres_count()).find(|at| is(&lock.tres_name(*at), &ends.metric));
                 let metric = Metric::of(&ends.metric, at);
-                let started = times.start;
+                let Charged { started, raw, .. } = charged;
                 let ended = Ended {
                     job: job.get(|job| job.job_id),
                     started,
@@ -128,9 +130,7 @@ impl Counting<'_> {
                     group: Charged::group(job),
                     partition: job.partition().map(|part| part.text(|part| part.name).into_owned()),
                 };
-                // It ran again after a restart that had forgotten its end.
-                ends.restored.retain(|before| !before.is_run(ended.job, started));
-                ends.jobs.push(ended);
+                ends.note(ended);
             }
         }
     }
@@ -247,10 +247,7 @@ impl Round<'_> {
         faults::point("own_usage.finish");
         let Some(sums) = &mut self.state.sums else { return };
         let mut ends = self.own.ends.lock();
-        let restored = std::mem::take(&mut ends.restored);
-        let over = restored.into_iter().filter(|ended| !runs_again(jobs, ended));
-        let mut all: Vec<Ended> = over.collect();
-        all.append(&mut ends.jobs);
+        let mut all = ends.take(|ended| runs_again(jobs, ended));
         sums.reset_as_slurmctld(&self.associations, &self.qos, &mut all);
         #[allow(clippy::cast_precision_loss)] // seconds between two cycles
         let decay = if self.since > 0 && self.now > self.since {

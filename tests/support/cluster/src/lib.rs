@@ -37,6 +37,7 @@ pub mod example;
 mod job;
 mod keeper;
 pub mod parity;
+pub mod points;
 pub mod policies;
 mod processes;
 mod release;

@@ -249,6 +249,16 @@ pub fn wait_records(cluster: &Cluster, jobs: &[JobId]) -> Result<Vec<Ran>> {
     })
 }
 
+/// When a job started, as slurmctld believes.
+///
+/// # Errors
+/// If it does not know the job.
+pub fn start_of(cluster: &Cluster, job: JobId) -> Result<i64> {
+    let show = cluster.command("squeue").args(["-h", "-o", "%S", "-j", &job.to_string()]);
+    let text = show.env("SLURM_TIME_FORMAT", "%s").text()?;
+    text.trim().parse().with_context(|| format!("job {job} started at '{}'", text.trim()))
+}
+
 /// What jobs give in windows of a length, and without decay.
 pub fn expected(records: &[Ran], (length, depth, newest): (i64, usize, i64)) -> Sums {
     let mut sums = Sums::new();

@@ -259,6 +259,7 @@ impl Round<'_> {
         sums.settle(cycle, &mut all);
         ends.jobs = all;
         ends.since = Some(self.now);
+        ends.latest = ends.latest.max(self.now);
         drop(ends);
         sums.forget_raw_usage();
         remember(sums, lock);

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use crate::evaluator::FactorConfig;
 use crate::factors::{unshift, Evaluation};
 use crate::facts::Association;
+use crate::policy::points::Parts;
 use crate::policy::pools::JobTickets;
 use crate::rules::charge::{Amounts, Elapsed};
 use crate::tree::USE_PARENT;
@@ -19,6 +20,8 @@ pub struct ExplainedJob<'a> {
     pub evaluation: &'a Evaluation,
     /// Its tickets by pool, and those of the best waiting job, where pools give tickets to single jobs.
     pub tickets: Option<(JobTickets, f64)>,
+    /// What its points come from, where there are any.
+    pub points: Option<Parts>,
     /// The weighted factors of its TRES.
     pub tres: &'a [f64],
     /// Its priority.
@@ -56,6 +59,9 @@ pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usi
         let _ = write!(line, " TRES {:.2}", evaluation.tres);
         explain_tres(&mut line, job.tres, weights, tres_name);
     }
+    if let Some(points) = job.points {
+        explain_points(&mut line, &points);
+    }
     let _ = write!(
         line,
         " site {:.0}; nice {:.0}; sum {:.2}, priority {}",
@@ -68,6 +74,24 @@ pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usi
         let _ = write!(line, "; by partition and QOS {:?}", job.variants);
     }
     line
+}
+
+/// Points by component, and their sum as it is in the site factor.
+fn explain_points(line: &mut String, points: &Parts) {
+    let _ = write!(line, " points {}", points.total);
+    for (name, part) in [
+        ("CRED", points.cred),
+        ("FS", points.fs),
+        ("RES", points.res),
+        ("SERV", points.serv),
+        ("TARGET", points.target),
+        ("USAGE", points.usage),
+    ] {
+        if part != 0.0 {
+            let _ = write!(line, " {name} {part:.2}");
+        }
+    }
+    line.push_str(if points.is_capped { " beyond a cap, in site;" } else { " in site;" });
 }
 
 fn explain_tres(line: &mut String, products: &[f64], weights: &[f64], name: impl Fn(usize) -> String) {

@@ -278,6 +278,14 @@ pub fn unshift(stored: u32) -> f64 {
     f64::from(stored) - f64::from(NICE_OFFSET)
 }
 
+/// A site factor with points added, both as they are stored: within what `scontrol` can set, ±(2^31 − 1).
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // in range by the bounds
+pub fn with_points(site: u32, points: i32) -> u32 {
+    const LARGEST: i64 = i32::MAX as i64;
+    let sum = i64::from(site) - i64::from(NICE_OFFSET) + i64::from(points);
+    (sum.clamp(-LARGEST, LARGEST) + i64::from(NICE_OFFSET)) as u32
+}
+
 /// A job's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {

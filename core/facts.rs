@@ -2,6 +2,8 @@
 //!
 //! The plugin reads them from slurmctld's records (`src/host/views.rs` says from which fields), others from files.
 
+use crate::rules::charge::NO_CONSUME;
+
 /// Stored in place of a 32 bit number that is not set (`NO_VAL`).
 pub const NO_VAL: u32 = 0xffff_fffe;
 
@@ -121,6 +123,61 @@ pub struct Standing {
     pub fair_share: f64,
 }
 
+/// Seconds that a job without any limit counts with: 365 days.
+pub const UNLIMITED: u64 = 365 * 86_400;
+
+/// What a job asks for, and since when it waits or runs, as points weigh it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Nodes of the whole job.
+    pub nodes: u64,
+    /// CPUs of the whole job.
+    pub cpus: u64,
+    /// MB of memory of the whole job; 0 where slurmctld cannot tell.
+    pub memory: u64,
+    /// MB of temporary disk on each node.
+    pub tmp_disk: u32,
+    /// What it asks for of each TRES, by their positions, as its record has it (see [`amount`]). Empty where slurmctld has not counted.
+    pub tres: &'a [u64],
+    /// Its Unix group; `None` where that cannot be told.
+    pub group: Option<u32>,
+    /// Its time limit in seconds, that of its partition where it has none, [`UNLIMITED`] where neither has one.
+    pub limit: u64,
+    /// Since when it waits, in seconds since 1970; 0 if it does not (yet).
+    pub accrue_time: i64,
+    /// When it started, or is expected to; 0 where nobody knows.
+    pub start_time: i64,
+    /// It has started, and holds resources.
+    pub holds: bool,
+}
+
+impl Request<'_> {
+    /// How much it asks for of the TRES at a position.
+    pub fn of_tres(&self, at: usize) -> u64 {
+        self.tres.get(at).copied().map_or(0, amount)
+    }
+}
+
+/// An amount of a TRES: the largest numbers stand for none, for all, and for what is not known or not consumed. They count nothing.
+pub fn amount(stored: u64) -> u64 {
+    if stored < NO_CONSUME {
+        stored
+    } else {
+        0
+    }
+}
+
+/// What the whole cluster has of a TRES.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TresTotal {
+    /// Its type, such as `cpu` or `gres`.
+    pub kind: String,
+    /// Its name within the type, such as `gpu`; empty where the type is all.
+    pub name: String,
+    /// How much there is in all nodes, those that are down among them.
+    pub count: u64,
+}
+
 /// An association, as the share tree sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association {
@@ -130,4 +187,29 @@ pub struct Association {
     pub shares: u32,
     /// It is a user's, a leaf of the tree.
     pub user: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_for_no_number_is_no_amount() {
+        let special = [u64::MAX, u64::MAX - 1, NO_CONSUME];
+        assert_eq!(special.map(amount), [0; 3]);
+        assert_eq!(amount(NO_CONSUME - 1), NO_CONSUME - 1);
+        let request = Request {
+            nodes: 1,
+            cpus: 1,
+            memory: 0,
+            tmp_disk: 0,
+            tres: &[3, NO_CONSUME],
+            group: None,
+            limit: UNLIMITED,
+            accrue_time: 0,
+            start_time: 0,
+            holds: false,
+        };
+        assert_eq!([0, 1, 2].map(|at| request.of_tres(at)), [3, 0, 0]);
+    }
 }

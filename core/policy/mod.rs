@@ -2,6 +2,7 @@
 //! adds up what they hand out.
 
 pub mod distribution;
+pub mod points;
 pub mod pools;
 
 use crate::competition::Competition;

@@ -1,4 +1,11 @@
-//! What usage is charged, and to whom.
+//! What usage is charged, and to whom; how far it is from targets.
 
 pub mod charge;
+pub mod ended;
 pub mod ledger;
+pub mod raw_usage;
+pub mod sums;
+pub mod sums_file;
+pub mod tally;
+pub mod targets;
+pub mod windows;

@@ -62,7 +62,7 @@ mod tests {
     use crate::host::symbols::Symbols;
 
     /// What is no function, and the locks themselves.
-    const NOT_LISTED: [&str; 21] = [
+    const NOT_LISTED: [&str; 22] = [
         "acct_db_conn",
         "accounting_enforce",
         "active_node_record_count",
@@ -71,6 +71,7 @@ mod tests {
         "assoc_mgr_qos_list",
         "assoc_mgr_user_list",
         "assoc_mgr_root_assoc",
+        "assoc_mgr_tres_array",
         "assoc_mgr_tres_name_array",
         "assoc_mgr_unlock",
         "cluster_cpus",

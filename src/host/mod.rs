@@ -12,6 +12,7 @@ pub mod callers;
 pub mod checks;
 pub mod clock;
 pub mod constants;
+pub mod groups;
 pub mod jobs;
 pub mod known_jobs;
 pub mod layout;
@@ -32,6 +33,7 @@ pub mod reply;
 pub mod symbols;
 #[cfg(feature = "test-overrides")]
 mod test_overrides;
+mod tres;
 pub mod version;
 pub mod views;
 

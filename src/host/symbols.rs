@@ -163,6 +163,8 @@ symbols! {
     assoc_mgr_user_list: "assoc_mgr_user_list", needed, *mut RawList;
     /// Names of the TRES.
     assoc_mgr_tres_name_array: "assoc_mgr_tres_name_array", needed, *mut *mut *mut c_char;
+    /// The TRES, in the order of their positions.
+    assoc_mgr_tres_array: "assoc_mgr_tres_array", needed, *mut *mut *mut u8;
     /// Frees an association's usage record.
     slurmdb_destroy_assoc_usage: "slurmdb_destroy_assoc_usage", needed, unsafe extern "C" fn(*mut c_void);
     /// Frees a QOS' usage record.
@@ -171,6 +173,10 @@ symbols! {
     unpack_assoc_usage: "slurmdb_unpack_assoc_usage", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
     /// Makes a QOS' usage record from a message.
     unpack_qos_usage: "slurmdb_unpack_qos_usage", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
+    /// Makes a TRES from a message.
+    unpack_tres: "slurmdb_unpack_tres_rec", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
+    /// Frees a TRES.
+    destroy_tres: "slurmdb_destroy_tres_rec", needed, unsafe extern "C" fn(*mut c_void);
     /// A buffer for messages, of so many bytes.
     init_buf: "slurm_init_buf", needed, unsafe extern "C" fn(u32) -> *mut c_void;
     /// Frees it.

@@ -1,10 +1,13 @@
 //! Facts from records: which fields each is read from, said once. What a walk has to fetch before it reads them follows from
 //! the same declaration.
 
-use multifactor2_core::facts::{self, Association as AssociationFacts, Job as JobFacts, JobSize};
+use multifactor2_core::facts::{
+    self, Association as AssociationFacts, Job as JobFacts, JobSize, Request, UNLIMITED,
+};
 use multifactor2_core::rules::charge::JobTimes;
 
 use super::access::Open;
+use super::constants::{INFINITE, TRES_ARRAY_CPU, TRES_ARRAY_MEM, TRES_ARRAY_NODE};
 use super::layout::{AssocLayout, JobLayout};
 use super::long_double;
 use super::prefetch::Touched;
@@ -16,12 +19,12 @@ use super::Host;
 macro_rules! view {
     (
         $(#[$doc:meta])*
-        $read:ident, $touch:ident: $layout:ident of $kind:ident => $facts:ident {
+        $vis:vis $read:ident, $touch:ident: $layout:ident of $kind:ident => $facts:ident {
             $($fact:ident: $field:ident $(=> $convert:expr)?,)*
         }
     ) => {
         $(#[$doc])*
-        pub fn $read<A: Open>(record: Record<'_, $layout, A>) -> $facts {
+        $vis fn $read<A: Open>(record: Record<'_, $layout, A>) -> $facts {
             $facts { $($fact: view!(@value record.get(|record| record.$field) $(, $convert)?),)* }
         }
 
@@ -32,7 +35,7 @@ macro_rules! view {
     };
     (
         $(#[$doc:meta])*
-        $read:ident, $touch:ident: $layout:ident of $kind:ident => $facts:ident {
+        $vis:vis $read:ident, $touch:ident: $layout:ident of $kind:ident => $facts:ident $(<$lifetime:lifetime>)? {
             $($fact:ident: $field:ident $(=> $convert:expr)?,)*
         }
         behind $pointer:ident of $inner:ident {
@@ -41,7 +44,7 @@ macro_rules! view {
         $(computed { $($computed:ident: $value:expr,)* })?
     ) => {
         $(#[$doc])*
-        pub fn $read<A: Open>(record: Record<'_, $layout, A>) -> Option<$facts> {
+        $vis fn $read<A: Open>(record: Record<'_, $layout, A>) -> Option<$facts $(<$lifetime>)?> {
             let $pointer = record.$pointer()?;
             Some($facts {
                 $($fact: view!(@value record.get(|record| record.$field) $(, $convert)?),)*
@@ -62,7 +65,7 @@ macro_rules! view {
 
 view! {
     /// What a priority needs of every job; `None` where slurmctld has dropped its details.
-    job, touch_job: JobLayout of job => JobFacts {
+    pub job, touch_job: JobLayout of job => JobFacts {
         id: job_id,
         priority: priority,
         direct: direct_set_prio => |set| set != 0,
@@ -76,7 +79,7 @@ view! {
 
 view! {
     /// The size of a job.
-    size, touch_size: JobLayout of job => JobSize {
+    pub size, touch_size: JobLayout of job => JobSize {
         total_cpus: total_cpus,
         time_limit: time_limit,
     }
@@ -92,7 +95,7 @@ view! {
 
 view! {
     /// The times of a job that is charged.
-    times, touch_times: JobLayout of job => JobTimes {
+    pub times, touch_times: JobLayout of job => JobTimes {
         start: start_time,
         end: end_time,
         expected_end: end_time_exp,
@@ -105,8 +108,58 @@ view! {
 }
 
 view! {
+    /// As the record has it, also where nothing says that it is right.
+    recorded_request, touch_request: JobLayout of job => Request<'_> {
+        group: group_id => Some,
+        start_time: start_time,
+        holds: job_state => |state| JobState(state).holds_resources(),
+    }
+    behind details of details {
+        tmp_disk: pn_min_tmp_disk,
+        accrue_time: accrue_time,
+    }
+    computed {
+        nodes: |job: Job<'_>| requested(job, TRES_ARRAY_NODE),
+        cpus: |job: Job<'_>| requested(job, TRES_ARRAY_CPU),
+        memory: |job: Job<'_>| requested(job, TRES_ARRAY_MEM),
+        tres: all_requested,
+        limit: |job: Job<'_>| seconds_of_limit(job.limit_in_minutes()),
+    }
+}
+
+fn seconds_of_limit(minutes: u32) -> u64 {
+    match minutes {
+        INFINITE => UNLIMITED,
+        minutes => 60 * u64::from(minutes),
+    }
+}
+
+/// The longest time limit of a partition in seconds, which a job without one of its own has there.
+pub fn limit_of(partition: Partition<'_>) -> u64 {
+    seconds_of_limit(partition.get(|part| part.max_time))
+}
+
+fn all_requested(job: Job<'_>) -> &[u64] {
+    job.tres_requested().unwrap_or_default()
+}
+
+fn requested(job: Job<'_>, at: usize) -> u64 {
+    all_requested(job).get(at).copied().map_or(0, facts::amount)
+}
+
+/// What a job asks for, and since when it waits or runs; `None` where slurmctld has dropped its details. Its group and its temporary
+/// disk are pinned by no self-check, and so told only in a release that was compared with its headers.
+pub fn request<A: Open>(job: Job<'_, A>) -> Option<Request<'_>> {
+    let request = recorded_request(job)?;
+    if job.host().verified {
+        return Some(request);
+    }
+    Some(Request { group: None, tmp_disk: 0, ..request })
+}
+
+view! {
     /// An association, as the share tree sees it.
-    association, touch_association: AssocLayout of assoc => AssociationFacts {
+    pub association, touch_association: AssocLayout of assoc => AssociationFacts {
         id: id,
         shares: shares_raw,
         user: user => |user: *mut u8| !user.is_null(),
@@ -160,11 +213,13 @@ pub struct Wanted {
     pub tickets: bool,
     /// These go by what it requests or has.
     pub resources: bool,
+    /// It gets points, for what it asks for and has waited.
+    pub points: bool,
 }
 
 /// What a walk over jobs touches that reads all that their priorities need.
 pub fn evaluated_jobs(host: &Host, wanted: Wanted) -> Touched {
-    let Wanted { size, tres, reason, tickets, resources } = wanted;
+    let Wanted { size, tres, reason, tickets, resources, points } = wanted;
     let layout = &host.layout.job;
     let mut touched = Touched::new();
     touch_job(host, &mut touched);
@@ -177,10 +232,14 @@ pub fn evaluated_jobs(host: &Host, wanted: Wanted) -> Touched {
     if resources {
         touched.field(layout.time_limit).field(layout.end_time);
     }
-    if tres || resources {
-        for counts in [layout.tres_alloc_cnt, layout.tres_req_cnt] {
-            touched.tres(&[counts.offset()], host.tres_count(), size_of::<u64>());
-        }
+    if points {
+        touch_request(host, &mut touched);
+        touched.field(layout.time_limit);
+    }
+    let allocated = (tres || resources).then_some(layout.tres_alloc_cnt);
+    let requested = (tres || resources || points).then_some(layout.tres_req_cnt);
+    for counts in [allocated, requested].into_iter().flatten() {
+        touched.tres(&[counts.offset()], host.tres_count(), size_of::<u64>());
     }
     if reason {
         touched.field(layout.state_reason);
@@ -199,12 +258,16 @@ pub fn written_jobs(host: &Host) -> Touched {
     touched
 }
 
-/// What a walk over running jobs touches that charges them, and what leads from there up the tree.
-pub fn charged_jobs(host: &Host) -> Touched {
+/// What a walk over running jobs touches that charges them, and what leads from there up the tree; with `own` also what our own sums of
+/// usage go by.
+pub fn charged_jobs(host: &Host, own: bool) -> Touched {
     let layout = host.layout;
     let mut touched = Touched::new();
     touch_times(host, &mut touched);
     touched.field(layout.job.job_id).field(layout.job.qos_ptr).field(layout.job.part_ptr);
+    if own {
+        touched.field(layout.job.group_id);
+    }
     touched.tres(&[layout.job.tres_alloc_cnt.offset()], host.tres_count(), size_of::<u64>());
     let usage = [layout.job.assoc_ptr.offset(), layout.assoc.usage.offset()];
     touched.behind(&usage, layout.assoc_usage.parent_assoc_ptr).may_be_stale(layout.job.assoc_ptr);

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use multifactor2_core::settings::{Dilution, Distribution, ParentUsers};
+use multifactor2_core::settings::{Component, ComponentKind, Dilution, Distribution, ParentUsers};
 use tracing::{info, warn};
 
+use super::points::PointsState;
 use super::Plugin;
 use crate::faults;
 use crate::host::locks::{Factors, Unlocked};
@@ -28,15 +29,31 @@ impl Plugin {
             );
         }
         let dated = config.settings.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
-        if config.flags.increase_only() && (config.settings.dilution != Dilution::None || dated) {
+        let falls =
+            config.settings.dilution != Dilution::None || dated || !config.settings.targets.is_empty();
+        if config.flags.increase_only() && falls {
             warn!(
-                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution and where an Override ends: remove \
-                 INCR_ONLY"
+                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution, with Target, and where an Override \
+                 ends: remove INCR_ONLY"
+            );
+        }
+        let usage = |line: &Component| line.component == ComponentKind::Usage;
+        if !config.flags.calculate_running() && config.settings.components.iter().any(usage) {
+            warn!(
+                "Component=USAGE counts running jobs, which get no new priorities: add CALCULATE_RUNNING to PriorityFlags, or remove the \
+                 line"
             );
         }
         let lock = unlocked.associations::<Factors>();
         let grants = self.grants.lock();
         let standing = &grants.standing;
+        if grants.points.as_ref().is_some_and(PointsState::lacks_metric) {
+            warn!(
+                "TargetMetric={}: the cluster has no such TRES, so targets see no usage: correct it, or add the TRES to \
+                 AccountingStorageTRES",
+                config.settings.target_metric
+            );
+        }
         let split = config.settings.parent_users == ParentUsers::Split;
         if split && config.settings.distribution != Distribution::Tickets {
             warn!(

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::explain;
 use super::posting::Collected;
+use super::progress::own_usage::{Charged, Counting};
 use crate::faults;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Usage};
@@ -32,28 +33,45 @@ pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
         && !job.get(|job| job.assoc_ptr).is_null()
 }
 
+/// Whether a job has ended after a time, and [`super::Plugin::job_end`] does not know: where limits are not enforced, slurmctld asks for
+/// no last charge. Its usage leaves it at that; our own sums do not.
+pub fn has_ended_untold<A: Open>(job: Job<'_, A>, after: i64) -> bool {
+    let state = job.state();
+    (state.is_finished() || state.is_completing())
+        && !state.is_pending()
+        && job.get(|job| job.start_time) != 0
+        && job.get(|job| job.end_time) > after
+        && job.get(|job| job.end_time_exp) != END_CHARGED
+        && !job.get(|job| job.assoc_ptr).is_null()
+        // That of a partition that was removed is none.
+        && job.partition().is_some()
+}
+
 /// Charges jobs, some thousand at a time; keeps its buffers in between.
 #[derive(Debug)]
-pub struct Charger {
+pub struct Charger<'o> {
     decay: RunDecay,
     collected: Collected,
     associations: Owners,
     qos: Owners,
+    /// Our own sums of usage, which count the same jobs.
+    pub own: Counting<'o>,
 }
 
-impl Charger {
+impl<'o> Charger<'o> {
     /// With the half-life of usage as a factor per second.
-    pub fn new(decay_factor: f64) -> Self {
+    pub fn new(decay_factor: f64, own: Counting<'o>) -> Self {
         Self {
             decay: RunDecay::new(decay_factor),
             collected: Collected::default(),
             associations: Owners::default(),
             qos: Owners::default(),
+            own,
         }
     }
 
     /// Begins to collect charges, to be posted under the same hold of the locks.
-    pub fn begin<'a, 't>(&mut self, lock: &'a AssocLock<'t, Usage>) -> Batch<'_, 'a, 't> {
+    pub fn begin<'c, 'a, 't>(&'c mut self, lock: &'a AssocLock<'t, Usage>) -> Batch<'c, 'a, 't, 'o> {
         let host = lock.host();
         let width = if host.enforces_limits() { host.tres_count() } else { 0 };
         self.collected.clear(width);
@@ -65,19 +83,21 @@ impl Charger {
 
 /// Charges that are collected under one hold of the locks, and whom they go to.
 #[derive(Debug)]
-pub struct Batch<'c, 'a, 't> {
+pub struct Batch<'c, 'a, 't, 'o> {
     lock: &'a AssocLock<'t, Usage>,
-    charger: &'c mut Charger,
+    charger: &'c mut Charger<'o>,
     /// By their numbers among the owners.
     associations: Vec<Association<'a, Write>>,
     qos: Vec<Qos<'a, Write>>,
 }
 
-impl<'a> Batch<'_, 'a, '_> {
+impl<'a> Batch<'_, 'a, '_, '_> {
     /// Collects what a job adds in a period; after its last charge (`period.job_ended`) it is marked and not charged again.
     pub fn charge(&mut self, job: Job<'_, Write>, period: Period) {
         faults::point("charge");
-        let Some(elapsed) = Elapsed::within(period, &views::times(job)) else { return };
+        let times = views::times(job);
+        let Some(elapsed) = Elapsed::within(period, &times) else { return };
+        let of_own = self.charger.own.elapsed(period, &times, elapsed);
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
@@ -90,6 +110,43 @@ impl<'a> Batch<'_, 'a, '_> {
         let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, owners);
+        let of_usage = elapsed;
+        if let Some(elapsed) = of_own {
+            let charged = Charged {
+                association: owners.association,
+                qos: [owners.qos, owners.qos_of_partition],
+                started: times.start,
+                raw: (amounts.usage_decayed, amounts.usage),
+            };
+            let amounts = if elapsed == of_usage {
+                amounts
+            } else {
+                elapsed.amounts(&mut self.charger.decay, billable, usage_factor)
+            };
+            self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
+        }
+    }
+
+    /// Counts what a job that has ended used in a period, in our own sums only.
+    pub fn count_end(&mut self, job: Job<'_, Write>, period: Period) {
+        let period = Period { job_ended: true, ..period };
+        let times = views::times(job);
+        let elapsed = Elapsed::within(period, &times);
+        let Some(elapsed) = elapsed.and_then(|elapsed| self.charger.own.elapsed(period, &times, elapsed))
+        else {
+            return;
+        };
+        let owners = self.owners_of(job.read_only());
+        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
+        let billable = job.billable_tres(self.lock, elapsed.start);
+        let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
+        let charged = Charged {
+            association: owners.association,
+            qos: [owners.qos, owners.qos_of_partition],
+            started: times.start,
+            raw: (0.0, 0.0),
+        };
+        self.charger.own.count(self.lock, job.read_only(), &elapsed, &amounts, charged);
     }
 
     /// Collects the time that a running job had used when the last cycle ran, to be taken out of the run seconds that

@@ -12,6 +12,7 @@ use crate::host::views::{self, Wanted};
 use crate::host::{constants, Host};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
@@ -58,6 +59,8 @@ pub struct Config {
     pub state_file: Option<PathBuf>,
     /// What the priority of a job touches with these weights.
     pub touched: Touched,
+    /// The settings ask for points.
+    pub has_points: bool,
     /// Our own settings.
     pub settings: Settings,
 }
@@ -96,6 +99,7 @@ impl Config {
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let tres_weights = host.tres_weights();
+        let has_points = Points::configured(&settings).is_some();
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
@@ -115,6 +119,7 @@ impl Config {
                     reason: settings.active_jobs == ActiveJobs::Startable,
                     tickets: fair_share && has_pools,
                     resources: fair_share && has_pools && !Measure::of(&settings).is_by_job(),
+                    points: has_points,
                 },
             ),
             factors: FactorConfig {
@@ -128,6 +133,7 @@ impl Config {
             },
             flags,
             fair_share,
+            has_points,
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
         }

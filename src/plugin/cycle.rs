@@ -5,13 +5,15 @@
 //! | prepare the state file | none |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
-//! | account: reset, decay, charge running jobs | jobs, associations and QOS for writing |
+//! | account: reset, decay, charge running jobs; our own sums of usage likewise | jobs, associations and QOS for writing |
+//! | save our own sums, where there are any | none |
 //! | distribute: read usage, compute | associations for reading |
 //! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
-//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
+//! | weigh targets and give points, where the settings ask for some | none |
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
+//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
 //!
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
@@ -21,25 +23,31 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
 
-use tracing::debug;
+use tracing::{debug, warn};
 
 use multifactor2_core::decay::{decay_factor, decay_over};
+use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
 
-use super::charging::{is_chargeable, Charger};
+use super::charging::{has_ended_untold, is_chargeable, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
+use super::points::{GroupFinder, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
+use super::progress::own_usage::Counting;
 use super::queue::{Queue, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
+use super::standing::Standing;
+use super::waiting::Waiting;
 use super::{explain, usage, Plugin};
 use crate::faults;
+use crate::host::access::{Open, Read};
 use crate::host::jobs::{walk_seen, Seen};
 use crate::host::known_jobs::KnownJobs;
-use crate::host::locks::{AssocLock, Factors, Shares, Shown, Unlocked, Usage};
+use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
 use crate::host::panics::attempt;
 use crate::host::{log, views, Host};
 
@@ -51,13 +59,23 @@ pub struct Schedule {
     next_reset: Option<i64>,
     /// The jobs of the last cycle.
     known_jobs: KnownJobs,
+    /// The Unix groups that lines of points name, as far as they are known.
+    groups: GroupFinder,
+    /// Jobs have been at the lowest priority because of their points since this was said.
+    has_warned_of_sunk: bool,
 }
 
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
         let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
-        Self { period, next_reset: None, known_jobs: KnownJobs::default() }
+        Self {
+            period,
+            next_reset: None,
+            known_jobs: KnownJobs::default(),
+            groups: GroupFinder::default(),
+            has_warned_of_sunk: false,
+        }
     }
 
     /// The reset that is to be done now, if any.
@@ -102,7 +120,7 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, queue, .. } =
+        let Gathered { mut drafts, running, queue, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
@@ -111,33 +129,63 @@ impl Plugin {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
+        attempt(|| self.own_usage.save(config.state_file.as_deref()));
+        if let Some(points) = &mut points {
+            let groups = schedule.groups.find(unlocked, &config.settings);
+            points.read_own_usage(&self.own_usage);
+            self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
+                points.learn(lock, standing, waiting, groups);
+            });
+            // Where it fails all jobs keep their priorities, which are nearer to what they should be than those without points.
+            Self::value(&mut drafts, points);
+        } else if config.fair_share {
+            self.distribute::<Shares>(unlocked, &config, &mut drafts, queue, |_, _, _| ());
+        }
         if config.fair_share {
-            self.distribute(unlocked, &config, &mut drafts, queue);
             attempt(|| self.publish(unlocked));
             attempt(|| self.explain_associations(unlocked));
-            attempt(|| self.advise(unlocked));
-            attempt(|| self.warn_of_unknown(unlocked));
         }
         faults::point("finish");
-        let finished = self.grants.lock().finish(drafts);
+        let finished = self.grants.lock().finish(drafts, points);
+        if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {
+            warn!(
+                "{} jobs have a priority of 1 because their points take more than the rest gives: their order is lost. Raise the \
+                 PriorityWeight parameters, or give all jobs an offset by Credential=User Name=* (see multifactor2.conf in \
+                 priority_multifactor2(8))",
+                finished.sunk
+            );
+        }
+        schedule.has_warned_of_sunk &= finished.sunk > 0;
         let tally = self.write_priorities(unlocked, &config, finished, now);
         explain::tally(&tally);
+        if config.fair_share {
+            attempt(|| self.advise(unlocked));
+        }
+        attempt(|| self.warn_of_unknown(unlocked));
     }
 
-    /// Hands the tickets down.
-    fn distribute(
+    /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same
+    /// associations.
+    fn distribute<V: Levels<Assoc = Read>>(
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
         drafts: &mut Drafts,
         queue: Option<Queue>,
+        beside: impl FnOnce(&AssocLock<'_, V>, &Standing, &Waiting),
     ) {
-        let lock = unlocked.associations::<Shares>();
+        let lock = unlocked.associations::<V>();
         let mut grants = self.grants.lock();
         let standing = &mut grants.standing;
-        faults::point("distribute");
-        let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
-        standing.read_members(&lock);
+        let queue = if config.fair_share {
+            faults::point("distribute");
+            let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
+            standing.read_members(&lock);
+            queue
+        } else {
+            None
+        };
+        beside(&lock, standing, drafts.waiting());
         drop(lock);
         let Some(mut queue) = queue else { return };
         explain::changes(&queue.changes);
@@ -149,6 +197,12 @@ impl Plugin {
         let (pools, tickets) = queue.hand_out(&ground.tree, &ground.fair_share);
         kept.unwrap_or_else(|| self.grants.lock()).standing.take_pools(pools, &ground);
         drafts.grant(tickets);
+    }
+
+    /// Gives every job its points. No lock is held.
+    fn value(drafts: &mut Drafts, points: &mut PointsQueue) {
+        faults::point("value");
+        drafts.take_points(points.value());
     }
 
     fn explain_associations(&self, unlocked: &mut Unlocked) {
@@ -186,14 +240,18 @@ impl Plugin {
         let host = unlocked.host();
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let touched = views::charged_jobs(host);
-        let mut charger = Charger::new(factor);
+        let touched = views::charged_jobs(host, self.own_usage.is_kept());
+        let ended_after = self.own_usage.looks_for_ends(host);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
+        let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };
+        let Some(totals) = totals else { return false };
         if attempt(|| self.progress.commit(&jobs, config, times)).is_none() {
             // The next cycle does what this one leaves.
             return false;
         }
+        let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
+        let mut charger = Charger::new(factor, own.map_or(Counting::Nobody, Counting::Cycle));
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);
@@ -207,14 +265,27 @@ impl Plugin {
                 &jobs,
                 &lock,
                 chunk,
-                |job, _| is_chargeable(job),
+                |job, _| is_chargeable(job) || ended_after.is_some_and(|after| has_ended_untold(job, after)),
                 |job, _| {
-                    attempt(|| batch.charge(job, period));
+                    if is_chargeable(job) {
+                        attempt(|| batch.charge(job, period));
+                    } else {
+                        attempt(|| batch.count_end(job, period));
+                    }
                 },
             );
             batch.post();
         }
+        if let Counting::Cycle(round) = charger.own {
+            let last_reset = if was_reset { times.last_reset } else { before.last_reset };
+            attempt(|| round.finish(&jobs, &lock, factor, last_reset));
+        }
         was_reset
+    }
+
+    /// What the cluster has of each TRES; `None` where it cannot be read.
+    pub(super) fn totals<V: Levels<Tres: Open>>(&self, lock: &AssocLock<'_, V>) -> Option<Vec<TresTotal>> {
+        lock.tres_totals().map_err(|failure| self.check(Err(failure))).ok()
     }
 
     /// Checks all associations and QOS, and jobs of every kind that there is; on a mismatch nothing is written any more.

@@ -9,6 +9,7 @@ use tracing::{debug, error};
 
 use super::charging::Charger;
 use super::cycle::Schedule;
+use super::progress::own_usage::Counting;
 use super::Plugin;
 use crate::faults;
 use crate::host::lists::List;
@@ -53,7 +54,7 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     if used_until != last_ran {
         debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
     }
-    let mut charger = Charger::new(1.0);
+    let mut charger = Charger::new(1.0, Counting::Nobody);
     let mut batch = charger.begin(&lock);
     for job in list {
         if plugin.admits(&lock, job, true) {

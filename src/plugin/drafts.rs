@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use multifactor2_core::factors::{Evaluation, Priority};
+use multifactor2_core::factors::{with_points, Evaluation, Priority};
 use multifactor2_core::facts;
 use multifactor2_core::policy::pools::JobTickets;
 
@@ -103,6 +103,8 @@ pub struct Finished {
     pub computed: usize,
     /// Those that are the same as before, with nothing else to be written.
     pub same: usize,
+    /// Those whose points left a sum below 1, so that they are at the lowest priority with all others of them.
+    pub sunk: usize,
 }
 
 /// The drafts of one cycle.
@@ -117,6 +119,8 @@ pub struct Drafts {
     offsets: Palette<(u32, u32), (u32, u32)>,
     /// The tickets of every job, where pools give them to single jobs.
     tickets: Vec<JobTickets>,
+    /// The points of every job, where the settings ask for some.
+    points: Vec<i32>,
 }
 
 impl Drafts {
@@ -133,6 +137,7 @@ impl Drafts {
             qos: Palette::new(),
             offsets: Palette::new(),
             tickets: Vec::new(),
+            points: Vec::new(),
         }
     }
 
@@ -255,6 +260,17 @@ impl Drafts {
         self.tickets = tickets;
     }
 
+    /// Takes the points of the jobs, which are in the order of their ids.
+    pub fn take_points(&mut self, points: Vec<i32>) {
+        self.points = points;
+    }
+
+    /// The finished priority of a job.
+    pub fn priority_of(&self, id: u32) -> Option<u32> {
+        let draft = self.jobs[self.place_of(id)?];
+        (draft.task != Task::Clear).then_some(draft.priority)
+    }
+
     /// Puts the factors of associations in. Needs no lock of the host.
     pub fn finish(&mut self, standing: &Standing) -> Finished {
         let mut finished = Finished::default();
@@ -266,12 +282,14 @@ impl Drafts {
                 continue;
             }
             finished.computed += 1;
-            let known = self.evaluation(draft, self.tickets.get(at).copied(), standing);
+            let known = self.evaluation(draft, at, standing);
             let Some(evaluation) = known.filter(|_| draft.task != Task::Evaluate) else {
                 draft.task = Task::Evaluate;
                 continue;
             };
-            let priority = Priority::from_sum(evaluation.sum());
+            let sum = evaluation.sum();
+            finished.sunk += usize::from(sum < 1.0 && self.points.get(at).is_some_and(|points| *points < 0));
+            let priority = Priority::from_sum(sum);
             let value = warn_of_overflow(draft.id, priority);
             if value == draft.priority && draft.task == Task::Number {
                 draft.task = Task::Nothing;
@@ -283,14 +301,9 @@ impl Drafts {
         finished
     }
 
-    /// What the priority of a draft is made of, with the tickets that its job has of pools; `None` where the association is none that
-    /// the last distribution knew.
-    pub fn evaluation(
-        &self,
-        draft: &Draft,
-        tickets: Option<JobTickets>,
-        standing: &Standing,
-    ) -> Option<Evaluation> {
+    /// What the priority of the draft at a place is made of; `None` where the association is none that the last distribution knew.
+    fn evaluation(&self, draft: &Draft, at: usize, standing: &Standing) -> Option<Evaluation> {
+        let tickets = self.tickets.get(at).copied();
         let config = &self.config.factors;
         let age = if draft.age == NO_AGE { None } else { Some(draft.age) };
         let known = match draft.association {
@@ -307,7 +320,7 @@ impl Drafts {
             partition: self.partitions.get(draft.partition),
             qos: self.qos.get(draft.qos).factor,
             tres: draft.tres,
-            site,
+            site: self.points.get(at).map_or(site, |points| with_points(site, *points)),
             nice,
         })
     }
@@ -328,7 +341,7 @@ impl Drafts {
         if matches!(draft.task, Task::Clear | Task::Evaluate) {
             return None;
         }
-        self.evaluation(draft, self.tickets.get(at).copied(), standing)
+        self.evaluation(draft, at, standing)
     }
 
     /// The tickets of a job, where pools give them to single jobs.

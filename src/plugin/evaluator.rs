@@ -15,6 +15,7 @@ use super::assoc_factor::AssocFactor;
 use super::config::Config;
 use super::entries::Entries;
 use super::explain;
+use super::points::{PointsEntries, PointsState};
 use super::standing::{Granted, Share, Standing};
 use super::waiting::waits;
 use crate::host::access::{Open, Write};
@@ -30,7 +31,7 @@ pub static NO_DETAILS: Once = Once::new();
 pub static OVERFLOW: Once = Once::new();
 
 /// What came of the evaluation of a job.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Evaluated {
     /// The priority.
     pub priority: u32,
@@ -38,6 +39,30 @@ pub struct Evaluated {
     pub evaluation: Option<Evaluation>,
     /// The tickets of pools with which it begins to wait now.
     pub joins_with: Option<JobTickets>,
+    /// User and account, where points went by these because its association is newer than the last cycle.
+    pub newcomer: Option<(String, String)>,
+}
+
+/// What is known of a job besides its record.
+#[derive(Debug)]
+pub struct Known<'k> {
+    /// Is asked for the factor of its association where that has a weight.
+    pub standing: &'k mut Standing,
+    /// The tickets that it was granted in the last cycle, if any.
+    pub granted: Option<JobTickets>,
+    /// Gives it points, where the settings ask for some.
+    pub points: Option<&'k PointsState>,
+}
+
+/// What there is of a job besides its evaluation.
+#[derive(Debug)]
+pub struct Beside<'b> {
+    /// A buffer for its TRES.
+    pub tres: &'b mut [f64],
+    /// Its tickets of pools.
+    pub granted: Option<Granted<'b>>,
+    /// Its points in each of its partitions and QOS.
+    pub points: Option<PointsEntries<'b>>,
 }
 
 /// What all jobs that are evaluated at one time have in common.
@@ -89,17 +114,16 @@ impl<'c> Evaluator<'c> {
 
     /// Computes the priority of a job; the caller writes it. Those of a job in several partitions or QOS are written.
     ///
-    /// `standing` is asked for the factor of the job's association where that has a weight, with the tickets that the job was `granted`
-    /// in the last cycle, if any; `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
+    /// `tres` is a buffer. A priority that was set directly is returned as it is; 0 means that none can be computed.
     pub fn evaluate<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         tres: &mut [f64],
-        standing: &mut Standing,
-        granted: Option<JobTickets>,
+        known: Known<'_>,
     ) -> Evaluated {
-        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None };
+        let Known { standing, granted, points } = known;
+        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None, newcomer: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, qos.as_ref(), 0.0);
@@ -121,39 +145,41 @@ impl<'c> Evaluator<'c> {
             share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
             known.fair_share = share.factor;
         }
-        let evaluation = self.core.evaluate(&facts, known, tres);
+        let mut evaluation = self.core.evaluate(&facts, known, tres);
+        let newcomer = points.and_then(|points| points.newcomer(lock, standing, job));
+        let now = self.core.now;
+        let points = points.and_then(|points| points.entries(lock, standing, job, newcomer.as_ref(), now));
+        if let Some(points) = &points {
+            evaluation.site = points.site_of_job();
+        }
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        self.write_more(
-            job,
-            lock,
-            qos.as_ref(),
-            &evaluation,
-            (tres, standing.granted(share.tickets)),
-            priority,
-        );
+        let beside = Beside { tres, granted: standing.granted(share.tickets), points };
+        self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
         let joins_with = share.tickets.filter(|_| share.joins);
-        Evaluated { priority, evaluation: Some(evaluation), joins_with }
+        Evaluated { priority, evaluation: Some(evaluation), joins_with, newcomer }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
-    /// scheduler reads; explains it, with its tickets of pools. `tres` is a buffer. True where a priority changed.
+    /// scheduler reads; explains it. True where a priority changed.
     pub fn write_more<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         qos: Option<&facts::Qos>,
         evaluation: &Evaluation,
-        (tres, granted): (&mut [f64], Option<Granted<'_>>),
+        beside: Beside<'_>,
         priority: u32,
     ) -> bool {
         keep_fair_share(job, qos, evaluation.fair_share);
-        let (variants, changed) = self.write_variants(job, lock, evaluation, granted);
+        let (variants, changed) = self.write_variants(job, lock, evaluation, &beside);
+        let Beside { tres, granted, points } = beside;
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
             let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_now()));
-            let job = ExplainedJob { id, evaluation, tickets, tres, priority, variants: &variants };
+            let points = points.map(|points| points.explain());
+            let job = ExplainedJob { id, evaluation, tickets, points, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
         }
         changed
@@ -166,13 +192,13 @@ impl<'c> Evaluator<'c> {
         job: Job<'a, Write>,
         lock: &AssocLock<'_, V>,
         evaluation: &Evaluation,
-        granted: Option<Granted<'_>>,
+        beside: &Beside<'_>,
     ) -> (&'a [Cell<u32>], bool) {
         let Some(slots) = partitions::priorities(job, lock, self.core.now) else { return (&[], false) };
         let id = job.get(|job| job.job_id);
         let increase = self.config.flags.increase_only();
         let (mut at, mut changed) = (0, false);
-        self.for_each_variant(job.read_only(), lock, (evaluation, granted), |variant| {
+        self.for_each_variant(job.read_only(), lock, (evaluation, beside), |variant| {
             let priority = warn_of_overflow(id, Priority::from_sum(variant.sum_of_variant()));
             if let Some(slot) = slots.get(at) {
                 let old = slot.get();
@@ -190,11 +216,12 @@ impl<'c> Evaluator<'c> {
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
-        (of_job, granted): (&Evaluation, Option<Granted<'_>>),
+        (of_job, beside): (&Evaluation, &Beside<'_>),
         mut visit: impl FnMut(Evaluation),
     ) {
         let mut buffer = self.core.scratch();
-        let entries = Entries::of(job, lock, granted);
+        let entries = Entries::of(job, lock, beside.granted);
+        let points = beside.points.as_ref();
         let several_qos = job.qos_list(lock);
         let mut in_partition = |partition: Option<Partition<'_>>| {
             let tres = self.tres(job, partition);
@@ -204,12 +231,16 @@ impl<'c> Evaluator<'c> {
             let fair_share = |qos: Option<Qos<'_, V::Qos>>| {
                 entries.as_ref().map_or(of_job.fair_share, |entries| entries.factor(partition, qos) * weight)
             };
+            let site = |qos: Option<Qos<'_, V::Qos>>| {
+                points.map_or(of_job.site, |points| points.site(partition, qos))
+            };
             match several_qos {
                 Some(list) => list.for_each(|qos| {
                     let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
-                    visit(Evaluation { qos: of_qos, fair_share: fair_share(Some(qos)), ..variant });
+                    let (fair_share, site) = (fair_share(Some(qos)), site(Some(qos)));
+                    visit(Evaluation { qos: of_qos, fair_share, site, ..variant });
                 }),
-                None => visit(Evaluation { fair_share: fair_share(None), ..variant }),
+                None => visit(Evaluation { fair_share: fair_share(None), site: site(None), ..variant }),
             }
         };
         match job.partitions() {

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use multifactor2_core::factors::Evaluation;
+use multifactor2_core::facts::TresTotal;
 use tracing::trace;
 
-use super::charging::is_chargeable;
+use super::charging::{has_ended_untold, is_chargeable};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::Evaluator;
 use super::grants::Earlier;
+use super::points::PointsQueue;
 use super::queue::Queue;
 use super::standing::Standing;
 use super::waiting::waits;
@@ -18,7 +20,7 @@ use crate::faults;
 use crate::host::access::Open;
 use crate::host::jobs::{JobChunks, Seen};
 use crate::host::known_jobs::KnownJobs;
-use crate::host::locks::{AssocLock, Factors, Levels, Unlocked};
+use crate::host::locks::{AssocLock, Explained, Factors, Levels, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::Host;
@@ -29,15 +31,27 @@ pub struct Gathered {
     pub drafts: Drafts,
     /// Jobs that keep what they have, and what that came from.
     kept: Vec<(u32, Evaluation)>,
-    /// Jobs to charge.
+    /// Jobs to charge, and those that have ended since the last cycle as far as our own sums look for them.
     pub running: Vec<Seen>,
+    /// See [`super::progress::own_usage::OwnUsage::looks_for_ends`].
+    ended_after: Option<i64>,
     /// What pools need of the jobs, where they give tickets to single ones.
     pub queue: Option<Queue>,
+    /// What points go by, where the settings ask for some.
+    pub points: Option<PointsQueue>,
     /// A buffer for TRES.
     tres: Vec<f64>,
 }
 
 impl Gathered {
+    /// To be called whenever the locks were let go of.
+    fn begin_hold(&mut self) {
+        self.drafts.begin_hold();
+        if let Some(points) = &mut self.points {
+            points.begin_hold();
+        }
+    }
+
     /// Reads a job.
     fn read<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
@@ -47,7 +61,7 @@ impl Gathered {
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
     ) {
-        if is_chargeable(job) {
+        if is_chargeable(job) || self.ended_after.is_some_and(|after| has_ended_untold(job, after)) {
             self.running.push(Seen::of(job));
         }
         if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
@@ -55,6 +69,9 @@ impl Gathered {
                 let place = standing.place(self.drafts.waiting_mut(), lock, job);
                 queue.note_running(lock, job, place);
             });
+        }
+        if let Some(points) = &mut self.points {
+            attempt(|| points.note_order(job));
         }
         if !job.state().is_pending() && !evaluator.config.flags.calculate_running() {
             return;
@@ -72,6 +89,9 @@ impl Gathered {
             let drafted = self.drafts.add(evaluator, lock, job, association, &mut self.tres);
             if let Some(queue) = &mut self.queue {
                 queue.note(lock, job, association, drafted, waits);
+            }
+            if let Some(points) = &mut self.points {
+                points.note(lock, job, association, drafted);
             }
             // The priority of a job whose nodes boot stays, and so does what sprio shows of it.
             if job.state().is_powering_up() {
@@ -94,10 +114,21 @@ impl Plugin {
     ) -> Gathered {
         faults::point("gather");
         let evaluator = Evaluator::new(unlocked.host(), config, now);
+        let totals = if config.has_points {
+            self.totals(&unlocked.associations::<Explained>()).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
         let known = if known_jobs.pays() {
-            let gathered =
-                self.begin_gathering(unlocked.host(), &evaluator, config, memory, known_jobs.count());
+            let gathered = self.begin_gathering(
+                unlocked.host(),
+                &evaluator,
+                config,
+                memory,
+                &totals,
+                known_jobs.count(),
+            );
             self.gather_known(unlocked, &evaluator, &earlier, gathered, known_jobs)
         } else {
             None
@@ -105,7 +136,7 @@ impl Plugin {
         let gathered = known.unwrap_or_else(|| {
             trace!("not all jobs are found by their ids: they are read by the list");
             let gathered =
-                self.begin_gathering(unlocked.host(), &evaluator, config, None, known_jobs.count());
+                self.begin_gathering(unlocked.host(), &evaluator, config, None, &totals, known_jobs.count());
             self.gather_list(unlocked, &evaluator, &earlier, gathered, known_jobs)
         });
         let mut grants = self.grants.lock();
@@ -124,14 +155,24 @@ impl Plugin {
         evaluator: &Evaluator<'_>,
         config: &Arc<Config>,
         before: Option<Drafts>,
+        totals: &[TresTotal],
         jobs: usize,
     ) -> Gathered {
         let grants = self.grants.lock();
         let waiting = grants.standing.collect();
         let queue = grants.standing.begin_queue(host, config, jobs, evaluator.core.now);
+        let points = grants.begin_points(config, totals, jobs, evaluator.core.now);
         drop(grants);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
-        Gathered { drafts, kept: Vec::new(), running: Vec::new(), queue, tres: evaluator.core.scratch() }
+        Gathered {
+            drafts,
+            kept: Vec::new(),
+            running: Vec::new(),
+            ended_after: self.own_usage.looks_for_ends(host),
+            queue,
+            points,
+            tres: evaluator.core.scratch(),
+        }
     }
 
     /// By their ids; `None` where there are other jobs.
@@ -151,7 +192,7 @@ impl Plugin {
             let jobs = unlocked.jobs_read();
             let lock = jobs.associations::<Factors>();
             let grants = self.grants.lock();
-            gathered.drafts.begin_hold();
+            gathered.begin_hold();
             let mut read = |job| {
                 if self.admits(&lock, job, true) {
                     gathered.read(evaluator, earlier, &grants.standing, &lock, job);
@@ -187,7 +228,7 @@ impl Plugin {
             }
             let lock = jobs.associations::<Factors>();
             let grants = self.grants.lock();
-            gathered.drafts.begin_hold();
+            gathered.begin_hold();
             known_jobs.remember(&chunk);
             evaluator.config.touched.walk(&chunk, |_, job| {
                 if self.admits(&lock, job, true) {

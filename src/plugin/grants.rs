@@ -8,10 +8,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use multifactor2_core::factors::Evaluation;
+use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::pools::JobTickets;
 use rustc_hash::FxHashMap;
 
+use super::config::Config;
 use super::drafts::{Drafts, Finished};
+use super::evaluator::Known;
+use super::points::{PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
 use super::standing::{Granted, Standing};
 use crate::host::access::Open;
@@ -22,15 +26,28 @@ use crate::host::records::Job;
 pub struct Grants {
     /// The tree of the last distribution.
     pub standing: Standing,
+    /// What gives points, as of the last cycle; `None` where the settings asked for none.
+    pub points: Option<PointsState>,
     /// What the priorities of the last cycle came from. While a cycle runs these are those of the cycle before where pools give
     /// tickets to single jobs, because what a job has cannot be told from its association then; else none.
     pub drafts: Option<Arc<Drafts>>,
     /// What the priorities came from that were set since.
     pub set: SetJobs,
+    /// How points were asked for of those in several partitions or QOS, by job id.
+    asked: FxHashMap<u32, Asked>,
     /// Lines of settings that name what there is not, as they have been warned of.
     pub unknown: HashSet<String>,
     /// Tickets of jobs that have begun to wait since, with their associations by address and id: they are counted once.
     since: FxHashMap<u32, (JobTickets, (usize, u32))>,
+}
+
+/// How points were asked for of a job that was set between two cycles.
+#[derive(Debug)]
+pub struct Asked {
+    /// When.
+    pub at: i64,
+    /// User and account, where the association is newer than the last cycle.
+    pub newcomer: Option<(String, String)>,
 }
 
 /// What priorities came from before the cycle that runs.
@@ -53,6 +70,16 @@ impl Grants {
         set.or_else(|| self.drafts.as_ref()?.evaluation_after(next, id, &self.standing))
     }
 
+    /// What is known of a job that is set now.
+    pub fn known<A: Open>(&mut self, job: Job<'_, A>, config: &Config) -> Known<'_> {
+        let granted = self.tickets_of(job);
+        if self.points.is_none() {
+            // Before the first cycle: what needs no other jobs is known already.
+            self.points = config.has_points.then(|| PointsState::new(&config.settings)).flatten();
+        }
+        Known { standing: &mut self.standing, granted, points: self.points.as_ref() }
+    }
+
     /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.
     pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> Option<JobTickets> {
         let (id, association) = (job.get(|job| job.job_id), job.named_association());
@@ -67,6 +94,17 @@ impl Grants {
         self.since.insert(job.get(|job| job.job_id), (tickets, job.named_association()));
     }
 
+    /// Notes how the points of a job in several partitions or QOS were asked for: those of its other entries are asked for in the
+    /// same way when they are shown.
+    pub fn note_asked(&mut self, id: u32, asked: Asked) {
+        self.asked.insert(id, asked);
+    }
+
+    /// How the points of a job were asked for that was set since the last cycle.
+    pub fn asked_of(&self, id: u32) -> Option<&Asked> {
+        self.asked.get(&id)
+    }
+
     /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
     pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
         let id = job.get(|job| job.job_id);
@@ -79,12 +117,30 @@ impl Grants {
         let drafts = if self.standing.pools().is_some() { self.drafts.clone() } else { self.drafts.take() };
         let (kept, memory) =
             if keep_drafts { (drafts, None) } else { (None, drafts.and_then(Arc::into_inner)) };
+        self.asked.clear();
         (Earlier { drafts: kept, set: std::mem::take(&mut self.set) }, memory)
     }
 
+    /// Begins to collect what points go by, of about so many jobs of a cluster that has so much.
+    pub fn begin_points(
+        &self,
+        config: &Config,
+        totals: &[TresTotal],
+        jobs: usize,
+        now: i64,
+    ) -> Option<PointsQueue> {
+        let known = self.points.as_ref().filter(|points| points.is_of(&config.settings));
+        let new = || {
+            let new = config.has_points.then(|| PointsState::new(&config.settings)).flatten()?;
+            Some(new.after(self.points.as_ref()))
+        };
+        Some(PointsQueue::begin(known.cloned().or_else(new)?, config.flags, totals, jobs, now))
+    }
+
     /// The cycle has read all jobs: finishes their priorities, and from here on answers by them.
-    pub fn finish(&mut self, mut drafts: Drafts) -> Finished {
+    pub fn finish(&mut self, mut drafts: Drafts, points: Option<PointsQueue>) -> Finished {
         let finished = drafts.finish(&self.standing);
+        self.points = points.map(|points| points.finish(|id| drafts.priority_of(id)));
         self.drafts = Some(Arc::new(drafts));
         self.since.clear();
         finished

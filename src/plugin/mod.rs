@@ -20,6 +20,7 @@ mod explain;
 mod gather;
 mod grants;
 mod palette;
+mod points;
 mod posting;
 pub mod progress;
 mod queue;
@@ -52,6 +53,7 @@ use crate::host::{clock, Host};
 
 use config::Config;
 use grants::Grants;
+use progress::own_usage::{recipe, Loaded, OwnUsage};
 use progress::Progress;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
@@ -69,6 +71,8 @@ pub struct Plugin {
     grants: Ranked<Grants>,
     /// When cycles ran, and what is charged.
     progress: Progress,
+    /// Sums of usage that slurmctld does not keep.
+    own_usage: OwnUsage,
     thread: DecayThread,
     /// What is known of slurmctld's records.
     inspector: Inspector,
@@ -88,6 +92,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
     grants: Ranked::new(Rank::Grants, Grants::default()),
     progress: Progress::default(),
+    own_usage: OwnUsage::default(),
     thread: DecayThread::new(),
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
@@ -155,10 +160,10 @@ impl Plugin {
         }
         let fair_share = find_database(&mut unlocked)?;
         let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
-        *self.config.write() = Some(Arc::new(Config::read(host, fair_share, settings)));
-        if host.has_database() {
-            self.progress.read(host);
-        }
+        let config = Arc::new(Config::read(host, fair_share, settings));
+        *self.config.write() = Some(Arc::clone(&config));
+        let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
+        self.keep_own_usage(&config, loaded);
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
         }
@@ -179,11 +184,18 @@ impl Plugin {
     pub fn stop(&self) {
         self.thread.stop();
         self.progress.save_at_end();
-        *self.config.write() = None;
+        let config = self.config.write().take();
+        self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
         self.forget();
         if let Some(host) = Host::get() {
             host.stop_site_factor();
         }
+    }
+
+    /// Which usage we keep ourselves from now on.
+    fn keep_own_usage(&self, config: &Config, loaded: Loaded) {
+        let recipe = recipe(&config.settings).filter(|_| config.fair_share);
+        self.own_usage.configure(recipe.as_ref(), config.state_file.as_deref(), loaded);
     }
 
     /// Forgets what is known of associations and jobs.
@@ -204,7 +216,10 @@ impl Plugin {
         let Some(old) = self.config() else { return };
         let settings = config::load_settings(host, &mut self.settings.lock(), false)
             .unwrap_or_else(|| old.settings.clone());
-        *self.config.write() = Some(Arc::new(Config::read(host, old.fair_share, settings)));
+        let config = Arc::new(Config::read(host, old.fair_share, settings));
+        *self.config.write() = Some(Arc::clone(&config));
+        let times = self.progress.times();
+        self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
         if let Some(mut unlocked) = recount {

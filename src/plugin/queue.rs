@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use multifactor2_core::facts::NO_VAL;
 use multifactor2_core::policy::pools::{
     comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, SizeFacts,
     WaitingJob, Who,
@@ -17,15 +16,12 @@ use tracing::warn;
 use super::waiting::Place;
 use crate::host::access::Open;
 use crate::host::clock::Local;
-use crate::host::constants::{TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
+use crate::host::constants::{INFINITE, TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
 use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::Host;
-
-/// A time limit that is none (`INFINITE`).
-const INFINITE: u32 = u32::MAX;
 
 /// What is read of a job for the pools.
 #[derive(Debug, Clone, Copy)]
@@ -52,12 +48,8 @@ impl Reader {
         let holds = job.state().holds_resources();
         let tres = if holds { job.tres_allocated() } else { job.tres_requested() };
         let count = |at: usize| tres.and_then(|tres| tres.get(at)).copied().unwrap_or_default();
-        let limit = match job.get(|job| job.time_limit) {
-            NO_VAL => job.partition().map_or(INFINITE, |partition| partition.get(|part| part.max_time)),
-            limit => limit,
-        };
         #[allow(clippy::cast_precision_loss)] // seconds that a job may run
-        let minutes_left = match limit {
+        let minutes_left = match job.limit_in_minutes() {
             INFINITE => None,
             _ if holds => Some((job.get(|job| job.end_time) - self.now) as f64 / 60.0),
             minutes => Some(f64::from(minutes)),

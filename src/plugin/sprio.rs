@@ -9,6 +9,7 @@ use multifactor2_core::factors::Evaluation;
 use super::entries::Entries;
 use super::evaluator::Evaluator;
 use super::grants::Grants;
+use super::points::PointsEntries;
 use super::Plugin;
 use crate::faults;
 use crate::host::clock;
@@ -67,7 +68,9 @@ impl Plugin {
                     if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
                         let entries = Entries::of(job, lock, grants.granted_of(job));
-                        let shown = Shown { answering: &answering, job, evaluation, entries, tres: &tres };
+                        let points = answering.points(&grants, job).filter(|_| job.has_variants());
+                        let shown =
+                            Shown { answering: &answering, job, evaluation, entries, points, tres: &tres };
                         add(&shown, &mut reply);
                     }
                 });
@@ -91,8 +94,20 @@ impl Answering<'_, '_> {
             let (address, id) = job.named_association();
             let known = if address == 0 { None } else { grants.standing.known_by_id(id) };
             let facts = self.evaluator.facts(job, job.qos(self.lock).map(views::qos))?;
-            Some(self.evaluator.core.evaluate(&facts, known.unwrap_or_default(), tres))
+            let evaluation = self.evaluator.core.evaluate(&facts, known.unwrap_or_default(), tres);
+            let site = self.points(grants, job).map_or(evaluation.site, |points| points.site_of_job());
+            Some(Evaluation { site, ..evaluation })
         })
+    }
+
+    /// The points of a job: of when it was set since the last cycle, else of that cycle.
+    fn points<'g>(&self, grants: &'g Grants, job: Job<'_>) -> Option<PointsEntries<'g>> {
+        let points = grants.points.as_ref()?;
+        let (mut at, mut newcomer) = (self.evaluator.core.now, None);
+        if let Some(asked) = grants.asked_of(job.get(|job| job.job_id)) {
+            (at, newcomer) = (asked.at, asked.newcomer.as_ref());
+        }
+        points.entries(self.lock, &grants.standing, job, newcomer, at)
     }
 }
 
@@ -103,6 +118,7 @@ struct Shown<'s, 'l> {
     evaluation: Evaluation,
     /// What differs among its partitions and QOS.
     entries: Option<Entries<'s>>,
+    points: Option<PointsEntries<'s>>,
     /// Weighted factors by TRES; empty where TRES have no weight.
     tres: &'s [f64],
 }
@@ -129,6 +145,9 @@ impl Shown<'_, '_> {
         if let Some(entries) = self.entries.as_ref().filter(|_| has_factors) {
             let weight = f64::from(core.config.weights.fair_share);
             entry.set(|f| f.priority_fs, entries.factor(partition, qos) * weight);
+        }
+        if let Some(points) = self.points.as_ref().filter(|_| has_factors) {
+            entry.set(|f| f.priority_site, points.site(partition, qos));
         }
         if let Some(qos) = qos {
             let of_job = if has_factors { self.evaluation.qos } else { 0.0 };

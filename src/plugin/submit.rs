@@ -5,6 +5,8 @@ use multifactor2_core::rules::charge::Period;
 
 use super::charging::Charger;
 use super::evaluator::Evaluator;
+use super::grants::Asked;
+use super::progress::own_usage::Counting;
 use super::{after, Plugin};
 use crate::host::access::{Read, Write};
 use crate::host::clock;
@@ -41,10 +43,14 @@ impl Plugin {
         let lock = jobs.associations::<V>();
         let mut grants = self.grants.lock();
         let mut tres = evaluator.core.scratch();
-        let granted = grants.tickets_of(job);
-        let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing, granted);
+        let known = grants.known(job, evaluator.config);
+        let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
         if let Some(evaluation) = evaluated.evaluation {
             grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+        }
+        if grants.points.is_some() && job.has_variants() {
+            let asked = Asked { at: evaluator.core.now, newcomer: evaluated.newcomer };
+            grants.note_asked(job.get(|job| job.job_id), asked);
         }
         if let Some(tickets) = evaluated.joins_with {
             grants.note_tickets(job, tickets);
@@ -64,7 +70,7 @@ impl Plugin {
         // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
         let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
-        let mut charger = Charger::new(factor);
+        let mut charger = Charger::new(factor, Counting::End(&self.own_usage));
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();

@@ -18,6 +18,10 @@ pub enum Rank {
     Settings,
     /// Who has which fair-share, and what priorities came from.
     Grants,
+    /// Our own sums of usage.
+    OwnUsage,
+    /// Jobs that have ended, for our own sums.
+    Ends,
     /// The state file.
     Journal,
     /// The times of the last cycle.

@@ -1,10 +1,12 @@
-//! Names in `Override=` and `Functional=` that nothing has: a warning, not an error, because it may exist tomorrow.
+//! Names in lines of settings that nothing has: a warning, not an error, because it may exist tomorrow.
 
 use std::collections::HashSet;
 
-use multifactor2_core::policy::pools::{Bearer, Named};
+use multifactor2_core::policy::pools::{Bearer, Named, Pools};
 use tracing::warn;
 
+use super::grants::Grants;
+use super::points::PointsState;
 use super::Plugin;
 use crate::faults;
 use crate::host::locks::{Factors, Unlocked};
@@ -15,22 +17,26 @@ impl Plugin {
         faults::point("unknown");
         let bearers: Vec<Bearer> = {
             let grants = self.grants.lock();
-            let Some(pools) = grants.standing.pools() else { return };
-            pools.named().map(|named| named.of).collect()
+            named(&grants).map(|named| named.of).collect()
         };
+        if bearers.is_empty() {
+            return;
+        }
         let (partitions, all_qos) = read_names(unlocked, &bearers);
         let exists = |named: &Named<'_>| match named.of {
-            Bearer::Association(exists) => exists,
+            Bearer::Association(exists) | Bearer::Group(exists) => exists,
             Bearer::Partition => partitions.is_empty() || partitions.contains(named.name),
             Bearer::Qos => all_qos.is_empty() || all_qos.contains(&named.name.to_ascii_lowercase()),
             Bearer::Job => true,
         };
         let mut grants = self.grants.lock();
-        let Some(pools) = grants.standing.pools() else { return };
-        let missing = pools.named().filter(|named| !exists(named));
-        let lines: HashSet<String> = missing
-            .map(|Named { place, setting, kind, name, .. }| format!("{place}: {setting}={kind} Name={name}"))
-            .collect();
+        let missing = named(&grants).filter(|named| !exists(named));
+        let line = |named: Named<'_>| {
+            let Named { place, setting, kind, name, .. } = named;
+            let key = if setting == "Component" { "Partition" } else { "Name" };
+            format!("{place}: {setting}={kind} {key}={name}")
+        };
+        let lines: HashSet<String> = missing.map(line).collect();
         let before = std::mem::replace(&mut grants.unknown, lines.clone());
         drop(grants);
         for line in lines.difference(&before) {
@@ -40,6 +46,12 @@ impl Plugin {
             );
         }
     }
+}
+
+/// The names in all lines.
+fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
+    let of_pools = grants.standing.pools().into_iter().flat_map(Pools::named);
+    of_pools.chain(grants.points.iter().flat_map(PointsState::named))
 }
 
 /// The names of partitions and of QOS, in lower case, where lines name such; none where they do not, and no lock is taken.

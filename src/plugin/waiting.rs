@@ -87,6 +87,11 @@ impl Waiting {
         self.flags.get(place.index()).copied().unwrap_or(true)
     }
 
+    /// All places, in their order.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        (0..u32::try_from(self.flags.len()).unwrap_or(u32::MAX)).map(Place)
+    }
+
     /// The place of an association that the entries do not have.
     pub fn place_of_stranger(&mut self, id: u32, address: usize) -> Place {
         let (flags, strangers) = (&mut self.flags, &mut self.strangers);
@@ -124,9 +129,17 @@ impl Waiting {
 /// not running on another cluster of the federation. With `ActiveJobs=startable` also not left waiting for a reason that free nodes
 /// do not help against.
 pub fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
+    if config.counts_all_pending() {
+        return job.state().is_pending();
+    }
+    is_eligible(job, now) && !(config.counts_startable_only() && job.has_obstacle())
+}
+
+/// Whether a job waits that may start: pending, eligible, not held, not completing and not running on another cluster of the federation.
+pub fn is_eligible(job: Job<'_>, now: i64) -> bool {
     let state = job.state();
-    if !state.is_pending() || config.counts_all_pending() {
-        return state.is_pending();
+    if !state.is_pending() {
+        return false;
     }
     let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
     !state.is_completing()
@@ -134,5 +147,4 @@ pub fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
         && job.get(|job| job.priority) != 0
         && begin != 0
         && begin <= now
-        && !(config.counts_startable_only() && job.has_obstacle())
 }

@@ -9,8 +9,9 @@ use multifactor2_core::explain::Tally;
 
 use super::config::Config;
 use super::drafts::{Draft, Drafts, Finished, Task};
-use super::evaluator::{Evaluated, Evaluator};
-use super::grants::Grants;
+use super::evaluator::{Beside, Evaluated, Evaluator, Known};
+use super::grants::{Asked, Grants};
+use super::points::PointsState;
 use super::set_jobs::SetJobs;
 use super::standing::Standing;
 use super::Plugin;
@@ -34,6 +35,7 @@ struct Writer<'w, 'l> {
     evaluator: &'w Evaluator<'w>,
     lock: &'w AssocLock<'l, Explained>,
     standing: &'w mut Standing,
+    points: Option<&'w PointsState>,
     drafts: &'w Drafts,
     set: &'w mut SetJobs,
     tres: &'w mut Vec<f64>,
@@ -61,7 +63,7 @@ impl Plugin {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations::<Explained>();
             let mut grants = self.grants.lock();
-            let Grants { standing, drafts: Some(drafts), set, .. } = &mut *grants else { break };
+            let Grants { standing, points, drafts: Some(drafts), set, .. } = &mut *grants else { break };
             let (mut held, mut direct) = (0, 0);
             let wants = |job: Job<'_, Write>, draft: &Draft| {
                 let is_direct = job.get(|job| job.direct_set_prio) != 0;
@@ -77,6 +79,7 @@ impl Plugin {
                 evaluator: &evaluator,
                 lock: &lock,
                 standing,
+                points: points.as_ref(),
                 drafts,
                 set,
                 tres: &mut tres,
@@ -110,9 +113,14 @@ impl Plugin {
             attempt(|| {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
-                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, &mut grants.standing, None);
+                    let known = Known { granted: None, ..grants.known(job, config) };
+                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
+                    let id = job.get(|job| job.job_id);
                     if let Some(evaluation) = evaluated.evaluation {
-                        grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+                        grants.set.note(id, evaluation, |id| jobs.job(id).is_some());
+                    }
+                    if grants.points.is_some() && job.has_variants() {
+                        grants.note_asked(id, Asked { at: now, newcomer: evaluated.newcomer });
                     }
                     assign(job, evaluated.priority, config);
                 }
@@ -152,11 +160,17 @@ impl Writer<'_, '_> {
     /// Writes what there is beside the number; returns the number.
     fn write_more(&mut self, id: u32, job: Job<'_, Write>, draft: &Draft) -> u32 {
         let tickets = self.drafts.tickets_of(id);
-        let Some(evaluation) = self.drafts.evaluation(draft, tickets, self.standing) else {
+        let Some(evaluation) = self.drafts.evaluation_of(id, self.standing) else {
             return self.evaluate_anew(id, job);
         };
         let qos = job.qos(self.lock).map(views::qos);
-        let beside = (&mut self.tres[..], self.standing.granted(tickets));
+        let now = self.evaluator.core.now;
+        let points = self.points.filter(|_| job.has_variants() || self.evaluator.explain);
+        let beside = Beside {
+            tres: &mut self.tres[..],
+            granted: self.standing.granted(tickets),
+            points: points.and_then(|points| points.entries(self.lock, self.standing, job, None, now)),
+        };
         let priority = draft.priority();
         self.changed |=
             self.evaluator.write_more(job, self.lock, qos.as_ref(), &evaluation, beside, priority);
@@ -175,7 +189,8 @@ impl Writer<'_, '_> {
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
         let granted = self.drafts.tickets_still(job.get(|job| job.job_id), job.named_association());
-        self.evaluator.evaluate(job, self.lock, self.tres, self.standing, granted)
+        let known = Known { standing: &mut *self.standing, granted, points: self.points };
+        self.evaluator.evaluate(job, self.lock, self.tres, known)
     }
 }
 

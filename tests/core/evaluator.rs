@@ -126,6 +126,7 @@ fn a_job_in_words() {
     let job = ExplainedJob {
         id: 7,
         evaluation: &evaluation,
+        points: None,
         tickets: None,
         tres: &tres,
         priority: 7153,

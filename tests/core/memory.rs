@@ -1,7 +1,10 @@
 //! What the engine takes from the heap. Apart from the other tests, because it brings a counting allocator.
 
+use std::collections::HashMap;
+
 use allocation_counter::measure;
 use multifactor2_core::factors::{tres_factors, weigh_tres, Evaluation, Priority, Weights};
+use multifactor2_core::policy::points::{Points, PointsJob, TargetUsage};
 use multifactor2_core::policy::pools::{Extra, Names, Pools, WaitingJob, Who};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
@@ -41,6 +44,56 @@ fn a_cycle_allocates_nothing_once_the_buffers_exist() {
         }
     });
     assert!(sum > 0);
+    assert_eq!(cycle.count_total, 0, "allocations in a cycle");
+}
+
+/// Points of any job, one with an association newer than the tree excepted, and the usage of a cycle.
+#[test]
+fn points_allocate_nothing_once_the_buffers_exist() {
+    let kinds = ["User", "Group", "Account", "Parent", "QOS", "Partition"];
+    let lines = |attributes: &str| {
+        kinds
+            .map(|kind| format!("Target={kind} Name=* {attributes}\nCredential={kind} Name=* Priority=1\n"))
+            .concat()
+    };
+    let text = "Component=CRED User=1 Group=1 Account=1 Parent=1 QOS=1 Class=1\n\
+                Component=FS FSUser=1 FSGroup=1 FSAccount=1 FSParent=1 FSQOS=1 FSClass=1\n\
+                Component=RES Proc=1\nComponent=SERV QueueTime=1\nComponent=TARGET TargetQueueTime=1\n\
+                Service=QOS Name=* TargetQueueTime=1:00:00\n\
+                Target=User Name=u7 Percent=3 Type=cap\n";
+    let text = text.to_owned() + &lines("Percent=5");
+    let tree = ShareTree::build(&associations());
+    let mut points =
+        Settings::parse(&text, "test").ok().and_then(|loaded| Points::configured(&loaded.settings)).unwrap();
+    let names: Vec<(String, String)> = tree
+        .nodes()
+        .map(|node| {
+            let of_user = |name| if tree.is_user(node) { name } else { String::new() };
+            (of_user(format!("u{}", node.index() % 1000)), format!("a{}", node.index()))
+        })
+        .collect();
+    let called = |node: Node| Names { user: &names[node.index()].0, account: &names[node.index()].1 };
+    points.learn(&tree, called, &[(1, "normal")], &HashMap::new());
+    let usage = TargetUsage {
+        nodes: vec![1.0; tree.len()],
+        qos: [(1, 5.0)].into_iter().collect(),
+        groups: (0..1000).map(|gid| (gid, 1.0)).collect(),
+        partitions: (0..10).map(|at| (format!("p{at}"), 1.0)).collect(),
+        all: 1000.0,
+        capacity: 0.0,
+    };
+    points.weigh(&tree, &usage, &usage);
+    let mut sum = 0_i64;
+    let cycle = measure(|| {
+        points.weigh(&tree, &usage, &usage);
+        for node in tree.nodes() {
+            let (partition, qos, group) = (points.partition("p3"), points.qos(1), points.group(7));
+            let job =
+                PointsJob { node: Some(node), partition, qos, group, wait: 60.0, ..PointsJob::default() };
+            sum += i64::from(points.value(&job));
+        }
+    });
+    assert!(sum != 0);
     assert_eq!(cycle.count_total, 0, "allocations in a cycle");
 }
 

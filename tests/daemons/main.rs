@@ -8,6 +8,7 @@ mod example;
 mod factors;
 mod lifetime;
 mod loading;
+mod points;
 mod policies;
 mod private;
 mod reconfigure;

@@ -13,6 +13,7 @@ mod kept_settings;
 mod life;
 mod meanwhile;
 mod passive;
+mod points;
 mod pools;
 mod random_charging;
 mod random_jobs;

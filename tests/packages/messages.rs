@@ -19,7 +19,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 14] = [
+const NOT_LOGGED: [(&str, &str); 15] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
     ("usage: multifactor2-doctor", "the doctor's help"),
     ("fault {name} on purpose", "a panic of a test build"),
@@ -33,6 +33,7 @@ const NOT_LOGGED: [(&str, &str); 14] = [
     ("{} is taken after one of the same rank", "the same"),
     ("{FIRST}{VERSION}: the last good settings", "the first line of a file"),
     ("What follows the key of the block.", "a comment of settings!"),
+    ("The most that it counts, before its weight.", "the meaning of a setting"),
     ("owner {above:?} is not there yet", "a check in debug builds"),
 ];
 
@@ -92,9 +93,12 @@ impl Literal<'_> {
 
 /// The texts of a Rust file, without its unit tests.
 fn literals(code: &str) -> Vec<Literal<'_>> {
+    // Where they are in the file itself; other files have none but tests, or their own.
+    let is_inside = |at: &usize| code[*at..].lines().nth(2).is_some_and(|line| line.ends_with('{'));
     let code = ["\n#[cfg(test)]\nmod ", "\n#[cfg(test)]\npub(super) mod ", "\n#[cfg(test)]\npub mod "]
         .iter()
-        .filter_map(|mark| code.find(mark))
+        .flat_map(|mark| code.match_indices(mark).map(|(at, _)| at))
+        .filter(is_inside)
         .min()
         .map_or(code, |end| &code[..end]);
     let mut found = Vec::new();

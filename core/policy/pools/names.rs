@@ -54,6 +54,8 @@ pub enum Bearer {
     Qos,
     /// What comes and goes with jobs.
     Job,
+    /// A Unix group, whose number is known or not.
+    Group(bool),
 }
 
 /// The tickets that an `AdminComment` names: one word `tickets=N` between blanks, commas or semicolons, N up to 1,000,000. `None` where

@@ -204,7 +204,9 @@ crate::settings! {
         /// of its own. It is allowed in multifactor2.conf only. slurmctld warns of a name that it does not know, and
         /// looks for it again in each calculation.
         targets = "Target": declared(Target) unset("User");
-        /// What the sum of all points is multiplied with before it is rounded.
+        /// What the sum of all points is multiplied with before it is rounded. A priority is at least 1, and jobs whose points
+        /// take more than the rest gives are all there, without an order. So see to an offset that all jobs have: a
+        /// `PriorityWeight` parameter, or `Credential=User Name=* Priority=N`, where N is the most that points take.
         points_weight = "PointsWeight": decimal(-1e9 ..= 1e9) default("1");
         /// The most points that a job can have, and with a minus the fewest. The site factor of the job itself does not
         /// count here.

@@ -80,7 +80,9 @@ crate::block! {
         queue_time = "QueueTime";
         /// The expansion factor: 1 plus the wait over the time limit, or over `XFMinLimit` where that is longer.
         xfactor = "XFactor";
-        /// How many jobs have started in the partition that were behind the job in the order of the calculation before.
+        /// How many jobs have started in the partition that were behind the job in the order of the calculation before. Only
+        /// calculations look, so jobs that come and go between two of them are missed. It is 0 after a restart and after a
+        /// requeue.
         bypass = "Bypass";
     }
     Target as "TARGET" {
@@ -187,7 +189,9 @@ crate::block! {
             Floor = "floor",
             /// Points against those above it only.
             Ceiling = "ceiling",
-            /// Jobs that would go beyond it have `-PointsCap` points: they come last. They are never held.
+            /// Jobs that would go beyond it, as their time limits say, have `-PointsCap` points: they come last. They are
+            /// never held. Where they should be, let Slurm do it: `sacctmgr modify account NAME set GrpTRESMins=cpu=N`,
+            /// or the same on a QOS with the flag `NoDecay`, and `limits` in `AccountingStorageEnforce`.
             Cap = "cap",
         }) default("target");
         /// With `Account` and `Group` a number that is added to `Weight` of `Component=FS` for their jobs. Else the

@@ -21,6 +21,11 @@ impl Message {
         self
     }
 
+    pub fn long_number(&mut self, value: u64) -> &mut Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
     pub fn array(&mut self, values: [u64; TRES]) -> &mut Self {
         self.number(3);
         self.0.extend(values.iter().flat_map(|value| value.to_be_bytes()));

@@ -95,6 +95,29 @@ fn block(host: &'static Host, what: &str, address: *mut u8, size: usize) -> Resu
     }
 }
 
+/// The addresses of all TRES, in the order of their positions; none where slurmctld has not loaded them. Each is a block of the size that
+/// the layout says.
+///
+/// # Errors
+/// One is not.
+pub fn tres_records<V: Levels<Tres: Open>>(lock: &AssocLock<'_, V>) -> Result<Vec<*mut u8>, Failure> {
+    let host = lock.host();
+    // SAFETY: a pointer of the host's, which the lock on TRES protects.
+    let array = unsafe { *host.sym.assoc_mgr_tres_array };
+    if array.is_null() {
+        return Ok(Vec::new());
+    }
+    let Some(size) = block_size(array as usize) else {
+        return Err(failure(host, "the TRES are not in an array".to_owned()));
+    };
+    // The database may have taken some away since slurmctld has counted them.
+    let count = host.tres_count().min(size / size_of::<*mut u8>());
+    // SAFETY: a block of the host's with so many pointers, under its lock.
+    let records = unsafe { std::slice::from_raw_parts(array, count) }.to_vec();
+    records.iter().try_for_each(|record| block(host, "a TRES", *record, host.layout.tres.size))?;
+    Ok(records)
+}
+
 /// What was found out about the records of this process, once for all: it stays the same slurmctld, whatever becomes of its
 /// records. Nobody waits for anybody here; two threads may check the same.
 #[derive(Debug)]

@@ -247,6 +247,28 @@ fn about_usage_of_qos(host: &'static Host) -> Result<(), Failure> {
     answer.result()
 }
 
+/// Where the host keeps how much there is of a TRES.
+///
+/// # Errors
+/// That it is elsewhere.
+pub fn about_tres(host: &'static Host) -> Result<(), Failure> {
+    const COUNT: u64 = 0x1234_5678_9abc_def0;
+    let mut message = Message::default();
+    message.long_number(1).long_number(COUNT).number(1001).text("gpu").text("gres");
+    let record = message.unpack(host, host.sym.unpack_tres);
+    let layout = &host.layout.tres;
+    if record.is_null() {
+        return Err(failure(host, "slurmctld does not read a TRES as it should".to_owned()));
+    }
+    // SAFETY: read only where it is a record of that size.
+    let right =
+        block_size(record as usize) == Some(layout.size) && unsafe { layout.count.get(record) } == COUNT;
+    // SAFETY: made by the host for us.
+    unsafe { (host.sym.destroy_tres)(record.cast()) };
+    let mut answer = Answer { host, what: "a TRES", record, wrong: None };
+    answer.is("the count", right).result()
+}
+
 /// The run seconds in a list of limits in use.
 fn run_seconds_in(host: &Host, list: *mut u8) -> Vec<[u64; TRES]> {
     let mut found = Vec::new();

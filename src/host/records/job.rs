@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use super::{Association, Details, Job, Partition, PriorityFactors, Qos, Record};
 use crate::host::access::{Open, Write};
 use crate::host::constants::{
-    JOB_COMPLETING, JOB_PENDING, JOB_POWER_UP_NODE, JOB_RESIZING, JOB_REVOKED, JOB_RUNNING, JOB_STATE_BASE,
-    JOB_SUSPENDED,
+    INFINITE, JOB_COMPLETING, JOB_PENDING, JOB_POWER_UP_NODE, JOB_RESIZING, JOB_REVOKED, JOB_RUNNING,
+    JOB_STATE_BASE, JOB_SUSPENDED, NO_VAL,
 };
 use crate::host::layout::{PartLayout, QosLayout};
 use crate::host::lists::List;
@@ -162,6 +162,14 @@ impl<'a, A: Open> Job<'a, A> {
         let mut all_live = true;
         list.for_each_ro(|qos| all_live &= lock.confirmed().has(self.host, Kind::Qos, qos.address()));
         all_live.then_some(list)
+    }
+
+    /// Its time limit in minutes, or the longest one of its partition where it has none of its own; `INFINITE` where neither has one.
+    pub fn limit_in_minutes(self) -> u32 {
+        match self.get(|job| job.time_limit) {
+            NO_VAL => self.partition().map_or(INFINITE, |partition| partition.get(|part| part.max_time)),
+            limit => limit,
+        }
     }
 
     /// TRES that it holds.

@@ -18,7 +18,7 @@ use std::{fmt, slice};
 use super::access::{Open, Read, Write};
 use super::layout::{
     AssocLayout, AssocUsageLayout, DetailsLayout, FactorsLayout, Field, JobLayout, Layout, LongDouble,
-    PartLayout, Ptr, QosLayout, QosUsageLayout,
+    PartLayout, Ptr, QosLayout, QosUsageLayout, TresLayout,
 };
 use super::Host;
 pub use job::JobState;
@@ -48,6 +48,7 @@ record_layouts! {
     QosLayout qos;
     QosUsageLayout qos_usage;
     FactorsLayout factors;
+    TresLayout tres;
 }
 
 /// A live record of the host, under a lock that is held as `A` says.

@@ -59,6 +59,11 @@ impl History {
         }
     }
 
+    /// Whether the usage that slurmctld has saved includes the newest cycle.
+    pub fn includes_newest(&self, saved: Option<SavedUsage>) -> bool {
+        saved != self.saved || self.base == self.newest
+    }
+
     /// After one more cycle, which is charged while `saved` lies there.
     #[must_use]
     pub fn after(&self, times: Times, saved: Option<SavedUsage>) -> Self {

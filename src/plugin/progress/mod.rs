@@ -6,6 +6,7 @@
 
 pub mod history;
 pub mod journal;
+pub mod own_usage;
 mod recount;
 pub mod saved_usage;
 pub mod state_file;
@@ -16,6 +17,7 @@ use tracing::{error, info, warn};
 
 use history::Times;
 use journal::Journal;
+use own_usage::Loaded;
 use recount::Recount;
 use saved_usage::SavedUsage;
 use state_file::{Rest, Saved};
@@ -89,17 +91,21 @@ impl Progress {
     }
 
     /// Reads the state file: when the last cycle ran that the loaded usage includes, and when usage was reset.
-    pub fn read(&self, host: &'static Host) {
+    pub fn read(&self, host: &'static Host) -> Loaded {
         let mut journal = self.journal.lock();
         *journal = Journal::default();
         let now = clock::now();
-        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else { return };
+        let Some(file) = state_file::path(&host.conf_text(|conf| conf.state_save_location)) else {
+            return Loaded { times: self.times(), ..Loaded::default() };
+        };
+        let mut includes_newest = false;
         *journal = Journal::open(&file);
         let look = journal.watch.look();
         let saved = look.as_ref().map_or(None, |saved| *saved);
         // Together with what the file says of usage that slurmctld saves from now on.
         let (mut times, in_file) = match host.with_state_files_locked(|| state_file::read(&file)) {
             Ok(Saved::Complete(newest, Rest::History(history))) => {
+                includes_newest = look.as_ref().is_ok_and(|saved| history.includes_newest(*saved));
                 let times = look.map_or(history.newest, |saved| history.included(saved));
                 // At a regular end the first times were set back to those.
                 if newest.last_ran > times.last_ran {
@@ -137,11 +143,13 @@ impl Progress {
                 times.last_ran - now
             );
         }
-        if times.last_reset == 0 || times.last_reset > now.saturating_add(DAY) {
+        let knows_reset = times.last_reset != 0 && times.last_reset <= now.saturating_add(DAY);
+        if !knows_reset {
             times.last_reset = now;
         }
         journal.start(times, saved, known);
         *self.times.lock() = times;
+        Loaded { times, includes_newest, knows_reset }
     }
 
     /// Prepares the state file for a cycle that runs at `times.last_ran`. No lock is held: this waits for the file system.

@@ -34,6 +34,17 @@ pub struct Granted<'s> {
     pub tickets: JobTickets,
 }
 
+/// User and account of every association of a tree.
+#[derive(Debug)]
+pub struct NamesByNode(Vec<(String, String)>);
+
+impl NamesByNode {
+    /// What one is called.
+    pub fn of(&self, node: Node) -> Names<'_> {
+        self.0.get(node.index()).map_or(Names::default(), |(user, account)| Names { user, account })
+    }
+}
+
 /// See [`Standing::ground`].
 #[derive(Clone, Debug)]
 pub struct Ground {
@@ -76,15 +87,18 @@ impl Standing {
 
     /// Tells pools what the associations are called.
     pub(super) fn teach<V: Levels<Assoc: Open>>(&self, lock: &AssocLock<'_, V>, pools: &mut Pools) {
+        let names = self.names(lock);
+        pools.learn(&self.tree, |node| names.of(node));
+    }
+
+    /// What the associations are called.
+    pub fn names<V: Levels<Assoc: Open>>(&self, lock: &AssocLock<'_, V>) -> NamesByNode {
         let mut names = vec![(String::new(), String::new()); self.tree.len()];
         self.for_each_node(lock, |association, node| {
             let user = association.text(|assoc| assoc.user).into_owned();
             names[node.index()] = (user, association.text(|assoc| assoc.acct).into_owned());
         });
-        pools.learn(&self.tree, |node| {
-            let known = names.get(node.index());
-            known.map_or(Names::default(), |(user, account)| Names { user, account })
-        });
+        NamesByNode(names)
     }
 
     /// The fair-share factor of a job as it is now, 0 without an association. A job that `waits` makes its user take part. `known`:

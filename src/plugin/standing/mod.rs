@@ -168,6 +168,27 @@ impl Standing {
         self.found_by_id(id)
     }
 
+    /// Where the association with an id is in a tree, which may be that of the last cycle; `None` also where it is none of the two.
+    pub fn node_in(&self, tree: &Arc<ShareTree>, id: u32) -> Option<Node> {
+        let of_cycle = std::iter::once(self).chain(self.of_cycle.as_deref());
+        of_cycle
+            .into_iter()
+            .find(|standing| Arc::ptr_eq(&standing.tree, tree))?
+            .found_by_id(id)
+            .map(|(_, node)| node)
+    }
+
+    /// Ids and places of the associations in the tree.
+    pub fn ids(&self) -> impl Iterator<Item = (u32, Node)> + '_ {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(at, entry)| Some((entry.facts.id, self.tree.position(at)?)))
+    }
+
+    /// The associations, and the raw usage of each.
+    pub fn usage(&self) -> (&Arc<ShareTree>, &[f64]) {
+        (&self.tree, &self.usage)
+    }
+
     /// The same of the association with an id.
     fn found_by_id(&self, id: u32) -> Option<(usize, Node)> {
         let slot = self.by_id.get(id)?;

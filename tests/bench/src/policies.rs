@@ -1,6 +1,7 @@
 //! What the settings of multifactor2.conf cost: ours with some of them beside ours without any, with the same
 //! jobs.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -20,6 +21,9 @@ pub const A_THOUSAND_USERS: u32 = 1122;
 const GOAL_CYCLE: f64 = 3.0;
 const GOAL_FREE: f64 = 1.2;
 const GOAL_JOB_LOCK: f64 = 1.2;
+/// The same of points.
+const GOAL_POINTS: f64 = 2.0;
+const GOAL_SET: f64 = 1.5;
 
 /// Jobs that come after a cycle, to be submitted.
 const NEW_JOBS: u32 = 500;
@@ -38,6 +42,8 @@ pub struct Policy {
     pub file: String,
     /// Largest part of a cycle without them that was aimed at.
     pub goal: f64,
+    /// The same of a submission.
+    pub goal_set: Option<f64>,
 }
 
 /// Those that are measured; some accounts and users have override tickets.
@@ -48,13 +54,40 @@ pub fn policies(accounts: &[String], users: &[String]) -> Vec<Policy> {
         accounts.join(","),
         users.join(",")
     );
-    let policy = |name, file: &str, goal| Policy { name, file: file.to_owned(), goal };
+    let policy = |name, file: &str, goal| Policy { name, file: file.to_owned(), goal, goal_set: None };
+    let points =
+        Policy { goal_set: Some(GOAL_SET), ..policy("points", &points(accounts, users), GOAL_POINTS) };
     vec![
         policy("standing", "Distribution=standing\n", GOAL_FREE),
         policy("strict", "Distribution=strict\n", GOAL_FREE),
         policy("Dilution=user", "Dilution=user\n", GOAL_CYCLE),
         policy("tree + O + F", &everything, GOAL_CYCLE),
+        points,
     ]
+}
+
+/// All components of points, and ten targets.
+fn points(accounts: &[String], users: &[String]) -> String {
+    let mut file = String::from(
+        "Component=CRED User=1 Group=1 Account=1 Parent=1 QOS=1 Class=1\n\
+         Component=FS FSUser=10 FSGroup=10 FSAccount=10 FSParent=1 FSQOS=10 FSClass=10\n\
+         Component=RES Node=1 Proc=1 Mem=0.01 Disk=0.001 PS=0.001 PE=1 WallTime=0.001\n\
+         Component=SERV QueueTime=1 XFactor=100 XFactorCap=50 XFMinLimit=00:10:00 Bypass=1\n\
+         Component=TARGET TargetQueueTime=1000 TargetXFactor=1000\n\
+         Component=USAGE Consumed=1\n\
+         Service=QOS Name=* TargetQueueTime=01:00:00 TargetXFactor=3 QueueTimeWeight=1\n\
+         Credential=User Name=* Priority=100000\nCredential=Group Name=0,100 Priority=5\n\
+         Target=Group Name=* Percent=10\nTarget=QOS Name=* Percent=50\nTarget=Partition Name=* Percent=50 Type=ceiling\n\
+         Target=User Name=* Percent=1 Type=floor\nTarget=Parent Name=* Percent=20 Window=yes\n\
+         Target=Account Name=* Percent=90 Type=cap\n",
+    );
+    for (name, percent) in accounts.iter().zip(1..=2) {
+        let _ = writeln!(file, "Target=Account Name={name} Percent={percent}");
+    }
+    for (name, percent) in users.iter().zip(1..=2) {
+        let _ = writeln!(file, "Target=User Name={name} Percent={percent}");
+    }
+    file
 }
 
 /// Samples of some settings.
@@ -113,8 +146,8 @@ impl Side {
             ("job write lock, longest", "ms", &self.job_lock_longest, Some(GOAL_JOB_LOCK)),
             ("association write lock held", "ms", &self.association_lock, None),
             ("list for sprio, per job", "ns", &self.list, None),
-            ("priority_p_set, job of the last cycle", "ns", &self.known, None),
-            ("priority_p_set, new job", "ns", &self.new, None),
+            ("priority_p_set, job of the last cycle", "ns", &self.known, self.policy.goal_set),
+            ("priority_p_set, new job", "ns", &self.new, self.policy.goal_set),
             ("memory kept per job", "B", &self.memory, None),
         ]
     }
@@ -141,7 +174,7 @@ impl Side {
 
 /// No settings.
 fn plain(name: &'static str) -> Policy {
-    Policy { name, file: String::new(), goal: GOAL_FREE }
+    Policy { name, file: String::new(), goal: GOAL_FREE, goal_set: None }
 }
 
 /// A host with jobs and the plugin, not loaded yet.

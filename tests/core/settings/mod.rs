@@ -3,6 +3,7 @@
 mod declared;
 mod kept;
 mod parser;
+mod points;
 mod policies;
 
 use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};

@@ -27,17 +27,22 @@ pub struct Lives<'a> {
     pub plugin: &'a Plugin,
     pub conf: Conf,
     pub state: tempfile::TempDir,
+    /// `multifactor2.conf`
+    pub settings: String,
 }
 
 impl<'a> Lives<'a> {
     pub fn new(plugin: &'a Plugin, conf: Conf) -> HostResult<Self> {
-        Ok(Self { plugin, conf, state: tempfile::tempdir()? })
+        Ok(Self { plugin, conf, state: tempfile::tempdir()?, settings: String::new() })
     }
 
     /// A process that starts `now`, with the usage that was saved; the plugin is not loaded.
     pub fn start(&self, now: i64, jobs: &[Job]) -> HostResult<Host> {
         let mut options = Options::new(self.plugin.clone());
         options.clock = now;
+        if !self.settings.is_empty() {
+            options.files = vec![("multifactor2.conf".to_owned(), self.settings.clone())];
+        }
         let mut host = host(&options)?;
         host.configure(&self.conf)?;
         host.configure(&Conf::new().state_save_location(place(self.state.path())))?;

@@ -8,6 +8,7 @@ mod exhaustion;
 mod kills;
 mod lives;
 mod once;
+mod own_usage;
 mod phases;
 mod setup;
 mod state_files;

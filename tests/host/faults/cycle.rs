@@ -140,6 +140,47 @@ fn with_ticket_pools_a_step_that_fails_costs_one_cycle() -> HostResult<()> {
     Ok(())
 }
 
+/// The same with points: no job is without its points for a moment.
+#[test]
+fn with_points_a_step_that_fails_costs_one_cycle() -> HostResult<()> {
+    const SETTINGS: &str = "Component=SERV QueueTime=100\nComponent=FS FSUser=10\nComponent=CRED User=1\n\
+        Target=User Name=* Percent=50\nCredential=User Name=alice Priority=5000\n";
+    let start = || -> HostResult<Rig> {
+        let settings = vec![("multifactor2.conf".to_owned(), SETTINGS.to_owned())];
+        let mut rig = Rig::start_with(&conf(), |options| options.files = settings)?;
+        rig.host.init()?;
+        Ok(rig)
+    };
+    let (first, expected) = {
+        let mut rig = start()?;
+        let first = rig.priorities()?;
+        rig.cycle_after(300)?;
+        rig.cycle_after(300)?;
+        (first, rig.priorities()?)
+    };
+    for step in ["gather", "draft:1", "distribute", "distribute.half", "value", "finish", "write:1"] {
+        let mut rig = start()?;
+        assert_eq!(rig.priorities()?, first, "{step}");
+        rig.arm(step)?;
+        rig.cycle_after(300)?;
+        if !step.ends_with(":1") {
+            assert_eq!(rig.priorities()?, first, "{step}");
+        }
+        rig.disarm()?;
+        // bob's points are not alice's; an hour and five minutes have passed.
+        rig.host.jobs(&[waiting(20, 4), waiting(21, 3)])?;
+        let [bob, alice] = [rig.host.set_priority(20)?, rig.host.set_priority(21)?];
+        assert!(bob > 6500 && alice > 11_500, "{step}: {bob}, {alice}");
+        rig.host.delete_job(20)?;
+        rig.host.delete_job(21)?;
+        rig.cycle_after(300)?;
+        assert_eq!(rig.priorities()?, expected, "{step}");
+        assert_eq!(rig.reports().len(), 1, "{step}: {:?}", rig.reports());
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
 #[test]
 fn priorities_that_are_given_up_are_counted_as_such() -> HostResult<()> {
     let mut rig = Rig::start(&conf().debug_flags(DEBUG_PRIORITY))?;

@@ -7,7 +7,7 @@ use crate::setup::{conf, Rig, CPUS, NOW};
 const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
 
 /// Points of a cycle, in its order, within and between its holds of locks.
-const POINTS: [&str; 24] = [
+pub const POINTS: [&str; 24] = [
     "check",
     "gather",
     "draft:1",

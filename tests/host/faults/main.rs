@@ -8,6 +8,7 @@
 mod cycle;
 mod exports;
 mod kills;
+mod own_usage;
 mod points;
 mod setup;
 mod shipped;

@@ -18,8 +18,11 @@ const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
 pub(crate) const PRELOAD_FILE: &str = "preload.so";
 const HOSTS_FILE: &str = "hosts";
 
-/// The first of the uids and the only gid of the cluster's users.
+/// The first of the uids of the cluster's users, and the gid of those without a group of their own.
 const FIRST_UID: u32 = 10_000;
+
+/// The first of the gids of [`Builder::group`].
+const FIRST_GID: u32 = 20_000;
 
 /// The name of every cluster.
 const CLUSTER_NAME: &str = "test";
@@ -44,6 +47,8 @@ pub struct Builder {
     cycle_seconds: Option<u32>,
     accounts: Accounts,
     users: Vec<String>,
+    groups: Vec<(String, Vec<String>)>,
+    memory: u32,
     usage: Vec<(String, String, f64)>,
     plugins: Vec<(PathBuf, String)>,
     plugin_directories: Vec<PathBuf>,
@@ -66,6 +71,8 @@ impl Default for Builder {
             cycle_seconds: Some(1),
             accounts: Accounts::default(),
             users: Vec::new(),
+            groups: Vec::new(),
+            memory: 1,
             usage: Vec::new(),
             plugins: Vec::new(),
             plugin_directories: Vec::new(),
@@ -164,6 +171,18 @@ impl Builder {
         self
     }
 
+    /// A Unix group, and the users whose own group it is. The others are in `users`.
+    pub fn group(mut self, name: &str, users: &[&str]) -> Self {
+        self.groups.push((name.to_owned(), users.iter().map(|&user| user.to_owned()).collect()));
+        self
+    }
+
+    /// Memory of each node in MB (default 1), whatever the machine has.
+    pub fn memory(mut self, memory: u32) -> Self {
+        self.memory = memory;
+        self
+    }
+
     /// Usage that exists from the start: (account, user, seconds). See [`Cluster::inject_usage`].
     pub fn usage(mut self, usage: &[(&str, &str, f64)]) -> Self {
         let owned = usage
@@ -226,8 +245,8 @@ impl Builder {
         let directory = directory.keep();
 
         let environment = self.environment(&release, &directory)?;
-        let uids = self.write_users(&directory)?;
-        let mut cluster = Cluster::new(directory, release, self.mode, processes, environment, uids);
+        let ids = self.write_users(&directory)?;
+        let mut cluster = Cluster::new(directory, release, self.mode, processes, environment, ids);
         match self.start_daemons(&mut cluster) {
             Ok(()) => Ok(cluster),
             Err(error) => {
@@ -292,31 +311,41 @@ impl Builder {
         }
         let slurmdbd = vec![("MYSQL_UNIX_PORT".to_owned(), text(&database::socket(directory)))];
         let controller_wrapper = self.controller_wrapper.clone();
-        Ok(Environment { variables, controller, controller_wrapper, slurmdbd, gid: FIRST_UID })
+        Ok(Environment { variables, controller, controller_wrapper, slurmdbd })
     }
 
-    /// Writes the private passwd and group files; gives the uids.
-    fn write_users(&self, directory: &Path) -> Result<BTreeMap<String, u32>> {
+    /// The group of a user.
+    fn gid(&self, user: &str) -> u32 {
+        let of =
+            (FIRST_GID..).zip(&self.groups).find(|(_, (_, users))| users.iter().any(|name| name == user));
+        of.map_or(FIRST_UID, |(gid, _)| gid)
+    }
+
+    /// Writes the private passwd and group files; gives uids and gids.
+    fn write_users(&self, directory: &Path) -> Result<BTreeMap<String, (u32, u32)>> {
         let mut names = self.accounts.user_names();
         names.extend(self.users.iter().map(String::as_str));
         names.remove("root");
-        let uids: BTreeMap<String, u32> =
-            (FIRST_UID..).zip(names).map(|(uid, name)| (name.to_owned(), uid)).collect();
+        let ids: BTreeMap<String, (u32, u32)> =
+            (FIRST_UID..).zip(names).map(|(uid, name)| (name.to_owned(), (uid, self.gid(name)))).collect();
 
         let own = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let mut users = vec![("root", 0, 0)];
         if own.0 != 0 {
             users.push((slurm_user(), own.0, own.1));
         }
-        users.extend(uids.iter().map(|(name, uid)| (name.as_str(), *uid, FIRST_UID)));
+        users.extend(ids.iter().map(|(name, (uid, gid))| (name.as_str(), *uid, *gid)));
         let passwd: Vec<String> =
             users.iter().map(|(name, uid, gid)| format!("{name}:x:{uid}:{gid}::/tmp:/bin/sh\n")).collect();
-        let groups = [("root", 0), ("users", FIRST_UID), (slurm_user(), own.1)];
-        let groups = &groups[..if own.0 == 0 { 2 } else { 3 }];
+        let mut groups = vec![("root", 0), ("users", FIRST_UID)];
+        if own.0 != 0 {
+            groups.push((slurm_user(), own.1));
+        }
+        groups.extend(self.groups.iter().zip(FIRST_GID..).map(|((name, _), gid)| (name.as_str(), gid)));
         let group: Vec<String> = groups.iter().map(|(name, gid)| format!("{name}:x:{gid}:\n")).collect();
         fs::write(directory.join("passwd"), passwd.concat())?;
         fs::write(directory.join("group"), group.concat())?;
-        Ok(uids)
+        Ok(ids)
     }
 
     fn write_files(&self, directory: &Path) -> Result<()> {
@@ -391,9 +420,10 @@ impl Builder {
             let at =
                 if self.slurmds { FIRST_NODE_PORT + node - 1 } else { MOST_SLURMDS + FIRST_NODE_PORT - 1 };
             config.line(&format!(
-                "NodeName=n{node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} CPUs={}",
+                "NodeName=n{node} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} CPUs={} RealMemory={}",
                 port(at),
-                self.cpus
+                self.cpus,
+                self.memory
             ));
         }
         if nodes > 0 {

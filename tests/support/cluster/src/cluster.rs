@@ -30,8 +30,6 @@ pub(crate) struct Environment {
     pub(crate) controller_wrapper: Vec<String>,
     /// In addition for slurmdbd.
     pub(crate) slurmdbd: Vec<(String, String)>,
-    /// The group of all the cluster's users.
-    pub(crate) gid: u32,
 }
 
 /// A running private cluster. It ends and leaves nothing when this value is dropped; in a
@@ -43,7 +41,7 @@ pub struct Cluster {
     pub(crate) mode: Mode,
     pub(crate) processes: Processes,
     pub(crate) environment: Environment,
-    uids: BTreeMap<String, u32>,
+    ids: BTreeMap<String, (u32, u32)>,
     pub(crate) config: Config,
     pub(crate) controller: Option<Controller>,
     pub(crate) slurmdbd: Option<Daemon>,
@@ -64,7 +62,7 @@ impl Cluster {
         mode: Mode,
         processes: Processes,
         environment: Environment,
-        uids: BTreeMap<String, u32>,
+        ids: BTreeMap<String, (u32, u32)>,
     ) -> Self {
         Self {
             directory,
@@ -72,7 +70,7 @@ impl Cluster {
             mode,
             processes,
             environment,
-            uids,
+            ids,
             config: Config::default(),
             controller: None,
             slurmdbd: None,
@@ -119,8 +117,8 @@ impl Cluster {
         if user == "root" {
             return Ok((0, 0));
         }
-        let uid = self.uids.get(user).with_context(|| format!("the cluster has no user '{user}'"))?;
-        Ok((*uid, self.environment.gid))
+        let ids = self.ids.get(user).with_context(|| format!("the cluster has no user '{user}'"))?;
+        Ok(*ids)
     }
 
     /// What `sshare` prints.
@@ -217,6 +215,9 @@ impl Cluster {
         if let Some(user) = &job.user {
             call = call.user(user)?;
         }
+        if let Some(gid) = job.group {
+            call = call.env("TESTCLUSTER_GID", &gid.to_string());
+        }
         let wrap = format!("--wrap=exec sleep {}", job.seconds);
         let text = call.args(&job.arguments).arg(wrap).text()?;
         let number = text.trim().split(';').next().unwrap_or_default();
@@ -282,6 +283,24 @@ impl Cluster {
         self.start_controller()
     }
 
+    /// The same of QOS, (name, seconds), with the usage of all associations as it is.
+    ///
+    /// # Errors
+    /// As for [`Self::inject_usage`].
+    pub fn inject_qos_usage(&mut self, usage: &[(&str, f64)]) -> Result<()> {
+        self.stop_controller()?;
+        let text = self.command("sacctmgr").args(["-P", "show", "qos", "format=id,name"]).text()?;
+        let rows = parse_rows(&text);
+        let of = |(name, seconds): &(&str, f64)| -> Result<LeafUsage> {
+            let row = rows.iter().find(|row| row.text("Name") == *name);
+            let row = row.with_context(|| format!("there is no QOS '{name}'"))?;
+            Ok(LeafUsage { id: row.text("ID").parse()?, seconds: *seconds })
+        };
+        let usage = usage.iter().map(of).collect::<Result<Vec<_>>>()?;
+        self.write_leaves("state/qos_usage", &usage)?;
+        self.start_controller()
+    }
+
     /// Writes the state file of the usage; slurmctld must not run.
     pub(crate) fn write_usage(&self, usage: &[(&str, &str, f64)]) -> Result<()> {
         let text = self.command("sacctmgr").args(["-P", "show", "assoc", "format=id,account,user"]).text()?;
@@ -295,9 +314,13 @@ impl Cluster {
                 .with_context(|| format!("there is no association of account '{account}' user '{user}'"))?;
             leaves.push(LeafUsage { id: row.text("ID").parse()?, seconds: *seconds });
         }
+        self.write_leaves("state/assoc_usage", &leaves)
+    }
+
+    fn write_leaves(&self, file: &str, leaves: &[LeafUsage]) -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        let bytes = assoc_usage(self.release.protocol()?, i64::try_from(now)?, &leaves);
-        fs::write(self.directory.join("state/assoc_usage"), bytes).context("writing assoc_usage")
+        let bytes = assoc_usage(self.release.protocol()?, i64::try_from(now)?, leaves);
+        fs::write(self.directory.join(file), bytes).with_context(|| format!("writing {file}"))
     }
 
     // Daemons

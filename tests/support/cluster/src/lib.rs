@@ -37,6 +37,7 @@ pub mod example;
 mod job;
 mod keeper;
 pub mod parity;
+pub mod points;
 pub mod policies;
 mod processes;
 mod release;
@@ -44,6 +45,7 @@ mod rows;
 mod skip;
 mod surroundings;
 mod systemd;
+pub mod targets;
 mod usage;
 
 pub use accounts::{Account, Accounts, Shares, User};

@@ -13,7 +13,7 @@ pub(crate) struct LeafUsage {
     pub(crate) seconds: f64,
 }
 
-/// The bytes of `assoc_usage`. Numbers are big-endian; a string is its length including the final
+/// The bytes of `assoc_usage`, and of `qos_usage`, which has QOS in their place. Numbers are big-endian; a string is its length including the final
 /// NUL, then the bytes. TRES 1 is the CPU.
 pub(crate) fn assoc_usage(protocol: u16, now: i64, usage: &[LeafUsage]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -49,7 +49,28 @@ impl Slurmctld {
         let texts: Vec<*mut u8> =
             names.iter().map(|name| memory::text(Arena::Common, "name of a TRES", name)).collect();
         self.set("assoc_mgr_tres_name_array", array(Arena::Common, "names of TRES", &texts));
+        let records: Vec<*mut u8> = names
+            .iter()
+            .map(|name| Record::new("tres", Arena::Tres, name).set("count", 0_u64).complete().address)
+            .collect();
+        self.set("assoc_mgr_tres_array", array(Arena::Tres, "records of TRES", &records));
         self.set("slurmctld_tres_cnt", i32::try_from(names.len()).expect("few"))
+    }
+
+    /// What the cluster has of each TRES.
+    pub fn tres_totals(&mut self, counts: &[u64]) -> &mut Self {
+        for (at, count) in counts.iter().enumerate() {
+            self.tres_record(at).set("count", *count);
+        }
+        self
+    }
+
+    /// The record of a TRES.
+    pub fn tres_record(&self, at: usize) -> Record {
+        assert!(at < self.tres.len(), "there are {} TRES", self.tres.len());
+        // SAFETY: the array has one for each.
+        let address = unsafe { self.get::<*mut *mut u8>("assoc_mgr_tres_array").add(at).read() };
+        Record { kind: "tres", address }
     }
 
     /// Number of TRES.
@@ -201,6 +222,7 @@ impl Slurmctld {
                 .set("min_cpus", spec.cpus.1)
                 .set("min_nodes", spec.nodes)
                 .set("nice", shifted(spec.nice))
+                .set("pn_min_tmp_disk", spec.tmp_disk)
                 .complete()
         });
         let job = Record::new("job", Arena::Jobs, &name)
@@ -239,6 +261,7 @@ impl Slurmctld {
                 spec.allocated.as_ref().map_or(NULL, |counts| tres("tres_alloc_cnt", counts)),
             )
             .set("tres_req_cnt", tres("tres_req_cnt", &spec.requested))
+            .set("group_id", spec.group_id)
             .set("user_id", spec.user_id);
         assert!(spec.qos.len() < 2 || job.has("qos_list"), "several QOS come with 24.11");
         if job.has("step_id") {

@@ -29,8 +29,8 @@ pub(crate) fn enter_functions() {
             slurm_mcs_get_privatedata slurm_destroy_priority_factors_object site_factor_g_set site_factor_g_update
             site_factor_init site_factor_fini site_factor_reconfig slurm_get_log_level
             assoc_mgr_is_user_acct_coord mcs_g_check_mcs_label part_list_to_xstr;
-        made: slurmdb_destroy_qos_usage slurmdb_unpack_assoc_usage slurmdb_unpack_qos_usage slurm_init_buf slurm_free_buf
-            set_job_prio job_end_time_reset;
+        made: slurmdb_destroy_qos_usage slurmdb_destroy_tres_rec slurmdb_unpack_assoc_usage slurmdb_unpack_qos_usage
+            slurmdb_unpack_tres_rec slurm_init_buf slurm_free_buf set_job_prio job_end_time_reset;
     }
     enter("slurm_list_for_each_ro", lists::slurm_list_for_each as *const c_void);
 }

@@ -155,6 +155,25 @@ pub(crate) unsafe extern "C" fn slurmdb_unpack_qos_usage(
     0
 }
 
+/// As in every release: seconds, count, id, name, type.
+pub(crate) unsafe extern "C" fn slurmdb_unpack_tres_rec(
+    tres: *mut *mut c_void,
+    _protocol: u16,
+    buffer: *mut c_void,
+) -> c_int {
+    let (mut from, record) = (Reader::of(buffer), new_record("tres"));
+    from.bytes::<8>();
+    record.put_real("count", u64::from_be_bytes(from.bytes()));
+    // SAFETY: as above.
+    unsafe { tres.write(record.address.cast()) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_destroy_tres_rec(tres: *mut c_void) {
+    assert!(made(|made| made.remove(&(tres as usize))), "a TRES of slurmctld's was destroyed");
+    memory::free(tres.cast());
+}
+
 fn free_put(record: Record, array: &str) {
     let array = record.get_put(array);
     if !array.is_null() {

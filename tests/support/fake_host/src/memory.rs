@@ -30,13 +30,15 @@ pub enum Arena {
     Associations,
     /// The association manager's lock of QOS.
     Qos,
+    /// The association manager's lock of TRES.
+    Tres,
     /// Nothing: what the plugin allocates, texts, messages.
     Common,
 }
 
 /// All of them, by their numbers.
-pub const ARENAS: [Arena; 5] =
-    [Arena::Jobs, Arena::Partitions, Arena::Associations, Arena::Qos, Arena::Common];
+pub const ARENAS: [Arena; 6] =
+    [Arena::Jobs, Arena::Partitions, Arena::Associations, Arena::Qos, Arena::Tres, Arena::Common];
 
 /// What may be done with an arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -32,6 +32,7 @@ char slurm_conf[CONF_SIZE] __attribute__((aligned(16)));
 void *job_list, *part_list, *assoc_mgr_root_assoc, *assoc_mgr_assoc_list, *assoc_mgr_qos_list, *assoc_mgr_user_list,
 	*acct_db_conn;
 char **assoc_mgr_tres_name_array;
+void **assoc_mgr_tres_array;
 time_t last_job_update, last_part_update;
 uint32_t cluster_cpus;
 int node_record_count, slurmctld_tres_cnt;
@@ -69,8 +70,10 @@ FUNCTION(void, slurm_xfree, (void **block), (block))
 FUNCTION(size_t, slurm_xsize, (void *block), (block))
 FUNCTION(void, slurmdb_destroy_assoc_usage, (void *usage), (usage))
 FUNCTION(void, slurmdb_destroy_qos_usage, (void *usage), (usage))
+FUNCTION(void, slurmdb_destroy_tres_rec, (void *tres), (tres))
 FUNCTION(int, slurmdb_unpack_assoc_usage, (void **usage, uint16_t protocol, void *buffer), (usage, protocol, buffer))
 FUNCTION(int, slurmdb_unpack_qos_usage, (void **usage, uint16_t protocol, void *buffer), (usage, protocol, buffer))
+FUNCTION(int, slurmdb_unpack_tres_rec, (void **tres, uint16_t protocol, void *buffer), (tres, protocol, buffer))
 FUNCTION(void *, slurm_init_buf, (uint32_t size), (size))
 FUNCTION(void, slurm_free_buf, (void *buffer), (buffer))
 FUNCTION(void, set_job_prio, (void *job), (job))
@@ -177,7 +180,9 @@ static void log_line(int level, const char *format, va_list arguments)
 	char line[4096];
 
 	vsnprintf(line, sizeof(line), format, arguments);
-	to_log(level, line);
+	/* A test that has the plugin's code in itself runs its constructor before it becomes a slurmctld. */
+	if (fakehost_to_to_log)
+		to_log(level, line);
 }
 
 int slurm_error(const char *format, ...)

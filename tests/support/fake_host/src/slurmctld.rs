@@ -333,6 +333,7 @@ impl Slurmctld {
             ("assoc_mgr_qos_list", 8),
             ("assoc_mgr_user_list", 8),
             ("assoc_mgr_tres_name_array", 8),
+            ("assoc_mgr_tres_array", 8),
             ("acct_db_conn", 8),
             ("last_job_update", 8),
             ("last_part_update", 8),

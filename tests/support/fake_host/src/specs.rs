@@ -113,6 +113,8 @@ pub struct Job {
     pub id: u32,
     /// Its user.
     pub user_id: u32,
+    /// Its Unix group.
+    pub group_id: u32,
     /// Its account.
     pub account: &'static str,
     /// Its association.
@@ -141,6 +143,8 @@ pub struct Job {
     pub cpus: (u32, u32, u32),
     /// Nodes.
     pub nodes: u32,
+    /// MB of temporary disk on each node.
+    pub tmp_disk: u32,
     /// By TRES.
     pub requested: Vec<u64>,
     /// By TRES.
@@ -168,6 +172,7 @@ impl Default for Job {
         Self {
             id: 101,
             user_id: 1001,
+            group_id: 100,
             account: "physics",
             association: None,
             partitions: Vec::new(),
@@ -182,6 +187,7 @@ impl Default for Job {
             site: 0,
             cpus: (4, 3, 8),
             nodes: 2,
+            tmp_disk: 0,
             requested: vec![4, 8_000, 0, 2, 4],
             allocated: None,
             billable: 4.0,

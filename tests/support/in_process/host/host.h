@@ -94,6 +94,7 @@ void forget_uids(void);
 void tree_create(void);
 void tree_destroy(void);
 int command_tres(request_t *request);
+int command_totals(request_t *request);
 int command_qos(request_t *request);
 int command_user(request_t *request);
 int command_assoc(request_t *request);
@@ -109,6 +110,7 @@ int command_load(request_t *request);
 int command_save(request_t *request);
 int command_usage(request_t *request);
 int command_qos_usage(request_t *request);
+int command_reset_usage(request_t *request);
 int command_dump_assocs(request_t *request);
 int command_dump_qos(request_t *request);
 

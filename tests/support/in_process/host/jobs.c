@@ -20,6 +20,7 @@ static const field_t part_fields[] = {
 
 static const field_t job_fields[] = {
 	{ "user_id", KIND_U32, offsetof(job_record_t, user_id) },
+	{ "group_id", KIND_U32, offsetof(job_record_t, group_id) },
 	{ "account", KIND_STRING, offsetof(job_record_t, account) },
 	{ "array_job_id", KIND_U32, offsetof(job_record_t, array_job_id) },
 	{ "array_task_id", KIND_U32, offsetof(job_record_t, array_task_id) },
@@ -50,6 +51,7 @@ static const field_t details_fields[] = {
 	{ "min_nodes", KIND_U32, offsetof(struct job_details, min_nodes) },
 	{ "max_nodes", KIND_U32, offsetof(struct job_details, max_nodes) },
 	{ "nice", KIND_U32, offsetof(struct job_details, nice) },
+	{ "tmp_disk", KIND_U32, offsetof(struct job_details, pn_min_tmp_disk) },
 	{ NULL }
 };
 

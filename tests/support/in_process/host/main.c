@@ -247,9 +247,10 @@ int run_command(request_t *request)
 		{ "qos", command_qos },              { "qoses", command_dump_qos },
 		{ "qosusage", command_qos_usage },   { "quit", command_quit },
 		{ "reconfig", command_reconfig },    { "repart", command_repart },
+		{ "resetusage", command_reset_usage },
 		{ "set", command_set },
 		{ "setusage", command_set_usage },   { "state", command_state },
-		{ "stop", command_stop },
+		{ "stop", command_stop },            { "totals", command_totals },
 		{ "tres", command_tres },            { "usage", command_usage },
 		{ "user", command_user },
 	};

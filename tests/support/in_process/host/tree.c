@@ -100,6 +100,23 @@ int command_tres(request_t *request)
 	return 0;
 }
 
+/* totals counts=1=200,1001=16: what the cluster has of each TRES, as set_cluster_tres in slurmctld writes it. */
+int command_totals(request_t *request)
+{
+	assoc_mgr_lock_t locks = { .tres = WRITE_LOCK };
+	uint64_t counts[g_tres_count];
+	int rc;
+
+	assoc_mgr_lock(&locks);
+	for (uint32_t i = 0; i < g_tres_count; i++)
+		counts[i] = assoc_mgr_tres_array[i]->count;
+	rc = parse_tres(argument(request, "counts"), counts, false);
+	for (uint32_t i = 0; !rc && i < g_tres_count; i++)
+		assoc_mgr_tres_array[i]->count = counts[i];
+	assoc_mgr_unlock(&locks);
+	return rc;
+}
+
 slurmdb_qos_rec_t *find_qos(uint32_t id)
 {
 	ListIterator all = list_iterator_create(assoc_mgr_qos_list);

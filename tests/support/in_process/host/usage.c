@@ -115,6 +115,24 @@ int command_qos_usage(request_t *request)
 	return rc;
 }
 
+/* resetusage assoc=5 qos=1: what `sacctmgr modify ... set RawUsage=0` does in slurmctld. */
+int command_reset_usage(request_t *request)
+{
+	assoc_mgr_lock_t locks = write_locks;
+	slurmdb_assoc_rec_t *assoc = find_assoc(number(request, "assoc", 0));
+	slurmdb_qos_rec_t *qos = find_qos(number(request, "qos", 0));
+
+	if (!assoc && !qos)
+		return fail("resetusage: no such association or QOS");
+	assoc_mgr_lock(&locks);
+	if (assoc)
+		assoc_mgr_remove_assoc_usage(assoc);
+	if (qos)
+		assoc_mgr_remove_qos_usage(qos);
+	assoc_mgr_unlock(&locks);
+	return 0;
+}
+
 /* save: as slurmctld does every five minutes and when it ends. */
 int command_save(request_t *request)
 {

@@ -312,6 +312,8 @@ request! {
     association: u32 = "assoc",
     /// Uid of its owner.
     user_id: u32 = "user_id",
+    /// Its Unix group.
+    group_id: u32 = "group_id",
     /// Name of its account.
     account: String = "account",
     /// Id of its QOS; 0 for none.
@@ -354,6 +356,8 @@ request! {
     min_cpus: u32 = "min_cpus",
     /// Fewest nodes requested.
     min_nodes: u32 = "min_nodes",
+    /// MB of temporary disk on each node.
+    tmp_disk: u32 = "tmp_disk",
     /// Requested amounts by TRES id.
     tres_requested: Vec<(u32, u64)> = "tres_req",
     /// Allocated amounts by TRES id.

@@ -36,6 +36,7 @@ fn a_bad_request_is_refused_and_the_host_goes_on() -> HostResult<()> {
         ("job id=2 assoc=99", "no association 99"),
         ("job id=3 partitions=none", "no partition 'none'"),
         ("part name=batch tres=77=1", "'77=1' is not"),
+        ("totals counts=77=1", "'77=1' is not"),
         ("frobnicate", "unknown command"),
         ("set id=99", "no such job"),
     ] {

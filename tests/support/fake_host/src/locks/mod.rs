@@ -104,9 +104,13 @@ impl Ledger {
     }
 
     fn update_access(&self) {
-        for (arena, lock) in
-            [(Arena::Jobs, JOB), (Arena::Partitions, 3), (Arena::Associations, 6), (Arena::Qos, 8)]
-        {
+        for (arena, lock) in [
+            (Arena::Jobs, JOB),
+            (Arena::Partitions, 3),
+            (Arena::Associations, 6),
+            (Arena::Qos, 8),
+            (Arena::Tres, 10),
+        ] {
             let access = if !self.watching || self.written[lock] || self.open == Some(arena) {
                 Access::Write
             } else if self.readers[lock] > 0 || (arena == Arena::Partitions && self.is_held(JOB)) {

@@ -16,6 +16,12 @@ impl Host {
         self.request(&format!("tres id={id} type={kind} name={name}")).map(drop)
     }
 
+    /// Say what the cluster has of TRES, by their ids; of the others it has what it had, at first nothing.
+    pub fn tres_totals(&mut self, counts: &[(u32, u64)]) -> HostResult<()> {
+        let counts: Vec<String> = counts.iter().map(|(id, count)| format!("{id}={count}")).collect();
+        self.request(&format!("totals counts={}", counts.join(","))).map(drop)
+    }
+
     /// Add, change or remove a QOS.
     pub fn qos(&mut self, qos: &Qos) -> HostResult<()> {
         self.request(&qos.line()).map(drop)
@@ -46,6 +52,16 @@ impl Host {
     /// Forget all usage and load what was saved, as slurmctld does when it starts.
     pub fn load(&mut self) -> HostResult<()> {
         self.request("load").map(drop)
+    }
+
+    /// Take the usage of an association from it and from all above it, as `sacctmgr modify ... set RawUsage=0` does.
+    pub fn reset_usage(&mut self, association: u32) -> HostResult<()> {
+        self.request(&format!("resetusage assoc={association}")).map(drop)
+    }
+
+    /// The same for a QOS.
+    pub fn reset_qos_usage(&mut self, qos: u32) -> HostResult<()> {
+        self.request(&format!("resetusage qos={qos}")).map(drop)
     }
 
     /// Give a QOS usage.

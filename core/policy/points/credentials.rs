@@ -1,0 +1,74 @@
+//! CRED: the priorities of those a job belongs to (Maui Administrator's Guide, 5.1.2.1).
+//!
+//! `Credential` lines say them; one of 0 is as none, and who has none has that of `*`. Parents are our own: the sum over the account of a
+//! job and all above it, without the root.
+
+use super::lines::{ByName, Kind, KINDS};
+use super::terms::Terms;
+use super::{Component, Ground, Needs};
+use crate::settings::{self, Settings};
+
+/// CRED on one line.
+#[derive(Clone, Debug)]
+pub(super) struct Credentials(Terms<KINDS>);
+
+impl Component for Credentials {
+    fn of(line: &settings::Component) -> Self {
+        Self(Terms::of([line.user, line.group, line.account, line.parent, line.qos, line.class]))
+    }
+
+    fn needs(&self, settings: &Settings) -> Needs {
+        Needs { credentials: !settings.credentials.is_empty(), ..Needs::default() }
+    }
+
+    #[inline]
+    fn sum(&self, ground: &Ground<'_>) -> f64 {
+        let Ground { own, group, qos, partition, .. } = ground;
+        self.0.sum([
+            own.user.credential,
+            group.held.credential,
+            own.account.credential,
+            own.parent.credential,
+            qos.held.credential,
+            partition.held.credential,
+        ])
+    }
+}
+
+/// The priorities that the lines give.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Priorities {
+    by_kind: [ByName<f64>; KINDS],
+}
+
+impl Priorities {
+    pub fn of(settings: &Settings) -> Self {
+        let mut priorities = Self::default();
+        for line in &settings.credentials {
+            #[allow(clippy::cast_precision_loss)] // at most 10^9
+            let (kind, priority) = (Kind::from(line.kind), line.priority as f64);
+            priorities.by_kind[kind as usize].insert(kind, &line.names, priority);
+        }
+        priorities
+    }
+
+    /// Whether there are any of a kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        !self.by_kind[kind as usize].is_empty()
+    }
+
+    /// The priority of an object.
+    pub fn priority(&self, kind: Kind, name: &str) -> f64 {
+        self.own(kind, name).unwrap_or_else(|| self.of_others(kind))
+    }
+
+    /// The priority that the line of an object itself gives.
+    pub fn own(&self, kind: Kind, name: &str) -> Option<f64> {
+        self.by_kind[kind as usize].own(kind, name).copied().filter(|priority| *priority != 0.0)
+    }
+
+    /// The priority of those without one of their own.
+    pub fn of_others(&self, kind: Kind) -> f64 {
+        self.by_kind[kind as usize].of_others().copied().unwrap_or_default()
+    }
+}

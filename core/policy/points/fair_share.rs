@@ -1,0 +1,230 @@
+//! FS: how far the usage of those a job belongs to is from their targets (Maui Administrator's Guide, 5.1.2.2 and 6.3), as `Target` lines
+//! say. This file has the lines; [`super::tables`] knows the usage.
+
+use super::lines::{ByName, Kind, KINDS};
+use super::terms::{weight, Terms};
+use super::{Component, Ground, Needs};
+use crate::rules::targets::{delta, percentage, Cap, Measure, Side, Tiers, Totals, NO_CAP};
+use crate::settings::{self, Settings, TargetMode, TargetType, TargetUsage};
+
+/// FS on one line.
+#[derive(Clone, Debug)]
+pub(super) struct FairShare(Terms<KINDS>);
+
+impl Component for FairShare {
+    fn of(line: &settings::Component) -> Self {
+        Self(Terms::of([
+            line.fs_user,
+            line.fs_group,
+            line.fs_account,
+            line.fs_parent,
+            line.fs_qos,
+            line.fs_class,
+        ]))
+    }
+
+    fn needs(&self, _settings: &Settings) -> Needs {
+        Needs::default()
+    }
+
+    /// `FSWEIGHT` of accounts and groups (Moab, 6.3.3.4).
+    #[inline]
+    fn more_weight(ground: &Ground<'_>) -> f64 {
+        ground.own.weight + ground.group.weight
+    }
+
+    #[inline]
+    fn sum(&self, ground: &Ground<'_>) -> f64 {
+        let Ground { own, group, qos, partition, .. } = ground;
+        self.0.sum([
+            own.user.delta,
+            group.held.delta,
+            own.account.delta,
+            own.parent.delta,
+            qos.held.delta,
+            partition.held.delta,
+        ])
+    }
+}
+
+/// Which of the two usages a line goes by.
+pub(super) const HALFLIFE: usize = 0;
+/// The same in windows.
+pub(super) const WINDOW: usize = 1;
+
+/// A target, floor or ceiling.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Goal {
+    percent: f64,
+    of_available: bool,
+    side: Side,
+    measure: Measure,
+    /// [`HALFLIFE`] or [`WINDOW`].
+    pub by: usize,
+    /// The distance is multiplied with it.
+    pub factor: f64,
+    /// It is added to the weight of FS.
+    pub weight: f64,
+}
+
+impl Goal {
+    /// The distance for usage of these totals; 0 where nothing was used at all.
+    pub fn delta(&self, usage: f64, totals: Totals) -> f64 {
+        let total = if self.of_available { totals.available } else { totals.delivered };
+        let used = percentage(usage, total).filter(|_| totals.delivered > 0.0);
+        used.map_or(0.0, |used| self.factor * delta(self.percent, used, self.side, self.measure))
+    }
+
+    /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together.
+    pub fn delta_on_level(&self, usage: f64, level: f64) -> f64 {
+        let used = percentage(usage, level).unwrap_or_default();
+        delta(self.percent, used, self.side, self.measure)
+    }
+}
+
+/// A cap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ceiling {
+    cap: Cap,
+    /// [`HALFLIFE`] or [`WINDOW`].
+    pub by: usize,
+}
+
+impl Ceiling {
+    /// What it leaves.
+    pub fn room(&self, usage: f64, totals: Totals) -> f64 {
+        self.cap.room(usage, totals)
+    }
+}
+
+/// What lines say of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Rules {
+    pub goal: Option<Goal>,
+    pub ceiling: Option<Ceiling>,
+}
+
+impl Rules {
+    /// With those of another where there are none.
+    pub fn or(self, others: Self) -> Self {
+        Self { goal: self.goal.or(others.goal), ceiling: self.ceiling.or(others.ceiling) }
+    }
+
+    /// The distance of an object from its target, by both usages and their totals.
+    pub fn delta(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
+        self.goal.map_or(0.0, |goal| goal.delta(usage[goal.by], totals[goal.by]))
+    }
+
+    /// What its cap leaves.
+    pub fn room(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
+        self.ceiling.map_or(NO_CAP, |ceiling| ceiling.room(usage[ceiling.by], totals[ceiling.by]))
+    }
+}
+
+/// The `Target` lines.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Targets {
+    goals: [ByName<Goal>; KINDS],
+    ceilings: [ByName<Ceiling>; KINDS],
+    /// What accounts and users without a line go by in the tree.
+    by: usize,
+    /// How levels of the tree count.
+    pub tiers: Tiers,
+}
+
+impl Targets {
+    pub fn of(settings: &Settings) -> Self {
+        let by = |window: bool| if window { WINDOW } else { HALFLIFE };
+        let window = settings.target_usage == TargetUsage::Window;
+        let mut targets = Self {
+            by: by(window),
+            tiers: Tiers { cap: settings.cap_tiers, multiplier: settings.tier_multiplier },
+            ..Self::default()
+        };
+        for line in &settings.targets {
+            let (kind, by) = (Kind::from(line.kind), by(line.window.unwrap_or(window)));
+            let (percent, of_available) = line.percentage().unwrap_or_default();
+            let side = match line.target_type {
+                TargetType::Target => Side::Both,
+                TargetType::Floor => Side::Below,
+                TargetType::Ceiling => Side::Above,
+                TargetType::Cap => {
+                    let cap = match (line.amount, line.percentage()) {
+                        (Some(hours), _) => Cap::Amount(hours),
+                        (None, Some((percent, true))) => Cap::Available(percent),
+                        (None, Some((percent, false))) => Cap::Delivered(percent),
+                        (None, None) => continue,
+                    };
+                    targets.ceilings[kind as usize].insert(kind, &line.names, Ceiling { cap, by });
+                    continue;
+                }
+            };
+            let measure = match line.mode {
+                TargetMode::Difference => Measure::Difference,
+                TargetMode::Ratio => Measure::Ratio,
+            };
+            let (factor, more) = match kind {
+                Kind::Account | Kind::Group => (1.0, line.weight.unwrap_or(0.0)),
+                _ => (line.weight.unwrap_or(1.0), 0.0),
+            };
+            let (factor, weight) = (weight(factor), weight(more));
+            let goal = Goal { percent, of_available, side, measure, by, factor, weight };
+            targets.goals[kind as usize].insert(kind, &line.names, goal);
+        }
+        targets
+    }
+
+    /// Whether there are any of a kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.has_goals(kind) || self.has_ceilings(kind)
+    }
+
+    /// Whether there are targets, floors or ceilings of a kind.
+    pub fn has_goals(&self, kind: Kind) -> bool {
+        !self.goals[kind as usize].is_empty()
+    }
+
+    /// Whether there are caps of a kind.
+    pub fn has_ceilings(&self, kind: Kind) -> bool {
+        !self.ceilings[kind as usize].is_empty()
+    }
+
+    /// Whether those count that no line names.
+    pub fn has_others(&self, kind: Kind) -> bool {
+        self.of_others(kind) != Rules::default()
+    }
+
+    /// What holds for an object.
+    pub fn rules(&self, kind: Kind, name: &str) -> Rules {
+        self.own(kind, name).or(self.of_others(kind))
+    }
+
+    /// What lines say that name it.
+    pub fn own(&self, kind: Kind, name: &str) -> Rules {
+        Rules {
+            goal: self.goals[kind as usize].own(kind, name).copied(),
+            ceiling: self.ceilings[kind as usize].own(kind, name).copied(),
+        }
+    }
+
+    /// What holds for one that no line names.
+    pub fn of_others(&self, kind: Kind) -> Rules {
+        Rules {
+            goal: self.goals[kind as usize].of_others().copied(),
+            ceiling: self.ceilings[kind as usize].of_others().copied(),
+        }
+    }
+
+    /// The target of an account or user without a line, which has this part of the shares of its siblings.
+    pub fn by_share(&self, share: f64) -> Goal {
+        Goal {
+            percent: 100.0 * share,
+            of_available: false,
+            side: Side::Both,
+            measure: Measure::Difference,
+            by: self.by,
+            factor: 1.0,
+            weight: 0.0,
+        }
+    }
+}

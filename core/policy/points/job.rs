@@ -1,0 +1,115 @@
+//! What points go by of a job, and what they need to know of it at all.
+
+use crate::policy::pools::Names;
+use crate::tree::Node;
+
+/// The place of a partition in the tables of [`Points`](super::Points); by default that of one that no line names and nobody has used. Valid until
+/// the next [`learn`](super::Points::learn) or [`weigh`](super::Points::weigh).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PartitionAt(pub(super) u32);
+
+/// The same of a QOS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct QosAt(pub(super) u32);
+
+/// The same of a Unix group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct GroupAt(pub(super) u32);
+
+/// What a job requests as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Nodes.
+    pub nodes: f64,
+    /// CPUs.
+    pub cpus: f64,
+    /// Memory in MB.
+    pub memory: f64,
+    /// Temporary disk space in MB.
+    pub disk: f64,
+    /// Processor equivalents, see [`processor_equivalents`](super::processor_equivalents).
+    pub equivalents: f64,
+    /// The count of `TargetMetric`; 0 for a job that runs, which is in the usage already.
+    pub metric: f64,
+}
+
+/// A job whose points are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PointsJob<'n> {
+    /// Its association, in the tree that was learnt last.
+    pub node: Option<Node>,
+    /// What an association is called that is newer than that tree; looked at where `node` is `None` only.
+    pub newcomer: Option<Names<'n>>,
+    /// Its partition.
+    pub partition: PartitionAt,
+    /// Its QOS.
+    pub qos: QosAt,
+    /// Its Unix group.
+    pub group: GroupAt,
+    /// What it requests.
+    pub request: Request,
+    /// Its time limit in seconds.
+    pub limit: f64,
+    /// How long it has waited, in seconds; of a running job until it started.
+    pub wait: f64,
+    /// How many jobs have overtaken it.
+    pub bypass: u32,
+    /// How long it has run, in seconds, which is what USAGE goes by; `None` for one that waits, and without `CALCULATE_RUNNING`.
+    pub elapsed: Option<f64>,
+}
+
+/// Which facts of a job are worth reading, and what else is worth knowing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
+pub struct Needs {
+    /// Nodes, CPUs and memory of the request.
+    pub resources: bool,
+    /// Disk space of the request.
+    pub disk: bool,
+    /// Processor equivalents of the request.
+    pub equivalents: bool,
+    /// The time limit.
+    pub limit: bool,
+    /// The wait.
+    pub wait: bool,
+    /// How many jobs have overtaken a job.
+    pub bypass: bool,
+    /// How long a job has run.
+    pub elapsed: bool,
+    /// The Unix group.
+    pub groups: bool,
+    /// The QOS.
+    pub qos: bool,
+    /// `Credential` lines count.
+    pub credentials: bool,
+    /// `Target` lines count: [`weigh`](super::Points::weigh) has something to do.
+    pub targets: bool,
+    /// Half-life usage that slurmctld does not have, that of groups and partitions, is asked for.
+    pub own_halflife: bool,
+    /// Usage in windows is asked for.
+    pub windows: bool,
+    /// What was available is asked for.
+    pub capacity: bool,
+    /// There are caps: the metric and the time limit of a job that waits are asked for.
+    pub caps: bool,
+}
+
+impl std::ops::BitOrAssign for Needs {
+    fn bitor_assign(&mut self, other: Self) {
+        self.resources |= other.resources;
+        self.disk |= other.disk;
+        self.equivalents |= other.equivalents;
+        self.limit |= other.limit;
+        self.wait |= other.wait;
+        self.bypass |= other.bypass;
+        self.elapsed |= other.elapsed;
+        self.groups |= other.groups;
+        self.qos |= other.qos;
+        self.credentials |= other.credentials;
+        self.targets |= other.targets;
+        self.own_halflife |= other.own_halflife;
+        self.windows |= other.windows;
+        self.capacity |= other.capacity;
+        self.caps |= other.caps;
+    }
+}

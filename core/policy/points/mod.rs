@@ -1,0 +1,467 @@
+//! Points: the priority function of Maui, as a term that is added to the site factor of a job.
+//!
+//! P = Σ W · min(cap, Σ w · min(cap, value)) over components and their parts (Maui Administrator's Guide, 5.1.2), times `PointsWeight`,
+//! rounded half away from zero, and between `±PointsCap`. One file a component, behind the trait [`Component`].
+//!
+//! Where no line asks for points, none of this runs: see [`Points::configured`]. What does not change from job to job is looked up in
+//! [`Points::learn`] and [`Points::weigh`], so that [`Points::value`] hashes and allocates nothing.
+
+mod associations;
+pub mod bypass;
+mod job;
+mod lines;
+mod named;
+mod tables;
+mod terms;
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+
+use self::associations::{Associations, Lines};
+use self::lines::Kind;
+use self::named::NamedLines;
+use self::tables::{Object, Objects, Own};
+use self::terms::{amount, cap, weight};
+use crate::policy::pools::{Named, Names};
+use crate::rules::targets::Totals;
+use crate::settings::{self, ComponentKind, Settings};
+use crate::tree::{Node, ShareTree};
+
+pub use job::{GroupAt, Needs, PartitionAt, PointsJob, QosAt, Request};
+pub use resources::processor_equivalents;
+pub use service::expansion_factor;
+pub use targets::Curve;
+
+/// What the components go by.
+#[derive(Clone, Copy, Debug)]
+struct Ground<'g> {
+    job: &'g PointsJob<'g>,
+    own: &'g Own,
+    group: &'g Object,
+    qos: &'g Object,
+    partition: &'g Object,
+    /// The `Service` line that holds for the job.
+    promise: Option<&'g targets::Promise>,
+    /// `XFMinLimit`, in seconds.
+    min_limit: f64,
+}
+
+/// A component of the priority function.
+///
+/// Nothing panics or gives a number that is infinite or NaN, whatever the job.
+trait Component: Sized {
+    /// What a line says of its parts.
+    fn of(line: &settings::Component) -> Self;
+
+    /// What counts where there is no line.
+    fn without_line(_settings: &Settings) -> Option<Self> {
+        None
+    }
+
+    /// Which facts it goes by.
+    fn needs(&self, settings: &Settings) -> Needs;
+
+    /// What is added to the weight of the component.
+    fn more_weight(_ground: &Ground<'_>) -> f64 {
+        0.0
+    }
+
+    /// The sum of its parts.
+    fn sum(&self, ground: &Ground<'_>) -> f64;
+}
+
+/// A component, as one line has it.
+#[derive(Clone, Debug)]
+struct Line<C> {
+    weight: f64,
+    cap: f64,
+    component: C,
+}
+
+impl<C: Component> Line<C> {
+    fn of(line: &settings::Component) -> Self {
+        Self { weight: weight(line.weight), cap: cap(line.cap), component: C::of(line) }
+    }
+
+    /// What counts where there is no line: `Weight=1`, without a cap.
+    fn without(settings: &Settings) -> Option<Self> {
+        C::without_line(settings).map(|component| Self { weight: 1.0, cap: cap(0.0), component })
+    }
+
+    #[inline]
+    fn value(&self, ground: &Ground<'_>) -> f64 {
+        (self.weight + C::more_weight(ground)) * self.component.sum(ground).min(self.cap)
+    }
+}
+
+/// Declares the components: one line each, `word of settings, name: file::Type`.
+macro_rules! components {
+    ($($(#[doc = $doc:literal])+ $kind:ident $name:ident: $file:ident::$component:ident,)+) => {
+        $(mod $file;)+
+
+        /// The points of a job by component, each with its weight and cap.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct Parts {
+            $($(#[doc = $doc])+ pub $name: f64,)+
+            /// The job goes beyond a cap: the total is `-PointsCap`, whatever the parts.
+            pub is_capped: bool,
+            /// The points.
+            pub total: i32,
+        }
+
+        /// Which lines hold in a partition.
+        #[derive(Clone, Debug)]
+        struct Plan {
+            $($name: Option<Line<$file::$component>>,)+
+            /// `XFMinLimit`, in seconds.
+            min_limit: f64,
+            needs: Needs,
+        }
+
+        impl Plan {
+            /// Those of `find`.
+            fn of<'l>(settings: &Settings, find: impl Fn(ComponentKind) -> Option<&'l settings::Component>) -> Self {
+                let mut needs = Needs::default();
+                $(
+                    let $name = find(ComponentKind::$kind).map(Line::of).or_else(|| Line::without(settings));
+                    if let Some(Line { component, .. }) = &$name {
+                        needs |= $file::$component::needs(component, settings);
+                    }
+                )+
+                let min_limit = find(ComponentKind::Serv).and_then(|line| line.xfactor_min_limit);
+                Self { $($name,)+ min_limit: min_limit.unwrap_or_default().as_secs_f64(), needs }
+            }
+
+            #[inline]
+            fn sum(&self, ground: &Ground<'_>) -> f64 {
+                let mut sum = 0.0;
+                $(if let Some(line) = &self.$name {
+                    sum += line.value(ground);
+                })+
+                sum
+            }
+
+            fn parts(&self, ground: &Ground<'_>) -> Parts {
+                $(let $name = self.$name.as_ref().map_or(0.0, |line| line.value(ground));)+
+                Parts { $($name,)+ ..Parts::default() }
+            }
+        }
+    };
+}
+
+components! {
+    /// CRED: by priorities of those the job belongs to.
+    Cred cred: credentials::Credentials,
+    /// FS: by targets of their usage.
+    Fs fs: fair_share::FairShare,
+    /// RES: by what it requests.
+    Res res: resources::Resources,
+    /// SERV: by how long it has waited.
+    Serv serv: service::Service,
+    /// TARGET: by how near it is to the wait that it should have at most.
+    Target target: targets::Target,
+    /// USAGE: by what it has used.
+    Usage usage: usage::Usage,
+}
+
+/// Usage of one kind, decayed by half-life or counted in windows, in seconds times `TargetMetric`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetUsage {
+    /// By [`Node::index`], of an association and all below it. That of the root is the total for users, accounts and QOS.
+    pub nodes: Vec<f64>,
+    /// By id of the QOS.
+    pub qos: FxHashMap<u32, f64>,
+    /// By id of the Unix group.
+    pub groups: FxHashMap<u32, f64>,
+    /// By name of the partition.
+    pub partitions: FxHashMap<String, f64>,
+    /// The total for groups and partitions.
+    pub all: f64,
+    /// What there was to use.
+    pub capacity: f64,
+}
+
+impl TargetUsage {
+    /// For users, accounts and QOS.
+    fn of_root(&self) -> Totals {
+        Totals { delivered: self.nodes.first().copied().unwrap_or_default(), available: self.capacity }
+    }
+
+    /// For groups and partitions.
+    fn of_all(&self) -> Totals {
+        Totals { delivered: self.all, available: self.capacity }
+    }
+}
+
+/// All that gives points, compiled from settings.
+#[derive(Clone, Debug)]
+pub struct Points {
+    /// `PointsWeight`
+    weight: f64,
+    /// `PointsCap`
+    cap: f64,
+    /// The first holds in partitions without a line of their own.
+    plans: Vec<Plan>,
+    priorities: credentials::Priorities,
+    promises: service::Promises,
+    targets: fair_share::Targets,
+    associations: Associations,
+    qos: Objects<u32>,
+    groups: Objects<u32>,
+    partitions: Objects<String>,
+    needs: Needs,
+    named: NamedLines,
+}
+
+impl Points {
+    /// Those that the settings ask for; `None` where no line of `Component`, `Service` or `Target` does.
+    pub fn configured(settings: &Settings) -> Option<Self> {
+        let Settings { components, services, targets: lines, .. } = settings;
+        if components.is_empty() && services.is_empty() && lines.is_empty() {
+            return None;
+        }
+        let priorities = credentials::Priorities::of(settings);
+        let targets = fair_share::Targets::of(settings);
+        let named = NamedLines::of(settings);
+        let mut points = Self {
+            weight: weight(settings.points_weight),
+            #[allow(clippy::cast_precision_loss)] // fits 32 bits
+            cap: (settings.points_cap as f64).clamp(0.0, f64::from(i32::MAX)),
+            plans: Vec::new(),
+            promises: service::Promises::of(settings),
+            associations: Associations::new(Lines { named: &named, priorities: &priorities, targets: &targets }),
+            qos: Objects::default(),
+            groups: Objects::default(),
+            partitions: Objects::default(),
+            needs: Needs::default(),
+            named,
+            priorities,
+            targets,
+        };
+        points.plan(settings);
+        points.learn_qos(&[]);
+        points.learn_groups(&HashMap::new());
+        Some(points)
+    }
+
+    /// Makes the plans, and the partitions that lines name.
+    fn plan(&mut self, settings: &Settings) {
+        let find = |partition: Option<&str>, kind: ComponentKind| {
+            settings.components.iter().find(|line| {
+                line.component == kind
+                    && match (&line.partitions, partition) {
+                        (Some(names), Some(partition)) => names.iter().any(|name| name == partition),
+                        (None, None) => true,
+                        _ => false,
+                    }
+            })
+        };
+        let shared = self.named.needs(settings);
+        let plan = |partition: Option<&str>| {
+            let mut plan = Plan::of(settings, |kind| find(partition, kind).or_else(|| find(None, kind)));
+            plan.needs |= shared;
+            plan
+        };
+        self.plans.push(plan(None));
+        let mut others =
+            Object::new(self.priorities.of_others(Kind::Partition), self.targets.of_others(Kind::Partition));
+        others.promise = self.promises.of_other_partitions();
+        self.partitions = Objects::new(others);
+        for name in self.named.of_kind(Kind::Partition) {
+            if self.partitions.find(name) > 0 {
+                continue;
+            }
+            let mut partition = Object::new(
+                self.priorities.priority(Kind::Partition, name),
+                self.targets.rules(Kind::Partition, name),
+            );
+            partition.promise = self.promises.of_partition(name);
+            let has_lines = |line: &settings::Component| {
+                line.partitions.iter().flatten().any(|partition| partition == name)
+            };
+            if settings.components.iter().any(has_lines) {
+                if let Ok(at) = u16::try_from(self.plans.len()) {
+                    self.plans.push(plan(Some(name)));
+                    partition.plan = at;
+                }
+            }
+            self.partitions.insert(name.to_owned(), |_| partition);
+        }
+        for plan in &self.plans {
+            self.needs |= plan.needs;
+        }
+    }
+
+    /// Which facts are worth reading, of jobs in any partition, and what else is worth knowing.
+    pub fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    /// Which facts are worth reading of jobs in a partition.
+    pub fn needs_in(&self, partition: PartitionAt) -> Needs {
+        let plan = usize::from(self.partitions.get(partition.0).plan);
+        self.plans.get(plan).map_or(self.needs, |plan| plan.needs)
+    }
+
+    /// The names of Unix groups in all lines, each once. Those that are numbers need not be looked up.
+    pub fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.named.groups()
+    }
+
+    /// The names in all lines that name objects, and whether there are users, accounts and groups of that name, as of the last
+    /// [`Self::learn`].
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.named.all(&self.associations)
+    }
+
+    /// Takes what associations are called, the QOS that there are, and the numbers of groups by name. To be called where one of them
+    /// is new; [`Self::weigh`] has to follow, as until then nobody is far from a target.
+    pub fn learn<'n>(
+        &mut self,
+        tree: &ShareTree,
+        names: impl Fn(Node) -> Names<'n>,
+        qos: &[(u32, &str)],
+        groups: &HashMap<String, u32>,
+    ) {
+        let Self { named, priorities, targets, associations, .. } = self;
+        associations.learn(tree, names, Lines { named, priorities, targets });
+        self.learn_qos(qos);
+        self.learn_groups(groups);
+    }
+
+    fn learn_qos(&mut self, qos: &[(u32, &str)]) {
+        let kind = Kind::Qos;
+        let mut others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
+        others.promise = self.promises.of_other_qos();
+        self.qos = Objects::new(others);
+        if !self.needs.qos {
+            return;
+        }
+        for (id, name) in qos {
+            let mut object =
+                Object::new(self.priorities.priority(kind, name), self.targets.rules(kind, name));
+            object.promise = self.promises.of_qos(name);
+            self.qos.insert(*id, |_| object);
+        }
+    }
+
+    fn learn_groups(&mut self, groups: &HashMap<String, u32>) {
+        let kind = Kind::Group;
+        let others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
+        self.groups = Objects::new(others);
+        self.named.learn_groups(groups);
+        // A group may be on one line by its name, on another by its number.
+        let mut lines: FxHashMap<u32, (Option<f64>, fair_share::Rules)> = FxHashMap::default();
+        for (name, gid) in self.named.numbers() {
+            let (priority, rules) = lines.entry(gid).or_default();
+            *priority = priority.or(self.priorities.own(kind, name));
+            *rules = rules.or(self.targets.own(kind, name));
+        }
+        for (gid, (priority, rules)) in lines {
+            let priority = priority.unwrap_or_else(|| self.priorities.of_others(kind));
+            self.groups.insert(gid, |_| Object::new(priority, rules.or(self.targets.of_others(kind))));
+        }
+    }
+
+    /// Compares usage with targets: by half-life and in windows, whichever the lines ask for ([`Self::needs`]). To be called in every
+    /// cycle. `tree` is the one that was learnt last.
+    pub fn weigh(&mut self, tree: &ShareTree, halflife: &TargetUsage, window: &TargetUsage) {
+        if !self.needs.targets {
+            return;
+        }
+        let usage = [halflife, window];
+        self.associations.weigh(tree, usage, &self.targets);
+        self.qos.read(usage.map(|usage| &usage.qos), self.targets.has_others(Kind::Qos));
+        self.groups.read(usage.map(|usage| &usage.groups), self.targets.has_others(Kind::Group));
+        self.partitions.read(usage.map(|usage| &usage.partitions), self.targets.has_others(Kind::Partition));
+        self.qos.judge(&usage.map(TargetUsage::of_root));
+        let own = usage.map(TargetUsage::of_all);
+        self.groups.judge(&own);
+        self.partitions.judge(&own);
+    }
+
+    /// Where a partition is.
+    pub fn partition(&self, name: &str) -> PartitionAt {
+        PartitionAt(self.partitions.find(name))
+    }
+
+    /// Where a QOS is, by its id.
+    pub fn qos(&self, id: u32) -> QosAt {
+        QosAt(self.qos.find(&id))
+    }
+
+    /// Where a Unix group is, by its number.
+    pub fn group(&self, gid: u32) -> GroupAt {
+        GroupAt(self.groups.find(&gid))
+    }
+
+    /// What the points of a job are asked of.
+    #[inline]
+    fn with<R: Default>(&self, job: &PointsJob<'_>, answer: impl FnOnce(&Plan, &Ground<'_>) -> R) -> R {
+        let newcomer;
+        let own = if let Some(own) = job.node.and_then(|node| self.associations.own(node)) {
+            own
+        } else {
+            newcomer = self.associations.of_names(job.newcomer);
+            &newcomer
+        };
+        let qos = self.qos.get(job.qos.0);
+        let partition = self.partitions.get(job.partition.0);
+        let Some(plan) = self.plans.get(usize::from(partition.plan)) else { return R::default() };
+        let ground = Ground {
+            job,
+            own,
+            group: self.groups.get(job.group.0),
+            qos,
+            partition,
+            promise: self.promises.promise(qos.promise, partition.promise),
+            min_limit: plan.min_limit,
+        };
+        answer(plan, &ground)
+    }
+
+    /// Whether a job goes beyond a cap. One that runs requests nothing more.
+    #[inline]
+    fn is_capped(&self, Ground { job, own, group, qos, partition, .. }: &Ground<'_>) -> bool {
+        let request = || amount(job.request.metric) * amount(job.limit);
+        let room = || own.room.min(group.room).min(qos.room).min(partition.room);
+        self.needs.caps && job.elapsed.map_or_else(request, |_| 0.0) > room()
+    }
+
+    /// `-PointsCap`
+    #[allow(clippy::cast_possible_truncation)] // fits
+    fn lowest(&self) -> i32 {
+        -(self.cap as i32)
+    }
+
+    /// The sum of all components as points.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // the cap fits; NaN, which does not come, would be 0
+    fn rounded(&self, sum: f64) -> i32 {
+        (sum * self.weight).round().clamp(-self.cap, self.cap) as i32
+    }
+
+    /// The points of a job.
+    pub fn value(&self, job: &PointsJob<'_>) -> i32 {
+        self.with(
+            job,
+            |plan, ground| {
+                if self.is_capped(ground) {
+                    self.lowest()
+                } else {
+                    self.rounded(plan.sum(ground))
+                }
+            },
+        )
+    }
+
+    /// The same by component.
+    pub fn explain(&self, job: &PointsJob<'_>) -> Parts {
+        self.with(job, |plan, ground| Parts {
+            is_capped: self.is_capped(ground),
+            total: self.value(job),
+            ..plan.parts(ground)
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! The names in the lines: whom they stand for, and whether there is anybody of that name.
+
+use std::collections::HashMap;
+
+use super::associations::Associations;
+use super::lines::Kind;
+use super::Needs;
+use crate::policy::pools::{Bearer, Named};
+use crate::settings::{Place, Settings};
+
+/// Names on one line.
+#[derive(Clone, Debug)]
+struct Line {
+    place: Place,
+    setting: &'static str,
+    /// What follows the setting.
+    word: String,
+    kind: Kind,
+    /// Without `*`.
+    names: Vec<String>,
+}
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamedLines {
+    lines: Vec<Line>,
+    /// The numbers of groups that are known, by name.
+    groups: HashMap<String, u32>,
+}
+
+impl NamedLines {
+    pub fn of(settings: &Settings) -> Self {
+        let mut lines = Vec::new();
+        let mut add = |place: &Place, setting, word: String, kind: Kind, names: &[String]| {
+            let names = names.iter().filter(|name| *name != "*").cloned().collect();
+            lines.push(Line { place: place.clone(), setting, word, kind, names });
+        };
+        for line in &settings.components {
+            let partitions = line.partitions.as_deref().unwrap_or_default();
+            add(&line.place.0, "Component", line.component.to_string(), Kind::Partition, partitions);
+        }
+        for line in &settings.credentials {
+            add(&line.place.0, "Credential", line.kind.to_string(), line.kind.into(), &line.names);
+        }
+        for line in &settings.services {
+            add(&line.place.0, "Service", line.kind.to_string(), line.kind.into(), &line.names);
+        }
+        for line in &settings.targets {
+            add(&line.place.0, "Target", line.kind.to_string(), line.kind.into(), &line.names);
+        }
+        Self { lines, groups: HashMap::new() }
+    }
+
+    /// The names of one kind.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        self.lines
+            .iter()
+            .filter(move |line| line.kind == kind)
+            .flat_map(|line| &line.names)
+            .map(String::as_str)
+    }
+
+    /// Each group once.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        let mut seen = std::collections::HashSet::new();
+        self.of_kind(Kind::Group).filter(move |name| seen.insert(*name))
+    }
+
+    /// Takes the numbers of groups.
+    pub fn learn_groups(&mut self, groups: &HashMap<String, u32>) {
+        let number = |name: &str| groups.get(name).copied().or_else(|| name.parse().ok());
+        self.groups = self.groups().filter_map(|name| Some((name.to_owned(), number(name)?))).collect();
+    }
+
+    /// The numbers of the groups that are known, in the order of the lines.
+    pub fn numbers(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.groups().filter_map(|name| Some((name, *self.groups.get(name)?)))
+    }
+
+    /// What all partitions need to know.
+    pub fn needs(&self, settings: &Settings) -> Needs {
+        let has = |kind| self.lines.iter().any(|line| line.kind == kind && line.setting != "Component");
+        let window = settings.target_usage == crate::settings::TargetUsage::Window;
+        let by_window = |line: &crate::settings::Target| line.window.unwrap_or(window);
+        let targets = &settings.targets;
+        let ours = |line: &crate::settings::Target| {
+            let kind = Kind::from(line.kind);
+            let metric = settings.target_metric.eq_ignore_ascii_case("billing");
+            !metric || kind == Kind::Group || kind == Kind::Partition
+        };
+        let caps = targets.iter().any(|line| line.target_type == crate::settings::TargetType::Cap);
+        let in_tree = targets.iter().any(|line| {
+            Kind::from(line.kind) == Kind::Parent && line.target_type != crate::settings::TargetType::Cap
+        });
+        Needs {
+            groups: has(Kind::Group),
+            qos: has(Kind::Qos),
+            targets: !targets.is_empty(),
+            own_halflife: targets.iter().any(|line| !by_window(line) && ours(line))
+                // Levels without a line go by the usage of the settings.
+                || in_tree && !window && !settings.target_metric.eq_ignore_ascii_case("billing"),
+            windows: targets.iter().any(by_window) || in_tree && window,
+            capacity: targets.iter().any(|line| line.percentage().is_some_and(|(_, available)| available)),
+            caps,
+            limit: caps,
+            ..Needs::default()
+        }
+    }
+
+    /// All of them.
+    pub fn all<'s>(&'s self, associations: &'s Associations) -> impl Iterator<Item = Named<'s>> {
+        self.lines.iter().flat_map(move |line| {
+            line.names.iter().map(move |name| Named {
+                place: &line.place,
+                setting: line.setting,
+                kind: line.word.clone(),
+                name,
+                of: match line.kind {
+                    Kind::User | Kind::Account | Kind::Parent => {
+                        Bearer::Association(associations.has(line.kind, name))
+                    }
+                    Kind::Group => Bearer::Group(self.groups.contains_key(name)),
+                    Kind::Qos => Bearer::Qos,
+                    Kind::Partition => Bearer::Partition,
+                },
+            })
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! What each user, account, QOS, group and partition has of priorities and targets, so that the points of a job take a few additions:
+//! names are looked up where the tree is new, usage once in each cycle.
+
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use super::fair_share::Rules;
+use crate::rules::targets::{Totals, NO_CAP};
+
+/// What an object has.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Held {
+    /// Its priority.
+    pub credential: f64,
+    /// Its distance from its target.
+    pub delta: f64,
+}
+
+/// What an association has: one line of the cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(align(64))]
+pub(super) struct Own {
+    pub user: Held,
+    pub account: Held,
+    pub parent: Held,
+    /// What is added to the weight of FS.
+    pub weight: f64,
+    /// What its caps leave.
+    pub room: f64,
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        let (user, account, parent) = Default::default();
+        Self { user, account, parent, weight: 0.0, room: NO_CAP }
+    }
+}
+
+/// A user, account, QOS, group or partition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Object {
+    pub held: Held,
+    /// What is added to the weight of FS.
+    pub weight: f64,
+    /// What its cap leaves.
+    pub room: f64,
+    /// Which lines of components hold in a partition.
+    pub plan: u16,
+    /// The `Service` line of a QOS or partition.
+    pub promise: Option<u32>,
+    pub rules: Rules,
+    /// By half-life and in windows.
+    pub usage: [f64; 2],
+}
+
+impl Object {
+    /// One that has this priority and these rules, and has used nothing yet.
+    pub fn new(credential: f64, rules: Rules) -> Self {
+        Self {
+            held: Held { credential, delta: 0.0 },
+            weight: rules.goal.map_or(0.0, |goal| goal.weight),
+            room: NO_CAP,
+            plan: 0,
+            promise: None,
+            rules,
+            usage: [0.0; 2],
+        }
+    }
+}
+
+static NOTHING: Object = Object {
+    held: Held { credential: 0.0, delta: 0.0 },
+    weight: 0.0,
+    room: NO_CAP,
+    plan: 0,
+    promise: None,
+    rules: Rules { goal: None, ceiling: None },
+    usage: [0.0; 2],
+};
+
+/// The objects of one kind. The first one stands for all that are not known.
+#[derive(Clone, Debug)]
+pub(super) struct Objects<K> {
+    at: FxHashMap<K, u32>,
+    all: Vec<Object>,
+    /// So many come from names; those behind them from usage.
+    named: u32,
+}
+
+impl<K> Default for Objects<K> {
+    fn default() -> Self {
+        Self { at: FxHashMap::default(), all: Vec::new(), named: 0 }
+    }
+}
+
+impl<K: Eq + Hash> Objects<K> {
+    /// None but the one that stands for all others.
+    pub fn new(others: Object) -> Self {
+        Self { at: FxHashMap::default(), all: vec![others], named: 1 }
+    }
+
+    /// Where an object is, that is made where it is not known yet.
+    pub fn insert(&mut self, key: K, make: impl FnOnce(&K) -> Object) -> u32 {
+        let next = u32::try_from(self.all.len()).unwrap_or_default();
+        let all = &mut self.all;
+        let at = self.at.entry(key).or_insert_with_key(|key| {
+            all.push(make(key));
+            next
+        });
+        let at = *at;
+        self.named = self.named.max(at.saturating_add(1));
+        at
+    }
+
+    /// Where an object is.
+    pub fn find<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> u32
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.at.get(key).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn get(&self, at: u32) -> &Object {
+        self.all.get(at as usize).or(self.all.first()).unwrap_or(&NOTHING)
+    }
+
+    pub fn get_mut(&mut self, at: u32) -> Option<&mut Object> {
+        self.all.get_mut(at as usize)
+    }
+
+    pub fn forget_usage(&mut self) {
+        for object in &mut self.all {
+            object.usage = [0.0; 2];
+        }
+    }
+
+    /// Compares the usage of all with their rules.
+    pub fn judge(&mut self, totals: &[Totals; 2]) {
+        for object in &mut self.all {
+            object.held.delta = object.rules.delta(object.usage, totals);
+            object.room = object.rules.room(object.usage, totals);
+        }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Objects<K> {
+    /// Takes usage. With `grow` also that of objects that no line names. Those whose usage is gone are forgotten once they are many.
+    pub fn read(&mut self, usage: [&FxHashMap<K, f64>; 2], grow: bool) {
+        let live = usage.iter().map(|usage| usage.len()).sum::<usize>() + self.named as usize;
+        if self.all.len() > 2 * live + 64 {
+            self.at.retain(|_, at| *at < self.named);
+            self.all.truncate(self.named as usize);
+        }
+        self.forget_usage();
+        for (by, usage) in usage.into_iter().enumerate() {
+            for (key, usage) in usage {
+                let at = match self.at.get(key) {
+                    Some(at) => *at,
+                    None if grow => self.follow(key),
+                    None => continue,
+                };
+                if let Some(object) = self.all.get_mut(at as usize) {
+                    object.usage[by] = *usage;
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, key: &K) -> u32 {
+        let at = u32::try_from(self.all.len()).unwrap_or_default();
+        self.all.push(*self.get(0));
+        self.at.insert(key.clone(), at);
+        at
+    }
+}

@@ -1,0 +1,69 @@
+//! What all components are made of: weighted sums of values that are cut off at caps.
+
+use crate::settings::Term;
+
+/// No weight is taken to be larger, so that no sum of points is infinite.
+const HEAVIEST: f64 = 1e30;
+
+/// A number of settings as a weight.
+pub(super) fn weight(number: f64) -> f64 {
+    if number.is_nan() {
+        0.0
+    } else {
+        number.clamp(-HEAVIEST, HEAVIEST)
+    }
+}
+
+/// A cap as it is written: 0 or less is none.
+pub(super) fn cap(number: f64) -> f64 {
+    if number > 0.0 {
+        number
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// A number of a job, not negative and not above what any job can have.
+pub(super) fn amount(number: f64) -> f64 {
+    // The comparison is false for NaN.
+    if number > 0.0 {
+        number.min(1e30)
+    } else {
+        0.0
+    }
+}
+
+/// The sum of w · min(cap, value) over the parts of a component (Maui Administrator's Guide, 5.1.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Terms<const N: usize> {
+    weights: [f64; N],
+    caps: [f64; N],
+}
+
+impl<const N: usize> Terms<N> {
+    pub fn of(terms: [Term; N]) -> Self {
+        Self { weights: terms.map(|term| weight(term.weight)), caps: terms.map(|term| cap(term.cap)) }
+    }
+
+    /// Whether a part counts.
+    pub fn counts(&self, part: usize) -> bool {
+        self.weights.get(part).is_some_and(|weight| *weight != 0.0)
+    }
+
+    pub fn sum(&self, values: [f64; N]) -> f64 {
+        let mut sum = 0.0;
+        for ((value, weight), cap) in values.into_iter().zip(self.weights).zip(self.caps) {
+            sum += weight * value.min(cap);
+        }
+        sum
+    }
+
+    /// The same with numbers that are added to the weights.
+    pub fn sum_with(&self, values: [f64; N], more: [f64; N]) -> f64 {
+        let mut sum = 0.0;
+        for (((value, weight), cap), more) in values.into_iter().zip(self.weights).zip(self.caps).zip(more) {
+            sum += (weight + more) * value.min(cap);
+        }
+        sum
+    }
+}

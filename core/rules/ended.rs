@@ -1,0 +1,44 @@
+//! Jobs that have ended since the last cycle: what our own sums have not counted of them yet.
+//!
+//! A sum is that of a time T, when a cycle ran, and is saved with it; after a restart all jobs that run are counted from T on. A
+//! job that slurmctld has forgotten to have ended runs again then, so nothing of it from T on may be in the sums. Such charges wait
+//! here by job. They are saved, too, where slurmctld ends regularly; the next one counts those of jobs that have ended for it as well.
+
+use super::tally::Charge;
+
+/// What is still to be counted of a job that has ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ended {
+    /// Its id.
+    pub job: u32,
+    /// When it started: the same id may run again.
+    pub started: i64,
+    /// What it has used since the last cycle.
+    pub charge: Charge,
+    /// What slurmctld's raw usage has got of it, with and without decay, to tell resets from what was charged. None after a restart.
+    pub raw: Option<(f64, f64)>,
+    /// Who is charged.
+    pub association: Option<u32>,
+    /// Its QOS, and that of its partition.
+    pub qos: [Option<u32>; 2],
+    /// Its Unix group.
+    pub group: Option<u32>,
+    /// Its partition.
+    pub partition: Option<String>,
+}
+
+impl Ended {
+    /// Whether it is the same run of the same job.
+    pub fn is_run(&self, job: u32, started: i64) -> bool {
+        (self.job, self.started) == (job, started)
+    }
+
+    /// Cuts off what it has used until a time; what is later stays here.
+    #[must_use]
+    pub fn taken_until(&mut self, at: i64) -> Self {
+        let (before, after) = self.charge.cut(at);
+        self.charge = after;
+        // slurmctld has counted all of it at once.
+        Self { charge: before, raw: self.raw.take(), ..self.clone() }
+    }
+}

@@ -1,0 +1,80 @@
+//! What sums say: usage by who has it.
+
+use rustc_hash::FxHashMap;
+
+use super::{Kept, Place, Sums};
+use crate::rules::windows::{self, plus};
+
+/// Which of the sums is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Model {
+    /// What decays.
+    HalfLife,
+    /// Windows, each of which counts as a part of the next younger one.
+    Windows {
+        /// That part.
+        decay: f64,
+    },
+}
+
+/// Usage by who has it, of one model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readings {
+    /// By id, with that of all below.
+    pub associations: FxHashMap<u32, f64>,
+    /// That of all associations.
+    pub of_tree: f64,
+    /// By id.
+    pub qos: FxHashMap<u32, f64>,
+    /// By gid.
+    pub groups: FxHashMap<u32, f64>,
+    /// By name.
+    pub partitions: FxHashMap<String, f64>,
+    /// Of all jobs, whatever was reset.
+    pub all: f64,
+    /// What the cluster could have given.
+    pub capacity: f64,
+}
+
+impl Kept {
+    fn usage(&self, model: Model) -> f64 {
+        match model {
+            Model::HalfLife => self.halflife,
+            Model::Windows { decay } => windows::usage(&self.windows, decay),
+        }
+    }
+}
+
+impl Sums {
+    /// All usage, as the last cycle left it.
+    pub fn readings(&self, model: Model) -> Readings {
+        let usage = |place: Place| self.kept[place.index()].usage(model);
+        let mut readings = Readings {
+            associations: self.associations.keys().map(|id| (*id, 0.0)).collect(),
+            of_tree: 0.0,
+            qos: self.qos.iter().map(|(id, known)| (*id, usage(known.place))).collect(),
+            groups: self.groups.iter().map(|(gid, place)| (*gid, usage(*place))).collect(),
+            partitions: self.partitions.iter().map(|(name, place)| (name.clone(), usage(*place))).collect(),
+            all: usage(Place::ALL),
+            capacity: usage(Place::CAPACITY),
+        };
+        for (id, known) in &self.associations {
+            let own = usage(known.place);
+            if own == 0.0 {
+                continue;
+            }
+            readings.of_tree = plus(readings.of_tree, own);
+            let above = |id: &u32| self.associations.get(id).and_then(|known| known.parent);
+            // Parents that lead in a circle end somewhere, too.
+            for id in std::iter::successors(Some(*id), above).take(MOST_LEVELS) {
+                if let Some(sum) = readings.associations.get_mut(&id) {
+                    *sum = plus(*sum, own);
+                }
+            }
+        }
+        readings
+    }
+}
+
+/// Levels of a tree of accounts.
+const MOST_LEVELS: usize = 1000;

@@ -1,0 +1,372 @@
+//! Our own sums of usage as text, for the process after this one.
+//!
+//! | line | what |
+//! |---|---|
+//! | `multifactor2_usage 1` | the first: the version of the format |
+//! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
+//! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
+//! | `all SUM`, `capacity SUM` | what all jobs used, and what the cluster could have given |
+//! | `association ID PARENT RAW ACCOUNT USER PARTITION SUM` | usage of its own; slurmctld's raw usage at that time |
+//! | `qos ID RAW DECAYS NAME SUM` | |
+//! | `group GID SUM`, `partition NAME SUM` | |
+//! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION` | what is still to be counted of a job |
+//! | `end` | the last, without which the file is not whole |
+//!
+//! A sum is what decays and then the windows, the current one first. `-` stands for what there is not. In names all but letters, digits and
+//! `._/:@+-` is `%` and two hexadecimal digits a byte; `%` alone is an empty one. Numbers read back as they were.
+
+use std::fmt::Write as _;
+use std::str::{FromStr, SplitAsciiWhitespace};
+
+use super::ended::Ended;
+use super::sums::{Association, Kept, Names, Place, Qos, Recipe, Sums};
+use super::tally::Charge;
+use super::windows::Windows;
+
+const FIRST: &str = "multifactor2_usage ";
+const VERSION: u32 = 1;
+const LAST: &str = "end";
+const NONE: &str = "-";
+
+/// The end of the year 9999. What is later is not a time.
+const LATEST: i64 = 253_402_300_799;
+
+/// What the file holds.
+pub fn text(sums: &Sums, ended: &[Ended]) -> String {
+    let mut text = format!("{FIRST}{VERSION}\nsince {} {}\n", sums.since, sums.last_reset);
+    let Recipe { metric, halflife, .. } = &sums.recipe;
+    let _ = write!(text, "recipe {} {} ", escaped(metric), yes_no(*halflife));
+    let _ = match &sums.windows {
+        Some(windows) => writeln!(text, "{} {} {}", windows.length(), windows.depth(), windows.newest()),
+        None => writeln!(text, "{NONE} {NONE} {NONE}"),
+    };
+    let sum = |text: &mut String, place: Place| {
+        let kept = &sums.kept[place.index()];
+        let _ = write!(text, " {}", Number(kept.halflife));
+        let count = kept.windows.iter().rposition(|amount| *amount != 0.0).map_or(0, |last| last + 1);
+        for amount in &kept.windows[..count] {
+            let _ = write!(text, " {}", Number(*amount));
+        }
+        text.push('\n');
+    };
+    for (word, place) in [("all", Place::ALL), ("capacity", Place::CAPACITY)] {
+        text.push_str(word);
+        sum(&mut text, place);
+    }
+    for (id, known) in sorted(&sums.associations) {
+        let Association { place, names, parent, raw, .. } = known;
+        if names.is_none() && raw.is_none() && sums.kept[place.index()] == Kept::default() {
+            continue;
+        }
+        let _ = write!(text, "association {id} {} {}", or_none(*parent), or_none(raw.map(Number)));
+        match names {
+            Some(Names { account, user, partition }) => {
+                for name in [account, user, partition] {
+                    let _ = write!(text, " {}", escaped(name));
+                }
+            }
+            None => text.push_str(" - - -"),
+        }
+        sum(&mut text, *place);
+    }
+    for (id, known) in sorted(&sums.qos) {
+        let name = known.name.as_deref().map(escaped);
+        let (raw, decays) = (or_none(known.raw.map(Number)), yes_no(known.decays));
+        let _ = write!(text, "qos {id} {raw} {decays} {}", or_none(name));
+        sum(&mut text, known.place);
+    }
+    for (gid, place) in sorted(&sums.groups) {
+        let _ = write!(text, "group {gid}");
+        sum(&mut text, *place);
+    }
+    for (name, place) in sorted(&sums.partitions) {
+        let _ = write!(text, "partition {}", escaped(name));
+        sum(&mut text, *place);
+    }
+    for Ended { job, started, charge, association, qos, group, partition, .. } in ended {
+        let Charge { start, run, rate, decayed } = charge;
+        let _ = writeln!(
+            text,
+            "ended {job} {started} {start} {run:?} {rate:?} {decayed:?} {} {} {} {} {}",
+            or_none(*association),
+            or_none(qos[0]),
+            or_none(qos[1]),
+            or_none(*group),
+            or_none(partition.as_deref().map(escaped)),
+        );
+    }
+    text.push_str(LAST);
+    text.push('\n');
+    text
+}
+
+/// A number, so that it reads back as it was.
+struct Number(f64);
+
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Seconds times counts, as most are, in a tenth of the time.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // compared below
+        let whole = self.0 as u64;
+        #[allow(clippy::float_cmp, clippy::cast_precision_loss)]
+        if whole < 1 << 53 && whole as f64 == self.0 {
+            write!(f, "{whole}")
+        } else {
+            write!(f, "{:?}", self.0)
+        }
+    }
+}
+
+fn yes_no(value: bool) -> &'static str {
+    if value {
+        "yes"
+    } else {
+        "no"
+    }
+}
+
+fn or_none(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| NONE.to_owned(), |value| value.to_string())
+}
+
+/// In an order that does not change from file to file.
+fn sorted<K: Ord, V>(map: &rustc_hash::FxHashMap<K, V>) -> Vec<(&K, &V)> {
+    let mut all: Vec<_> = map.iter().collect();
+    all.sort_by_key(|(key, _)| *key);
+    all
+}
+
+fn escaped(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/:@+-".contains(&byte);
+    match name {
+        "" => "%".to_owned(),
+        NONE => "%2d".to_owned(),
+        _ => name.bytes().fold(String::with_capacity(name.len()), |mut text, byte| {
+            if plain(byte) {
+                text.push(char::from(byte));
+            } else {
+                let _ = write!(text, "%{byte:02x}");
+            }
+            text
+        }),
+    }
+}
+
+fn unescaped(word: &str) -> Option<String> {
+    if word == "%" {
+        return Some(String::new());
+    }
+    let mut bytes = Vec::with_capacity(word.len());
+    let mut rest = word.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let (digits, after) = after.split_at_checked(2)?;
+            let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = after;
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// What a file holds.
+///
+/// # Errors
+/// Why it cannot be used, as a phrase.
+pub fn parse(text: &str) -> Result<(Sums, Vec<Ended>), String> {
+    let mut lines = text.lines().zip(1..);
+    let version = lines.next().and_then(|(line, _)| line.strip_prefix(FIRST)?.parse::<u32>().ok());
+    match version {
+        Some(VERSION) => (),
+        Some(newer) if newer > VERSION => {
+            return Err(format!(
+                "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
+            ))
+        }
+        _ => return Err("its first line is not one of ours".to_owned()),
+    }
+    if !text.ends_with("\nend\n") {
+        return Err("its end is missing".to_owned());
+    }
+    let mut reader = Reader::default();
+    for (line, number) in lines {
+        reader.line(line).ok_or_else(|| format!("line {number} is not one of ours"))?;
+    }
+    reader.finish().ok_or_else(|| "a line is missing".to_owned())
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reader {
+    since: Option<(i64, i64)>,
+    sums: Option<Sums>,
+    /// `all` and `capacity`.
+    totals: [bool; 2],
+    ended: Vec<Ended>,
+    has_ended: bool,
+}
+
+impl Reader {
+    /// `None` for a line that cannot be here.
+    fn line(&mut self, line: &str) -> Option<()> {
+        let mut words = Words(line.split_ascii_whitespace());
+        if self.has_ended {
+            return None;
+        }
+        match (words.text()?, &mut self.sums) {
+            ("since", None) if self.since.is_none() => {
+                self.since = Some((words.time()?, words.time()?));
+            }
+            ("recipe", None) => self.sums = Some(words.recipe(self.since?)?),
+            ("all", Some(sums)) if !std::mem::replace(&mut self.totals[0], true) => {
+                words.sum(sums, Place::ALL)?;
+            }
+            ("capacity", Some(sums)) if !std::mem::replace(&mut self.totals[1], true) => {
+                words.sum(sums, Place::CAPACITY)?;
+            }
+            ("association", Some(sums)) => words.association(sums)?,
+            ("qos", Some(sums)) => words.qos(sums)?,
+            ("group", Some(sums)) => {
+                let gid = words.number()?;
+                let place = sums.new_place();
+                words.sum(sums, place)?;
+                sums.groups.insert(gid, place).is_none().then_some(())?;
+            }
+            ("partition", Some(sums)) => {
+                let name = words.name()?;
+                let place = sums.new_place();
+                words.sum(sums, place)?;
+                sums.partitions.insert(name, place).is_none().then_some(())?;
+            }
+            ("ended", Some(_)) => self.ended.push(words.ended()?),
+            (LAST, Some(_)) => self.has_ended = true,
+            _ => return None,
+        }
+        words.0.next().is_none().then_some(())
+    }
+
+    fn finish(self) -> Option<(Sums, Vec<Ended>)> {
+        (self.has_ended && self.totals == [true; 2]).then_some(())?;
+        Some((self.sums?, self.ended))
+    }
+}
+
+/// What is left of a line.
+struct Words<'a>(SplitAsciiWhitespace<'a>);
+
+impl<'a> Words<'a> {
+    fn text(&mut self) -> Option<&'a str> {
+        self.0.next()
+    }
+
+    fn name(&mut self) -> Option<String> {
+        self.text().and_then(unescaped)
+    }
+
+    fn number<T: FromStr>(&mut self) -> Option<T> {
+        self.text()?.parse().ok()
+    }
+
+    fn time(&mut self) -> Option<i64> {
+        self.number().filter(|time| (0..=LATEST).contains(time))
+    }
+
+    /// One that may be missing; `None` where it is wrong.
+    #[allow(clippy::option_option)]
+    fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        let mut ahead = self.0.clone();
+        if ahead.next()? == NONE {
+            self.0 = ahead;
+            Some(None)
+        } else {
+            read(self).map(Some)
+        }
+    }
+
+    fn amount(&mut self) -> Option<f64> {
+        self.number::<f64>().filter(|amount| amount.is_finite() && *amount >= 0.0)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.text()? {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn recipe(&mut self, (since, last_reset): (i64, i64)) -> Option<Sums> {
+        let (metric, halflife) = (self.name()?, self.flag()?);
+        let length = self.optional(|words| words.number::<i64>().filter(|length| *length > 0))?;
+        let depth = self
+            .optional(|words| words.number::<usize>().filter(|depth| (1..=Windows::MOST).contains(depth)))?;
+        let newest = self.optional(Self::number::<i64>)?;
+        let windows = match (length, depth, newest) {
+            (Some(length), Some(depth), Some(newest)) => Some((length, depth, newest)),
+            (None, None, None) => None,
+            _ => return None,
+        };
+        let recipe = Recipe { metric, halflife, windows: windows.map(|(length, depth, _)| (length, depth)) };
+        let mut sums = Sums::new(recipe, since, last_reset);
+        sums.windows =
+            windows.map(|(length, depth, newest)| Windows::new(length, depth, since).with_newest(newest));
+        Some(sums)
+    }
+
+    /// The rest of the line.
+    fn sum(&mut self, sums: &mut Sums, place: Place) -> Option<()> {
+        let halflife = self.amount()?;
+        let depth = sums.windows.map_or(0, |windows| windows.depth());
+        let mut windows = Vec::new();
+        while self.0.clone().next().is_some() {
+            windows.push(self.amount()?);
+        }
+        (windows.len() <= depth).then_some(())?;
+        sums.kept[place.index()] = Kept { halflife, windows };
+        Some(())
+    }
+
+    fn association(&mut self, sums: &mut Sums) -> Option<()> {
+        let id = self.number::<u32>()?;
+        let (parent, raw) = (self.optional(Self::number)?, self.optional(Self::amount)?);
+        let mut name = || self.optional(Self::name);
+        let names = match (name()?, name()?, name()?) {
+            (Some(account), Some(user), Some(partition)) => Some(Names { account, user, partition }),
+            (None, None, None) => None,
+            _ => return None,
+        };
+        let place = sums.new_place();
+        self.sum(sums, place)?;
+        let new = Association { place, names, parent, raw, address: 0 };
+        sums.associations.insert(id, new).is_none().then_some(())
+    }
+
+    fn qos(&mut self, sums: &mut Sums) -> Option<()> {
+        let (id, raw) = (self.number::<u32>()?, self.optional(Self::amount)?);
+        let (decays, name) = (self.flag()?, self.optional(Self::name)?);
+        let place = sums.new_place();
+        self.sum(sums, place)?;
+        sums.qos.insert(id, Qos { place, name, raw, decays }).is_none().then_some(())
+    }
+
+    fn ended(&mut self) -> Option<Ended> {
+        Some(Ended {
+            job: self.number()?,
+            started: self.number()?,
+            charge: Charge {
+                start: self.number()?,
+                run: self.amount()?,
+                rate: self.amount()?,
+                decayed: self.amount()?,
+            },
+            raw: None,
+            association: self.optional(Self::number)?,
+            qos: [self.optional(Self::number)?, self.optional(Self::number)?],
+            group: self.optional(Self::number)?,
+            partition: self.optional(Self::name)?,
+        })
+    }
+}

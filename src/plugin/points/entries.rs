@@ -1,0 +1,64 @@
+//! Points of a job in each of its partitions and QOS.
+//!
+//! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a
+//! walk over it.
+
+use multifactor2_core::factors::with_points;
+use multifactor2_core::policy::points::{Parts, PointsJob};
+
+use super::reader::number;
+use super::PointsState;
+use crate::host::access::Open;
+use crate::host::constants::NO_VAL;
+use crate::host::records::{Job, Partition, Qos};
+use crate::host::views;
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub struct PointsEntries<'s> {
+    state: &'s PointsState,
+    /// In the partition and QOS that it is in or was tried in last.
+    job: PointsJob<'s>,
+    /// Its own site factor, shifted.
+    site: u32,
+    /// It has no time limit of its own, but that of the partition that it is tried in.
+    limit_of_partition: bool,
+}
+
+impl<'s> PointsEntries<'s> {
+    /// Of a job whose points go by `points`.
+    pub fn new<A: Open>(state: &'s PointsState, points: PointsJob<'s>, job: Job<'_, A>) -> Self {
+        Self {
+            state,
+            job: points,
+            site: job.get(|job| job.site_factor),
+            limit_of_partition: job.get(|job| job.time_limit) == NO_VAL,
+        }
+    }
+
+    /// Site factor and points together, shifted, in the partition and QOS that it is in or was tried in last.
+    pub fn site_of_job(&self) -> u32 {
+        with_points(self.site, self.state.core.value(&self.job))
+    }
+
+    /// What the points there come from.
+    pub fn explain(&self) -> Parts {
+        self.state.core.explain(&self.job)
+    }
+
+    /// Site factor and points together, shifted, in a partition and under a QOS; `None` is the one of the job.
+    pub fn site<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> u32 {
+        let core = &self.state.core;
+        let mut job = self.job;
+        if let Some(partition) = partition {
+            job.partition = core.partition(&partition.text(|part| part.name));
+            if self.limit_of_partition {
+                job.limit = number(views::limit_of(partition));
+            }
+        }
+        if let Some(qos) = qos {
+            job.qos = core.qos(qos.get(|qos| qos.id));
+        }
+        with_points(self.site, core.value(&job))
+    }
+}

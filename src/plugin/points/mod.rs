@@ -1,0 +1,158 @@
+//! Points of jobs (see [`multifactor2_core::policy::points`]): what the last cycle knew, and the facts of single jobs.
+//!
+//! A cycle reads the facts of every job with its draft ([`queue`]), weighs targets when usage is charged, and puts the points beside
+//! the drafts. A submission asks with what the last cycle knew. Points are a term beside the job's own site factor: no record holds them.
+
+mod entries;
+mod groups;
+mod queue;
+mod reader;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use multifactor2_core::policy::points::bypass::Overtaken;
+use multifactor2_core::policy::points::{Needs, Points, PointsJob};
+use multifactor2_core::policy::pools::{Named, Names};
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{Node, ShareTree};
+use rustc_hash::FxHashMap;
+
+use super::standing::Standing;
+use crate::host::access::Open;
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::records::Job;
+use crate::host::views;
+
+pub use entries::PointsEntries;
+pub use groups::GroupFinder;
+pub use queue::PointsQueue;
+pub use reader::{Facts, Reader};
+
+/// Ids of Unix groups by name, as far as they are known.
+pub type Groups = HashMap<String, u32>;
+
+/// Names of partitions, each with a number that stays.
+#[derive(Clone, Debug, Default)]
+struct Partitions {
+    names: Vec<String>,
+    numbers: FxHashMap<String, u32>,
+}
+
+impl Partitions {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct PointsState {
+    core: Points,
+    /// The settings that it was made from.
+    settings: Settings,
+    needs: Needs,
+    /// The associations that it has learnt.
+    tree: Arc<ShareTree>,
+    /// The QOS that it has learnt.
+    qos: Vec<(u32, String)>,
+    groups: Arc<Groups>,
+    reader: Reader,
+    partitions: Partitions,
+    overtaken: Overtaken,
+}
+
+impl PointsState {
+    /// Nothing is known yet but what the settings say; `None` where they ask for no points.
+    pub fn new(settings: &Settings) -> Option<Self> {
+        let core = Points::configured(settings)?;
+        Some(Self {
+            needs: core.needs(),
+            core,
+            settings: settings.clone(),
+            tree: Arc::default(),
+            qos: Vec::new(),
+            groups: Arc::default(),
+            reader: Reader::default(),
+            partitions: Partitions::default(),
+            overtaken: Overtaken::default(),
+        })
+    }
+
+    /// Goes on with what does not depend on settings: how many jobs have overtaken others.
+    pub fn after(mut self, before: Option<&Self>) -> Self {
+        if let Some(before) = before {
+            self.overtaken = before.overtaken.clone();
+        }
+        self
+    }
+
+    /// Whether it was made from these settings.
+    pub fn is_of(&self, settings: &Settings) -> bool {
+        self.settings == *settings
+    }
+
+    /// The names in all lines.
+    pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        self.core.named()
+    }
+
+    /// Whether targets count a TRES that the cluster does not have.
+    pub fn lacks_metric(&self) -> bool {
+        self.needs.targets && !self.reader.has_metric()
+    }
+
+    /// User and account of a job whose association is newer than the last cycle.
+    pub fn newcomer<A: Open, V: Levels<Assoc: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        standing: &Standing,
+        job: Job<'_, A>,
+    ) -> Option<(String, String)> {
+        if self.node(standing, job).is_some() {
+            return None;
+        }
+        let association = job.association(lock)?;
+        let user = association.text(|assoc| assoc.user).into_owned();
+        Some((user, association.text(|assoc| assoc.acct).into_owned()))
+    }
+
+    fn node<A: Open>(&self, standing: &Standing, job: Job<'_, A>) -> Option<Node> {
+        let (address, id) = job.named_association();
+        if address == 0 {
+            return None;
+        }
+        standing.node_in(&self.tree, id)
+    }
+
+    /// The points of a job as of `now`, in the partition and QOS that it has, and in others. `None` where slurmctld has dropped its
+    /// details. No list of the job's may be walked at the moment.
+    pub fn entries<'s, A: Open, V: Levels<Qos: Open>>(
+        &'s self,
+        lock: &AssocLock<'_, V>,
+        standing: &Standing,
+        job: Job<'_, A>,
+        newcomer: Option<&'s (String, String)>,
+        now: i64,
+    ) -> Option<PointsEntries<'s>> {
+        let job = job.read_only();
+        let facts = self.reader.facts(self.needs, job.get(|job| job.job_id), &views::request(job)?, now);
+        let partition = job.partition().map(|partition| partition.text(|part| part.name));
+        let points = PointsJob {
+            node: self.node(standing, job),
+            newcomer: newcomer.map(|(user, account)| Names { user, account }),
+            partition: self.core.partition(partition.as_deref().unwrap_or_default()),
+            qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),
+            group: self.core.group(facts.group),
+            bypass: if self.needs.bypass { self.overtaken.count(facts.id) } else { 0 },
+            ..facts.job()
+        };
+        Some(PointsEntries::new(self, points, job))
+    }
+}

@@ -1,0 +1,254 @@
+//! The jobs of a cycle as points take them: read with their drafts, valued when targets are weighed.
+
+use std::sync::Arc;
+
+use multifactor2_core::facts::TresTotal;
+use multifactor2_core::policy::points::bypass::Eligible;
+use multifactor2_core::policy::points::{PointsJob, TargetUsage};
+use multifactor2_core::rules::sums::{Model, Readings};
+use multifactor2_core::Node;
+use rustc_hash::FxHashMap;
+
+use super::{Facts, Groups, PointsState, Reader};
+use crate::host::access::Open;
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::panics::attempt;
+use crate::host::records::{Job, Partition};
+use crate::host::views;
+use crate::plugin::config::Flags;
+use crate::plugin::progress::own_usage::OwnUsage;
+use crate::plugin::queue::Drafted;
+use crate::plugin::standing::Standing;
+use crate::plugin::waiting::{is_eligible, Place, Waiting};
+
+/// A job as it was read.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    facts: Facts,
+    place: Place,
+    /// Which partition, as [`PointsState`] numbers them; [`NONE`] for none.
+    partition: u32,
+    /// The id of its QOS; [`NONE`] for none.
+    qos: u32,
+    /// It has points.
+    counts: bool,
+}
+
+/// No partition or QOS.
+const NONE: u32 = u32::MAX;
+
+/// See the module.
+#[derive(Debug)]
+pub struct PointsQueue {
+    state: PointsState,
+    now: i64,
+    /// One for every draft.
+    jobs: Vec<Queued>,
+    /// Numbers of partitions by the address of the record, while the locks are held.
+    by_address: FxHashMap<usize, u32>,
+    /// Those that may be overtaken, and those that may have overtaken others.
+    eligible: Vec<Eligible>,
+    started: Vec<(u32, u32)>,
+    /// Usage that we count ourselves: with half-life decay, and in windows.
+    own: [Readings; 2],
+    /// What targets go by, likewise.
+    usage: [TargetUsage; 2],
+    /// The association at each place.
+    nodes: Vec<Option<Node>>,
+}
+
+impl PointsQueue {
+    /// Begins to collect about so many jobs at `now`, of a cluster that has so much.
+    pub fn begin(mut state: PointsState, flags: Flags, totals: &[TresTotal], jobs: usize, now: i64) -> Self {
+        // While slurmctld reads its TRES from the database anew there are none for a moment.
+        if totals.iter().any(|total| total.count > 0) {
+            state.reader = Reader::new(totals, &state.settings.target_metric);
+        }
+        state.reader.counts_running = flags.calculate_running();
+        Self {
+            state,
+            now,
+            jobs: Vec::with_capacity(jobs),
+            by_address: FxHashMap::default(),
+            eligible: Vec::new(),
+            started: Vec::new(),
+            own: Default::default(),
+            usage: Default::default(),
+            nodes: Vec::new(),
+        }
+    }
+
+    /// To be called whenever the locks were let go of.
+    pub fn begin_hold(&mut self) {
+        self.by_address.clear();
+    }
+
+    fn number(&mut self, partition: Partition<'_>) -> u32 {
+        let (known, partitions) = (&mut self.by_address, &mut self.state.partitions);
+        let number = || partitions.number(&partition.text(|part| part.name));
+        *known.entry(partition.address()).or_insert_with(number)
+    }
+
+    /// A job has been read, with what became of its draft.
+    pub fn note<V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        place: Place,
+        drafted: Drafted,
+    ) {
+        let none = || Queued {
+            facts: Facts::unknown(job.get(|job| job.job_id)),
+            place,
+            partition: NONE,
+            qos: NONE,
+            counts: false,
+        };
+        let queued = match drafted {
+            Drafted::Nothing => return,
+            Drafted::ToClear => None,
+            // One for every draft, whatever happens.
+            Drafted::Priority { .. } => attempt(|| self.read(lock, job, place)).flatten(),
+        };
+        self.jobs.push(queued.unwrap_or_else(none));
+    }
+
+    fn read<V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        place: Place,
+    ) -> Option<Queued> {
+        let asked = views::request(job)?;
+        let facts = self.state.reader.facts(self.state.needs, job.get(|job| job.job_id), &asked, self.now);
+        let partition = job.partition().map_or(NONE, |partition| self.number(partition));
+        let qos = if self.state.needs.qos { job.qos(lock) } else { None };
+        let qos = qos.map_or(NONE, |qos| qos.get(|qos| qos.id));
+        Some(Queued { facts, place, partition, qos, counts: true })
+    }
+
+    /// Looks whether a job may be overtaken, or has overtaken others.
+    pub fn note_order(&mut self, job: Job<'_>) {
+        if !self.state.needs.bypass {
+            return;
+        }
+        let id = job.get(|job| job.job_id);
+        if !job.state().is_pending() {
+            if self.state.overtaken.knows(id) && has_started(job) {
+                let partition = job.partition().map_or(NONE, |partition| self.number(partition));
+                self.started.push((id, partition));
+            }
+            return;
+        }
+        let Some(details) = job.details().filter(|_| is_eligible(job, self.now)) else { return };
+        let (since, priority) = (details.get(|d| d.accrue_time), job.get(|job| job.priority));
+        let eligible = |partition| Eligible { id, since, partition, priority };
+        match job.partitions() {
+            None => {
+                let partition = job.partition().map_or(NONE, |partition| self.number(partition));
+                self.eligible.push(eligible(partition));
+            }
+            Some(list) => list.for_each_ro(|partition| {
+                let partition = self.number(partition);
+                self.eligible.push(eligible(partition));
+            }),
+        }
+    }
+
+    /// Reads the usage that we count ourselves, as this cycle has left it.
+    pub fn read_own_usage(&mut self, own: &OwnUsage) {
+        let PointsState { needs, settings, .. } = &self.state;
+        let windows = Model::Windows { decay: settings.target_decay };
+        let read = |wanted: bool, model| if wanted { own.readings(model) } else { None }.unwrap_or_default();
+        self.own = [read(needs.targets, Model::HalfLife), read(needs.windows, windows)];
+    }
+
+    /// Learns what associations, QOS and groups there are, where something is new, and what slurmctld knows of their usage.
+    pub fn learn<V: Levels<Assoc: Open, Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        standing: &Standing,
+        waiting: &Waiting,
+        groups: &Arc<Groups>,
+    ) {
+        self.nodes = waiting.places().map(|place| standing.node_at(waiting, place)).collect();
+        let (tree, usage) = standing.usage();
+        let (mut qos, mut of_qos) = (Vec::new(), FxHashMap::default());
+        if let Some(list) = lock.qos() {
+            list.for_each_ro(|record| {
+                let id = record.get(|qos| qos.id);
+                qos.push((id, record.text(|qos| qos.name).into_owned()));
+                of_qos.insert(id, record.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
+            });
+        }
+        self.usage = std::mem::take(&mut self.own).map(|own| target_usage(own, standing));
+        if self.state.settings.target_metric.eq_ignore_ascii_case("billing") {
+            // What slurmctld counts itself.
+            let [halflife, _] = &mut self.usage;
+            (halflife.nodes, halflife.qos) = (usage.to_vec(), of_qos);
+        }
+        let state = &mut self.state;
+        if Arc::ptr_eq(&state.tree, tree) && state.qos == qos && Arc::ptr_eq(&state.groups, groups) {
+            return;
+        }
+        let names = standing.names(lock);
+        let borrowed: Vec<(u32, &str)> = qos.iter().map(|(id, name)| (*id, name.as_str())).collect();
+        state.core.learn(tree, |node| names.of(node), &borrowed, groups);
+        (state.tree, state.qos, state.groups) = (Arc::clone(tree), qos, Arc::clone(groups));
+    }
+
+    /// Weighs the targets, and gives the points of every job that has a draft, in the order of their ids. No lock is needed.
+    pub fn value(&mut self) -> Vec<i32> {
+        let state = &mut self.state;
+        state.overtaken.note(&self.eligible, &self.started);
+        if state.needs.targets {
+            state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
+        }
+        self.jobs.sort_unstable_by_key(|job| job.facts.id);
+        let state = &self.state;
+        let names = &state.partitions.names;
+        let partitions: Vec<_> = names.iter().map(|name| state.core.partition(name)).collect();
+        let mut qos_at = FxHashMap::default();
+        let points = self.jobs.iter().map(|job| {
+            if !job.counts {
+                return 0;
+            }
+            let facts = &job.facts;
+            state.core.value(&PointsJob {
+                node: self.nodes.get(job.place.index()).copied().flatten(),
+                partition: partitions.get(job.partition as usize).copied().unwrap_or_default(),
+                qos: *qos_at.entry(job.qos).or_insert_with(|| state.core.qos(job.qos)),
+                group: state.core.group(facts.group),
+                bypass: if state.needs.bypass { state.overtaken.count(facts.id) } else { 0 },
+                ..facts.job()
+            })
+        });
+        points.collect()
+    }
+
+    /// The cycle is over: the order of those that wait, with the priority that each has got.
+    pub fn finish(mut self, priority: impl Fn(u32) -> Option<u32>) -> PointsState {
+        let ranked = self.eligible.iter().map(|job| (job.id, priority(job.id).unwrap_or(job.priority)));
+        self.state.overtaken.rank(ranked);
+        self.state
+    }
+}
+
+/// Usage that we count ourselves, by the associations that there are.
+fn target_usage(own: Readings, standing: &Standing) -> TargetUsage {
+    let Readings { associations, of_tree, qos, groups, partitions, all, capacity } = own;
+    let mut nodes = vec![0.0; standing.usage().0.len()];
+    for (id, node) in standing.ids() {
+        nodes[node.index()] = associations.get(&id).copied().unwrap_or_default();
+    }
+    // With what associations have used that are gone.
+    if let Some(root) = nodes.first_mut() {
+        *root = of_tree;
+    }
+    TargetUsage { nodes, qos, groups, partitions, all, capacity }
+}
+
+/// Whether a job that does not wait any more has had resources: one that was cancelled before ended when it "started".
+fn has_started(job: Job<'_>) -> bool {
+    job.state().holds_resources() || job.get(|job| job.end_time) > job.get(|job| job.start_time)
+}

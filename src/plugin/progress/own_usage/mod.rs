@@ -1,0 +1,262 @@
+//! Our own sums of usage in the life of slurmctld: every second that a job runs is in them once, however slurmctld ends.
+//!
+//! The sums are those of a time T, when a cycle ran, and change in a cycle only ([`Round`]). Their file has T in it, is written after the
+//! cycle, outside of all locks of slurmctld's, and replaced in one step. It is not slurmctld's file of usage, so after a restart our sums go
+//! on from their own T, whatever slurmctld's usage includes (see [`super::history`]). A job that runs is counted from T on, or from
+//! its start. That is exactly once, because of two things: a file of T has everything up to T of all jobs that slurmctld may
+//! start again as running, and nothing later than T of any of these.
+//!
+//! Jobs that end between cycles, or later than T while the cycle of T runs, are therefore kept apart by job ([`Ended`]) until
+//! a cycle has gone past them, and the file has them apart, too. When the next slurmctld has one of them running, it has forgotten
+//! the end: the job is counted from T on, and what was kept of it is dropped. Else it has ended, and counts. So:
+//!
+//! | what happens | the next start |
+//! |---|---|
+//! | killed before a cycle has counted, or before the file is replaced | T is the cycle before: jobs that run are counted from there on |
+//! | killed after that, before or after slurmctld has saved usage | T is the cycle; slurmctld's usage may go on from another time |
+//! | killed after the end of a job, slurmctld knows the end | what it ran after T is lost, as in slurmctld's own usage |
+//! | killed after the end of a job, slurmctld has forgotten the end | it runs, is counted from T on, and ends anew |
+//! | stopped, as every reconfigure does from 23.11 on | the file has the jobs that have ended since T; each counts unless it runs again |
+//! | stopped or killed before the first cycle | the same file again |
+//! | the machine fails | an older file, with its older T |
+//! | the clock is set back | no time is negative: counting goes on from the new time, and the current window goes on |
+//!
+//! Where limits are not enforced slurmctld tells nobody that a job has ended. A cycle then counts those that have since the last one, from
+//! that on until they ended, by the time in their records: no later cycle does, as that time is before its period.
+//!
+//! What slurmctld's raw usage was after the cycle of T is saved, too, so that a reset by `sacctmgr` is noticed after a restart. It
+//! is compared only where slurmctld has loaded usage that includes just that cycle.
+//!
+//! Without targets that need sums of our own nothing is counted, and there is no file.
+
+mod recipe;
+mod round;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums};
+use multifactor2_core::rules::sums_file;
+use tracing::{error, info};
+
+use super::history::Times;
+use super::state_file;
+use crate::faults;
+use crate::host::panics::attempt;
+use crate::host::Host;
+use crate::plugin::sync::{Rank, Ranked};
+
+pub use recipe::recipe;
+pub use round::{Charged, Counting, Round};
+
+/// The name of the file, beside the state file.
+const NAME: &str = "multifactor2_usage";
+
+/// What is kept, and what of it is in the file.
+#[derive(Debug, Default)]
+struct State {
+    sums: Option<Sums>,
+    /// The file cannot be written, which has been said.
+    failing: bool,
+}
+
+/// What the end of a job needs, and leaves.
+#[derive(Debug, Default)]
+struct Ends {
+    /// Up to when running jobs are counted, where sums are kept.
+    since: Option<i64>,
+    metric: String,
+    jobs: Vec<Ended>,
+    /// The latest time of a cycle, also where the clock was set back since.
+    latest: i64,
+    /// Jobs that had ended before the last restart; some may run again.
+    restored: Vec<Ended>,
+}
+
+impl Ends {
+    /// A job has ended.
+    fn note(&mut self, ended: Ended) {
+        // It ran again after a restart that had forgotten its end.
+        self.restored.retain(|before| !before.is_run(ended.job, ended.started));
+        self.jobs.push(ended);
+    }
+
+    /// Takes all jobs that have ended; of those that had before a restart the ones that do not run again.
+    fn take(&mut self, runs_again: impl Fn(&Ended) -> bool) -> Vec<Ended> {
+        let mut all = std::mem::take(&mut self.restored);
+        all.retain(|ended| !runs_again(ended));
+        all.append(&mut self.jobs);
+        all
+    }
+}
+
+/// What slurmctld's usage is when sums begin to be kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loaded {
+    /// The last cycle that it includes, and when it was reset.
+    pub times: Times,
+    /// That cycle is the newest that there was, and the usage has just been loaded.
+    pub includes_newest: bool,
+    /// When it was reset is known, and not assumed.
+    pub knows_reset: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct OwnUsage {
+    state: Ranked<State>,
+    ends: Ranked<Ends>,
+}
+
+impl Default for OwnUsage {
+    /// Nothing is kept.
+    fn default() -> Self {
+        Self {
+            state: Ranked::new(Rank::OwnUsage, State::default()),
+            ends: Ranked::new(Rank::Ends, Ends::default()),
+        }
+    }
+}
+
+impl OwnUsage {
+    /// What is to be kept from now on. Where nothing was, the file is read; without one everything is counted from the last cycle on.
+    /// `file` is the state file of cycles.
+    pub fn configure(&self, recipe: Option<&Recipe>, state_file: Option<&Path>, loaded: Loaded) {
+        let mut state = self.state.lock();
+        let Times { last_ran, last_reset } = loaded.times;
+        let Some(recipe) = recipe else {
+            *state = State::default();
+            *self.ends.lock() = Ends::default();
+            return;
+        };
+        let mut ends = self.ends.lock();
+        if state.sums.is_none() {
+            let (sums, restored) = state_file
+                .and_then(|file| recover(&file.with_file_name(NAME)))
+                .unwrap_or_else(|| (Sums::new(recipe.clone(), last_ran, last_reset), Vec::new()));
+            let comparable = loaded.includes_newest && sums.since() == last_ran;
+            let sums = state.sums.insert(sums);
+            if !loaded.knows_reset {
+                sums.adopt_reset(last_reset);
+            }
+            if !comparable {
+                sums.forget_raw_usage();
+            }
+            *ends = Ends { restored, ..Ends::default() };
+        }
+        if let Some(sums) = &mut state.sums {
+            if sums.recipe().metric != recipe.metric {
+                *ends = Ends::default();
+            }
+            sums.follow(recipe);
+            ends.since = Some(sums.since());
+            ends.metric.clone_from(&recipe.metric);
+        }
+    }
+
+    /// Whether anything is kept.
+    pub fn is_kept(&self) -> bool {
+        self.ends.lock().since.is_some()
+    }
+
+    /// After when jobs have ended that nothing has been counted of since; `None` where slurmctld tells of each end, or nothing is kept.
+    pub fn looks_for_ends(&self, host: &Host) -> Option<i64> {
+        let ends = self.ends.lock();
+        ends.since.filter(|_| !host.enforces_limits()).map(|since| since.max(ends.latest))
+    }
+
+    /// Whether anything is kept, and of a TRES.
+    pub fn counts_tres(&self) -> bool {
+        let ends = self.ends.lock();
+        ends.since.is_some() && !ends.metric.eq_ignore_ascii_case("billing")
+    }
+
+    /// All usage as the last cycle left it; `None` where nothing is kept.
+    pub fn readings(&self, model: Model) -> Option<Readings> {
+        self.state.lock().sums.as_ref().map(|sums| sums.readings(model))
+    }
+
+    /// Saves the sums, beside the state file of cycles. No lock of slurmctld's is held: this waits for the file system.
+    pub fn save(&self, state_file: Option<&Path>) {
+        faults::point("own_usage.save");
+        let Some(file) = state_file.map(|file| file.with_file_name(NAME)) else { return };
+        let text = {
+            let state = self.state.lock();
+            let Some(sums) = &state.sums else { return };
+            // No cycle runs: what ends meanwhile is in none of both.
+            let ended = {
+                let ends = self.ends.lock();
+                [&ends.restored[..], &ends.jobs].concat()
+            };
+            sums_file::text(sums, &ended)
+        };
+        let written = replace(&file, &text);
+        let failing = std::mem::replace(&mut self.state.lock().failing, written.is_err());
+        match written {
+            Err(problem) if !failing => error!(
+                "cannot save {}: {problem}. Usage for targets is not lost while slurmctld runs; make room or mend the \
+                 permissions of StateSaveLocation before it restarts",
+                file.display()
+            ),
+            Ok(()) if failing => info!("usage for targets is saved again in {}", file.display()),
+            _ => (),
+        }
+    }
+
+    /// The end of the plugin's life: all is saved, and forgotten.
+    pub fn stop(&self, state_file: Option<&Path>) {
+        attempt(|| self.save(state_file));
+        *self.state.lock() = State::default();
+        *self.ends.lock() = Ends::default();
+    }
+}
+
+/// Puts a text in the place of a file. At no moment is there half a file.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    state_file::prepare(file, text.as_bytes())?;
+    faults::point("own_usage.replace");
+    state_file::commit(file)?;
+    // The new name too, where the file system can: without it the file before is found after a crash.
+    if let Some(directory) = file.parent().and_then(|directory| File::open(directory).ok()) {
+        let _ = directory.sync_all();
+    }
+    Ok(())
+}
+
+/// What the file has; `None` where it has nothing that can be used, which is said.
+fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
+    let text = match fs::read(file) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
+            info!("no {} to recover: usage for targets is counted from the last cycle on", file.display());
+            return None;
+        }
+        Err(problem) => Err(problem.to_string()),
+    };
+    match text.and_then(|text| sums_file::parse(&text)) {
+        Ok(found) => Some(found),
+        Err(problem) => {
+            error!(
+                "cannot use {}: {problem}: {}. Usage for targets is counted anew from the last cycle on. Find out what damages \
+                 files there: a disk that is full or fails, another program",
+                file.display(),
+                put_aside(file)
+            );
+            None
+        }
+    }
+}
+
+fn put_aside(file: &Path) -> String {
+    match state_file::put_aside(file) {
+        Ok(aside) => format!("it is now {}", aside.display()),
+        Err(problem) => {
+            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
+        }
+    }
+}
+
+#[cfg(test)]
+mod kill_model;

@@ -1,0 +1,333 @@
+//! One cycle of our own sums of usage, under the hold of locks in which slurmctld's usage is charged, and the end of a job between two.
+//!
+//! Nothing changes before [`Round::finish`]: a cycle that fails before it has counted nothing, and the next one counts from the same
+//! time on.
+
+use multifactor2_core::decay::{decay_over, RunDecay};
+use multifactor2_core::facts::{amount, TresTotal};
+use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
+use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::raw_usage::Seen;
+use multifactor2_core::rules::sums::{Cycle, Names, Place, SeenQos, Sums};
+use multifactor2_core::rules::tally::{Charge, Tally};
+use rustc_hash::FxHashMap;
+
+use super::{OwnUsage, State};
+use crate::faults;
+use crate::host::access::{Open, Write};
+use crate::host::locks::{AssocLock, JobLock, Usage};
+use crate::host::records::{Association, AssociationUsage, Job, Qos};
+use crate::host::views;
+use crate::plugin::sync::RankedGuard;
+
+/// What is counted of a job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Metric {
+    /// What it is billed.
+    Billing,
+    /// A TRES, by its position, where the cluster has it.
+    Tres(Option<usize>),
+}
+
+impl Metric {
+    fn of(name: &str, is_at: impl FnOnce() -> Option<usize>) -> Self {
+        if name.eq_ignore_ascii_case("billing") {
+            Self::Billing
+        } else {
+            Self::Tres(is_at())
+        }
+    }
+
+    /// What a job has used of it.
+    fn charge(self, job: Job<'_>, elapsed: &Elapsed, amounts: &Amounts) -> Charge {
+        let (count, plain, decayed) = match self {
+            Self::Billing => (1.0, amounts.usage, amounts.usage_decayed),
+            Self::Tres(at) => {
+                let count = at.and_then(|at| job.tres_allocated()?.get(at).copied()).map_or(0, amount);
+                #[allow(clippy::cast_precision_loss)] // exact up to 2^53 of a TRES
+                let count = count as f64;
+                (count, amounts.wall, amounts.wall_decayed * count)
+            }
+        };
+        let rate = if elapsed.run > 0.0 { plain / elapsed.run * count } else { 0.0 };
+        Charge { start: elapsed.start, run: elapsed.run, rate, decayed }.finite()
+    }
+}
+
+/// Who is counting: nobody, a cycle, or the end of a job.
+#[derive(Debug, Default)]
+pub enum Counting<'o> {
+    /// No sums of our own are kept.
+    #[default]
+    Nobody,
+    /// A cycle.
+    Cycle(Box<Round<'o>>),
+    /// The end of a job.
+    End(&'o OwnUsage),
+}
+
+/// Whom a job is charged to, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Charged<'a> {
+    /// Its association.
+    pub association: Option<Association<'a, Write>>,
+    /// Its QOS, and that of its partition.
+    pub qos: [Option<Qos<'a, Write>>; 2],
+    /// When it started.
+    pub started: i64,
+    /// What slurmctld's raw usage is charged for it, with and without decay.
+    pub raw: (f64, f64),
+}
+
+impl Charged<'_> {
+    fn group(job: Job<'_>) -> Option<u32> {
+        // Where it is pinned by the headers of the release only.
+        job.host().verified.then(|| job.get(|job| job.group_id))
+    }
+}
+
+impl Counting<'_> {
+    /// How long a job ran since it was counted last, where slurmctld's usage charges it for `elapsed`.
+    pub fn elapsed(&self, period: Period, times: &JobTimes, elapsed: Elapsed) -> Option<Elapsed> {
+        let since = match self {
+            Self::Nobody => return None,
+            Self::Cycle(round) => round.since,
+            Self::End(own) => own.ends.lock().since?,
+        };
+        if since == period.start {
+            return Some(elapsed);
+        }
+        Elapsed::within(Period { start: since, ..period }, times)
+    }
+
+    /// Counts a job.
+    pub fn count(
+        &mut self,
+        lock: &AssocLock<'_, Usage>,
+        job: Job<'_>,
+        elapsed: &Elapsed,
+        amounts: &Amounts,
+        charged: Charged<'_>,
+    ) {
+        match self {
+            Self::Nobody => (),
+            Self::Cycle(round) => round.count(job, &round.metric.charge(job, elapsed, amounts), charged),
+            Self::End(own) => {
+                let mut ends = own.ends.lock();
+                if ends.since.is_none() {
+                    return;
+                }
+                let at = || (0..lock.host().tres_count()).find(|at| is(&lock.tres_name(*at), &ends.metric));
+                let metric = Metric::of(&ends.metric, at);
+                let Charged { started, raw, .. } = charged;
+                let ended = Ended {
+                    job: job.get(|job| job.job_id),
+                    started,
+                    charge: metric.charge(job, elapsed, amounts),
+                    raw: Some(raw),
+                    association: charged.association.map(|association| association.get(|assoc| assoc.id)),
+                    qos: charged.qos.map(|qos| qos.map(|qos| qos.get(|qos| qos.id))),
+                    group: Charged::group(job),
+                    partition: job.partition().map(|part| part.text(|part| part.name).into_owned()),
+                };
+                ends.note(ended);
+            }
+        }
+    }
+}
+
+fn is(name: &str, metric: &str) -> bool {
+    name.eq_ignore_ascii_case(metric)
+}
+
+/// One cycle. Holds our own lock on the sums.
+#[derive(Debug)]
+pub struct Round<'o> {
+    own: &'o OwnUsage,
+    state: RankedGuard<'o, State>,
+    metric: Metric,
+    since: i64,
+    now: i64,
+    /// As they are before this cycle decays and charges.
+    associations: Vec<Seen>,
+    qos: Vec<SeenQos>,
+    tally: Tally,
+    places: Places,
+}
+
+/// Places by address, found once per cycle.
+#[derive(Debug, Default)]
+struct Places {
+    associations: FxHashMap<usize, Place>,
+    qos: FxHashMap<usize, (Place, bool)>,
+    partitions: FxHashMap<usize, Place>,
+    groups: FxHashMap<u32, Place>,
+}
+
+impl OwnUsage {
+    /// Begins a cycle that runs `now`, before it decays or charges anything. `totals` is what the cluster has.
+    pub fn begin<'o>(
+        &'o self,
+        lock: &AssocLock<'_, Usage>,
+        now: i64,
+        decay_factor: f64,
+        totals: &[TresTotal],
+    ) -> Option<Box<Round<'o>>> {
+        let mut state = self.state.lock();
+        let sums = state.sums.as_mut()?;
+        faults::point("own_usage.begin");
+        let at = |metric: &str| totals.iter().position(|total| is(&full_name(total), metric));
+        let metric = Metric::of(&sums.recipe().metric, || at(&sums.recipe().metric));
+        let associations = read_associations(lock, |id, association| {
+            sums.meet(id, association.address(), || names(association));
+        });
+        let qos = read_qos(lock);
+        sums.survey_qos(&qos);
+        let mut tally = Tally::default();
+        tally.begin(sums.windows_at(now));
+        let since = sums.since();
+        if let (Metric::Tres(Some(at)), true) = (metric, since > 0 && now > since) {
+            #[allow(clippy::cast_precision_loss)] // seconds, and exact up to 2^53 of a TRES
+            let (run, rate) = ((now - since) as f64, amount(totals[at].count) as f64);
+            let decayed = RunDecay::new(decay_factor).of(run) * rate;
+            let capacity = Charge { start: since, run, rate, decayed }.finite();
+            tally.add(Place::CAPACITY, &capacity, true);
+        }
+        let places = Places::default();
+        Some(Box::new(Round { own: self, state, metric, since, now, associations, qos, tally, places }))
+    }
+}
+
+impl Round<'_> {
+    fn count(&mut self, job: Job<'_>, charge: &Charge, charged: Charged<'_>) {
+        if charge.is_empty() {
+            return;
+        }
+        let Some(sums) = &mut self.state.sums else { return };
+        let (tally, places) = (&mut self.tally, &mut self.places);
+        tally.add(Place::ALL, charge, true);
+        if let Some(association) = charged.association {
+            let place = *places.associations.entry(association.address()).or_insert_with(|| {
+                let id = association.get(|assoc| assoc.id);
+                let place = sums.association(id);
+                sums.meet(id, association.address(), || names(association.read_only()));
+                place
+            });
+            tally.add(place, charge, true);
+        }
+        for qos in charged.qos.into_iter().flatten() {
+            let (place, decays) = *places.qos.entry(qos.address()).or_insert_with(|| {
+                let (place, _) = sums.qos(qos.get(|qos| qos.id));
+                (place, !qos.is_undecayed())
+            });
+            tally.add(place, charge, decays);
+        }
+        if let Some(gid) = Charged::group(job) {
+            let place = *places.groups.entry(gid).or_insert_with(|| sums.group(gid));
+            tally.add(place, charge, true);
+        }
+        if let Some(partition) = job.partition() {
+            let place = *places
+                .partitions
+                .entry(partition.address())
+                .or_insert_with(|| sums.partition(&partition.text(|part| part.name)));
+            tally.add(place, charge, true);
+        }
+    }
+
+    /// Takes all into the sums: what `sacctmgr` has reset, what has ended since the last cycle, a reset of all, decay, and what was
+    /// counted. `last_reset` is when slurmctld's usage was reset, in this cycle or before. Everything is counted until this cycle then.
+    pub fn finish<A: Open>(
+        mut self,
+        jobs: &JobLock<'_, A>,
+        lock: &AssocLock<'_, Usage>,
+        decay_factor: f64,
+        last_reset: i64,
+    ) {
+        faults::point("own_usage.finish");
+        let Some(sums) = &mut self.state.sums else { return };
+        let mut ends = self.own.ends.lock();
+        let mut all = ends.take(|ended| runs_again(jobs, ended));
+        sums.reset_as_slurmctld(&self.associations, &self.qos, &mut all);
+        #[allow(clippy::cast_precision_loss)] // seconds between two cycles
+        let decay = if self.since > 0 && self.now > self.since {
+            decay_over(decay_factor, (self.now - self.since) as f64)
+        } else {
+            1.0
+        };
+        let cycle = Cycle { now: self.now, decay, last_reset, tally: &self.tally };
+        sums.settle(cycle, &mut all);
+        ends.jobs = all;
+        ends.since = Some(self.now);
+        ends.latest = ends.latest.max(self.now);
+        drop(ends);
+        sums.forget_raw_usage();
+        remember(sums, lock);
+    }
+}
+
+/// Takes note of whom there is, and of what slurmctld's usage is now.
+fn remember(sums: &mut Sums, lock: &AssocLock<'_, Usage>) {
+    let now = read_associations(lock, |_, _| ());
+    // slurmctld may have none while it cannot reach its database.
+    if lock.root().is_some() && !now.is_empty() {
+        let handed_up = lock.host().layout.assoc.leaf_usage.is_some();
+        sums.survey(&now, handed_up);
+    }
+    sums.remember(&now, &read_qos(lock));
+}
+
+/// Whether a job that had ended before a restart is one that slurmctld has started as running.
+fn runs_again<A: Open>(jobs: &JobLock<'_, A>, ended: &Ended) -> bool {
+    jobs.job(ended.job).is_some_and(|job| {
+        job.get(|job| job.start_time) == ended.started && job.get(|job| job.end_time_exp) != END_CHARGED
+    })
+}
+
+fn full_name(total: &TresTotal) -> String {
+    if total.name.is_empty() {
+        total.kind.clone()
+    } else {
+        format!("{}/{}", total.kind, total.name)
+    }
+}
+
+fn names<A: Open>(association: Association<'_, A>) -> Names {
+    Names {
+        account: association.text(|assoc| assoc.acct).into_owned(),
+        user: association.text(|assoc| assoc.user).into_owned(),
+        partition: association.text(|assoc| assoc.partition).into_owned(),
+    }
+}
+
+fn read_associations(lock: &AssocLock<'_, Usage>, mut visit: impl FnMut(u32, Association<'_>)) -> Vec<Seen> {
+    let mut all = Vec::new();
+    let Some(list) = lock.all() else { return all };
+    all.reserve(list.len());
+    views::shares_and_usage(lock.host()).walk_list(list, |association| {
+        let association = association.read_only();
+        let id = association.get(|assoc| assoc.id);
+        let usage = association.usage();
+        visit(id, association);
+        all.push(Seen {
+            id,
+            parent: usage.and_then(AssociationUsage::parent).map(|parent| parent.get(|assoc| assoc.id)),
+            raw: usage.map_or(0.0, |usage| usage.get_ld(|usage| usage.usage_raw)),
+        });
+    });
+    all
+}
+
+fn read_qos(lock: &AssocLock<'_, Usage>) -> Vec<SeenQos> {
+    let mut all = Vec::new();
+    let Some(list) = lock.qos() else { return all };
+    list.for_each_ro(|qos| {
+        all.push(SeenQos {
+            id: qos.get(|qos| qos.id),
+            name: qos.text(|qos| qos.name).into_owned(),
+            decays: !qos.is_undecayed(),
+            raw: qos.usage().map_or(0.0, |usage| usage.get_ld(|usage| usage.usage_raw)),
+        });
+    });
+    all
+}

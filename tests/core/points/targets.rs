@@ -1,0 +1,236 @@
+//! Distances from targets and what caps leave, of users, accounts, QOS, groups and partitions.
+
+use multifactor2_core::policy::points::{PointsJob, Request};
+use multifactor2_core::rules::targets::{delta, percentage, Cap, Measure, Side, Totals, FARTHEST, NO_CAP};
+use multifactor2_fixtures::assert_near;
+
+use super::{Cluster, Site, HOUR};
+
+#[test]
+fn distances() {
+    for (target, usage, side, measure, expected) in [
+        (50.0, 45.0, Side::Both, Measure::Difference, 5.0),
+        (50.0, 45.0, Side::Below, Measure::Difference, 5.0),
+        (50.0, 45.0, Side::Above, Measure::Difference, 0.0),
+        (25.0, 35.0, Side::Both, Measure::Difference, -10.0),
+        (25.0, 35.0, Side::Below, Measure::Difference, 0.0),
+        (25.0, 35.0, Side::Above, Measure::Difference, -10.0),
+        (50.0, 45.0, Side::Both, Measure::Ratio, 0.1),
+        (25.0, 35.0, Side::Both, Measure::Ratio, -0.4),
+        (25.0, 35.0, Side::Below, Measure::Ratio, 0.0),
+        (0.0, 35.0, Side::Both, Measure::Ratio, 0.0),
+        (0.0, 35.0, Side::Both, Measure::Difference, -35.0),
+        (1e-300, 100.0, Side::Both, Measure::Ratio, -FARTHEST),
+        (f64::NAN, f64::INFINITY, Side::Both, Measure::Difference, -FARTHEST),
+    ] {
+        assert_near(
+            delta(target, usage, side, measure),
+            expected,
+            &format!("{target} {usage} {side:?} {measure:?}"),
+        );
+    }
+    assert_eq!((percentage(1.0, 4.0), percentage(1.0, 0.0)), (Some(25.0), None));
+}
+
+#[test]
+fn rooms() {
+    let totals = Totals { delivered: 1_000.0, available: 4_000.0 };
+    for (cap, expected) in [
+        (Cap::Delivered(20.0), 150.0),
+        (Cap::Delivered(1.0), -40.0),
+        (Cap::Available(20.0), 750.0),
+        (Cap::Amount(1.0), 3_550.0),
+    ] {
+        assert_near(cap.room(50.0, totals), expected, &format!("{cap:?}"));
+    }
+    assert_eq!(Cap::Delivered(1.0).room(50.0, Totals::default()).to_bits(), NO_CAP.to_bits());
+    assert_eq!(Cap::Available(1.0).room(50.0, Totals::default()).to_bits(), NO_CAP.to_bits());
+}
+
+/// Alice has 30 directly in `low` and 10 in `top`, bob 20 in `top`, carol 40 in `other`. `low` is below `top`.
+fn site() -> Site {
+    let mut site = Site::new()
+        .account("root", "top", 1)
+        .account("top", "low", 1)
+        .account("root", "other", 1)
+        .user("low", "alice", 1, 30.0)
+        .user("top", "alice", 1, 10.0)
+        .user("top", "bob", 1, 20.0)
+        .user("other", "carol", 1, 40.0)
+        .qos(1, 80.0)
+        .qos(2, 20.0);
+    site.halflife.all = 200.0;
+    site.halflife.groups.extend([(500, 150.0), (777, 50.0)]);
+    site.halflife.partitions.extend([("debug".to_owned(), 20.0), ("batch".to_owned(), 180.0)]);
+    site.halflife.capacity = 1_000.0;
+    site
+}
+
+fn points(lines: &str) -> Cluster {
+    let weights =
+        "Component=FS FSUser=1 FSGroup=1 FSAccount=1 FSParent=1 FSQOS=1 FSClass=1\nTargetMetric=cpu\n";
+    site().points(&format!("{weights}{lines}"))
+}
+
+/// Points of the jobs of alice in `low` and in `top`, of bob and of carol.
+fn of_users(lines: &str) -> [i32; 4] {
+    let cluster = points(lines);
+    [("alice", "low"), ("alice", "top"), ("bob", "top"), ("carol", "other")]
+        .map(|(user, account)| cluster.of(user, account))
+}
+
+#[test]
+fn targets_of_users_and_accounts() {
+    for (lines, expected) in [
+        ("Target=User Name=alice Percent=50", [10, 10, 0, 0]),
+        ("Target=User Name=ALICE Percent=50", [0, 0, 0, 0]),
+        ("Target=Account Name=LOW Percent=50", [20, 0, 0, 0]),
+        ("Target=User Name=* Percent=30", [-10, -10, 10, -10]),
+        ("Target=User Name=* Percent=30 Type=floor", [0, 0, 10, 0]),
+        ("Target=User Name=* Percent=30 Type=ceiling", [-10, -10, 0, -10]),
+        ("Target=User Name=* Percent=30\nTarget=User Name=bob Percent=10", [-10, -10, -10, -10]),
+        ("Target=User Name=bob Percent=30 Weight=3", [0, 0, 30, 0]),
+        // Without the accounts below it.
+        ("Target=Account Name=top Percent=50", [0, 20, 20, 0]),
+        ("Target=Account Name=* Percent=50", [20, 20, 20, 10]),
+        // The weight of the component is 1.
+        ("Target=Account Name=top Percent=50 Weight=2", [0, 60, 60, 0]),
+        ("Target=Account Name=top Percent=50 Weight=-3\nTarget=User Name=* Percent=30", [-10, -20, -60, -10]),
+        ("Target=User Name=alice Percent=10%available", [6, 6, 0, 0]),
+        // Usage in windows is ten times that by half-life, of its own total.
+        ("Target=User Name=bob Percent=30 Window=yes", [0, 0, 10, 0]),
+        ("Target=User Name=bob Percent=30\nTargetUsage=window", [0, 0, 10, 0]),
+    ] {
+        assert_eq!(of_users(lines), expected, "{lines}");
+    }
+}
+
+#[test]
+fn targets_of_other_objects() {
+    let of = |lines: &str, qos: u32, group: u32, partition: &str| {
+        let cluster = points(lines);
+        let (qos, group) = (cluster.points.qos(qos), cluster.points.group(group));
+        let partition = cluster.points.partition(partition);
+        cluster.value(&PointsJob { qos, group, partition, ..cluster.job("bob", "top") })
+    };
+    for (lines, expected) in [
+        ("Target=QOS Name=normal Percent=50", [-30, 0]),
+        ("Target=QOS Name=* Percent=50\nTarget=QOS Name=Normal Percent=10", [-70, 30]),
+        ("Target=Group Name=staff Percent=50", [-25, 0]),
+        ("Target=Group Name=500 Percent=50", [-25, 0]),
+        ("Target=Group Name=* Percent=50", [-25, 25]),
+        ("Target=Group Name=* Percent=50 Weight=1", [-50, 50]),
+        ("Target=Group Name=lost Percent=50", [0, 0]),
+        ("Target=Partition Name=debug Percent=50", [40, 0]),
+        ("Target=Partition Name=* Percent=50", [40, -40]),
+        ("Target=Partition Name=* Percent=50\nTarget=Partition Name=batch Percent=0", [40, -90]),
+    ] {
+        assert_eq!([of(lines, 1, 500, "debug"), of(lines, 2, 777, "batch")], expected, "{lines}");
+    }
+    // Those that nothing is known of have used nothing.
+    assert_eq!(of("Target=Partition Name=* Percent=50", 9, 9, "new"), 50);
+    assert_eq!(of("Target=Group Name=* Percent=50", 9, 9, "new"), 50);
+    assert_eq!(of("Target=QOS Name=* Percent=50", 9, 9, "new"), 50);
+}
+
+#[test]
+fn nothing_used_at_all() {
+    let lines = "Component=FS FSUser=1 FSParent=1 FSQOS=1\nTarget=User Name=* Percent=50\n\
+                 Target=Parent Name=a Percent=50\nTarget=QOS Name=* Percent=5\n";
+    assert_eq!(Site::new().with("a", "alice", 0.0).points(lines).of("alice", "a"), 0);
+    let cap = "Component=FS\nTarget=User Name=* Percent=0 Type=cap\n";
+    assert_eq!(Site::new().with("a", "alice", 0.0).points(cap).of("alice", "a"), 0);
+    assert_eq!(Site::new().with("a", "alice", 1.0).points(cap).of("alice", "a"), -1_000_000);
+}
+
+/// Whether a job of alice in `low` with a request goes beyond a cap.
+fn is_capped(lines: &str, request: f64) -> bool {
+    let cluster = points(&format!("{lines}\nPointsCap=123"));
+    let metric = Request { metric: request / HOUR, ..Request::default() };
+    let job = PointsJob {
+        request: metric,
+        limit: HOUR,
+        partition: cluster.points.partition("debug"),
+        qos: cluster.points.qos(1),
+        group: cluster.points.group(500),
+        ..cluster.job("alice", "low")
+    };
+    let value = cluster.value(&job);
+    assert!([0, -123].contains(&value), "{lines}: {value}");
+    assert_eq!(cluster.points.explain(&job).is_capped, value != 0, "{lines}");
+    value != 0
+}
+
+#[test]
+fn caps() {
+    for (lines, room) in [
+        ("Target=User Name=alice Percent=50 Type=cap", 10.0),
+        ("Target=User Name=* Percent=50 Type=cap", 10.0),
+        ("Target=Account Name=low Percent=50 Type=cap", 20.0),
+        ("Target=Parent Name=top Percent=70 Type=cap", 10.0),
+        ("Target=Parent Name=* Percent=70 Type=cap", 10.0),
+        ("Target=Parent Name=low Percent=31 Type=cap\nTarget=Parent Name=top Percent=70 Type=cap", 1.0),
+        ("Target=QOS Name=normal Percent=85 Type=cap", 5.0),
+        ("Target=Group Name=staff Percent=80 Type=cap", 10.0),
+        ("Target=Partition Name=debug Percent=20 Type=cap", 20.0),
+        ("Target=User Name=alice Percent=5%available Type=cap", 10.0),
+        ("Target=User Name=alice Amount=0.02 Type=cap", 32.0),
+        ("Target=User Name=alice Amount=0.5 Type=cap Window=yes", 1_400.0),
+        // The tightest holds.
+        ("Target=User Name=alice Amount=0.02 Type=cap\nTarget=QOS Name=* Percent=85 Type=cap", 5.0),
+    ] {
+        assert!(!is_capped(lines, room - 0.01), "{lines}: room for {room}");
+        assert!(is_capped(lines, room + 0.01), "{lines}: no room for more than {room}");
+    }
+    for lines in [
+        "Target=User Name=bob Percent=1 Type=cap",
+        "Target=Account Name=top Percent=1 Type=cap",
+        "Target=User Name=alice Percent=100 Type=cap\nTarget=User Name=* Percent=0 Type=cap",
+    ] {
+        assert!(!is_capped(lines, 1.0), "{lines}");
+    }
+}
+
+#[test]
+fn a_running_job_requests_nothing_more() {
+    let cluster = points("Target=User Name=alice Percent=50 Type=cap\nPointsCap=123");
+    let request = Request { metric: 1_000.0, ..Request::default() };
+    let waits = PointsJob { request, limit: HOUR, ..cluster.job("alice", "low") };
+    assert_eq!(cluster.value(&waits), -123);
+    assert_eq!(cluster.value(&PointsJob { elapsed: Some(1.0), ..waits }), 0);
+    let cluster = points("Target=User Name=alice Percent=30 Type=cap\nPointsCap=123");
+    assert_eq!(cluster.value(&PointsJob { elapsed: Some(1.0), ..cluster.job("alice", "low") }), -123);
+}
+
+#[test]
+fn a_cap_and_a_target_of_one_name() {
+    let cluster =
+        points("Target=User Name=alice Percent=50\nTarget=User Name=alice Percent=60 Type=cap\nPointsCap=99");
+    let job = |metric: f64| PointsJob {
+        request: Request { metric, ..Request::default() },
+        limit: 1.0,
+        ..cluster.job("alice", "low")
+    };
+    assert_eq!([cluster.value(&job(20.0)), cluster.value(&job(20.1))], [10, -99]);
+}
+
+/// Partitions and groups come with usage and go with it; who is on a line stays.
+#[test]
+fn objects_that_only_usage_knows() {
+    let mut cluster = points("Target=Partition Name=* Percent=50\nTarget=Partition Name=debug Percent=40");
+    let of = |cluster: &Cluster, name: &str| {
+        let partition = cluster.points.partition(name);
+        cluster.value(&PointsJob { partition, ..cluster.job("bob", "top") })
+    };
+    for round in 0..20 {
+        let used = (0..100).map(|at| (format!("p{}", round * 100 + at), 20.0));
+        cluster.site.halflife.partitions = used.collect();
+        cluster.site.halflife.partitions.insert("debug".into(), 100.0);
+        cluster.weigh();
+        assert_eq!(of(&cluster, &format!("p{}", round * 100 + 99)), 40, "{round}");
+        assert_eq!(of(&cluster, "debug"), -10, "{round}");
+        assert_eq!(of(&cluster, "unknown"), 50, "{round}");
+    }
+    let size = format!("{:?}", cluster.points).len();
+    assert!(size < 1_000_000, "it grows: {size}");
+}

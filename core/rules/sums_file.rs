@@ -19,8 +19,9 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ended::Ended;
-use super::sums::{Association, Kept, Names, Place, Qos, Recipe, Sums};
+use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
+use super::tally::Place;
 use super::windows::Windows;
 
 const FIRST: &str = "multifactor2_usage ";

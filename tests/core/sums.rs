@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Model, Names, Place, Readings, Recipe, SeenQos, Sums};
+use multifactor2_core::rules::sums::{Cycle, Model, Names, Readings, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
+use multifactor2_core::rules::tally::Place;
 use multifactor2_core::rules::tally::{Charge, Tally};
 use proptest::prelude::*;
 

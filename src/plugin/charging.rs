@@ -110,6 +110,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, owners);
+        let of_usage = elapsed;
         if let Some(elapsed) = of_own {
             let charged = Charged {
                 association: owners.association,
@@ -117,7 +118,11 @@ impl<'a> Batch<'_, 'a, '_, '_> {
                 started: times.start,
                 raw: (amounts.usage_decayed, amounts.usage),
             };
-            let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
+            let amounts = if elapsed == of_usage {
+                amounts
+            } else {
+                elapsed.amounts(&mut self.charger.decay, billable, usage_factor)
+            };
             self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
         }
     }

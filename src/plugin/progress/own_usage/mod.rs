@@ -29,8 +29,6 @@
 //!
 //! Without targets that need sums of our own nothing is counted, and there is no file.
 
-#[cfg(test)]
-mod kill_model;
 mod recipe;
 mod round;
 
@@ -202,7 +200,7 @@ impl OwnUsage {
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("{} is saved again", file.display()),
+            Ok(()) if failing => info!("usage for targets is saved again in {}", file.display()),
             _ => (),
         }
     }
@@ -259,3 +257,6 @@ fn put_aside(file: &Path) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod kill_model;

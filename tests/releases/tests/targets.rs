@@ -121,11 +121,15 @@ fn sacctmgr(cluster: &Cluster, arguments: &str) {
 }
 
 fn wait_running(cluster: &Cluster, job: JobId) {
+    wait_state(cluster, job, "RUNNING");
+}
+
+fn wait_state(cluster: &Cluster, job: JobId, due: &str) {
     let state = |cluster: &Cluster| {
         let text = cluster.scontrol(&["show", "job", &job.to_string()])?;
-        Ok(text.contains("JobState=RUNNING").then_some(()))
+        Ok(text.contains(&format!("JobState={due}")).then_some(()))
     };
-    cluster.wait_for("the job to run", WAIT, state).unwrap();
+    cluster.wait_for(due, WAIT, state).unwrap();
 }
 
 fn wait_up(cluster: &Cluster) {
@@ -153,7 +157,7 @@ fn sums_are_what_jobs_ran_until_they_are_reset(release: &Release) {
     who_is_removed_and_made_anew_starts_empty(&mut cluster);
     lap("removal");
     usage_is_reset_at_once(&mut cluster);
-    lap("reset of all");
+    lap("reset of all, and decay");
     shared::check_log(&cluster);
 }
 
@@ -306,6 +310,21 @@ fn usage_is_reset_at_once(cluster: &mut Cluster) {
         used.of(&Owner::user("physics", "emmy")).halflife > 0.0
             && used.of(&Owner::Group(USERS)).halflife > 0.0
     );
+    decayed_sums_are_slurmctlds(cluster);
+}
+
+/// A job runs on, and another ends between two cycles: half of usage is left after a minute, in windows all of it.
+fn decayed_sums_are_slurmctlds(cluster: &mut Cluster) {
+    set_up(cluster, "PriorityDecayHalfLife", "1");
+    let brief = cluster.submit(&job("ada", 2, 2)).unwrap();
+    wait_state(cluster, brief, "COMPLETED");
+    Saved::next(cluster).unwrap();
+    let saved = wait_same_as_slurmctld(cluster, &ABOVE).unwrap();
+    for user in ["ada", "emmy"] {
+        let usage = saved.of(&Owner::user("physics", user));
+        let all = usage.in_windows();
+        assert!(all >= 4.0 && (0.3 * all..0.999 * all).contains(&usage.halflife), "{user}: {usage:?}");
+    }
 }
 
 /// `TargetMetric=cpu` where slurmctld charges no TRES, over a restart and a kill, and with other settings.

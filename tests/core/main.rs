@@ -20,3 +20,4 @@ mod settles_diluted;
 mod shapes;
 mod simulation;
 mod sums;
+mod sums_size;

@@ -43,7 +43,7 @@ fn on_page(line: &str) -> &str {
     line
 }
 
-/// The same with a blank between its words, `Name=value`, without quotes.
+/// The `Name=value` among words, without quotes.
 fn attributes(words: &str) -> Vec<(String, String)> {
     let pairs = words.split_whitespace().filter_map(|word| word.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect()
@@ -93,7 +93,7 @@ fn same(shown: &str, given: &str) -> bool {
         Some(((days.parse::<u64>().ok()? * 24 + next()?) * 60 + next()?) * 60 + next()?)
     }
     let items = |text: &str| -> Vec<String> { text.to_lowercase().split(',').map(str::to_owned).collect() };
-    let numbers = || Some(shown.parse::<f64>().ok()? == given.parse::<f64>().ok()?);
+    let numbers = || Some((shown.parse::<f64>().ok()? - given.parse::<f64>().ok()?).abs() < 1e-9);
     let times = || Some(seconds(shown)? == seconds(given)?);
     shown.eq_ignore_ascii_case(given)
         || numbers() == Some(true)
@@ -339,11 +339,8 @@ fn assert_preempted(cluster: &Cluster, first: &Job, second: &Job) {
     cluster.wait_for("idle nodes", WAIT, idle).unwrap();
 }
 
-#[test]
-fn slurm_does_what_the_page_says() {
-    if lacks_root("slurm_does_what_the_page_says", "jobs of several users") {
-        return;
-    }
+/// A cluster with those lines of the page that a test below observes, and nodes on which jobs run.
+fn observed() -> Cluster {
     let used = [("biology", "ada", 1e6), ("plain", "ada", 10.0)];
     let mut builder = builder().slurmds(true).usage(&used);
     for line in [
@@ -376,7 +373,7 @@ fn slurm_does_what_the_page_says() {
         let (name, value) = on_page(line).split_once('=').unwrap();
         builder = builder.set(name, value);
     }
-    let mut cluster = builder.start().unwrap();
+    let cluster = builder.start().unwrap();
     add_qos(&cluster);
     for line in [
         "sacctmgr add qos budget Flags=NoDecay GrpTRESMins=cpu=275",
@@ -395,69 +392,82 @@ fn slurm_does_what_the_page_says() {
     sacctmgr(&cluster, "sacctmgr add qos lenient UsageThreshold=0.2 Flags=EnforceUsageThreshold");
     sacctmgr(&cluster, "sacctmgr modify account biology set qos+=fair,lenient");
     sacctmgr(&cluster, "sacctmgr modify account plain set qos+=budget");
-    let known = |cluster: &Cluster| Ok(cluster.submit(&waiting("lab").arg("--qos=budget")).ok());
-    let oldest = cluster.wait_for("the QOS in slurmctld", WAIT, known).unwrap();
+    cluster
+}
 
-    // Limits.
+/// What is refused, what waits for which reason, and what runs.
+fn assert_limits(cluster: &Cluster) {
+    let submit = |job: &Job| cluster.submit(job).unwrap();
     let long = Job::new("ada").arg("--time=400");
     let beyond = [
-        (cluster.submit(&long.clone().account("marketing")).unwrap(), "AssocGrpCPUMinutesLimit"),
-        (cluster.submit(&long.account("plain").arg("--qos=budget")).unwrap(), "QOSGrpCPUMinutesLimit"),
+        (submit(&long.clone().account("marketing")), "AssocGrpCPUMinutesLimit"),
+        (submit(&long.account("plain").arg("--qos=budget")), "QOSGrpCPUMinutesLimit"),
     ];
     for (job, reason) in beyond {
-        wait_reason(&cluster, job, reason);
+        wait_reason(cluster, job, reason);
     }
-    let within = cluster.submit(&Job::new("ada").account("marketing").arg("--time=200")).unwrap();
-    wait_state(&cluster, within, "RUNNING");
+    wait_state(cluster, submit(&Job::new("ada").account("marketing").arg("--time=200")), "RUNNING");
     for refused in
         [Job::new("stranger"), Job::new("john").account("chemistry"), waiting("lab").arg("--nice=-1")]
     {
         assert!(cluster.submit(&refused).is_err(), "{refused:?}");
     }
-    let elsewhere = cluster.submit(&Job::new("ada").account("plain").partition("p3")).unwrap();
-    wait_reason(&cluster, elsewhere, "account not permitted");
-    let allowed = cluster.submit(&Job::new("ada").account("sales").partition("p3")).unwrap();
-    wait_state(&cluster, allowed, "RUNNING");
-
-    let rich = |qos: &str| waiting("lab").account("biology").arg(format!("--qos={qos}"));
+    let in_p3 = |account| submit(&Job::new("ada").account(account).partition("p3"));
+    wait_reason(cluster, in_p3("plain"), "account not permitted");
+    wait_state(cluster, in_p3("sales"), "RUNNING");
     for (qos, reason) in [("fair", "QOSUsageThreshold"), ("lenient", "ReqNodeNotAvail")] {
-        let job = cluster.submit(&rich(qos)).unwrap();
-        wait_reason(&cluster, job, reason);
+        let job = submit(&waiting("lab").account("biology").arg(format!("--qos={qos}")));
+        wait_reason(cluster, job, reason);
     }
+}
 
-    // Who grows older.
-    let of_john = |partition| Job::new("john").account("plain").partition(partition).arg("--nodelist=g1");
-    let three =
-        ["lab", "lab-scavenger", "scavenger"].map(|partition| cluster.submit(&of_john(partition)).unwrap());
-    let ages = |cluster: &Cluster| {
-        Ok((three.iter().filter(|job| shown(cluster, **job, "AccrueTime") != "Unknown").count() == 2)
-            .then_some(()))
+/// Who grows older, and the columns of sprio.
+fn assert_priorities(cluster: &Cluster) {
+    let submit = |job: &Job| cluster.submit(job).unwrap();
+    let waiting_of = |user: &str, account: &str, partition: &str| {
+        submit(&Job::new(user).account(account).partition(partition).arg("--nodelist=g1"))
     };
-    cluster.wait_for("two jobs to accrue age", WAIT, ages).unwrap();
+    let three = ["lab", "lab-scavenger", "scavenger"].map(|name| waiting_of("john", "plain", name));
+    let two_of_three = |cluster: &Cluster| {
+        let ageless = |job: &&JobId| shown(cluster, **job, "AccrueTime") == "Unknown";
+        Ok((three.iter().filter(ageless).count() == 1).then_some(()))
+    };
+    cluster.wait_for("two jobs to accrue age", WAIT, two_of_three).unwrap();
 
-    // Columns of sprio.
     cluster.wait_cycle().unwrap();
-    let columns = three.map(|job| number(&sprio_of(&cluster, job), "PARTPRIO"));
-    assert_eq!(columns, [30_000.0, 20_000.0, 10_000.0]);
-    assert_eq!(sprio_of(&cluster, three[0]).text("ASSOC"), "10000");
-    let paul =
-        cluster.submit(&Job::new("paul").account("physics").partition("lab").arg("--nodelist=g1")).unwrap();
-    assert_eq!(sprio_of(&cluster, paul).text("ASSOC"), "2500");
-    let special = cluster.submit(&waiting("lab").arg("--qos=special")).unwrap();
-    assert_eq!(sprio_of(&cluster, special).text("QOS"), "10000");
+    let column = |job, name: &str| sprio_of(cluster, job).text(name).to_owned();
+    assert_eq!(three.map(|job| column(job, "PARTPRIO")), ["30000", "20000", "10000"]);
+    assert_eq!(column(three[0], "ASSOC"), "10000");
+    assert_eq!(column(waiting_of("paul", "physics", "lab"), "ASSOC"), "2500");
+    assert_eq!(column(submit(&waiting("lab").arg("--qos=special")), "QOS"), "10000");
     let nice = [1, 2].map(|nice| {
-        let job = cluster.submit(&waiting("lab").arg(format!("--nice={nice}"))).unwrap();
-        sprio_of(&cluster, job).text("PRIORITY").parse::<i64>().unwrap()
+        let job = submit(&waiting("lab").arg(format!("--nice={nice}")));
+        column(job, "PRIORITY").parse::<i64>().unwrap()
     });
     assert_eq!(nice[0] - nice[1], 1);
+    let rows = cluster.sshare_rows().unwrap();
+    let best = rows.iter().filter_map(|row| row.text("LevelFS").parse::<f64>().ok()).fold(0.0, f64::max);
+    assert!((best - 100.0).abs() < 1e-6, "LevelFS {best}");
+}
 
-    // Billing.
-    let sizes = ["--cpus-per-task=4", "--mem=16G"];
-    let job = |partition: &str, more: &str| {
-        let job = waiting(partition).arg(more);
-        sizes.iter().fold(job, |job, size| job.arg(*size))
-    };
-    for (partition, gpus, expected) in [
+/// What a job of 4 CPUs and 16 GB bills.
+fn assert_billing(cluster: &Cluster, partition: &str, more: &str, expected: f64) {
+    let job = waiting(partition).arg("--cpus-per-task=4").arg("--mem=16G").arg(more);
+    let found = billing(cluster, &job);
+    assert!((found - expected).abs() < 1e-9, "{partition} {more}: {found}");
+}
+
+#[test]
+fn slurm_does_what_the_page_says() {
+    if lacks_root("slurm_does_what_the_page_says", "jobs of several users") {
+        return;
+    }
+    let mut cluster = observed();
+    let known = |cluster: &Cluster| Ok(cluster.submit(&waiting("lab").arg("--qos=budget")).ok());
+    let oldest = cluster.wait_for("the QOS in slurmctld", WAIT, known).unwrap();
+    assert_limits(&cluster);
+    assert_priorities(&cluster);
+    for (partition, more, expected) in [
         ("legacy-gpu", "--gres=gpu:base:1", 4.0 + 2.0 + 4.0),
         ("legacy-cpu", "--ntasks=1", 2.0),
         ("modern-gpu", "--gres=gpu:fast:1", 32.0 + 16.0 + 180.0),
@@ -467,32 +477,28 @@ fn slurm_does_what_the_page_says() {
         ("fast", "--ntasks=1", 8.0),
         ("pes", "--ntasks=1", 8.0),
     ] {
-        assert_eq!(billing(&cluster, &job(partition, gpus)), expected, "{partition} {gpus}");
+        assert_billing(&cluster, partition, more, expected);
     }
-
-    // Other commands.
     let commands = lines(Kind::Command);
     for line in &commands {
         command(&cluster, line);
     }
+    assert_eq!(commands.len(), 26);
 
-    let rows = cluster.sshare_rows().unwrap();
-    let best = rows.iter().filter_map(|row| row.text("LevelFS").parse::<f64>().ok()).fold(0.0, f64::max);
-    assert_eq!(best, 100.0);
-
-    // A seven-day age.
+    // The whole age is seven days.
     let date = |text: &str| -> f64 {
         let output = std::process::Command::new("date").args(["-d", text, "+%s"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
     };
     let since = shown(&cluster, oldest, "AccrueTime");
     cluster.wait_cycle().unwrap();
-    let aged = number(&sprio_of(&cluster, oldest), "age") * 7.0 * 86_400.0;
-    assert!((aged - (date("now") - date(&since))).abs() < 4.0, "{aged} seconds since {since}");
-    cluster.command("scancel").args(["-u", "ada"]).text().unwrap();
-    cluster.command("scancel").args(["-u", "john"]).text().unwrap();
+    let waited = number(&sprio_of(&cluster, oldest), "age") * 7.0 * 86_400.0;
+    assert!((waited - (date("now") - date(&since))).abs() < 4.0, "{waited} seconds since {since}");
 
     // Preemption, by partition and then by QOS.
+    for user in ["ada", "john"] {
+        cluster.command("scancel").args(["-u", user]).text().unwrap();
+    }
     let of_ada = |partition: &str| Job::new("ada").account("plain").partition(partition);
     assert_preempted(&cluster, &of_ada("scavenger"), &of_ada("lab-scavenger"));
     assert_preempted(&cluster, &of_ada("lab-scavenger"), &of_ada("lab"));
@@ -501,7 +507,6 @@ fn slurm_does_what_the_page_says() {
         cluster.set(name, value).unwrap();
     }
     cluster.restart_controller().unwrap();
-    assert_eq!(billing(&cluster, &job("pes", "--ntasks=1")), 4.0);
+    assert_billing(&cluster, "pes", "--ntasks=1", 4.0);
     assert_preempted(&cluster, &of_ada("main").arg("--qos=standby"), &of_ada("main"));
-    assert_eq!(commands.len(), 26);
 }

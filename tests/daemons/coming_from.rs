@@ -307,11 +307,12 @@ fn command(cluster: &Cluster, line: &str) {
 
 fn billing(cluster: &Cluster, job: &Job) -> f64 {
     let job = cluster.submit(job).unwrap();
-    let tres = shown(cluster, job, "TRES");
+    let text = cluster.scontrol(&["show", "job", "-o", &job.to_string()]).unwrap();
     cluster.command("scancel").arg(job).text().unwrap();
-    tres.split(',')
-        .find_map(|item| item.strip_prefix("billing="))
-        .map_or(0.0, |number| number.parse().unwrap())
+    // Since 23.02 it is ReqTRES.
+    let tres = text.split_whitespace().find_map(|word| word.trim_start_matches("Req").strip_prefix("TRES="));
+    let billing = tres.unwrap().split(',').find_map(|item| item.strip_prefix("billing="));
+    billing.map_or(0.0, |number| number.parse().unwrap())
 }
 
 fn wait_reason(cluster: &Cluster, job: JobId, reason: &str) {
@@ -413,7 +414,14 @@ fn assert_limits(cluster: &Cluster) {
         assert!(cluster.submit(&refused).is_err(), "{refused:?}");
     }
     let in_p3 = |account| submit(&Job::new("ada").account(account).partition("p3"));
-    wait_reason(cluster, in_p3("plain"), "account not permitted");
+    // What squeue calls it depends on the release.
+    let excluded = in_p3("plain");
+    let waits = |cluster: &Cluster| {
+        let reason = state(cluster, excluded, "%r");
+        let called = ["account not permitted", "PartitionConfig"];
+        Ok(called.iter().any(|name| reason.contains(name)).then_some(()))
+    };
+    cluster.wait_for("a job that the partition does not take", WAIT, waits).unwrap();
     wait_state(cluster, in_p3("sales"), "RUNNING");
     for (qos, reason) in [("fair", "QOSUsageThreshold"), ("lenient", "ReqNodeNotAvail")] {
         let job = submit(&waiting("lab").account("biology").arg(format!("--qos={qos}")));

@@ -19,8 +19,9 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ended::Ended;
-use super::sums::{Association, Kept, Names, Place, Qos, Recipe, Sums};
+use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
+use super::tally::Place;
 use super::windows::Windows;
 
 const FIRST: &str = "multifactor2_usage ";
@@ -42,10 +43,10 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     };
     let sum = |text: &mut String, place: Place| {
         let kept = &sums.kept[place.index()];
-        let _ = write!(text, " {:?}", kept.halflife);
+        let _ = write!(text, " {}", Number(kept.halflife));
         let count = kept.windows.iter().rposition(|amount| *amount != 0.0).map_or(0, |last| last + 1);
         for amount in &kept.windows[..count] {
-            let _ = write!(text, " {amount:?}");
+            let _ = write!(text, " {}", Number(*amount));
         }
         text.push('\n');
     };
@@ -105,7 +106,15 @@ struct Number(f64);
 
 impl std::fmt::Display for Number {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.0)
+        // Seconds times counts, as most are, in a tenth of the time.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // compared below
+        let whole = self.0 as u64;
+        #[allow(clippy::float_cmp, clippy::cast_precision_loss)]
+        if whole < 1 << 53 && whole as f64 == self.0 {
+            write!(f, "{whole}")
+        } else {
+            write!(f, "{:?}", self.0)
+        }
     }
 }
 

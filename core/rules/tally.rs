@@ -3,8 +3,24 @@
 //!
 //! Most jobs of a cycle have run through the same seconds, so how these fall into windows is worked out once.
 
-use super::sums::Place;
 use super::windows::{plus, Windows};
+
+/// Where a sum is kept, until sums are replaced by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place(pub(super) u32);
+
+impl Place {
+    /// Everything that jobs use, whatever is reset.
+    pub const ALL: Self = Self(0);
+    /// What the cluster could have given.
+    pub const CAPACITY: Self = Self(1);
+    /// The first of those that have owners.
+    pub(super) const FIRST: usize = 2;
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// What a job, or the cluster, has used or given since it was counted last.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

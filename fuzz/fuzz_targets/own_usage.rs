@@ -5,9 +5,9 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Model, Place, Readings, Recipe};
+use multifactor2_core::rules::sums::{Cycle, Model, Readings, Recipe};
 use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::{Charge, Tally};
+use multifactor2_core::rules::tally::{Charge, Place, Tally};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {

@@ -33,6 +33,20 @@ pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
         && !job.get(|job| job.assoc_ptr).is_null()
 }
 
+/// Whether a job has ended after a time, and [`super::Plugin::job_end`] does not know: where limits are not enforced, slurmctld asks for
+/// no last charge. Its usage leaves it at that; our own sums do not.
+pub fn has_ended_untold<A: Open>(job: Job<'_, A>, after: i64) -> bool {
+    let state = job.state();
+    (state.is_finished() || state.is_completing())
+        && !state.is_pending()
+        && job.get(|job| job.start_time) != 0
+        && job.get(|job| job.end_time) > after
+        && job.get(|job| job.end_time_exp) != END_CHARGED
+        && !job.get(|job| job.assoc_ptr).is_null()
+        // That of a partition that was removed is none.
+        && job.partition().is_some()
+}
+
 /// Charges jobs, some thousand at a time; keeps its buffers in between.
 #[derive(Debug)]
 pub struct Charger<'o> {
@@ -96,6 +110,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, owners);
+        let of_usage = elapsed;
         if let Some(elapsed) = of_own {
             let charged = Charged {
                 association: owners.association,
@@ -103,9 +118,35 @@ impl<'a> Batch<'_, 'a, '_, '_> {
                 started: times.start,
                 raw: (amounts.usage_decayed, amounts.usage),
             };
-            let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
+            let amounts = if elapsed == of_usage {
+                amounts
+            } else {
+                elapsed.amounts(&mut self.charger.decay, billable, usage_factor)
+            };
             self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
         }
+    }
+
+    /// Counts what a job that has ended used in a period, in our own sums only.
+    pub fn count_end(&mut self, job: Job<'_, Write>, period: Period) {
+        let period = Period { job_ended: true, ..period };
+        let times = views::times(job);
+        let elapsed = Elapsed::within(period, &times);
+        let Some(elapsed) = elapsed.and_then(|elapsed| self.charger.own.elapsed(period, &times, elapsed))
+        else {
+            return;
+        };
+        let owners = self.owners_of(job.read_only());
+        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
+        let billable = job.billable_tres(self.lock, elapsed.start);
+        let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
+        let charged = Charged {
+            association: owners.association,
+            qos: [owners.qos, owners.qos_of_partition],
+            started: times.start,
+            raw: (0.0, 0.0),
+        };
+        self.charger.own.count(self.lock, job.read_only(), &elapsed, &amounts, charged);
     }
 
     /// Collects the time that a running job had used when the last cycle ran, to be taken out of the run seconds that

@@ -29,7 +29,7 @@ use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
 
-use super::charging::{is_chargeable, Charger};
+use super::charging::{has_ended_untold, is_chargeable, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
@@ -241,6 +241,7 @@ impl Plugin {
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let touched = views::charged_jobs(host, self.own_usage.is_kept());
+        let ended_after = self.own_usage.looks_for_ends(host);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
         let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };
@@ -264,9 +265,13 @@ impl Plugin {
                 &jobs,
                 &lock,
                 chunk,
-                |job, _| is_chargeable(job),
+                |job, _| is_chargeable(job) || ended_after.is_some_and(|after| has_ended_untold(job, after)),
                 |job, _| {
-                    attempt(|| batch.charge(job, period));
+                    if is_chargeable(job) {
+                        attempt(|| batch.charge(job, period));
+                    } else {
+                        attempt(|| batch.count_end(job, period));
+                    }
                 },
             );
             batch.post();

@@ -6,7 +6,7 @@ use multifactor2_core::factors::Evaluation;
 use multifactor2_core::facts::TresTotal;
 use tracing::trace;
 
-use super::charging::is_chargeable;
+use super::charging::{has_ended_untold, is_chargeable};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::Evaluator;
@@ -31,8 +31,10 @@ pub struct Gathered {
     pub drafts: Drafts,
     /// Jobs that keep what they have, and what that came from.
     kept: Vec<(u32, Evaluation)>,
-    /// Jobs to charge.
+    /// Jobs to charge, and those that have ended since the last cycle as far as our own sums look for them.
     pub running: Vec<Seen>,
+    /// See [`super::progress::own_usage::OwnUsage::looks_for_ends`].
+    ended_after: Option<i64>,
     /// What pools need of the jobs, where they give tickets to single ones.
     pub queue: Option<Queue>,
     /// What points go by, where the settings ask for some.
@@ -59,7 +61,7 @@ impl Gathered {
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
     ) {
-        if is_chargeable(job) {
+        if is_chargeable(job) || self.ended_after.is_some_and(|after| has_ended_untold(job, after)) {
             self.running.push(Seen::of(job));
         }
         if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
@@ -166,6 +168,7 @@ impl Plugin {
             drafts,
             kept: Vec::new(),
             running: Vec::new(),
+            ended_after: self.own_usage.looks_for_ends(host),
             queue,
             points,
             tres: evaluator.core.scratch(),

@@ -9,7 +9,7 @@ fn every_example_is_read_without_a_warning() {
     let mut examples: Vec<String> = vec![String::new()];
     for line in page.lines() {
         match line.strip_prefix("    ").filter(|line| line.starts_with(char::is_uppercase)) {
-            Some(line) => *examples.last_mut().unwrap() += &format!("{line}\n"),
+            Some(line) => examples.last_mut().unwrap().extend([line, "\n"]),
             None if examples.last().unwrap().is_empty() => (),
             None => examples.push(String::new()),
         }

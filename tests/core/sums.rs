@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Model, Names, Place, Readings, Recipe, SeenQos, Sums};
+use multifactor2_core::rules::sums::{Cycle, Model, Names, Readings, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
+use multifactor2_core::rules::tally::Place;
 use multifactor2_core::rules::tally::{Charge, Tally};
 use proptest::prelude::*;
 
@@ -309,12 +310,12 @@ fn a_file_that_is_not_whole_says_why() {
         ("recipe cpu yes 100 4", "recipe cpu yes 0 4", "line 3"),
         ("recipe cpu yes 100 4", "recipe cpu yes - 4", "line 3"),
         ("recipe cpu yes 100 4", "recipe cpu yes 100 0", "line 3"),
-        ("all 300.0", "all NaN", "line 4"),
-        ("all 300.0", "all -1", "line 4"),
-        ("all 300.0 0.0", "all 300.0 0.0 1 2 3 4", "line 4"),
-        ("capacity 0.0\n", "", "missing"),
-        ("capacity 0.0\n", "capacity 0.0\ncapacity 0.0\n", "line 6"),
-        ("capacity 0.0\n", "capacity 0.0\nend\n", "line 7"),
+        ("all 300", "all NaN", "line 4"),
+        ("all 300", "all -1", "line 4"),
+        ("all 300 0 300", "all 300 0 300 3 4 5", "line 4"),
+        ("capacity 0\n", "", "missing"),
+        ("capacity 0\n", "capacity 0\ncapacity 0\n", "line 6"),
+        ("capacity 0\n", "capacity 0\nend\n", "line 7"),
         ("group 104", "group 104 1\ngroup 104", "line"),
     ] {
         let bad = good.replacen(from, to, 1);

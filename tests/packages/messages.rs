@@ -93,9 +93,12 @@ impl Literal<'_> {
 
 /// The texts of a Rust file, without its unit tests.
 fn literals(code: &str) -> Vec<Literal<'_>> {
+    // Where they are in the file itself; other files have none but tests, or their own.
+    let is_inside = |at: &usize| code[*at..].lines().nth(2).is_some_and(|line| line.ends_with('{'));
     let code = ["\n#[cfg(test)]\nmod ", "\n#[cfg(test)]\npub(super) mod ", "\n#[cfg(test)]\npub mod "]
         .iter()
-        .filter_map(|mark| code.find(mark))
+        .flat_map(|mark| code.match_indices(mark).map(|(at, _)| at))
+        .filter(is_inside)
         .min()
         .map_or(code, |end| &code[..end]);
     let mut found = Vec::new();

@@ -56,7 +56,9 @@ impl Overtaken {
                 places.entry(*partition).or_default().push(place);
             }
         }
-        places.values_mut().for_each(|places| places.sort_unstable());
+        for places in places.values_mut() {
+            places.sort_unstable();
+        }
         let mut counts = FxHashMap::<u32, (i64, u32)>::default();
         for job in waiting {
             let (Some(place), Some(started)) = (self.place(job.id), places.get(&job.partition)) else {

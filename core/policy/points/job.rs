@@ -1,5 +1,6 @@
 //! What points go by of a job, and what they need to know of it at all.
 
+use super::terms::amount;
 use crate::policy::pools::Names;
 use crate::tree::Node;
 
@@ -56,6 +57,19 @@ pub struct PointsJob<'n> {
     pub bypass: u32,
     /// How long it has run, in seconds, which is what USAGE goes by; `None` for one that waits, and without `CALCULATE_RUNNING`.
     pub elapsed: Option<f64>,
+}
+
+/// `QueueTime`: how long a job has waited, in minutes.
+#[inline]
+pub(super) fn queue_time(wait: f64) -> f64 {
+    amount(wait) / 60.0
+}
+
+/// `XFactor`: 1 + wait / max(limit, `XFMinLimit`), all in seconds (Maui Administrator's Guide, 5.1.2.4). There is at least one second
+/// to divide by.
+#[inline]
+pub fn expansion_factor(wait: f64, limit: f64, min_limit: f64) -> f64 {
+    1.0 + amount(wait) / amount(limit).max(amount(min_limit)).max(1.0)
 }
 
 /// Which facts of a job are worth reading, and what else is worth knowing.

@@ -28,9 +28,9 @@ use crate::rules::targets::Totals;
 use crate::settings::{self, ComponentKind, Settings};
 use crate::tree::{Node, ShareTree};
 
+pub use job::expansion_factor;
 pub use job::{GroupAt, Needs, PartitionAt, PointsJob, QosAt, Request};
 pub use resources::processor_equivalents;
-pub use service::expansion_factor;
 pub use targets::Curve;
 
 /// What the components go by.
@@ -312,7 +312,7 @@ impl Points {
     /// The names in all lines that name objects, and whether there are users, accounts and groups of that name, as of the last
     /// [`Self::learn`].
     pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
-        self.named.all(&self.associations)
+        self.named.all(|kind, name| self.associations.has(kind, name))
     }
 
     /// Takes what associations are called, the QOS that there are, and the numbers of groups by name. To be called where one of them

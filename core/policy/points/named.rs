@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::associations::Associations;
 use super::lines::Kind;
 use super::Needs;
 use crate::policy::pools::{Bearer, Named};
@@ -107,8 +106,11 @@ impl NamedLines {
         }
     }
 
-    /// All of them.
-    pub fn all<'s>(&'s self, associations: &'s Associations) -> impl Iterator<Item = Named<'s>> {
+    /// All of them; `has` tells whether there is a user or account of a name.
+    pub fn all<'s>(
+        &'s self,
+        has: impl Fn(Kind, &str) -> bool + Copy + 's,
+    ) -> impl Iterator<Item = Named<'s>> {
         self.lines.iter().flat_map(move |line| {
             line.names.iter().map(move |name| Named {
                 place: &line.place,
@@ -116,9 +118,7 @@ impl NamedLines {
                 kind: line.word.clone(),
                 name,
                 of: match line.kind {
-                    Kind::User | Kind::Account | Kind::Parent => {
-                        Bearer::Association(associations.has(line.kind, name))
-                    }
+                    Kind::User | Kind::Account | Kind::Parent => Bearer::Association(has(line.kind, name)),
                     Kind::Group => Bearer::Group(self.groups.contains_key(name)),
                     Kind::Qos => Bearer::Qos,
                     Kind::Partition => Bearer::Partition,

@@ -1,5 +1,6 @@
 //! SERV: how well a job was served so far (Maui Administrator's Guide, 5.1.2.4); and what `Service` lines promise.
 
+use super::job::{expansion_factor, queue_time};
 use super::lines::{ByName, Kind};
 use super::targets::{Curve, Promise};
 use super::terms::{amount, weight, Terms};
@@ -9,19 +10,6 @@ use crate::settings::{self, Settings};
 /// SERV on one line: `QueueTime` `XFactor` Bypass.
 #[derive(Clone, Debug)]
 pub(super) struct Service(Terms<3>);
-
-/// `QueueTime`: how long a job has waited, in minutes.
-#[inline]
-pub(super) fn queue_time(wait: f64) -> f64 {
-    amount(wait) / 60.0
-}
-
-/// `XFactor`: 1 + wait / max(limit, `XFMinLimit`), all in seconds (Maui Administrator's Guide, 5.1.2.4). There is at least one second
-/// to divide by.
-#[inline]
-pub fn expansion_factor(wait: f64, limit: f64, min_limit: f64) -> f64 {
-    1.0 + amount(wait) / amount(limit).max(amount(min_limit)).max(1.0)
-}
 
 impl Component for Service {
     fn of(line: &settings::Component) -> Self {

@@ -1,6 +1,6 @@
 //! TARGET: how near a job is to the wait that it should have at most (Maui Administrator's Guide, 5.1.2.5), as `Service` lines promise.
 
-use super::service::{expansion_factor, queue_time};
+use super::job::{expansion_factor, queue_time};
 use super::terms::{amount, Terms};
 use super::{Component, Ground, Needs};
 use crate::settings::{self, Settings};

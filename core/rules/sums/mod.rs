@@ -14,7 +14,7 @@ mod readings;
 use rustc_hash::FxHashMap;
 
 use super::ended::Ended;
-use super::tally::{Charge, Tally};
+use super::tally::{Charge, Place, Tally};
 use super::windows::{self, plus, Windows};
 
 pub use census::{Names, SeenQos};
@@ -29,22 +29,6 @@ pub struct Recipe {
     pub halflife: bool,
     /// Sums in windows: the length of one in seconds, and how many count.
     pub windows: Option<(i64, usize)>,
-}
-
-/// Where a sum is kept, until sums are replaced by others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place(u32);
-
-impl Place {
-    /// Everything that jobs use, whatever is reset.
-    pub const ALL: Self = Self(0);
-    /// What the cluster could have given.
-    pub const CAPACITY: Self = Self(1);
-    const FIRST: usize = 2;
-
-    pub(super) fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 /// A sum.

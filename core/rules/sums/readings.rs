@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Kept, Place, Sums};
+use super::{Kept, Sums};
+use crate::rules::tally::Place;
 use crate::rules::windows::{self, plus};
 
 /// Which of the sums is asked for.

@@ -62,8 +62,9 @@ impl PointsQueue {
     pub fn begin(mut state: PointsState, flags: Flags, totals: &[TresTotal], jobs: usize, now: i64) -> Self {
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if totals.iter().any(|total| total.count > 0) {
-            state.reader = Reader::new(totals, &state.settings.target_metric, flags.calculate_running());
+            state.reader = Reader::new(totals, &state.settings.target_metric);
         }
+        state.reader.counts_running = flags.calculate_running();
         Self {
             state,
             now,

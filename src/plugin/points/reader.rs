@@ -44,13 +44,13 @@ pub struct Reader {
     cpus: f64,
     /// `TargetMetric`; `None` where the cluster has no such TRES.
     metric: Option<usize>,
-    /// `CALCULATE_RUNNING`
-    counts_running: bool,
+    /// `CALCULATE_RUNNING`: what running jobs have used counts.
+    pub counts_running: bool,
 }
 
 impl Reader {
-    /// For the TRES of the cluster, and the one that targets count; `counts_running` with `CALCULATE_RUNNING`.
-    pub fn new(all: &[TresTotal], metric: &str, counts_running: bool) -> Self {
+    /// For the TRES of the cluster, and the one that targets count; running jobs are not counted.
+    pub fn new(all: &[TresTotal], metric: &str) -> Self {
         let counts = |total: &TresTotal| match total.kind.as_str() {
             "cpu" | "mem" | "gres" => total.count > 0,
             _ => false,
@@ -66,7 +66,7 @@ impl Reader {
             totals: totals.map(|(at, total)| (at, number(total.count))).collect(),
             cpus: all.get(TRES_ARRAY_CPU).map_or(0.0, |total| number(total.count)),
             metric: all.iter().position(is_metric),
-            counts_running,
+            counts_running: false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the settings of multifactor2.conf cost: ours with some of them beside ours without any, with the same
 //! jobs.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -81,10 +82,10 @@ fn points(accounts: &[String], users: &[String]) -> String {
          Target=Account Name=* Percent=90 Type=cap\n",
     );
     for (name, percent) in accounts.iter().zip(1..=2) {
-        file += &format!("Target=Account Name={name} Percent={percent}\n");
+        let _ = writeln!(file, "Target=Account Name={name} Percent={percent}");
     }
     for (name, percent) in users.iter().zip(1..=2) {
-        file += &format!("Target=User Name={name} Percent={percent}\n");
+        let _ = writeln!(file, "Target=User Name={name} Percent={percent}");
     }
     file
 }

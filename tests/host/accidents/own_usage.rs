@@ -16,6 +16,7 @@ const BILLING: &str =
                        TargetWindow=00:10:00\nTargetDepth=1000\n";
 const ALL: Model = Model::Windows { decay: 1.0 };
 const DAILY: u16 = 2;
+const ASSOCIATIONS: u16 = 1;
 
 fn lives(plugin: &Plugin, conf: Conf) -> HostResult<Lives<'_>> {
     let mut lives = Lives::new(plugin, conf)?;
@@ -358,8 +359,8 @@ fn a_file_that_cannot_be_written_is_one_error_until_it_can() -> HostResult<()> {
     host.cycle()?;
     assert_eq!(saved(lives.state.path(), ALL).all, 400.0 * CPUS);
     let log = host.quit()?;
-    assert_eq!(log.matches("multifactor2_usage: ").count(), 1, "{log}");
-    assert_eq!(log.matches("is saved again").count(), 1, "{log}");
+    assert_eq!(log.matches("cannot save").count(), 1, "{log}");
+    assert_eq!(log.matches("is saved again in").count(), 1, "{log}");
     Ok(())
 }
 
@@ -387,4 +388,50 @@ fn targets_come_and_go_with_a_reconfigure() -> HostResult<()> {
     // A job that still runs has used that time, too.
     assert_eq!(at(&mut host, NOW + 600, &format!("{BILLING}TargetMetric=node\n"))?, Some(300.0));
     host.quit().map(drop)
+}
+
+/// Nobody is told then that a job has ended: a cycle sees it, also after a restart, and no later one does.
+#[test]
+fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let over = |job: Job, at: i64| job.state(state::COMPLETE).end_time(at);
+    for regular in [true, false] {
+        let lives = lives(&ours, Conf::new().enforce(ASSOCIATIONS))?;
+        let mut host = lives.start(NOW, &[running(1, 3, NOW), running(2, 4, NOW)])?;
+        host.init()?;
+        let cycle = |host: &mut Host, at: i64| -> HostResult<[f64; 2]> {
+            host.set_clock(at)?;
+            host.cycle()?;
+            let sums = saved(lives.state.path(), ALL);
+            Ok([3, 4].map(|id| sums.associations[&id] / CPUS))
+        };
+        assert_eq!(cycle(&mut host, NOW + 100)?, [100.0, 100.0]);
+        // One that had been counted before, one that comes and goes, and one that never ran.
+        let ended = [
+            over(running(2, 4, NOW), NOW + 150),
+            over(running(3, 4, NOW + 120), NOW + 130),
+            over(running(4, 4, NOW + 140), NOW + 140),
+        ];
+        host.jobs(&ended)?;
+        assert_eq!(cycle(&mut host, NOW + 300)?, [300.0, 160.0], "{regular}");
+        assert_eq!(cycle(&mut host, NOW + 400)?, [400.0, 160.0], "{regular}");
+        // It ends while a cycle runs, after its time.
+        host.jobs(&[over(running(1, 3, NOW), NOW + 505)])?;
+        assert_eq!(cycle(&mut host, NOW + 500)?, [500.0, 160.0], "{regular}");
+        host.save()?;
+        if regular {
+            host.fini()?;
+        }
+        drop(host);
+        let [second, third, fourth] = ended;
+        let all = [over(running(1, 3, NOW), NOW + 505), second, third, fourth];
+        let mut host = lives.start(NOW + 600, &all)?;
+        host.init()?;
+        for at in [600, 700, -1000, 450, 800] {
+            assert_eq!(cycle(&mut host, NOW + at)?, [505.0, 160.0], "{regular}, {at}");
+        }
+        assert_eq!(saved(lives.state.path(), Model::HalfLife).partitions["batch"], 665.0 * CPUS);
+        host.quit()?;
+    }
+    Ok(())
 }

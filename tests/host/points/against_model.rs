@@ -79,7 +79,7 @@ fn id(at: usize) -> u32 {
 }
 
 fn uid(user: &str) -> u32 {
-    2000 + USERS.iter().position(|name| *name == user).map_or(99, |at| id(at))
+    2000 + USERS.iter().position(|name| *name == user).map_or(99, id)
 }
 
 fn association(cluster: &ModelCluster, at: usize) -> Association {
@@ -232,8 +232,8 @@ fn random_cases_are_as_the_model_has_them() -> HostResult<()> {
     assert_eq!(ACCOUNTS.len(), 6);
     let directory = tempfile::tempdir()?;
     let groups = directory.path().join("group");
-    let lines: String = GROUPS.iter().map(|(name, gid)| format!("{name}:x:{gid}:\n")).collect();
-    fs::write(&groups, lines)?;
+    let lines = GROUPS.map(|(name, gid)| format!("{name}:x:{gid}:\n"));
+    fs::write(&groups, lines.concat())?;
     let mut random = random();
     let mut asked = 0;
     for number in 0..CASES {

@@ -3,7 +3,7 @@
 
 use slurm_inproc::{HostResult, Nice};
 
-use super::{change, entries, job, loaded, HIGH, JOHN, PAUL};
+use super::{change, entries, job, loaded, priorities, HIGH, JOHN, PAUL};
 
 const SETTINGS: &str = "\
 Component=CRED User=1 Class=1
@@ -41,11 +41,7 @@ fn each_partition_has_its_own_points() -> HostResult<()> {
         assert_eq!(host.dump_job(1)?.priority, 23, "{again}");
         assert_eq!(entries(&mut host, 2)?, named(&[("batch", -80), ("fast", 9900)]), "{again}");
         assert_eq!(host.dump_job(2)?.priority_array, [1, 9900], "{again}");
-        assert_eq!(
-            [3, 4].map(|id| host.dump_job(id).map(|job| job.priority).unwrap_or(9)),
-            [10_060, 23],
-            "{again}"
-        );
+        assert_eq!(priorities(&mut host, [3, 4])?, [10_060, 23], "{again}");
         for job in 1..=4 {
             host.set_priority(job)?;
         }
@@ -92,9 +88,13 @@ fn entries_of_a_job_that_was_set_are_of_that_moment() -> HostResult<()> {
     let mut host = loaded("Component=SERV QueueTime=100\n", &[in_both(1, JOHN), in_both(2, JOHN)])?;
     host.advance(600)?;
     host.set_priority(1)?;
-    for (id, points) in [(1, 1100), (2, 100)] {
-        assert_eq!(host.dump_job(id)?.priority_array, [points as u32; 2], "job {id}");
-        assert_eq!(entries(&mut host, id)?, named(&[("batch", points), ("fast", points)]), "job {id}");
+    for (id, points) in [(1, 1100_u32), (2, 100)] {
+        assert_eq!(host.dump_job(id)?.priority_array, [points; 2], "job {id}");
+        assert_eq!(
+            entries(&mut host, id)?,
+            named(&[("batch", points.into()), ("fast", points.into())]),
+            "job {id}"
+        );
     }
     host.quit().map(drop)
 }

@@ -156,6 +156,15 @@ fn assert_all(host: &mut Host, expected: &[(u32, i64)], what: &str) -> HostResul
     Ok(())
 }
 
+/// The priorities of jobs.
+fn priorities<const N: usize>(host: &mut Host, jobs: [u32; N]) -> HostResult<[u32; N]> {
+    let mut priorities = [0; N];
+    for (priority, job) in priorities.iter_mut().zip(jobs) {
+        *priority = host.dump_job(job)?.priority;
+    }
+    Ok(priorities)
+}
+
 /// Raw usage of associations alone, and of QOS.
 fn use_up(host: &mut Host, associations: &[(u32, f64)], qos: &[(u32, f64)]) -> HostResult<()> {
     let only = |(id, raw): &(u32, f64)| AssociationUsage::new(*id).raw(*raw).mode("only");

@@ -1,5 +1,6 @@
 //! Usage is charged exactly once over good reconfigures, regular restarts and kills, whatever a calculation is doing then: what
-//! `sshare` shows of jobs on real slurmds is what `sacct` knows of them, to the second.
+//! `sshare` shows of jobs on real slurmds is what `sacct` knows of them, to the second. So are our own sums of usage, for targets, in each of
+//! their windows.
 //!
 //! `make test` reconfigures 20 times in each release, `make test-releases` 150 times.
 
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use multifactor2_fixtures::seed;
 use slurm_releases::{cluster, test_in_each_release};
-use slurm_testcluster::{parse_rows, Account, Accounts, Cluster, Job, Release};
+use slurm_testcluster::targets::{assert_records, wait_records};
+use slurm_testcluster::{parse_rows, policies, Account, Accounts, Cluster, Job, Release};
 
 const TIMEOUT: Duration = Duration::from_secs(90);
 const RECONFIGURES: u32 = if cfg!(feature = "full") { 150 } else { 20 };
@@ -17,6 +19,14 @@ const KILLS: u32 = if cfg!(feature = "full") { 40 } else { 4 };
 
 /// Users, each with a job of so many processors.
 const USERS: [(&str, u32); 3] = [("three", 3), ("two", 2), ("one", 1)];
+
+/// Half-life sums, and windows that end while slurmctld does.
+const TARGETS: &str = "\
+Target=Partition Name=main Percent=50
+Target=User Name=three Percent=50 Window=yes
+TargetWindow=00:00:05
+TargetDepth=1000
+";
 
 test_in_each_release!(jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld);
 
@@ -30,13 +40,14 @@ fn jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld(release: &Release
         .slurmds(true)
         .set("AccountingStorageEnforce", "associations,limits")
         .set("PriorityWeightFairshare", "1000")
+        .file(policies::FILE, TARGETS)
         // A restarted slurmctld uses a node after it has pinged it, a third of this.
         .set("SlurmdTimeout", "6")
         .start()
         .unwrap();
-    for (user, cpus) in USERS {
-        cluster.submit(&Job::new(user).arg(format!("-n{cpus}")).arg("-N1").arg("--mem=1")).unwrap();
-    }
+    let jobs = USERS.map(|(user, cpus)| {
+        cluster.submit(&Job::new(user).arg(format!("-n{cpus}")).arg("-N1").arg("--mem=1")).unwrap()
+    });
     let all_run = cluster
         .wait_for("the jobs to run", TIMEOUT, |cluster| Ok((running(cluster) == USERS.len()).then_some(())));
     if let Err(problem) = all_run {
@@ -87,6 +98,8 @@ fn jobs_are_charged_exactly_once_whatever_becomes_of_slurmctld(release: &Release
             cluster.log()
         );
     }
+    let records = wait_records(&cluster, &jobs).unwrap();
+    assert_records(&cluster, &records, |_| false);
     let log = cluster.log();
     assert!(!log.contains("error: priority/multifactor2") && !log.contains("panicked"), "{log}");
 }

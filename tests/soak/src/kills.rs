@@ -4,13 +4,17 @@
 //! the seconds that `sshare` shows can be compared with the seconds that `sacct` knows: never more, and for the job that
 //! runs on never less. A kill can lose the end of a job for slurmctld though not for the database: it then believes for a
 //! while that the job still runs, and charges it as stock does. That time counts as used.
+//!
+//! Targets ask for sums of our own meanwhile, in windows, too. Those of the long job are what it has run up to the second that their file
+//! names.
 
 use std::fmt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure, Context, Result};
-use slurm_testcluster::{Account, Accounts, Cluster, Job};
+use slurm_testcluster::targets::{self, Owner, Saved};
+use slurm_testcluster::{policies, Account, Accounts, Cluster, Job};
 
 use crate::random::Random;
 use crate::{complaints, records, Plugin};
@@ -26,6 +30,10 @@ pub struct Summary {
     pub long: (f64, f64),
     /// What the short jobs used by `sacct`, and what `sshare` says.
     pub short: (f64, f64),
+    /// What the long job had run up to the last of our own sums, and what these say, as they decay and in windows.
+    pub own_long: Option<(f64, [f64; 2])>,
+    /// What our own sums say of the short jobs.
+    pub own_short: Option<f64>,
     /// Error lines of the plugin.
     pub complaints: Vec<String>,
 }
@@ -35,17 +43,27 @@ impl fmt::Display for Summary {
         write!(
             f,
             "{} kills survived, {} checkpoints; long job: used {:.0} s, charged {:.0} s; short jobs: used {:.0} s, \
-             charged {:.0} s; {} complaints",
+             charged {:.0} s; own sums: {:?}, short jobs {:?}; {} complaints",
             self.kills,
             self.checkpoints,
             self.long.0,
             self.long.1,
             self.short.0,
             self.short.1,
+            self.own_long,
+            self.own_short,
             self.complaints.len()
         )
     }
 }
+
+/// Both kinds of sums; windows end while slurmctld is away.
+const TARGETS: &str = "\
+Target=Partition Name=main Percent=50
+Target=User Name=long Percent=50 Window=yes
+TargetWindow=00:00:07
+TargetDepth=1000
+";
 
 /// Kills slurmctld so many times.
 ///
@@ -70,6 +88,7 @@ fn attempt(plugin: &Plugin, kills: u32, seed: u64) -> Result<Option<Summary>> {
     let tree = Accounts::new().account(Account::new("a", 1).user("long", 1).user("short", 1));
     let mut cluster = plugin
         .builder()
+        .file(policies::FILE, TARGETS)
         .accounts(&tree)
         .nodes(2)
         .cpus(4)
@@ -126,6 +145,15 @@ fn attempt(plugin: &Plugin, kills: u32, seed: u64) -> Result<Option<Summary>> {
     summary.short.1 = charged("short")?;
     summary.long.0 = records::used(&cluster, "long")? - asked.elapsed().as_secs_f64().ceil();
     summary.short.0 = records::used(&cluster, "short")?;
+    if !plugin.is_stock() {
+        let saved = Saved::next(&cluster)?;
+        let [own_long, own_short] = ["long", "short"].map(|user| saved.of(&Owner::user("a", user)));
+        let start = targets::start_of(&cluster, long)?;
+        let ran = f64::from(u32::try_from(saved.since - start)?);
+        summary.own_long = Some((ran, [own_long.halflife, own_long.in_windows()]));
+        summary.own_short = Some(own_short.in_windows());
+        summary.short.0 = summary.short.0.max(records::used(&cluster, "short")?);
+    }
     summary.complaints = complaints(&cluster.log());
     cluster.scontrol(&["show", "job", &long.to_string()]).context("the long job is gone")?;
     Ok(Some(summary))
@@ -144,6 +172,15 @@ pub fn check(summary: &Summary) -> Result<()> {
     ensure!(charged >= used - SLACK, "the long job lost usage: {summary}");
     let (used, charged) = summary.short;
     ensure!(charged <= used + SLACK, "the short jobs were charged twice: {summary}");
+    if let Some((ran, counted)) = summary.own_long {
+        ensure!(
+            counted.iter().all(|counted| (counted - ran).abs() < 1e-6),
+            "our own sums of the long job: {summary}"
+        );
+    }
+    if let Some(counted) = summary.own_short {
+        ensure!(counted <= used + SLACK, "our own sums have short jobs twice: {summary}");
+    }
     ensure!(charged > 0.0 || summary.kills < 50, "no short job ran to be charged: {summary}");
     ensure!(summary.complaints.is_empty(), "{summary}");
     Ok(())

@@ -2,7 +2,7 @@
 //! once. What a kill loses is what slurmctld loses, too: of jobs that have ended since the last cycle.
 
 use multifactor2_core::rules::sums::Cycle;
-use multifactor2_core::rules::sums::Place;
+use multifactor2_core::rules::tally::Place;
 use multifactor2_core::rules::tally::{Charge, Tally};
 use proptest::prelude::*;
 

@@ -21,13 +21,14 @@
 //! | the machine fails | an older file, with its older T |
 //! | the clock is set back | no time is negative: counting goes on from the new time, and the current window goes on |
 //!
+//! Where limits are not enforced slurmctld tells nobody that a job has ended. A cycle then counts those that have since the last one, from
+//! that on until they ended, by the time in their records: no later cycle does, as that time is before its period.
+//!
 //! What slurmctld's raw usage was after the cycle of T is saved, too, so that a reset by `sacctmgr` is noticed after a restart. It
 //! is compared only where slurmctld has loaded usage that includes just that cycle.
 //!
 //! Without targets that need sums of our own nothing is counted, and there is no file.
 
-#[cfg(test)]
-mod kill_model;
 mod recipe;
 mod round;
 
@@ -44,6 +45,7 @@ use super::history::Times;
 use super::state_file;
 use crate::faults;
 use crate::host::panics::attempt;
+use crate::host::Host;
 use crate::plugin::sync::{Rank, Ranked};
 
 pub use recipe::recipe;
@@ -67,6 +69,8 @@ struct Ends {
     since: Option<i64>,
     metric: String,
     jobs: Vec<Ended>,
+    /// The latest time of a cycle, also where the clock was set back since.
+    latest: i64,
     /// Jobs that had ended before the last restart; some may run again.
     restored: Vec<Ended>,
 }
@@ -157,6 +161,12 @@ impl OwnUsage {
         self.ends.lock().since.is_some()
     }
 
+    /// After when jobs have ended that nothing has been counted of since; `None` where slurmctld tells of each end, or nothing is kept.
+    pub fn looks_for_ends(&self, host: &Host) -> Option<i64> {
+        let ends = self.ends.lock();
+        ends.since.filter(|_| !host.enforces_limits()).map(|since| since.max(ends.latest))
+    }
+
     /// Whether anything is kept, and of a TRES.
     pub fn counts_tres(&self) -> bool {
         let ends = self.ends.lock();
@@ -190,7 +200,7 @@ impl OwnUsage {
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("{} is saved again", file.display()),
+            Ok(()) if failing => info!("usage for targets is saved again in {}", file.display()),
             _ => (),
         }
     }
@@ -247,3 +257,6 @@ fn put_aside(file: &Path) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod kill_model;

@@ -8,7 +8,8 @@ use multifactor2_core::facts::{amount, TresTotal};
 use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Names, Place, SeenQos, Sums};
+use multifactor2_core::rules::sums::{Cycle, Names, SeenQos, Sums};
+use multifactor2_core::rules::tally::Place;
 use multifactor2_core::rules::tally::{Charge, Tally};
 use rustc_hash::FxHashMap;
 
@@ -259,6 +260,7 @@ impl Round<'_> {
         sums.settle(cycle, &mut all);
         ends.jobs = all;
         ends.since = Some(self.now);
+        ends.latest = ends.latest.max(self.now);
         drop(ends);
         sums.forget_raw_usage();
         remember(sums, lock);

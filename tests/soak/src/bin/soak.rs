@@ -81,6 +81,11 @@ fn one_release(
             row.kills = summary.kills;
             row.used(summary.long, kills::SLACK);
             row.used((summary.short.0.max(summary.short.1 - kills::SLACK), summary.short.1), 0.0);
+            if let Some((ran, counted)) = summary.own_long {
+                for counted in &counted {
+                    row.used((ran, *counted), 0.0);
+                }
+            }
             row.complain(&summary.complaints);
         },
     );

@@ -215,6 +215,9 @@ impl Cluster {
         if let Some(user) = &job.user {
             call = call.user(user)?;
         }
+        if let Some(gid) = job.group {
+            call = call.env("TESTCLUSTER_GID", &gid.to_string());
+        }
         let wrap = format!("--wrap=exec sleep {}", job.seconds);
         let text = call.args(&job.arguments).arg(wrap).text()?;
         let number = text.trim().split(';').next().unwrap_or_default();

@@ -4,6 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     pub(crate) user: Option<String>,
+    pub(crate) group: Option<u32>,
     pub(crate) seconds: u32,
     pub(crate) arguments: Vec<String>,
 }
@@ -12,12 +13,12 @@ impl Job {
     /// A job of this user, in the user's default account and the default partition, one CPU, that
     /// sleeps for an hour once it runs.
     pub fn new(user: impl Into<String>) -> Self {
-        Self { user: Some(user.into()), seconds: 3600, arguments: Vec::new() }
+        Self { user: Some(user.into()), group: None, seconds: 3600, arguments: Vec::new() }
     }
 
     /// A job of the user that started the cluster (Slurm's own user).
     pub fn of_slurm_user() -> Self {
-        Self { user: None, seconds: 3600, arguments: Vec::new() }
+        Self { user: None, group: None, seconds: 3600, arguments: Vec::new() }
     }
 
     /// Charged to this account.
@@ -30,6 +31,13 @@ impl Job {
     #[must_use]
     pub fn partition(self, partition: &str) -> Self {
         self.arg(format!("--partition={partition}"))
+    }
+
+    /// In the Unix group of this number, not in that of the cluster's users.
+    #[must_use]
+    pub fn group(mut self, gid: u32) -> Self {
+        self.group = Some(gid);
+        self
     }
 
     /// How long it sleeps when it runs.

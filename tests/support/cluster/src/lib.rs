@@ -45,6 +45,7 @@ mod rows;
 mod skip;
 mod surroundings;
 mod systemd;
+pub mod targets;
 mod usage;
 
 pub use accounts::{Account, Accounts, Shares, User};

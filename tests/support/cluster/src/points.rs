@@ -173,7 +173,7 @@ pub fn fair_share(cluster: &mut Cluster, jobs: Jobs) {
     );
 }
 
-/// RES: processor equivalents, 25 % of the processors and 50 % of the memory, 2 processors and 768 MB; disk.
+/// RES: processor equivalents, 25 % of the processors and 50 % of the memory, 2 processors and 768 MB; nodes, memory, time limit.
 ///
 /// # Panics
 /// If something is not as it should be.
@@ -190,15 +190,10 @@ pub fn resources(cluster: &Cluster) {
     assert_sites(cluster, &[(jobs[0], 200.0), (jobs[1], 3.0)], "PE at the submission");
     cluster.wait_cycle().unwrap();
     assert_sites(cluster, &[(jobs[0], 200.0), (jobs[1], 3.0)], "PE");
-    let disk = submit(&["--nodes=2", "--ntasks=2", "--tmp=0", "--time=5"]);
-    change(cluster, "Component=RES Node=1000 Mem=1 WallTime=100\n").unwrap();
-    let memory = |job| {
-        let text = cluster.scontrol(&["show", "job", &format!("{job}")]).unwrap();
-        assert!(text.contains("mem="), "{text}");
-    };
-    memory(jobs[1]);
-    let row = site(cluster, disk).unwrap();
-    assert!(row >= 2000.0 + 30_000.0, "{row}");
+    // Nodes, MB of all nodes and seconds.
+    change(cluster, "Component=RES Node=1000000 Mem=1 WallTime=1000\nPointsCap=2147483647\n").unwrap();
+    let limited = submit(&["--nodes=2", "--ntasks=2", "--mem=700", "--time=5"]);
+    assert_sites(cluster, &[(limited, 2_000_000.0 + 1400.0 + 300_000.0)], "RES");
 }
 
 /// SERV and TARGET, from the first second on: SITE is what some moment between two looks at the clock makes.
@@ -214,12 +209,12 @@ pub fn waits(cluster: &Cluster) {
         Ok((!text.contains("AccrueTime=Unknown")).then_some(()))
     };
     cluster.wait_for("the job to gain age", WAIT, accrued).unwrap();
-    let accrues = now();
+    let waits_since = now();
     // Cycles come every second, and times are whole seconds: so many the wait may be wrong by.
     let slack = 4.0;
     let within = |curve: &dyn Fn(f64) -> f64, what: &str| {
         cluster.wait_cycle().unwrap();
-        let least = now() - accrues - slack;
+        let least = now() - waits_since - slack;
         let found = site(cluster, job).unwrap();
         let most = now() - begin + slack;
         let (least, most) = (curve(least.max(0.0)), curve(most));

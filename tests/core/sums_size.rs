@@ -1,8 +1,9 @@
 //! The file of our own sums of usage: how large it is.
 
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Names, Place, Recipe, Sums};
+use multifactor2_core::rules::sums::{Cycle, Names, Recipe, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
+use multifactor2_core::rules::tally::Place;
 use multifactor2_core::rules::tally::{Charge, Tally};
 
 /// The first days of windows of twelve hours.

@@ -216,6 +216,20 @@ fn a_reset_of_a_whole_tree_looks_at_each_job_once() {
     assert!(jobs.iter().all(|ended| ended.association.is_none()));
 }
 
+/// Every database has a QOS: none at all means that slurmctld has not loaded them, as with a database that is down.
+#[test]
+fn while_no_qos_is_loaded_their_usage_stays() {
+    let mut sums = Sums::new(recipe(), 1000, 0);
+    cycle(&mut sums, 1100, 1.0, &[(4, 3.0)], &mut Vec::new());
+    let before = sums.readings(WINDOWS);
+    assert_eq!(before.qos[&2], 150.0);
+    sums.survey_qos(&[]);
+    sums.remember(&[], &[]);
+    assert_eq!(sums.readings(WINDOWS), before);
+    sums.survey_qos(&qos(0.0)[..1]);
+    assert_eq!(sums.readings(WINDOWS).qos.get(&2), None);
+}
+
 #[test]
 fn an_id_that_means_another_starts_empty() {
     let names = |user: &str| Names { user: user.to_owned(), ..Names::default() };

@@ -83,6 +83,10 @@ impl Sums {
 
     /// Takes in all QOS, before a cycle charges. Places are not what they were after this.
     pub fn survey_qos(&mut self, now: &[SeenQos]) {
+        // slurmctld may have none while it cannot reach its database; every database has one.
+        if now.is_empty() {
+            return;
+        }
         let live: FxHashMap<u32, &SeenQos> = now.iter().map(|seen| (seen.id, seen)).collect();
         let gone: Vec<u32> = self.qos.keys().copied().filter(|id| !live.contains_key(id)).collect();
         for id in gone {

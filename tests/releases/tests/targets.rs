@@ -3,6 +3,8 @@
 //!
 //! What the jobs have used is known from slurmdbd's records, to the second and so in each window.
 
+#![allow(clippy::float_cmp)] // sums that are saved and read back, or none
+
 mod shared;
 
 use std::thread::sleep;
@@ -229,7 +231,9 @@ fn resets_take_what_slurmctld_takes(cluster: &Cluster) {
     };
     let long =
         [job("ada", 2, 3600), job("leopold", 1, 3600).group(STAFF)].map(|job| cluster.submit(&job).unwrap());
-    long.iter().for_each(|job| wait_running(cluster, *job));
+    for job in long {
+        wait_running(cluster, job);
+    }
     reset("user ada account=physics", &[Owner::user("physics", "ada")]);
     let run = |owner: &Owner| Owner::user("physics", "emmy") == *owner;
     assert!(Saved::read(cluster).unwrap().halflife_of(run) > 0.0);

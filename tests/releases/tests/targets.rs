@@ -3,6 +3,7 @@
 //!
 //! What the jobs have used is known from slurmdbd's records, to the second and so in each window.
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact
+#![allow(clippy::float_cmp)] // sums that are saved and read back, or none
 
 mod shared;
 

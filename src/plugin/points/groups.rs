@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use multifactor2_core::policy::points::Points;
-use multifactor2_core::settings::Settings;
 use tracing::warn;
 
 use super::Groups;
@@ -22,26 +20,25 @@ pub struct GroupFinder {
 }
 
 impl GroupFinder {
-    /// Looks for all groups that are not known yet. Where the thread `stops` the next one looks for the rest: slurmctld waits for this one,
+    /// Looks for those of some groups that are not known yet. Where the thread `stops` the next one looks for the rest: slurmctld waits for this one,
     /// and a directory service that does not answer may take half a minute for each name.
-    pub fn find(
+    pub fn find<'n>(
         &mut self,
         unlocked: &mut Unlocked,
-        settings: &Settings,
+        names: impl Iterator<Item = &'n str>,
         stops: impl Fn() -> bool,
     ) -> &Arc<Groups> {
-        self.find_with(settings, stops, |name| number_of(unlocked, name))
+        self.find_with(names, stops, |name| number_of(unlocked, name))
     }
 
-    fn find_with(
+    fn find_with<'n>(
         &mut self,
-        settings: &Settings,
+        names: impl Iterator<Item = &'n str>,
         stops: impl Fn() -> bool,
         mut number_of: impl FnMut(&str) -> io::Result<Option<u32>>,
     ) -> &Arc<Groups> {
-        let Some(points) = Points::configured(settings) else { return &self.known };
         let mut found = Vec::new();
-        let unknown = points.group_names().filter(|name| !self.known.contains_key(*name));
+        let unknown = names.filter(|name| !self.known.contains_key(*name));
         for name in unknown.take_while(|_| !stops()) {
             match number_of(name) {
                 Ok(Some(number)) => found.push((name.to_owned(), number)),
@@ -70,12 +67,16 @@ impl GroupFinder {
 mod tests {
     use std::cell::Cell;
 
+    use multifactor2_core::policy::points::Points;
+    use multifactor2_core::settings::Settings;
+
     use super::*;
 
     #[test]
     fn a_thread_that_stops_asks_for_no_more_groups() {
         let settings = "Component=CRED Group=1\nCredential=Group Name=a,b,c,d Priority=1\n";
         let settings = Settings::parse(settings, "test").expect("right").settings;
+        let points = Points::configured(&settings).expect("asked for");
         let mut finder = GroupFinder::default();
         let asked = Cell::new(0);
         let mut find = |last: u32| {
@@ -83,7 +84,7 @@ mod tests {
                 asked.set(asked.get() + 1);
                 Ok(Some(asked.get()))
             };
-            finder.find_with(&settings, || asked.get() >= last, answer).len()
+            finder.find_with(points.group_names(), || asked.get() >= last, answer).len()
         };
         // Told to stop while it waits for the second.
         assert_eq!((find(2), asked.get()), (2, 2));

@@ -169,6 +169,11 @@ impl PointsQueue {
         }
     }
 
+    /// The Unix groups that lines name.
+    pub fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.state.core.group_names()
+    }
+
     /// Reads the usage that we count ourselves, as this cycle has left it.
     pub fn read_own_usage(&mut self, own: &OwnUsage) {
         let PointsState { needs, settings, .. } = &self.state;

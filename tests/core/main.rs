@@ -3,6 +3,7 @@
 
 mod ancestors;
 mod distributions;
+mod dominant;
 mod evaluator;
 mod example;
 mod points;

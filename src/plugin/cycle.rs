@@ -131,7 +131,7 @@ impl Plugin {
         }
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
         if let Some(points) = &mut points {
-            let groups = schedule.groups.find(unlocked, &config.settings);
+            let groups = schedule.groups.find(unlocked, &config.settings, || self.thread.is_stopping());
             points.read_own_usage(&self.own_usage);
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);

@@ -2,6 +2,7 @@
 //! administrator would write, the known defects of its ancestors, and settings.
 
 mod ancestors;
+mod coming_from_page;
 mod distributions;
 mod dominant;
 mod evaluator;
@@ -21,3 +22,4 @@ mod settles_diluted;
 mod shapes;
 mod simulation;
 mod sums;
+mod sums_size;

@@ -65,6 +65,8 @@ struct State {
     failing: bool,
     /// TRES beside the metric that the cluster did not have in the last cycle.
     lacking: Vec<String>,
+    /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
+    is_open: bool,
 }
 
 /// What the end of a job needs, and leaves.

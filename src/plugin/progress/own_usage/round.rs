@@ -200,8 +200,11 @@ impl OwnUsage {
         totals: &[TresTotal],
     ) -> Option<Box<Round<'o>>> {
         let mut state = self.state.lock();
-        let State { sums, lacking, .. } = &mut *state;
-        let sums = sums.as_mut()?;
+        let State { sums: Some(sums), is_open, lacking, .. } = &mut *state else { return None };
+        if std::mem::replace(is_open, true) {
+            // The cycle before has failed: what it has decayed is not to be taken for reset.
+            sums.forget_raw_usage();
+        }
         faults::point("own_usage.begin");
         let at = |metric: &str| totals.iter().position(|total| is(&full_name(total), metric));
         let metric = Metric::of(&sums.recipe().metric, || at(&sums.recipe().metric));
@@ -322,6 +325,7 @@ impl Round<'_> {
         drop(ends);
         sums.forget_raw_usage();
         remember(sums, lock);
+        self.state.is_open = false;
     }
 }
 

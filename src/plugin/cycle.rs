@@ -146,7 +146,10 @@ impl Plugin {
             attempt(|| self.explain_associations(unlocked));
         }
         faults::point("finish");
+        // What the last cycle knew is let go of behind the lock.
+        let earlier = self.grants.lock().points.clone();
         let finished = self.grants.lock().finish(drafts, points);
+        drop(earlier);
         if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {
             warn!(
                 "{} jobs have a priority of 1 because their points take more than the rest gives: their order is lost. Raise the \

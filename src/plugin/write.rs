@@ -79,7 +79,7 @@ impl Plugin {
                 evaluator: &evaluator,
                 lock: &lock,
                 standing,
-                points: points.as_ref(),
+                points: points.as_deref(),
                 drafts,
                 set,
                 tres: &mut tres,

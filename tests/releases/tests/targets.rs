@@ -2,8 +2,7 @@
 //! `make test`, in all by `make test-releases`.
 //!
 //! What the jobs have used is known from slurmdbd's records, to the second and so in each window.
-#![allow(clippy::float_cmp)] // sums of whole seconds are exact
-#![allow(clippy::float_cmp)] // sums that are saved and read back, or none
+#![allow(clippy::float_cmp)] // sums of whole seconds are exact, as are those that are saved and read back
 
 mod shared;
 

@@ -1,6 +1,7 @@
 //! What usage is charged, and to whom; how far it is from targets.
 
 pub mod charge;
+pub mod dominant;
 pub mod ended;
 pub mod ledger;
 pub mod raw_usage;

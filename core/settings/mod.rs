@@ -24,5 +24,5 @@ pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Component, ComponentKind, Credential, CredentialKind, Curve, Dilution, DilutionUnit,
     Distribution, FairShareScale, Functional, FunctionalKind, Override, OverrideKind, ParentUsers, Service,
-    ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage, SETTINGS,
+    ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
 };

@@ -4,6 +4,7 @@
 mod ancestors;
 mod coming_from_page;
 mod distributions;
+mod dominant;
 mod evaluator;
 mod example;
 mod points;

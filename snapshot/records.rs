@@ -203,6 +203,8 @@ record! {
         usage: Option<f64>,
         /// Flags such as `NoDecay`.
         flags: Vec<String>,
+        /// Names of the QOS whose jobs it may preempt.
+        preempt: Vec<String>,
     }
 }
 
@@ -425,5 +427,15 @@ record! {
         key: String,
         /// The amount.
         amount: f64,
+    }
+}
+
+record! {
+    /// A Unix group that the settings name.
+    Group, "group" {
+        /// Its name.
+        name: String,
+        /// Its number.
+        id: u32,
     }
 }

@@ -4,6 +4,7 @@
 pub mod distribution;
 pub mod points;
 pub mod pools;
+pub mod stock;
 
 use crate::competition::Competition;
 use crate::settings::{FairShareScale, Settings};

@@ -13,10 +13,12 @@ const CLASSIC: Classic = Classic { dampening: 1, depth_oblivious: false, shows_f
 fn shown(lines: &[(usize, u32, f64, bool)], algorithm: Algorithm) -> Vec<Shown> {
     let mut specs = vec![NodeSpec { parent: None, shares: 1, user: false }];
     let mut usage = vec![0.0];
-    let mut path = vec![0];
+    let mut path = vec![0_usize];
     for &(depth, shares, seconds, user) in lines {
         path.truncate(depth);
-        path.iter().for_each(|&above: &usize| usage[above] += seconds);
+        for &above in &path {
+            usage[above] += seconds;
+        }
         let parent = path.last().map(|&above| u32::try_from(above).unwrap());
         path.push(specs.len());
         specs.push(NodeSpec { parent, shares, user });
@@ -96,7 +98,8 @@ fn accounts_with_the_same_level_fs_are_not_merged() {
 
 #[test]
 fn without_any_usage_a_user_without_shares_holds_back_the_best_of_the_next_account() {
-    let lines = [account(1, 1), user(2, 1, 0.0), user(2, 0, 0.0), account(1, 2), user(2, 1, 0.0), user(2, 1, 0.0)];
+    let lines =
+        [account(1, 1), user(2, 1, 0.0), user(2, 0, 0.0), account(1, 2), user(2, 1, 0.0), user(2, 1, 0.0)];
     assert_factors(&shown(&lines, Algorithm::FairTree), &[1.0, 0.75, 0.75, 0.75]);
     assert_factors(&shown(&[user(1, 1, 0.0), user(1, 5, 0.0)], Algorithm::FairTree), &[1.0, 1.0]);
 }
@@ -207,7 +210,8 @@ fn depth_oblivious_multiplies_ratios() {
 
 #[test]
 fn slurms_flags_choose_the_algorithm() {
-    let classic = |depth_oblivious| Algorithm::Classic(Classic { dampening: 3, depth_oblivious, shows_factor: false });
+    let classic =
+        |depth_oblivious| Algorithm::Classic(Classic { dampening: 3, depth_oblivious, shows_factor: false });
     for (flags, expected) in [
         ("", Algorithm::FairTree),
         ("ACCRUE_ALWAYS,FAIR_TREE", Algorithm::FairTree),

@@ -110,7 +110,13 @@ fn level_usage(site: &Site) -> Vec<LongDouble> {
 
 /// Effective usage with `DEPTH_OBLIVIOUS`: R · S, where R = `R_parent` · r^k. r is the own ratio of usage to share over that of all siblings;
 /// k is 1 where r leads further away from 1 than `R_parent` is, else less.
-fn by_ratios(own: LongDouble, share: f64, of_parent: LongDouble, parents_share: f64, level: LongDouble) -> LongDouble {
+fn by_ratios(
+    own: LongDouble,
+    share: f64,
+    of_parent: LongDouble,
+    parents_share: f64,
+    level: LongDouble,
+) -> LongDouble {
     if share == 0.0 || parents_share == 0.0 || of_parent.is_zero() || own.is_zero() {
         return own;
     }

@@ -184,7 +184,8 @@ impl Tree {
         let mut wrong = Vec::new();
         for (name, shown) in &expected {
             let of = |row: &&Row| (row.text("Account"), row.text("User")) == (&*name.0, &*name.1);
-            let row = rows.iter().find(of).unwrap_or_else(|| panic!("sshare does not show {name:?}: {rows:?}"));
+            let row =
+                rows.iter().find(of).unwrap_or_else(|| panic!("sshare does not show {name:?}: {rows:?}"));
             let mut columns = vec![
                 ("RawShares", raw_shares(shown)),
                 ("NormShares", printed(Some(shown.norm_shares))),
@@ -243,7 +244,9 @@ fn three_algorithms(release: &Release) {
         let mut cluster = tree.start(release);
         let job = |user: &Association| Job::new(&*user.name.1).account(&user.name.0);
         let jobs: Vec<JobId> = tree.users().map(|user| cluster.submit(&job(user)).unwrap()).collect();
-        for (flags, dampening) in [("FAIR_TREE", 1), ("NO_FAIR_TREE", 1), ("NO_FAIR_TREE", 5), ("DEPTH_OBLIVIOUS", 1)] {
+        for (flags, dampening) in
+            [("FAIR_TREE", 1), ("NO_FAIR_TREE", 1), ("NO_FAIR_TREE", 5), ("DEPTH_OBLIVIOUS", 1)]
+        {
             cluster.set("PriorityFlags", flags).unwrap();
             cluster.set("FairShareDampeningFactor", &dampening.to_string()).unwrap();
             cluster.restart_controller().unwrap();

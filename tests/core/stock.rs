@@ -1,7 +1,7 @@
 //! The fair-share algorithms of stock `priority/multifactor`, by numbers worked out by hand. `tests/releases` has them beside slurmctld.
 
 use multifactor2_core::policy::stock::{standings, Algorithm, Classic, Shown};
-use multifactor2_core::{NodeSpec, ShareTree, USE_PARENT};
+use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 use multifactor2_fixtures::{assert_near, seed};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -206,6 +206,26 @@ fn depth_oblivious_multiplies_ratios() {
     assert_near(shown[2].effectv_usage, 1.2 * (2.0_f64 / 3.0).powf(k) * 0.125, "EffectvUsage");
     assert_near(shown[3].effectv_usage, 1.2 * 4.0 / 3.0 * 0.125, "EffectvUsage");
     assert_eq!(shown[6].factor, Some(1.0));
+}
+
+/// The form is the same for ours: 30 of 100 for a quarter of the shares is F = 0.25 / 0.3, and who has not used anything has 100.
+#[test]
+fn multifactor2_shows_the_same_columns() {
+    let node = |parent, shares, user| NodeSpec { parent, shares, user };
+    let root = node(None, 1, false);
+    let users = [node(Some(0), 1, true), node(Some(0), 3, true), node(Some(0), USE_PARENT, true)];
+    let tree = ShareTree::build(&[&[root], &users[..]].concat());
+    let mut fair_share = FairShare::new();
+    fair_share.distribute(&tree, &[100.0, 30.0, 0.0, 70.0], &[0, 1, 1, 0]);
+    let shown = fair_share.standings(&tree);
+    assert_number(shown[1].level_fs, 0.25 / 0.3);
+    assert_number(shown[1].norm_usage, 0.3);
+    assert_eq!(
+        (shown[2].level_fs, shown[2].fair_share, shown[2].factor),
+        (Some(100.0), Some(1.0), Some(1.0))
+    );
+    assert_eq!((shown[3].raw_shares, shown[3].level_fs), (Some(USE_PARENT), None));
+    assert_eq!((shown[0].raw_shares, shown[0].factor, shown[0].fair_share), (None, None, None));
 }
 
 #[test]

@@ -8,7 +8,8 @@
 //!
 //! Slurm computes with C's `long double`, and Fair Tree asks whether two results are equal. With `f64` more of them would be: of three
 //! siblings with 1, 2 and 3 shares and just as much usage, `f64` has all three at 1, Slurm two of them a little below. So this computes
-//! with the same format: that of x87 on x86, 128 bits elsewhere.
+//! with the same format: that of x87 on x86, 128 bits elsewhere. It is that of the machine that runs this; slurmctld on another kind of
+//! machine may have other ties.
 //!
 //! Slurm adds up the shares of siblings in 32 bits. Where they are more than 4294967295 the sum begins again at 0, here as there.
 
@@ -18,6 +19,7 @@ mod fair_tree;
 use rustc_apfloat::ieee::Double;
 use rustc_apfloat::{Float, FloatConvert, StatusAnd};
 
+pub use super::shown::Shown;
 pub use classic::Classic;
 
 use crate::competition::sane;
@@ -56,34 +58,13 @@ impl Algorithm {
     }
 }
 
-/// What `sshare -al` shows of an association, and what its jobs get. `None` is an empty cell.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shown {
-    /// `RawShares`: [`USE_PARENT`](crate::USE_PARENT) where sshare shows `parent`, `None` for the root.
-    pub raw_shares: Option<u32>,
-    /// `NormShares`: the part of the siblings' shares in Fair Tree, of the whole cluster in classic; that of the fair-share parent for
-    /// `Fairshare=parent`.
-    pub norm_shares: f64,
-    /// `NormUsage`: usage over the root's, from 0 to 1; `None` for the root.
-    pub norm_usage: Option<f64>,
-    /// `EffectvUsage`: usage over the fair-share parent's in Fair Tree; in classic mixed with that of the accounts above.
-    pub effectv_usage: f64,
-    /// `FairShare`, from 0 to 1.
-    pub fair_share: Option<f64>,
-    /// `LevelFS`: share over usage among siblings, infinity without usage. Fair Tree only.
-    pub level_fs: Option<f64>,
-    /// The fair-share factor of the jobs, from 0 to 1; `None` for an account. That is `FairShare`, but for one case:
-    /// see [`Classic::shows_factor`].
-    pub factor: Option<f64>,
-}
-
 /// What each association of a tree shows, by [`Node::index`].
 ///
 /// `usage` is the raw (decayed) usage by [`Node::index`], in seconds of the billable TRES, as `RawUsage` of sshare but with its
 /// fraction. NaN, negative and missing values count as 0. That of an account need not be the sum of those below it.
 ///
-/// The order of siblings makes a difference in one case: accounts with equal `LevelFS` in Fair Tree, see [`Algorithm::FairTree`]'s
-/// file. The order that counts is that in which slurmctld read them from the database: by `lft` up to Slurm 23.02, by `lineage` later, as
+/// The order of siblings makes a difference in one case: of accounts with the same `LevelFS` in Fair Tree the earlier one is better off
+/// (Slurm's page says that they are merged, but they are not). The order that counts is that in which slurmctld read them from the database: by `lft` up to Slurm 23.02, by `lineage` later, as
 /// `sacctmgr show assoc format=lft` or `format=lineage` has them. After an association was added while slurmctld ran, and up to 23.02,
 /// it is that of sshare until the next start: users by name, then accounts by name.
 pub fn standings(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<Shown> {

@@ -109,7 +109,7 @@ fn level_usage(site: &Site) -> Vec<LongDouble> {
 }
 
 /// Effective usage with `DEPTH_OBLIVIOUS`: R · S, where R = `R_parent` · r^k. r is the own ratio of usage to share over that of all siblings;
-/// k is 1 where r leads further away from 1 than `R_parent` is, else less.
+/// k is 1 where r leads further away from 1 than `R_parent` is, else less. The logarithms are in doubles here, in Slurm in long doubles.
 fn by_ratios(
     own: LongDouble,
     share: f64,

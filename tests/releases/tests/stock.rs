@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use multifactor2_core::policy::stock::{standings, Algorithm, Shown};
 use multifactor2_core::{NodeSpec, ShareTree, USE_PARENT};
 use multifactor2_fixtures::random;
+use serde_json::Value;
 use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Release, Row, Shares};
 
 #[cfg(feature = "full")]
@@ -26,6 +27,9 @@ fn forky() {
 
 /// So large that sprio shows nine decimals of the factor.
 const WEIGHT: f64 = 1e9;
+
+/// How far the same number may be off, as a part of it.
+const LAST_BITS: f64 = 1e-14;
 
 /// Random trees for each release.
 const TREES: usize = if cfg!(feature = "full") { 2 } else { 1 };
@@ -210,8 +214,63 @@ impl Tree {
                 wrong.push(format!("job of {:?}: the factor is {found}, computed {factor}", user.name));
             }
         }
+        if (version.year, version.month) >= (24, 11) {
+            wrong.extend(differs_in_json(cluster, &expected, algorithm));
+        }
         let look = || rows.iter().map(|row| format!("{:?}", row.cells())).collect::<Vec<_>>().join("\n");
         assert!(wrong.is_empty(), "Slurm {version}, {algorithm:?}: {wrong:#?}\n{}", look());
+    }
+}
+
+/// The same numbers with all their digits, which `sshare --json` has.
+fn differs_in_json(
+    cluster: &Cluster,
+    expected: &BTreeMap<&Name, Shown>,
+    algorithm: Algorithm,
+) -> Vec<String> {
+    let all: Value = serde_json::from_str(&cluster.sshare(&["-a", "--json"]).unwrap()).unwrap();
+    let rows = all["shares"]["shares"].as_array().expect("associations");
+    assert_eq!(rows.len(), expected.len(), "{rows:?}");
+    let mut wrong = Vec::new();
+    for row in rows {
+        let text = |column: &str| row[column].as_str().expect("a name").to_owned();
+        let is_user = row["type"].as_array().expect("what it is").contains(&"USER".into());
+        let name = if is_user { (text("parent"), text("name")) } else { (text("name"), String::new()) };
+        let shown = expected[&name];
+        let fair_share = &row["fairshare"];
+        let mut columns = vec![
+            (&row["shares_normalized"], Some(shown.norm_shares), LAST_BITS),
+            (&row["usage_normalized"], shown.norm_usage, LAST_BITS),
+            (&row["effective_usage"], Some(shown.effectv_usage), LAST_BITS),
+        ];
+        // Classic leaves `LevelFS` as it was, and up to 25.05 `FairShare` to sshare.
+        if algorithm == Algorithm::FairTree && shown.level_fs.is_some() {
+            columns.push((&fair_share["level"], shown.level_fs, LAST_BITS));
+        }
+        let old_classic = matches!(algorithm, Algorithm::Classic(classic) if !classic.shows_factor);
+        if is_user && !old_classic {
+            // The factor is 2^-x: what is off by one part of a million in x is off by about x parts of a million in the factor.
+            let exponent = shown.factor.map_or(0.0, |factor| -factor.max(f64::MIN_POSITIVE).log2());
+            columns.push((&fair_share["factor"], shown.factor, LAST_BITS * (1.0 + exponent)));
+        }
+        for (found, computed, tolerance) in columns {
+            if !is_number(found, computed, tolerance) {
+                wrong.push(format!("{name:?}: {found} in JSON, computed {computed:?}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// Whether it is the same but for the last bits.
+fn is_number(found: &Value, computed: Option<f64>, tolerance: f64) -> bool {
+    let number = found["number"].as_f64().filter(|_| found["set"] == true);
+    match (found["infinite"] == true, computed) {
+        (true, computed) => computed == Some(f64::INFINITY),
+        (false, Some(computed)) => {
+            number.is_some_and(|number| (number - computed).abs() <= tolerance * computed)
+        }
+        (false, None) => number.is_none(),
     }
 }
 

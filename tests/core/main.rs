@@ -21,5 +21,6 @@ mod settles;
 mod settles_diluted;
 mod shapes;
 mod simulation;
+mod stock;
 mod sums;
 mod sums_size;

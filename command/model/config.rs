@@ -2,6 +2,7 @@
 
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::policy::stock;
 use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::Snapshot;
@@ -16,7 +17,7 @@ pub enum Algorithm {
     Multifactor2,
     /// `priority/multifactor` with Fair Tree, its default.
     FairTree,
-    /// `priority/multifactor` with `PriorityFlags=NO_FAIR_TREE`.
+    /// `priority/multifactor` with `PriorityFlags=NO_FAIR_TREE` or `DEPTH_OBLIVIOUS`.
     Classic,
     /// `priority/basic`: by submission.
     Basic,
@@ -73,10 +74,8 @@ pub struct Config {
     pub no_normal_assoc: bool,
     /// `PriorityFlags=CALCULATE_RUNNING`
     pub calculate_running: bool,
-    /// `PriorityFlags=DEPTH_OBLIVIOUS`
-    pub depth_oblivious: bool,
-    /// `FairShareDampeningFactor`
-    pub dampening: u32,
+    /// How stock computes fair-share, where it is in force.
+    pub stock: Option<stock::Algorithm>,
     /// `PriorityDecayHalfLife` in seconds; 0 for no decay.
     pub half_life: u32,
     /// `PriorityCalcPeriod` in seconds.
@@ -115,6 +114,18 @@ impl<'s> Reader<'s> {
         self.notes.push(format!("{name}={text} cannot be read: it counts as if it were not set."));
     }
 
+    /// By year and month.
+    fn release(&self) -> (u16, u16) {
+        let mut parts = self.snapshot.about.release.split('.').map(|part| part.parse().unwrap_or(0));
+        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    }
+
+    fn stock(&mut self) -> stock::Algorithm {
+        let dampening = u16::try_from(self.number("FairShareDampeningFactor")).unwrap_or(u16::MAX);
+        let flags = self.text("PriorityFlags").unwrap_or_default();
+        stock::Algorithm::of(flags, dampening, self.release())
+    }
+
     fn number(&mut self, name: &str) -> u32 {
         let Some(text) = self.text(name) else { return 0 };
         text.parse().unwrap_or_else(|_| {
@@ -143,11 +154,12 @@ impl Config {
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut reader = Reader { snapshot, notes: Vec::new() };
         let flag = |reader: &Reader<'_>, name| reader.has("PriorityFlags", name);
-        let algorithm = match snapshot.about.priority_type.as_str() {
-            "priority/multifactor2" => Algorithm::Multifactor2,
-            "priority/multifactor" if flag(&reader, "NO_FAIR_TREE") => Algorithm::Classic,
-            "priority/multifactor" => Algorithm::FairTree,
-            "priority/basic" => Algorithm::Basic,
+        let stock = (snapshot.about.priority_type == "priority/multifactor").then(|| reader.stock());
+        let algorithm = match (snapshot.about.priority_type.as_str(), stock) {
+            (_, Some(stock::Algorithm::FairTree)) => Algorithm::FairTree,
+            (_, Some(stock::Algorithm::Classic(_))) => Algorithm::Classic,
+            ("priority/multifactor2", _) => Algorithm::Multifactor2,
+            ("priority/basic", _) => Algorithm::Basic,
             _ => Algorithm::Other,
         };
         if snapshot.parameters.is_empty() && algorithm != Algorithm::Basic {
@@ -189,8 +201,7 @@ impl Config {
             increase_only: flag(&reader, "INCR_ONLY"),
             no_normal_assoc: flag(&reader, "NO_NORMAL_ASSOC") || flag(&reader, "NO_NORMAL_ALL"),
             calculate_running: flag(&reader, "CALCULATE_RUNNING"),
-            depth_oblivious: flag(&reader, "DEPTH_OBLIVIOUS"),
-            dampening: reader.number("FairShareDampeningFactor").max(1),
+            stock,
             half_life: reader.seconds("PriorityDecayHalfLife", WEEK),
             calc_period: reader.seconds("PriorityCalcPeriod", 300),
             preemption,
@@ -202,9 +213,9 @@ impl Config {
         }
     }
 
-    /// Whether fair-share can be computed here.
+    /// Whether fair-share can be computed here, where the associations are known.
     pub fn computes_fair_share(&self) -> bool {
-        self.algorithm == Algorithm::Multifactor2 && self.settings.is_some()
+        self.stock.is_some() || self.algorithm == Algorithm::Multifactor2 && self.settings.is_some()
     }
 }
 
@@ -246,9 +257,7 @@ fn size_policy(reader: &Reader<'_>) -> SizePolicy {
         (false, false) => SizeOrder::Large,
     };
     // From 23.02 on active nodes count.
-    let mut release = reader.snapshot.about.release.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let release = (release.next().unwrap_or(0), release.next().unwrap_or(0));
-    SizePolicy { order, nodes: if release < (23, 2) { NodeCount::Table } else { NodeCount::Active } }
+    SizePolicy { order, nodes: if reader.release() < (23, 2) { NodeCount::Table } else { NodeCount::Active } }
 }
 
 fn het_priority(reader: &Reader<'_>) -> Option<HetPriority> {

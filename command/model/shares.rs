@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use multifactor2_core::factors::age;
+use multifactor2_core::policy::stock::{self, Shown};
 use multifactor2_core::policy::pools::{order, Extra, JobTickets, Measure, Pools, QueuedJob, Role, Who};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node};
@@ -10,7 +11,7 @@ use multifactor2_snapshot::records::{Association, Job};
 use multifactor2_snapshot::Snapshot;
 
 use super::facts::{shifted, ByName, Looks};
-use super::{Algorithm, Config, Tree};
+use super::{Config, Tree};
 
 /// Who asks for shares: what the engine is given besides usage. It stays the same where only usage changes.
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub struct Competitors {
 pub struct Shares {
     /// Under multifactor2.
     fair_share: Option<FairShare>,
+    /// Under stock, by node.
+    stock: Option<Vec<Shown>>,
     /// Where pools give tickets to single jobs: the tickets of each job, in the order of the snapshot.
     pools: Option<(Pools, Vec<JobTickets>)>,
     competitors: Competitors,
@@ -127,11 +130,11 @@ impl Competitors {
 impl Shares {
     /// Computes fair-share by what the share tree goes by, by node.
     pub(super) fn compute(config: &Config, tree: &Tree, competitors: &Competitors, measured: &[f64]) -> Self {
-        let Some(settings) = config.settings.as_ref().filter(|_| config.algorithm == Algorithm::Multifactor2)
-        else {
-            // Fair Tree and classic: what Slurm shows, see `standings` and `factor_of_job`.
-            return Self::default();
-        };
+        if let Some(algorithm) = config.stock {
+            let stock = Some(stock::standings(&tree.shape, measured, algorithm));
+            return Self { stock, ..Self::default() };
+        }
+        let Some(settings) = &config.settings else { return Self::default() };
         let mut fair_share = FairShare::new();
         fair_share.configure(settings);
         fair_share.distribute(&tree.shape, measured, &competitors.waiting);
@@ -144,7 +147,7 @@ impl Shares {
             }
             (pools, tickets)
         });
-        Self { fair_share: Some(fair_share), pools, competitors: Competitors::default() }
+        Self { fair_share: Some(fair_share), pools, ..Self::default() }
     }
 
     pub(super) fn keep(&mut self, competitors: Competitors) {
@@ -155,6 +158,11 @@ impl Shares {
     #[must_use]
     pub fn with_usage(&self, config: &Config, tree: &Tree, measured: &[f64]) -> Self {
         Self::compute(config, tree, &self.competitors, measured)
+    }
+
+    /// Whether factors are computed here.
+    pub fn is_computed(&self) -> bool {
+        self.fair_share.is_some() || self.stock.is_some()
     }
 
     /// Under multifactor2, where the settings are known.
@@ -174,6 +182,9 @@ impl Shares {
 
     /// The fair-share factor of a job of an association; `None` where it is not computed here.
     pub fn factor_of_job(&self, job: usize, node: Option<Node>) -> Option<f64> {
+        if let Some(stock) = &self.stock {
+            return Some(node.and_then(|node| stock[node.index()].factor).unwrap_or_default());
+        }
         let fair_share = self.fair_share.as_ref()?;
         Some(match (&self.pools, node) {
             (_, None) => 0.0,
@@ -184,6 +195,9 @@ impl Shares {
 
     /// The factor that the next job of a user gets.
     pub fn factor_of_next(&self, tree: &Tree, node: Node) -> Option<f64> {
+        if let Some(stock) = &self.stock {
+            return stock[node.index()].factor;
+        }
         let fair_share = self.fair_share.as_ref()?;
         Some(match &self.pools {
             None => fair_share.priority(node),
@@ -200,8 +214,9 @@ impl Shares {
         let of_one = |(place, association): (usize, &Association)| {
             let node = tree.node(place);
             let usage = node.map_or(association.usage, |node| tree.usage[node.index()]);
-            match (&self.fair_share, node) {
-                (Some(fair_share), Some(node)) if is_whole => self.standing(fair_share, tree, node, usage),
+            match (&self.fair_share, &self.stock, node.filter(|_| is_whole)) {
+                (Some(fair_share), _, Some(node)) => self.standing(fair_share, tree, node, usage),
+                (_, Some(stock), Some(node)) => of_stock(&stock[node.index()], association, usage),
                 _ => shown(association, usage),
             }
         };
@@ -221,6 +236,20 @@ impl Shares {
             active: competition.is_active(node),
             factor: if tree.shape.is_user(node) { self.factor_of_next(tree, node) } else { None },
         }
+    }
+}
+
+fn of_stock(shown: &Shown, association: &Association, usage: f64) -> Standing {
+    Standing {
+        usage,
+        shares_norm: shown.norm_shares,
+        usage_norm: shown.norm_usage.unwrap_or(1.0),
+        usage_effective: shown.effectv_usage,
+        level_fs: shown.level_fs,
+        tickets: None,
+        level_share: None,
+        active: association.active.unwrap_or_default(),
+        factor: shown.factor,
     }
 }
 

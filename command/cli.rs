@@ -14,6 +14,8 @@ use crate::output::Form;
 #[derive(Debug, Parser)]
 #[command(
     name = "multifactor2",
+    version,
+    propagate_version = true,
     disable_help_flag = true,
     disable_version_flag = true,
     disable_help_subcommand = true,

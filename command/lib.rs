@@ -7,6 +7,7 @@
 pub mod answers;
 pub mod cli;
 pub mod input;
+pub mod made;
 pub mod model;
 pub mod output;
 pub mod run;

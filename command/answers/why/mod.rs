@@ -241,6 +241,11 @@ impl Why {
             format!("; the one before it belongs to account {}", most.account)
         } else if most.jobs == before {
             format!("; all {before} before it belong to account {}", most.account)
+        } else if most.part < 0.1 {
+            let accounts = count(place.ahead.len(), "account", "accounts");
+            return format!(
+                "; the {before} before it belong to {accounts}, none of which has a tenth of them"
+            );
         } else {
             format!("; {} of the {before} before it belong to account {}", most.jobs, most.account)
         };
@@ -257,12 +262,14 @@ impl Why {
         if let (Some(cost), Some(factor)) =
             (self.cost_of_own_usage.filter(|cost| *cost > 0.0005), self.fair_share)
         {
-            let window = match model.config.half_life {
-                0 => "usage since the last reset".to_owned(),
-                half_life => format!("usage, which halves every {},", span(i64::from(half_life))),
+            let decay = match model.config.half_life {
+                0 => String::new(),
+                half_life => format!(", which halves every {},", span(i64::from(half_life))),
             };
+            let whose = model.jobs[job].association.map(|association| association_name(model, association));
             details.push(format!(
-                "The own {window} costs {} of the scale from 0 to 1: the fair-share factor is {}.",
+                "Usage of {}{decay} takes {} of the scale from 0 to 1: the fair-share factor is {}.",
+                whose.unwrap_or_default(),
                 number(cost),
                 number(factor)
             ));
@@ -329,18 +336,15 @@ impl Why {
 fn decides(model: &Model<'_>, queue: &Queue, at: usize, slot: &Slot) -> Vec<String> {
     let before = before(model, queue, at);
     let mut details = Vec::new();
-    let others =
-        before.iter().filter(|other| !matches!(model.compare_slots(other, slot).1, Step::Priority)).count();
-    if others > 0 {
-        let step = before
-            .iter()
-            .map(|other| model.compare_slots(other, slot).1)
-            .find(|step| *step != Step::Priority);
-        let step = step.unwrap_or(Step::Nothing).described();
-        details.push(format!(
-            "{} before it whatever the priority: {step}.",
-            count(others, "job is", "jobs are")
-        ));
+    let mut whatever: BTreeMap<Step, usize> = BTreeMap::new();
+    for step in before.iter().map(|other| model.compare_slots(other, slot).1) {
+        if step < Step::Priority {
+            *whatever.entry(step).or_default() += 1;
+        }
+    }
+    for (step, jobs) in whatever {
+        let jobs = count(jobs, "job is", "jobs are");
+        details.push(format!("{jobs} before it whatever the priority: {}.", step.described()));
     }
     let own = addends_of(model, slot);
     let by_priority: Vec<[f64; 9]> = before

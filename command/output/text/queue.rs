@@ -77,7 +77,7 @@ fn cells(row: &Row) -> Vec<String> {
 /// Whose jobs come before.
 pub(super) fn ahead(ahead: &[Ahead]) -> Table {
     let mut table = Table::new(&["Account", "Jobs>", "Part>", "Tasks>", "CPUs>"]);
-    for of in ahead {
+    for of in ahead.iter().take(NAMED) {
         table.row(vec![
             of.account.clone(),
             of.jobs.to_string(),
@@ -86,5 +86,18 @@ pub(super) fn ahead(ahead: &[Ahead]) -> Table {
             of.cpus.to_string(),
         ]);
     }
+    if ahead.len() > NAMED {
+        let others = || ahead.iter().skip(NAMED);
+        table.row(vec![
+            count(ahead.len() - NAMED, "other", "others"),
+            others().map(|of| of.jobs).sum::<usize>().to_string(),
+            percent(others().map(|of| of.part).sum()),
+            others().map(|of| of.tasks).sum::<u64>().to_string(),
+            others().map(|of| of.cpus).sum::<u64>().to_string(),
+        ]);
+    }
     table
 }
+
+/// So many accounts are named; JSON has all.
+const NAMED: usize = 8;

@@ -23,7 +23,8 @@ impl Show for Tree {
             "Waiting>",
             "Running>",
         ]);
-        self.rows.iter().for_each(|row| table.row(cells(row)));
+        let is_for_people = printed.form() == Form::Columns;
+        self.rows.iter().for_each(|row| table.row(cells(row, is_for_people)));
         let (table, text) = for_programs(table, printed, terminal)?;
         if let Some(text) = text {
             return Ok(text);
@@ -37,10 +38,10 @@ impl Show for Tree {
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
     let indent = " ".repeat(row.depth);
     let tickets = match row.tickets {
-        Some(tickets) if row.active => number(tickets),
+        Some(tickets) if row.active || !is_for_people => number(tickets),
         Some(tickets) => format!("({})", number(tickets)),
         None => "-".to_owned(),
     };

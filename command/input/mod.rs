@@ -4,7 +4,7 @@ mod problem;
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use multifactor2_core::settings::{Settings, PARAMETERS};
 use multifactor2_snapshot::records::Setting;
@@ -42,22 +42,34 @@ pub fn open(options: &Options) -> Result<Snapshot, Problem> {
     let mut snapshot = format::read(BufReader::with_capacity(1 << 16, file))
         .map_err(|problem| Problem::new(path.display().to_string(), problem.to_string()))?;
     if let Some(conf) = &options.conf {
-        snapshot.settings = Some(settings(&snapshot, conf)?);
+        let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)");
+        snapshot.settings = settings(Some(conf), parameters.unwrap_or_default())?;
     }
     Ok(snapshot)
 }
 
-/// The settings of a file, on top of those of `PriorityParameters`, as lines of a snapshot.
-fn settings(snapshot: &Snapshot, conf: &std::path::Path) -> Result<Vec<Setting>, Problem> {
-    if let Err(error) = File::open(conf) {
-        return Err(Problem::of_file(conf, &error));
-    }
-    let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)");
-    let loaded = Settings::load(parameters, conf)
-        .map_err(|errors| Problem::new("the settings are wrong", errors.to_string()))?;
+/// The settings of a file, on top of those of `PriorityParameters`; `None` where neither can tell.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn settings(conf: Option<&Path>, parameters: &str) -> Result<Option<Vec<Setting>>, Problem> {
+    let parameters = Some(parameters.trim()).filter(|parameters| !parameters.is_empty());
+    let loaded = match (conf, parameters) {
+        (Some(file), parameters) => {
+            File::open(file).map_err(|error| Problem::of_file(file, &error))?;
+            Settings::load(parameters, file)
+                .map_err(|errors| Problem::new("the settings are wrong", errors.to_string()))?
+        }
+        // slurmctld has taken them; a version of the plugin that knows others may run there.
+        (None, Some(parameters)) => match Settings::load(Some(parameters), Path::new("")) {
+            Ok(loaded) => loaded,
+            Err(_) => return Ok(None),
+        },
+        (None, None) => return Ok(None),
+    };
     let lines = loaded.written.lines().map(|line| {
         let (line, from) = line.rsplit_once(" # ").unwrap_or((line, ""));
         Setting { line: line.to_owned(), from: from.to_owned() }
     });
-    Ok(lines.collect())
+    Ok(Some(lines.collect()))
 }

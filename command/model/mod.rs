@@ -4,6 +4,7 @@
 //! again: nothing else decides. What Slurm shows stays beside what is computed here, and [`Model::differences`] says where they part
 //! and which to believe.
 
+pub mod billing;
 pub mod config;
 mod difference;
 mod entries;

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::answers::submission::JobOptions;
+use crate::answers::what_if::Changes;
 use crate::input;
 use crate::output::Form;
 
@@ -105,6 +107,10 @@ impl Printed {
     }
 }
 
+/// Those of [`JobOptions`].
+const JOB_OPTIONS: [&str; 10] =
+    ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
+
 /// What is asked.
 #[derive(Debug, Subcommand)]
 pub enum Question {
@@ -154,6 +160,46 @@ pub enum Question {
         accounts: Vec<String>,
         #[command(flatten)]
         printed: Printed,
+    },
+    /// Shows the queue before and after a change: who gains, who loses, how far
+    #[command(
+        name = "what-if",
+        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@b=0 --weight age=5000\n  multifactor2 what-if --plugin stock\n  multifactor2 what-if --submit \"-A b -p main -c 8 -t 1-0\" --as user2 -P"
+    )]
+    WhatIf {
+        #[command(flatten)]
+        changes: Box<Changes>,
+        #[command(flatten)]
+        printed: Printed,
+    },
+    /// Says how long until a fair-share factor reaches a value
+    #[command(
+        after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@b --to 0.9 --running-on"
+    )]
+    Recover {
+        /// A user, or a user and an account such as ann@chem
+        #[arg(value_name = "USER")]
+        who: String,
+        /// The factor to reach, from 0 to 1
+        #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
+        to: f64,
+        /// The jobs of the user that run now go on
+        #[arg(long)]
+        running_on: bool,
+    },
+    /// Says what a job adds to usage and takes from the fair-share factor, and in which account least
+    #[command(
+        after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A b -p main -c 8 --mem 16G -t 1-0"
+    )]
+    Cost {
+        /// A job that waits, as squeue shows it
+        #[arg(value_name = "JOB", conflicts_with_all = JOB_OPTIONS)]
+        job: Option<String>,
+        #[command(flatten)]
+        options: Box<JobOptions>,
+        /// The user who would submit; you by default
+        #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
+        submitter: Option<String>,
     },
     /// Shows parameters and settings in force, and where each value came from
     #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]

@@ -215,8 +215,7 @@ impl JobOptions {
     }
 
     fn partitions_of<'s>(&self, snapshot: &'s Snapshot) -> Result<Vec<&'s Partition>, String> {
-        let known =
-            || snapshot.partitions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+        let known = || snapshot.partitions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
         let one = |name: &String| {
             let found = snapshot.partitions.iter().find(|partition| partition.name == *name);
             found.ok_or_else(|| format!("there is no partition {name}: give one of {}", known()))
@@ -224,9 +223,10 @@ impl JobOptions {
         match (self.partitions.as_slice(), snapshot.partitions.as_slice()) {
             (_, []) => Err("no partition can be seen here".to_owned()),
             ([], [only]) => Ok(vec![only]),
-            ([], _) => {
-                Err(format!("which partition is the default is not known here: give one of {} with -p", known()))
-            }
+            ([], _) => Err(format!(
+                "which partition is the default is not known here: give one of {} with -p",
+                known()
+            )),
             (names, _) => names.iter().map(one).collect(),
         }
     }
@@ -297,8 +297,7 @@ impl JobOptions {
         assumed: &mut Vec<String>,
     ) -> Result<Vec<u64>, String> {
         let mut amounts = vec![0_u64; snapshot.tres.len()];
-        let find =
-            |name: &str| snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
+        let find = |name: &str| snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
         let mut set = |name: &str, amount: u64| {
             if let Some(at) = find(name) {
                 amounts[at] = amounts[at].saturating_add(amount);
@@ -309,7 +308,8 @@ impl JobOptions {
         match self.mem.or_else(|| default_memory(snapshot, nodes, cpus)) {
             Some(of_node) => set("mem", of_node.saturating_mul(u64::from(nodes))),
             None => assumed.push(
-                "No memory is given and its default is not known here, so it counts as none: give --mem.".to_owned(),
+                "No memory is given and its default is not known here, so it counts as none: give --mem."
+                    .to_owned(),
             ),
         }
         let of_nodes = self.gres.iter().map(|gres| (gres, u64::from(nodes)));

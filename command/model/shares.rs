@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use multifactor2_core::factors::age;
-use multifactor2_core::policy::stock::{self, Shown};
 use multifactor2_core::policy::pools::{order, Extra, JobTickets, Measure, Pools, QueuedJob, Role, Who};
+use multifactor2_core::policy::stock::{self, Shown};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node};
 use multifactor2_snapshot::records::{Association, Job};

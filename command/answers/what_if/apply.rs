@@ -212,24 +212,38 @@ impl Changed {
         match &change.of {
             Weighted::Factor(name) => {
                 let parameter = format!("PriorityWeight{name}");
-                let old: f64 = self.snapshot.parameter(&parameter).and_then(|old| old.trim().parse().ok()).unwrap_or(0.0);
-                if *name == "FairShare" && !(model.shares.is_computed() && model.tree.is_whole(model.snapshot)) {
+                let old: f64 = self
+                    .snapshot
+                    .parameter(&parameter)
+                    .and_then(|old| old.trim().parse().ok())
+                    .unwrap_or(0.0);
+                if *name == "FairShare"
+                    && !(model.shares.is_computed() && model.tree.is_whole(model.snapshot))
+                {
                     self.scale_fair_share(old, weight)?;
                 }
                 self.set_parameter(&parameter, format!("{weight:.0}"));
                 self.said.push(format!("{parameter} is {weight}, not {old}."));
             }
             Weighted::Tres(name) => {
-                let known = || {
-                    self.snapshot.tres.iter().map(|tres| tres.name.clone()).collect::<Vec<_>>().join(", ")
-                };
+                let known =
+                    || self.snapshot.tres.iter().map(|tres| tres.name.clone()).collect::<Vec<_>>().join(", ");
                 let at = self.snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
-                let at = at.ok_or_else(|| format!("--weight {name}: neither a factor nor a TRES here is called so; TRES are {}", known()))?;
-                if !self.snapshot.jobs.is_empty() && self.snapshot.jobs.iter().all(|job| job.tres.is_empty()) {
+                let at = at.ok_or_else(|| {
+                    format!(
+                        "--weight {name}: neither a factor nor a TRES here is called so; TRES are {}",
+                        known()
+                    )
+                })?;
+                if !self.snapshot.jobs.is_empty() && self.snapshot.jobs.iter().all(|job| job.tres.is_empty())
+                {
                     return Err(format!("--weight {name}: what jobs ask for of each TRES is not known here: use a snapshot of the plugin with --from"));
                 }
                 let old = self.snapshot.tres[at].weight.replace(weight).unwrap_or(0.0);
-                self.said.push(format!("The weight of {} in PriorityWeightTRES is {weight}, not {old}.", self.snapshot.tres[at].name));
+                self.said.push(format!(
+                    "The weight of {} in PriorityWeightTRES is {weight}, not {old}.",
+                    self.snapshot.tres[at].name
+                ));
             }
         }
         Ok(())
@@ -266,7 +280,12 @@ impl Changed {
             }
             let old = std::mem::replace(&mut association.shares, change.shares);
             let word = |shares| if shares == USE_PARENT { "parent".to_owned() } else { format!("{shares}") };
-            self.said.push(format!("The shares of {} are {}, not {}.", change.who, word(change.shares), word(old)));
+            self.said.push(format!(
+                "The shares of {} are {}, not {}.",
+                change.who,
+                word(change.shares),
+                word(old)
+            ));
         }
         Ok(())
     }
@@ -275,16 +294,23 @@ impl Changed {
         let UsageChange { who, amount } = change;
         let is_reset = *amount == Amount::Is(0.0);
         if who.user.is_empty() && !is_reset {
-            return Err(format!("--usage: usage of {who} is that of the users in it: name a user, or give 0"));
+            return Err(format!(
+                "--usage: usage of {who} is that of the users in it: name a user, or give 0"
+            ));
         }
         let is_dominant =
             model.config.settings.as_ref().is_some_and(|ours| ours.usage_measure == UsageMeasure::Dominant);
         if is_dominant && !is_reset {
-            return Err("--usage: with UsageMeasure=dominant it depends on what jobs used, so only 0 can be given".to_owned());
+            return Err(
+                "--usage: with UsageMeasure=dominant it depends on what jobs used, so only 0 can be given"
+                    .to_owned(),
+            );
         }
         let all = self.find(who)?;
         if all.len() > 1 && !is_reset {
-            return Err(format!("--usage: {who} has an association for each of several partitions: only 0 can be given"));
+            return Err(format!(
+                "--usage: {who} has an association for each of several partitions: only 0 can be given"
+            ));
         }
         for at in all {
             let association = &self.snapshot.associations[at];
@@ -307,7 +333,8 @@ impl Changed {
         }
         let counts_itself = model.config.settings.as_ref().and_then(Points::configured);
         if counts_itself.is_some_and(|points| points.needs().targets) {
-            self.remarks.push("The usage that targets go by is counted by the plugin itself and stays.".to_owned());
+            self.remarks
+                .push("The usage that targets go by is counted by the plugin itself and stays.".to_owned());
         }
         Ok(())
     }
@@ -336,7 +363,8 @@ impl Changed {
         let mut parent = self.snapshot.associations[at].parent;
         // No way is longer than there are associations.
         for _ in 0..self.snapshot.associations.len() {
-            let Some(above) = self.snapshot.associations.iter_mut().find(|one| parent != 0 && one.id == parent)
+            let Some(above) =
+                self.snapshot.associations.iter_mut().find(|one| parent != 0 && one.id == parent)
             else {
                 return;
             };
@@ -366,9 +394,9 @@ impl Changed {
         snapshot.entries.retain(|entry| left.contains(&entry.job));
         snapshot.running.retain(|running| !gone.contains(&running.association));
         snapshot.book_associations.retain(|one| !gone.contains(&one.association));
-        snapshot
-            .usage
-            .retain(|usage| usage.of != "association" || !usage.key.parse().is_ok_and(|id| gone.contains(&id)));
+        snapshot.usage.retain(|usage| {
+            usage.of != "association" || !usage.key.parse().is_ok_and(|id| gone.contains(&id))
+        });
         self.submitted.retain(|id| left.contains(id));
         self.said.push(format!(
             "There is no account {account}: {} and {} are taken out, with {} of usage.",

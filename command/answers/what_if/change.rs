@@ -155,8 +155,7 @@ impl FromStr for UsageChange {
         if !usage.is_finite() || usage.abs() > MOST_USAGE {
             return Err(ALLOWED.to_owned());
         }
-        let amount =
-            if amount.starts_with(['+', '-']) { Amount::More(usage) } else { Amount::Is(usage) };
+        let amount = if amount.starts_with(['+', '-']) { Amount::More(usage) } else { Amount::Is(usage) };
         Ok(Self { who: who.parse()?, amount })
     }
 }
@@ -204,7 +203,8 @@ impl FromStr for Weight {
         };
         let (name, weight) = text.split_once('=').ok_or_else(bad)?;
         let factor = FACTORS.iter().find(|factor| factor.eq_ignore_ascii_case(name));
-        let of = factor.map_or_else(|| Weighted::Tres(name.to_ascii_lowercase()), |name| Weighted::Factor(name));
+        let of =
+            factor.map_or_else(|| Weighted::Tres(name.to_ascii_lowercase()), |name| Weighted::Factor(name));
         let weight = match of {
             Weighted::Factor(_) => weight.parse::<u32>().ok().map(f64::from),
             Weighted::Tres(_) => {
@@ -229,9 +229,7 @@ pub enum Plugin {
 
 fn half_life(text: &str) -> Result<u32, String> {
     match Kind::Duration.read(text) {
-        Some(Value::Duration(seconds)) => {
-            u32::try_from(seconds).map_err(|_| "this is too long".to_owned())
-        }
+        Some(Value::Duration(seconds)) => u32::try_from(seconds).map_err(|_| "this is too long".to_owned()),
         _ => Err("give a time such as 14-0 for fourteen days, or 0 for no decay".to_owned()),
     }
 }

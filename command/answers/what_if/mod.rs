@@ -180,7 +180,8 @@ struct Place {
 
 fn places(model: &Model<'_>) -> Vec<Place> {
     let place = |slot: Slot| {
-        let qos = slot.entry.map_or(&model.job_of(&slot).qos, |entry| &model.jobs[slot.job].entries[entry].qos);
+        let qos =
+            slot.entry.map_or(&model.job_of(&slot).qos, |entry| &model.jobs[slot.job].entries[entry].qos);
         let key = (model.job_of(&slot).id, model.partition_of(&slot).to_owned(), qos.clone());
         Place { key, slot }
     };
@@ -190,7 +191,8 @@ fn places(model: &Model<'_>) -> Vec<Place> {
 /// The fair-share factor of a job: as computed, or what its addend says.
 fn factor(model: &Model<'_>, job: usize) -> Option<f64> {
     let weight = f64::from(model.config.factors.weights.fair_share);
-    let shown = || model.jobs[job].shown.filter(|_| weight > 0.0).map(|shown| finite(shown.fair_share / weight));
+    let shown =
+        || model.jobs[job].shown.filter(|_| weight > 0.0).map(|shown| finite(shown.fair_share / weight));
     model.jobs[job].factor.or_else(shown)
 }
 

@@ -120,6 +120,7 @@ pub fn show(snapshot: &mut Snapshot) {
     let mut jobs = snapshot.jobs.clone();
     let mut entries: Vec<Entry> = Vec::new();
     for (job, rank) in jobs.iter_mut().zip(&model.jobs) {
+        job.competes = rank.competes;
         if let Some((addends, priority)) = rank.computed {
             job.priority = priority;
             (job.age, job.assoc, job.fair_share) = (addends.age, addends.assoc, addends.fair_share);

@@ -20,6 +20,9 @@ fn ask(snapshot: &Snapshot) -> Why {
     why::why(&Model::of(snapshot, Options::default()), "1001").unwrap()
 }
 
+/// A change of the job, the kind of reason that follows, and what is said.
+type Case = (fn(&mut Job), Kind, &'static str);
+
 #[test]
 fn the_dominant_reason_comes_first() {
     let why = ask(&site::example());
@@ -30,7 +33,7 @@ fn the_dominant_reason_comes_first() {
          (LevelFS 2.4 against 0.888889 of account a)."
     );
     assert!(why.details[0].contains("FAIRSHARE: on average they have 7530.86 more"), "{:?}", why.details);
-    let cases: [(fn(&mut Job), Kind, &str); 7] = [
+    let cases: [Case; 7] = [
         (
             |job| (job.priority, job.reason) = (0, "JobHeldUser".into()),
             Kind::Held,

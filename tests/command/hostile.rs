@@ -11,7 +11,7 @@ const NAME: &str = "<script>alert(\"x\")</script>'&\u{1b}]0;title\u{7}\nnext|\u{
 /// The example with such names everywhere; numbers keep those of one kind apart.
 fn snapshot() -> Snapshot {
     let mut snapshot = site::example();
-    snapshot.about.cluster = NAME.to_owned();
+    snapshot.about.cluster = NAME.into();
     snapshot.about.hidden = vec![NAME.to_owned()];
     snapshot.parameters.insert("PriorityParameters".to_owned(), NAME.to_owned());
     for partition in &mut snapshot.partitions {

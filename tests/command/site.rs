@@ -1,6 +1,7 @@
 //! Snapshots made by hand and by chance, for the tests and for `command/examples/large.rs`.
 
 #![allow(dead_code)] // each user needs another part
+#![allow(clippy::assigning_clones)] // shorter
 
 use multifactor2_fixtures::example::TREE;
 use multifactor2_snapshot::records::{

@@ -29,7 +29,7 @@ use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
 
-use super::charging::{has_ended_untold, is_chargeable, Charger};
+use super::charging::{has_ended_untold, is_chargeable, may_owe, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
@@ -120,12 +120,12 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, queue, mut points, .. } =
+        let Gathered { mut drafts, running, ended, queue, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
         }
-        if self.account(unlocked, &config, &running, times, reset.is_some()) {
+        if self.account(unlocked, &config, &running, &ended, times, reset.is_some()) {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
@@ -232,6 +232,7 @@ impl Plugin {
         unlocked: &mut Unlocked,
         config: &Config,
         running: &[Seen],
+        ended: &[Seen],
         times: Times,
         reset: bool,
     ) -> bool {
@@ -250,8 +251,10 @@ impl Plugin {
             // The next cycle does what this one leaves.
             return false;
         }
+        let given_back = self.given_back.lock();
         let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
-        let mut charger = Charger::new(factor, own.map_or(Counting::Nobody, Counting::Cycle));
+        let own = own.map_or(Counting::Nobody, Counting::Cycle);
+        let mut charger = Charger::new(factor, own, &config.charging, given_back);
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);
@@ -276,7 +279,21 @@ impl Plugin {
             );
             batch.post();
         }
-        if let Counting::Cycle(round) = charger.own {
+        for chunk in ended.chunks(CHUNK) {
+            let mut batch = charger.begin(&lock);
+            walk_seen(
+                &touched,
+                &jobs,
+                &lock,
+                chunk,
+                |job, _| may_owe(job),
+                |job, _| {
+                    attempt(|| batch.charge_minimum(job, period));
+                },
+            );
+            batch.post();
+        }
+        if let Counting::Cycle(round) = charger.end_cycle() {
             let last_reset = if was_reset { times.last_reset } else { before.last_reset };
             attempt(|| round.finish(&jobs, &lock, factor, last_reset));
         }

@@ -5,6 +5,7 @@
 //! safe: a field says its own record, offset and type.
 
 mod associations;
+mod charged;
 mod factors;
 mod job;
 mod job_names;
@@ -18,7 +19,7 @@ use std::{fmt, slice};
 use super::access::{Open, Read, Write};
 use super::layout::{
     AssocLayout, AssocUsageLayout, DetailsLayout, FactorsLayout, Field, JobLayout, Layout, LongDouble,
-    PartLayout, Ptr, QosLayout, QosUsageLayout, TresLayout,
+    PartLayout, Ptr, QosLayout, QosUsageLayout, ResvLayout, TresLayout,
 };
 use super::Host;
 pub use job::JobState;
@@ -49,6 +50,7 @@ record_layouts! {
     QosUsageLayout qos_usage;
     FactorsLayout factors;
     TresLayout tres;
+    ResvLayout resv;
 }
 
 /// A live record of the host, under a lock that is held as `A` says.

@@ -47,7 +47,7 @@ fn each_rule_reads_its_fields() {
             reservation: (Some("maintenance"), Some(host.add_reservation("maintenance"))),
             ..job
         }),
-        ("one of several", 0.5, |host, _, job| Job {
+        ("one of several", 1.0, |host, _, job| Job {
             reservation: (Some("a,maintenance"), Some(host.add_reservation("maintenance"))),
             ..job
         }),

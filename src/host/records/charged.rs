@@ -4,34 +4,23 @@ use std::borrow::Cow;
 
 use multifactor2_core::rules::minimum::Run;
 
-use super::{Job, Record};
+use super::Job;
 use crate::host::access::Open;
 use crate::host::constants::{JOB_NODE_FAIL, JOB_PREEMPTED, JOB_STATE_BASE};
-use crate::host::layout::ResvLayout;
-
-/// What a live reservation begins with (`RESV_MAGIC`, the same in every release).
-const RESV_MAGIC: u16 = 0x3b82;
-
-/// `slurmctld_resv_t`
-type Reservation<'a, A> = Record<'a, ResvLayout, A>;
 
 impl<'a, A: Open> Job<'a, A> {
     /// The reservation that it runs in; empty where there is none.
     ///
-    /// A job that was submitted to several keeps all their names, so which one it runs in is known by the pointer alone. slurmctld
-    /// takes it out of all jobs before a reservation goes, under the job lock.
+    /// Of a job that was submitted to several nobody can tell: it keeps all their names, and a pass of the scheduler takes away the pointer.
     pub fn reservation(self) -> Cow<'a, str> {
         if !self.host.verified || self.get(|job| job.resv_ptr).is_null() {
             return Cow::Borrowed("");
         }
         let asked_for = self.text(|job| job.resv_name);
-        if !asked_for.contains(',') {
-            return asked_for;
+        if asked_for.contains(',') {
+            return Cow::Borrowed("");
         }
-        let reservation: Option<Reservation<'a, A>> = self.follow(|job| job.resv_ptr);
-        reservation
-            .filter(|reservation| reservation.get(|resv| resv.magic) == RESV_MAGIC)
-            .map_or(Cow::Borrowed(""), |reservation| reservation.text(|resv| resv.name))
+        asked_for
     }
 
     /// Whether it has run before. slurmctld counts a restart before it reports the end of the run that is requeued.

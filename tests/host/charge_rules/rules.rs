@@ -17,7 +17,7 @@ fn every_kind() -> Vec<(&'static str, Job, Job)> {
         ("Charge=Reservation Name=maintenance", job(), job().reservations("").reservation("")),
         (
             "Charge=Reservation Name=b",
-            job().reservations("a,b").reservation("b"),
+            job().reservations("b").reservation("b"),
             job().reservations("a,b").reservation("a"),
         ),
         ("Charge=WCKey Name=secret", job(), job().wckey("secrets")),

@@ -51,7 +51,7 @@ fn jobs() -> Vec<(&'static str, Vec<&'static str>, f64)> {
         ("class", vec!["-pcheap"], 1.5),
         ("gamma", vec!["--reservation=workshop"], 0.25),
         ("mbrc", vec!["--wckey=urgent"], 2.0),
-        ("mc2", vec!["--reservation=workshop,other"], 0.25),
+        ("mc2", vec!["--reservation=workshop,other"], 1.0),
     ]
 }
 

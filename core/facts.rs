@@ -178,6 +178,14 @@ pub struct TresTotal {
     pub count: u64,
 }
 
+impl TresTotal {
+    /// Whether it is the TRES of a name, such as `cpu` or `gres/gpu`, in any case.
+    pub fn is_called(&self, name: &str) -> bool {
+        let (kind, name) = name.split_once('/').unwrap_or((name, ""));
+        self.kind.eq_ignore_ascii_case(kind) && self.name.eq_ignore_ascii_case(name)
+    }
+}
+
 /// An association, as the share tree sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association {

@@ -3,7 +3,7 @@
 //!
 //! Most jobs of a cycle have run through the same seconds, so how these fall into windows is worked out once.
 
-use super::windows::{plus, Windows};
+use super::windows::{enter, plus, Windows};
 
 /// Where a sum is kept, until sums are replaced by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,8 +83,9 @@ pub(super) struct Row {
 pub struct Tally {
     windows: Option<Windows>,
     pub(super) rows: Vec<Row>,
-    /// By place and age, what is in other windows than the current one.
-    pub(super) older: Vec<(Place, usize, f64)>,
+    /// By place and age, what is in other windows than the current one, which is nothing here. As large as the sums are, however many jobs
+    /// have run through however many windows.
+    pub(super) older: Vec<Vec<f64>>,
     /// Start and seconds of the last charge, and how they fall into windows.
     span: (i64, f64),
     parts: Vec<(usize, f64)>,
@@ -120,7 +121,10 @@ impl Tally {
             if *age == 0 {
                 row.current = plus(row.current, amount);
             } else {
-                self.older.push((place, *age, amount));
+                if self.older.len() <= at {
+                    self.older.resize_with(at + 1, Vec::new);
+                }
+                enter(&mut self.older[at], *age, amount);
             }
         }
     }

@@ -47,7 +47,7 @@ impl Plugin {
         let lock = unlocked.associations::<Factors>();
         let grants = self.grants.lock();
         let standing = &grants.standing;
-        if grants.points.as_ref().is_some_and(PointsState::lacks_metric) {
+        if grants.points.as_deref().is_some_and(PointsState::lacks_metric) {
             warn!(
                 "TargetMetric={}: the cluster has no such TRES, so targets see no usage: correct it, or add the TRES to \
                  AccountingStorageTRES",

@@ -131,7 +131,7 @@ impl Plugin {
         }
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
         if let Some(points) = &mut points {
-            let groups = schedule.groups.find(unlocked, &config.settings);
+            let groups = schedule.groups.find(unlocked, points.group_names(), || self.thread.is_stopping());
             points.read_own_usage(&self.own_usage);
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
@@ -146,7 +146,10 @@ impl Plugin {
             attempt(|| self.explain_associations(unlocked));
         }
         faults::point("finish");
+        // What the last cycle knew is let go of behind the lock.
+        let earlier = self.grants.lock().points.clone();
         let finished = self.grants.lock().finish(drafts, points);
+        drop(earlier);
         if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {
             warn!(
                 "{} jobs have a priority of 1 because their points take more than the rest gives: their order is lost. Raise the \

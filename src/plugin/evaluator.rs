@@ -146,9 +146,11 @@ impl<'c> Evaluator<'c> {
             known.fair_share = share.factor;
         }
         let mut evaluation = self.core.evaluate(&facts, known, tres);
-        let newcomer = points.and_then(|points| points.newcomer(lock, standing, job));
-        let now = self.core.now;
-        let points = points.and_then(|points| points.entries(lock, standing, job, newcomer.as_ref(), now));
+        let place = points.and_then(|points| points.node(standing, job));
+        let is_new = points.is_some() && place.is_none();
+        let newcomer = if is_new { PointsState::newcomer(lock, job) } else { None };
+        let of = (place, newcomer.as_ref());
+        let points = points.and_then(|points| points.entries(lock, job, of, self.core.now));
         if let Some(points) = &points {
             evaluation.site = points.site_of_job();
         }

@@ -168,8 +168,9 @@ impl Plugin {
         let grants = self.grants.lock();
         let waiting = grants.standing.collect();
         let queue = grants.standing.begin_queue(host, config, jobs, evaluator.core.now);
-        let points = grants.begin_points(config, totals, jobs, evaluator.core.now);
+        let points = grants.points.clone();
         drop(grants);
+        let points = PointsQueue::begin(points.as_deref(), config, totals, jobs, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered {
             drafts,

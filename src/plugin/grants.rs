@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use multifactor2_core::factors::Evaluation;
-use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::pools::JobTickets;
 use rustc_hash::FxHashMap;
 
@@ -26,8 +25,8 @@ use crate::host::records::Job;
 pub struct Grants {
     /// The tree of the last distribution.
     pub standing: Standing,
-    /// What gives points, as of the last cycle; `None` where the settings asked for none.
-    pub points: Option<PointsState>,
+    /// What gives points, as of the last cycle; shared, so that nobody waits for our lock while a cycle copies it; `None` where the settings asked for none.
+    pub points: Option<Arc<PointsState>>,
     /// What the priorities of the last cycle came from. While a cycle runs these are those of the cycle before where pools give
     /// tickets to single jobs, because what a job has cannot be told from its association then; else none.
     pub drafts: Option<Arc<Drafts>>,
@@ -75,9 +74,10 @@ impl Grants {
         let granted = self.tickets_of(job);
         if self.points.is_none() {
             // Before the first cycle: what needs no other jobs is known already.
-            self.points = config.has_points.then(|| PointsState::new(&config.settings)).flatten();
+            self.points =
+                config.has_points.then(|| PointsState::new(&config.settings)).flatten().map(Arc::new);
         }
-        Known { standing: &mut self.standing, granted, points: self.points.as_ref() }
+        Known { standing: &mut self.standing, granted, points: self.points.as_deref() }
     }
 
     /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.
@@ -121,26 +121,10 @@ impl Grants {
         (Earlier { drafts: kept, set: std::mem::take(&mut self.set) }, memory)
     }
 
-    /// Begins to collect what points go by, of about so many jobs of a cluster that has so much.
-    pub fn begin_points(
-        &self,
-        config: &Config,
-        totals: &[TresTotal],
-        jobs: usize,
-        now: i64,
-    ) -> Option<PointsQueue> {
-        let known = self.points.as_ref().filter(|points| points.is_of(&config.settings));
-        let new = || {
-            let new = config.has_points.then(|| PointsState::new(&config.settings)).flatten()?;
-            Some(new.after(self.points.as_ref()))
-        };
-        Some(PointsQueue::begin(known.cloned().or_else(new)?, config.flags, totals, jobs, now))
-    }
-
     /// The cycle has read all jobs: finishes their priorities, and from here on answers by them.
     pub fn finish(&mut self, mut drafts: Drafts, points: Option<PointsQueue>) -> Finished {
         let finished = drafts.finish(&self.standing);
-        self.points = points.map(|points| points.finish(|id| drafts.priority_of(id)));
+        self.points = points.map(|points| Arc::new(points.finish(|id| drafts.priority_of(id))));
         self.drafts = Some(Arc::new(drafts));
         self.since.clear();
         finished

@@ -107,7 +107,7 @@ impl Answering<'_, '_> {
         if let Some(asked) = grants.asked_of(job.get(|job| job.job_id)) {
             (at, newcomer) = (asked.at, asked.newcomer.as_ref());
         }
-        points.entries(self.lock, &grants.standing, job, newcomer, at)
+        points.entries(self.lock, job, (points.node(&grants.standing, job), newcomer), at)
     }
 }
 

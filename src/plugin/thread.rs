@@ -72,6 +72,11 @@ impl DecayThread {
         orders.stop
     }
 
+    /// On the thread: whether it is told to stop, and somebody waits for that.
+    pub fn is_stopping(&self) -> bool {
+        self.orders.lock().stop
+    }
+
     /// On the thread: whether the configuration changed since the last time.
     pub fn take_reconfigure(&self) -> bool {
         std::mem::take(&mut self.orders.lock().reconfigure)

@@ -59,7 +59,7 @@ impl Plugin {
 /// The names in all lines.
 fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
     let of_pools = grants.standing.pools().into_iter().flat_map(Pools::named);
-    of_pools.chain(grants.points.iter().flat_map(PointsState::named))
+    of_pools.chain(grants.points.as_deref().into_iter().flat_map(PointsState::named))
 }
 
 /// The names of accounts in small letters, where lines of charging name such; none where they do not, and no lock is taken.

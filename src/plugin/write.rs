@@ -79,7 +79,7 @@ impl Plugin {
                 evaluator: &evaluator,
                 lock: &lock,
                 standing,
-                points: points.as_ref(),
+                points: points.as_deref(),
                 drafts,
                 set,
                 tres: &mut tres,
@@ -169,7 +169,9 @@ impl Writer<'_, '_> {
         let beside = Beside {
             tres: &mut self.tres[..],
             granted: self.standing.granted(tickets),
-            points: points.and_then(|points| points.entries(self.lock, self.standing, job, None, now)),
+            points: points.and_then(|points| {
+                points.entries(self.lock, job, (points.node(self.standing, job), None), now)
+            }),
         };
         let priority = draft.priority();
         self.changed |=

@@ -3,6 +3,7 @@
 
 mod ancestors;
 mod charging_page;
+mod coming_from_page;
 mod distributions;
 mod evaluator;
 mod example;
@@ -21,3 +22,4 @@ mod settles_diluted;
 mod shapes;
 mod simulation;
 mod sums;
+mod sums_size;

@@ -200,6 +200,37 @@ fn a_reset_takes_from_all_above_and_from_no_total() {
     assert_eq!(found, [1.0, 2.0, 1.0, 1.0, 1.0, 2.0]);
 }
 
+/// As `sacctmgr modify account root set RawUsage=0` does. slurmctld waits for it; a look at every job for each association takes minutes.
+#[test]
+fn a_reset_of_a_whole_tree_looks_at_each_job_once() {
+    const COUNT: u32 = 30_000;
+    let mut sums = Sums::new(recipe(), 1000, 0);
+    let all = |raw: f64| -> Vec<Seen> {
+        let below = (1..=COUNT).map(|id| Seen { id, parent: Some(0), raw });
+        std::iter::once(Seen { id: 0, parent: None, raw: raw * f64::from(COUNT) }).chain(below).collect()
+    };
+    sums.remember(&all(10.0), &[]);
+    let mut jobs: Vec<Ended> = (1..=COUNT).map(|id| ended(id, id, 1000, 5.0, 1.0)).collect();
+    let begun = std::time::Instant::now();
+    sums.reset_as_slurmctld(&all(0.0), &[], &mut jobs);
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    assert!(jobs.iter().all(|ended| ended.association.is_none()));
+}
+
+/// Every database has a QOS: none at all means that slurmctld has not loaded them, as with a database that is down.
+#[test]
+fn while_no_qos_is_loaded_their_usage_stays() {
+    let mut sums = Sums::new(recipe(), 1000, 0);
+    cycle(&mut sums, 1100, 1.0, &[(4, 3.0)], &mut Vec::new());
+    let before = sums.readings(WINDOWS);
+    assert_eq!(before.qos[&2], 150.0);
+    sums.survey_qos(&[]);
+    sums.remember(&[], &[]);
+    assert_eq!(sums.readings(WINDOWS), before);
+    sums.survey_qos(&qos(0.0)[..1]);
+    assert_eq!(sums.readings(WINDOWS).qos.get(&2), None);
+}
+
 #[test]
 fn an_id_that_means_another_starts_empty() {
     let names = |user: &str| Names { user: user.to_owned(), ..Names::default() };

@@ -2,6 +2,7 @@
 //! them, the plugin's life in slurmctld, and equality with stock `priority/multifactor` in everything that is not
 //! fair-share. `docs/parity.md` says which test proves what.
 
+mod coming_from;
 mod commands;
 mod differential;
 mod example;

@@ -126,3 +126,26 @@ pub fn seeded() -> ProptestConfig {
         ..ProptestConfig::default()
     }
 }
+
+/// Runs a cycle for each lock that it takes, in a host of its own, stopped before that lock. `visit` is called then, and with `true` when the
+/// cycle is over. Returns how many locks there are.
+pub fn at_every_lock(
+    mut host: impl FnMut() -> HostResult<Host>,
+    mut visit: impl FnMut(&mut Host, bool) -> HostResult<()>,
+) -> HostResult<u32> {
+    for lock in 1.. {
+        let mut host = host()?;
+        let (cycle, reached) = host.start_cycle_until(lock)?;
+        if reached {
+            visit(&mut host, false)?;
+            host.go_on()?;
+        }
+        host.finish_cycle(cycle)?;
+        if !reached {
+            return Ok(lock - 1);
+        }
+        visit(&mut host, true)?;
+        host.quit()?;
+    }
+    unreachable!("a cycle without an end")
+}

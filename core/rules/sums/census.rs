@@ -83,6 +83,10 @@ impl Sums {
 
     /// Takes in all QOS, before a cycle charges. Places are not what they were after this.
     pub fn survey_qos(&mut self, now: &[SeenQos]) {
+        // slurmctld may have none while it cannot reach its database; every database has one.
+        if now.is_empty() {
+            return;
+        }
         let live: FxHashMap<u32, &SeenQos> = now.iter().map(|seen| (seen.id, seen)).collect();
         let gone: Vec<u32> = self.qos.keys().copied().filter(|id| !live.contains_key(id)).collect();
         for id in gone {
@@ -152,13 +156,19 @@ impl Sums {
             .iter()
             .filter_map(|(id, known)| Some((*id, (known.parent, known.raw?))))
             .collect();
+        // A whole tree may be reset at once, after many jobs have ended: each job is looked at once.
+        let mut of_each: FxHashMap<u32, Vec<&mut Ended>> = FxHashMap::default();
+        for ended in ended.iter_mut() {
+            if let Some(id) = ended.association {
+                of_each.entry(id).or_default().push(ended);
+            }
+        }
         for (id, left) in resets(&before, now, &charged) {
             if let Some(known) = self.associations.get(&id) {
                 self.kept[known.place.index()].clear();
             }
-            let of_it = ended.iter_mut().filter(|ended| ended.association == Some(id));
             keep_latest(
-                of_it,
+                of_each.remove(&id).into_iter().flatten(),
                 left,
                 |ended| ended.raw.map_or(0.0, |raw| raw.association),
                 |ended| ended.association = None,

@@ -312,8 +312,10 @@ impl Sums {
                 windows::enter(&mut kept.windows, 0, row.current);
             }
         }
-        for (place, age, amount) in &tally.older {
-            windows::enter(&mut self.kept[place.index()].windows, *age, *amount);
+        for (kept, older) in self.kept.iter_mut().zip(&tally.older) {
+            for (age, amount) in older.iter().enumerate().filter(|(_, amount)| **amount != 0.0) {
+                windows::enter(&mut kept.windows, age, *amount);
+            }
         }
     }
 

@@ -166,7 +166,7 @@ crate::block! {
         /// Jobs directly in an account.
         Account = "Account",
         /// An account with all below it, measured against its siblings: the percentage is that among the accounts and
-        /// users below the same account.
+        /// users below the same account. That of a cap is of the usage of all.
         Parent = "Parent",
         /// Qualities of service.
         Qos = "QOS",

@@ -108,22 +108,18 @@ impl PointsState {
         self.needs.targets && !self.reader.has_metric()
     }
 
-    /// User and account of a job whose association is newer than the last cycle.
+    /// User and account of a job whose association is newer than the last cycle, so that it has no [`Self::node`].
     pub fn newcomer<A: Open, V: Levels<Assoc: Open>>(
-        &self,
         lock: &AssocLock<'_, V>,
-        standing: &Standing,
         job: Job<'_, A>,
     ) -> Option<(String, String)> {
-        if self.node(standing, job).is_some() {
-            return None;
-        }
         let association = job.association(lock)?;
         let user = association.text(|assoc| assoc.user).into_owned();
         Some((user, association.text(|assoc| assoc.acct).into_owned()))
     }
 
-    fn node<A: Open>(&self, standing: &Standing, job: Job<'_, A>) -> Option<Node> {
+    /// The association of a job, where the last cycle knew it.
+    pub fn node<A: Open>(&self, standing: &Standing, job: Job<'_, A>) -> Option<Node> {
         let (address, id) = job.named_association();
         if address == 0 {
             return None;
@@ -131,21 +127,20 @@ impl PointsState {
         standing.node_in(&self.tree, id)
     }
 
-    /// The points of a job as of `now`, in the partition and QOS that it has, and in others. `None` where slurmctld has dropped its
+    /// The points of a job of an association as of `now`, in the partition and QOS that it has, and in others. `None` where slurmctld has dropped its
     /// details. No list of the job's may be walked at the moment.
     pub fn entries<'s, A: Open, V: Levels<Qos: Open>>(
         &'s self,
         lock: &AssocLock<'_, V>,
-        standing: &Standing,
         job: Job<'_, A>,
-        newcomer: Option<&'s (String, String)>,
+        (node, newcomer): (Option<Node>, Option<&'s (String, String)>),
         now: i64,
     ) -> Option<PointsEntries<'s>> {
         let job = job.read_only();
         let facts = self.reader.facts(self.needs, job.get(|job| job.job_id), &views::request(job)?, now);
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
         let points = PointsJob {
-            node: self.node(standing, job),
+            node,
             newcomer: newcomer.map(|(user, account)| Names { user, account }),
             partition: self.core.partition(partition.as_deref().unwrap_or_default()),
             qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),

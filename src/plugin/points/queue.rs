@@ -15,7 +15,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
-use crate::plugin::config::Flags;
+use crate::plugin::config::Config;
 use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
@@ -58,14 +58,28 @@ pub struct PointsQueue {
 }
 
 impl PointsQueue {
-    /// Begins to collect about so many jobs at `now`, of a cluster that has so much.
-    pub fn begin(mut state: PointsState, flags: Flags, totals: &[TresTotal], jobs: usize, now: i64) -> Self {
+    /// Begins to collect about so many jobs at `now`, of a cluster that has so much, after what the last cycle knew; `None` where the
+    /// settings ask for no points.
+    pub fn begin(
+        before: Option<&PointsState>,
+        config: &Config,
+        totals: &[TresTotal],
+        jobs: usize,
+        now: i64,
+    ) -> Option<Self> {
+        if !config.has_points {
+            return None;
+        }
+        let mut state = match before.filter(|before| before.is_of(&config.settings)) {
+            Some(before) => before.clone(),
+            None => PointsState::new(&config.settings)?.after(before),
+        };
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if totals.iter().any(|total| total.count > 0) {
-            state.reader = Reader::new(totals, &state.settings.target_metric);
+            state.reader = Reader::new(totals, &config.settings.target_metric);
         }
-        state.reader.counts_running = flags.calculate_running();
-        Self {
+        state.reader.counts_running = config.flags.calculate_running();
+        Some(Self {
             state,
             now,
             jobs: Vec::with_capacity(jobs),
@@ -75,7 +89,7 @@ impl PointsQueue {
             own: Default::default(),
             usage: Default::default(),
             nodes: Vec::new(),
-        }
+        })
     }
 
     /// To be called whenever the locks were let go of.
@@ -153,6 +167,11 @@ impl PointsQueue {
                 self.eligible.push(eligible(partition));
             }),
         }
+    }
+
+    /// The Unix groups that lines name.
+    pub fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.state.core.group_names()
     }
 
     /// Reads the usage that we count ourselves, as this cycle has left it.

@@ -56,16 +56,10 @@ impl Reader {
             _ => false,
         };
         let totals = all.iter().enumerate().filter(|(_, total)| counts(total));
-        let is_metric = |total: &TresTotal| match metric.split_once('/') {
-            None => total.name.is_empty() && total.kind.eq_ignore_ascii_case(metric),
-            Some((kind, name)) => {
-                total.kind.eq_ignore_ascii_case(kind) && total.name.eq_ignore_ascii_case(name)
-            }
-        };
         Self {
             totals: totals.map(|(at, total)| (at, number(total.count))).collect(),
             cpus: all.get(TRES_ARRAY_CPU).map_or(0.0, |total| number(total.count)),
-            metric: all.iter().position(is_metric),
+            metric: all.iter().position(|total| total.is_called(metric)),
             counts_running: false,
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use slurm_inproc::{Conf, Host, HostResult, Job, Options, Plugin};
 
-use crate::setup::host;
+use crate::setup::{host, NOW};
 
 /// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +54,18 @@ impl<'a> Lives<'a> {
 
 fn place(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The first of two lives with running jobs, from `NOW` on: perhaps a cycle at 200 s that slurmctld saves, then [`save_in_cycle`] at 300 s.
+pub fn first_life(lives: &Lives, jobs: &[Job], early_save: bool, lock: u32, end: End) -> HostResult<bool> {
+    let mut first = lives.start(NOW, jobs)?;
+    first.init()?;
+    if early_save {
+        first.set_clock(NOW + 200)?;
+        first.cycle()?;
+        first.save()?;
+    }
+    save_in_cycle(first, NOW + 300, lock, end)
 }
 
 /// Runs a cycle at `at`, saves before its n-th lock and ends the process; false if the cycle has fewer locks.

@@ -3,7 +3,7 @@
 
 use slurm_inproc::{state, AssociationUsage, Conf, Host, HostResult, Job};
 
-use crate::lives::{at_every_lock, save_in_cycle, End, Lives};
+use crate::lives::{at_every_lock, first_life, save_in_cycle, End, Lives};
 use crate::setup::{plugins, running, usage, CPUS, NOW};
 
 const DAY: i64 = 86_400;
@@ -16,14 +16,7 @@ fn running_jobs_are_charged_for_all_of_their_time_wherever_a_save_falls_into_a_c
     for early_save in [false, true] {
         let locks = at_every_lock(|lock, end| {
             let lives = Lives::new(&ours, Conf::new())?;
-            let mut first = lives.start(NOW, &jobs)?;
-            first.init()?;
-            if early_save {
-                first.set_clock(NOW + 200)?;
-                first.cycle()?;
-                first.save()?;
-            }
-            if !save_in_cycle(first, NOW + 300, lock, end)? {
+            if !first_life(&lives, &jobs, early_save, lock, end)? {
                 return Ok(false);
             }
             let mut second = lives.start(NOW + 300, &jobs)?;

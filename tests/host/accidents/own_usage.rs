@@ -7,7 +7,7 @@ use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::rules::sums_file::parse;
 use slurm_inproc::{state, Conf, Host, HostResult, Job, Plugin};
 
-use crate::lives::{at_every_lock, save_in_cycle, Lives};
+use crate::lives::{at_every_lock, first_life, save_in_cycle, Lives};
 use crate::setup::{plugins, running, usage, CPUS, NOW};
 
 /// Half-life usage of billing, and windows of the same.
@@ -138,14 +138,7 @@ fn every_second_of_a_running_job_counts_once_wherever_the_process_ends() -> Host
     for early_save in [false, true] {
         let locks = at_every_lock(|lock, end| {
             let lives = lives(&ours, Conf::new())?;
-            let mut first = lives.start(NOW, &jobs)?;
-            first.init()?;
-            if early_save {
-                first.set_clock(NOW + 200)?;
-                first.cycle()?;
-                first.save()?;
-            }
-            if !save_in_cycle(first, NOW + 300, lock, end)? {
+            if !first_life(&lives, &jobs, early_save, lock, end)? {
                 return Ok(false);
             }
             let mut second = lives.start(NOW + 300, &jobs)?;

@@ -119,6 +119,9 @@ fn a_full_disk_costs_an_error_line_and_nothing_else() -> HostResult<()> {
     options.wrapper = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"]
         .map(str::to_owned)
         .to_vec();
+    // With a file of our own sums.
+    options.files =
+        vec![("multifactor2.conf".to_owned(), "Target=Partition Name=batch Percent=50\n".to_owned())];
     let mut host = host(&options)?;
     host.configure(&Conf::new().state_save_location(place.path().display().to_string()))?;
     host.jobs(&[running(1, 3, NOW)])?;
@@ -130,5 +133,7 @@ fn a_full_disk_costs_an_error_line_and_nothing_else() -> HostResult<()> {
     assert_eq!(usage(&mut host, 3)?, 900.0 * CPUS);
     let log = host.quit()?;
     assert!(log.contains("cannot save") && log.contains("No space left"), "{log}");
+    let of_sums: Vec<&str> = log.lines().filter(|line| line.contains("multifactor2_usage: ")).collect();
+    assert!(matches!(of_sums[..], [one] if one.contains("No space left")), "{log}");
     Ok(())
 }

@@ -68,6 +68,37 @@ fn a_step_that_fails_costs_nothing_and_nothing_else() -> HostResult<()> {
     Ok(())
 }
 
+/// In a cycle that counts nothing slurmctld's usage decays all the same. Who runs nothing has less then, and was not reset.
+#[test]
+fn decay_in_a_cycle_that_fails_is_not_taken_for_a_reset() -> HostResult<()> {
+    let windows = |state: &Path| {
+        let text = fs::read_to_string(state.join("multifactor2_usage")).expect("the file is there");
+        parse(&text).unwrap_or_else(|problem| panic!("{problem}: {text}")).0.readings(ALL)
+    };
+    for step in ["own_usage.begin", "own_usage.finish"] {
+        let state = tempfile::tempdir()?;
+        let mut rig = rig(NOW, state.path(), &conf().decay_half_life(3600_u32))?;
+        rig.host.init()?;
+        rig.cycle_after(300)?;
+        rig.host.advance(50)?;
+        for job in [11, 12] {
+            rig.host.jobs(&[Job::new(job).end_time(NOW + 350).state(state::COMPLETE)])?;
+            rig.host.job_end(job)?;
+        }
+        rig.cycle_after(50)?;
+        let before = windows(state.path());
+        assert_eq!(before.associations[&1], both(350), "{step}");
+        rig.arm(&format!("{step}:1"))?;
+        rig.cycle_after(300)?;
+        assert_eq!(rig.reports().len(), 1, "{step}: {:?}", rig.reports());
+        rig.disarm()?;
+        rig.cycle_after(300)?;
+        assert_eq!(windows(state.path()).associations, before.associations, "{step}");
+        rig.host.quit()?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_reset_in_a_cycle_that_fails_is_made_up_for() -> HostResult<()> {
     const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;

@@ -6,7 +6,7 @@ use super::{
     assert_all, assert_points, change, entries, job, loaded, loaded_with, said, site, use_up, ANN, HIGH,
     JOHN, OPTICS, PAUL,
 };
-use crate::setup::FAIR_TREE;
+use crate::setup::{self, FAIR_TREE};
 
 const SETTINGS: &str = "\
 Component=CRED User=1 Account=1 QOS=1 Class=1
@@ -124,22 +124,8 @@ fn at_every_lock(
     jobs: &[Job],
     mut meanwhile: impl FnMut(&mut Host) -> HostResult<()>,
 ) -> HostResult<u32> {
-    let flags = FAIR_TREE;
-    for lock in 1.. {
-        let mut host = loaded_with(settings, jobs, &Conf::new().flags(flags), |_| ())?;
-        let (cycle, reached) = host.start_cycle_until(lock)?;
-        if reached {
-            meanwhile(&mut host)?;
-            host.go_on()?;
-        }
-        host.finish_cycle(cycle)?;
-        if !reached {
-            return Ok(lock - 1);
-        }
-        meanwhile(&mut host)?;
-        host.quit()?;
-    }
-    unreachable!("a cycle without an end")
+    let start = || loaded_with(settings, jobs, &Conf::new().flags(FAIR_TREE), |_| ());
+    setup::at_every_lock(start, |host, _| meanwhile(host))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use slurm_inproc::{state, Conf, Host, HostResult, Job, Nice};
 
 use super::{assert_factors, change, diluted, job, loaded, submit, ALICE, BOB, DILUTED, JOBS, ON};
-use crate::setup::{FAIR_TREE, NOW};
+use crate::setup::{self, FAIR_TREE, NOW};
 use crate::tree::{assert_near, job_factor};
 
 /// Runs a cycle for each lock that it takes, stopped before that: `meanwhile` is done then, `after` at the end. Returns how many there are.
@@ -13,22 +13,12 @@ fn at_every_lock(
     mut meanwhile: impl FnMut(&mut Host) -> HostResult<()>,
     mut after: impl FnMut(&mut Host) -> HostResult<()>,
 ) -> HostResult<u32> {
-    for lock in 1.. {
+    let start = || {
         let mut host = diluted()?;
         host.advance(60)?;
-        let (cycle, reached) = host.start_cycle_until(lock)?;
-        if reached {
-            meanwhile(&mut host)?;
-            host.go_on()?;
-        }
-        host.finish_cycle(cycle)?;
-        if !reached {
-            return Ok(lock - 1);
-        }
-        after(&mut host)?;
-        host.quit()?;
-    }
-    unreachable!("a cycle without an end")
+        Ok(host)
+    };
+    setup::at_every_lock(start, |host, over| if over { after(host) } else { meanwhile(host) })
 }
 
 #[test]

@@ -93,7 +93,9 @@ fn a_thread_that_is_started_again_has_no_orders_of_the_one_before() {
         life.thread.stop();
         let changes = life.changes.load(Ordering::Relaxed);
         Life::start(&life);
+        assert!(!life.thread.is_stopping());
         life.thread.stop();
+        assert!(life.thread.is_stopping());
         assert_eq!(life.cycles(), 2);
         assert_eq!(life.changes.load(Ordering::Relaxed), changes);
     });

@@ -2,6 +2,7 @@
 //! `make test`, in all by `make test-releases`.
 //!
 //! What the jobs have used is known from slurmdbd's records, to the second and so in each window.
+#![allow(clippy::float_cmp)] // sums of whole seconds are exact, as are those that are saved and read back
 
 mod shared;
 
@@ -34,12 +35,6 @@ fn bullseye() {
 #[test]
 fn forky() {
     slurm_releases::FORKY.test(sums_are_what_jobs_ran_until_they_are_reset);
-}
-
-#[cfg(not(feature = "full"))]
-#[test]
-fn a_tres_in_bullseye() {
-    slurm_releases::BULLSEYE.test(a_tres_counts_without_limits_and_follows_the_settings);
 }
 
 #[cfg(not(feature = "full"))]
@@ -121,11 +116,15 @@ fn sacctmgr(cluster: &Cluster, arguments: &str) {
 }
 
 fn wait_running(cluster: &Cluster, job: JobId) {
+    wait_state(cluster, job, "RUNNING");
+}
+
+fn wait_state(cluster: &Cluster, job: JobId, due: &str) {
     let state = |cluster: &Cluster| {
         let text = cluster.scontrol(&["show", "job", &job.to_string()])?;
-        Ok(text.contains("JobState=RUNNING").then_some(()))
+        Ok(text.contains(&format!("JobState={due}")).then_some(()))
     };
-    cluster.wait_for("the job to run", WAIT, state).unwrap();
+    cluster.wait_for(due, WAIT, state).unwrap();
 }
 
 fn wait_up(cluster: &Cluster) {
@@ -153,7 +152,7 @@ fn sums_are_what_jobs_ran_until_they_are_reset(release: &Release) {
     who_is_removed_and_made_anew_starts_empty(&mut cluster);
     lap("removal");
     usage_is_reset_at_once(&mut cluster);
-    lap("reset of all");
+    lap("reset of all, and decay");
     shared::check_log(&cluster);
 }
 
@@ -229,7 +228,9 @@ fn resets_take_what_slurmctld_takes(cluster: &Cluster) {
     };
     let long =
         [job("ada", 2, 3600), job("leopold", 1, 3600).group(STAFF)].map(|job| cluster.submit(&job).unwrap());
-    long.iter().for_each(|job| wait_running(cluster, *job));
+    for job in long {
+        wait_running(cluster, job);
+    }
     reset("user ada account=physics", &[Owner::user("physics", "ada")]);
     let run = |owner: &Owner| Owner::user("physics", "emmy") == *owner;
     assert!(Saved::read(cluster).unwrap().halflife_of(run) > 0.0);
@@ -306,6 +307,21 @@ fn usage_is_reset_at_once(cluster: &mut Cluster) {
         used.of(&Owner::user("physics", "emmy")).halflife > 0.0
             && used.of(&Owner::Group(USERS)).halflife > 0.0
     );
+    decayed_sums_are_slurmctlds(cluster);
+}
+
+/// A job runs on, and another ends between two cycles: half of usage is left after a minute, in windows all of it.
+fn decayed_sums_are_slurmctlds(cluster: &mut Cluster) {
+    set_up(cluster, "PriorityDecayHalfLife", "1");
+    let brief = cluster.submit(&job("ada", 2, 2)).unwrap();
+    wait_state(cluster, brief, "COMPLETED");
+    Saved::next(cluster).unwrap();
+    let saved = wait_same_as_slurmctld(cluster, &ABOVE).unwrap();
+    for user in ["ada", "emmy"] {
+        let usage = saved.of(&Owner::user("physics", user));
+        let all = usage.in_windows();
+        assert!(all >= 4.0 && (0.3 * all..0.999 * all).contains(&usage.halflife), "{user}: {usage:?}");
+    }
 }
 
 /// `TargetMetric=cpu` where slurmctld charges no TRES, over a restart and a kill, and with other settings.

@@ -60,6 +60,8 @@ struct State {
     sums: Option<Sums>,
     /// The file cannot be written, which has been said.
     failing: bool,
+    /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
+    is_open: bool,
 }
 
 /// What the end of a job needs, and leaves.

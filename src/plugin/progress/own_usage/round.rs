@@ -9,8 +9,7 @@ use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_C
 use multifactor2_core::rules::ended::{Ended, RawCharge};
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Names, SeenQos, Sums};
-use multifactor2_core::rules::tally::Place;
-use multifactor2_core::rules::tally::{Charge, Tally};
+use multifactor2_core::rules::tally::{Charge, Place, Tally};
 use rustc_hash::FxHashMap;
 
 use super::{OwnUsage, State};
@@ -118,7 +117,10 @@ impl Counting<'_> {
                 if ends.since.is_none() {
                     return;
                 }
-                let at = || (0..lock.host().tres_count()).find(|at| is(&lock.tres_name(*at), &ends.metric));
+                let at = || {
+                    (0..lock.host().tres_count())
+                        .find(|at| lock.tres_name(*at).eq_ignore_ascii_case(&ends.metric))
+                };
                 let metric = Metric::of(&ends.metric, at);
                 let Charged { started, raw, .. } = charged;
                 let ended = Ended {
@@ -135,10 +137,6 @@ impl Counting<'_> {
             }
         }
     }
-}
-
-fn is(name: &str, metric: &str) -> bool {
-    name.eq_ignore_ascii_case(metric)
 }
 
 /// One cycle. Holds our own lock on the sums.
@@ -175,10 +173,14 @@ impl OwnUsage {
         totals: &[TresTotal],
     ) -> Option<Box<Round<'o>>> {
         let mut state = self.state.lock();
-        let sums = state.sums.as_mut()?;
+        let State { sums: Some(sums), is_open, .. } = &mut *state else { return None };
+        if std::mem::replace(is_open, true) {
+            // The cycle before has failed: what it has decayed is not to be taken for reset.
+            sums.forget_raw_usage();
+        }
         faults::point("own_usage.begin");
-        let at = |metric: &str| totals.iter().position(|total| is(&full_name(total), metric));
-        let metric = Metric::of(&sums.recipe().metric, || at(&sums.recipe().metric));
+        let name = &sums.recipe().metric;
+        let metric = Metric::of(name, || totals.iter().position(|total| total.is_called(name)));
         let associations = read_associations(lock, |id, association| {
             sums.meet(id, association.address(), || names(association));
         });
@@ -264,6 +266,7 @@ impl Round<'_> {
         drop(ends);
         sums.forget_raw_usage();
         remember(sums, lock);
+        self.state.is_open = false;
     }
 }
 
@@ -283,14 +286,6 @@ fn runs_again<A: Open>(jobs: &JobLock<'_, A>, ended: &Ended) -> bool {
     jobs.job(ended.job).is_some_and(|job| {
         job.get(|job| job.start_time) == ended.started && job.get(|job| job.end_time_exp) != END_CHARGED
     })
-}
-
-fn full_name(total: &TresTotal) -> String {
-    if total.name.is_empty() {
-        total.kind.clone()
-    } else {
-        format!("{}/{}", total.kind, total.name)
-    }
 }
 
 fn names<A: Open>(association: Association<'_, A>) -> Names {

@@ -82,8 +82,8 @@ fn one_release(
             row.used(summary.long, kills::SLACK);
             row.used((summary.short.0.max(summary.short.1 - kills::SLACK), summary.short.1), 0.0);
             if let Some((ran, counted)) = summary.own_long {
-                for counted in &counted {
-                    row.used((ran, *counted), 0.0);
+                for one in counted {
+                    row.used((ran, one), 0.0);
                 }
             }
             row.complain(&summary.complaints);

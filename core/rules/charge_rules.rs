@@ -178,32 +178,56 @@ impl RuleHistory {
     /// `rules` hold from a time on. All before `charged` is charged.
     #[must_use]
     pub fn followed_by(mut self, rules: ChargeRules, from: i64, charged: i64) -> Self {
+        // A change that is yet to come was made before the clock was set back: all since is after it.
+        self.former.retain(|(until, _)| *until > charged && *until <= from);
         if self.current != rules {
             self.former.push((from, std::mem::replace(&mut self.current, rules)));
         }
-        self.former.retain(|(until, _)| *until > charged);
         self
     }
 
+    /// Those that count for the seconds from `start` to `end`, which is now.
+    pub fn within(&self, start: i64, end: i64) -> RulesWithin<'_> {
+        let held = self.former.iter().take_while(|(until, _)| *until <= start).count();
+        let former = &self.former[held..];
+        // See `followed_by`.
+        let is_past = former.iter().all(|(until, _)| *until <= end);
+        RulesWithin { former: if is_past { former } else { &[] }, current: &self.current }
+    }
+}
+
+/// The rules of a [`RuleHistory`] that count for some seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct RulesWithin<'h> {
+    former: &'h [(i64, ChargeRules)],
+    current: &'h ChargeRules,
+}
+
+impl<'h> RulesWithin<'h> {
+    /// All of them, in the order of [`Self::mean`].
+    pub fn all(self) -> impl Iterator<Item = &'h ChargeRules> {
+        self.former.iter().map(|(_, rules)| rules).chain([self.current])
+    }
+
     /// The least that a job is charged that ended at a time.
-    pub fn minimum_at(&self, end: i64) -> i64 {
-        self.former.iter().find(|(until, _)| end < *until).map_or(&self.current, |(_, rules)| rules).minimum
+    pub fn minimum_at(self, end: i64) -> i64 {
+        self.former.iter().find(|(until, _)| end < *until).map_or(self.current, |(_, rules)| rules).minimum
     }
 
     /// Whether jobs may be charged a minimum.
-    pub fn has_minimum(&self) -> bool {
-        self.current.minimum > 0 || self.former.iter().any(|(_, rules)| rules.minimum > 0)
+    pub fn have_minimum(self) -> bool {
+        self.all().any(|rules| rules.minimum > 0)
     }
 
-    /// Whether there is nothing to do for it: usage is charged as by stock.
-    pub fn is_idle(&self) -> bool {
-        self.current.are_none() && self.former.iter().all(|(_, rules)| rules.are_none())
+    /// Whether no line is there that multiplies; there may be a minimum.
+    pub fn are_none(self) -> bool {
+        self.all().all(ChargeRules::are_none)
     }
 
     /// The mean over the seconds of a charge: `factors` says what holds by the number of the rules, where the current ones come
     /// last.
     pub fn mean(
-        &self,
+        self,
         start: i64,
         run: f64,
         mut factors: impl FnMut(usize) -> ChargeFactors,
@@ -287,11 +311,12 @@ mod tests {
             (rules("Charge=Partition Name=p Factor=2"), rules("Charge=Partition Name=p Factor=10"));
         let history = RuleHistory::default().followed_by(one, 100, 0).followed_by(two.clone(), 200, 0);
         let of = |at: usize| [1.0, 2.0, 10.0].map(|usage| ChargeFactors { usage, limits: 1.0 })[at];
-        assert_eq!(history.mean(0, 400.0, of).usage, (100.0 + 200.0 + 2000.0) / 400.0);
-        assert_eq!(history.mean(150, 100.0, of).usage, 6.0);
-        assert_eq!(history.mean(200, 100.0, of).usage, 10.0);
-        assert_eq!(history.mean(0, 50.0, of).usage, 1.0);
-        assert_eq!(history.mean(0, 0.0, of).usage, 10.0);
+        let mean = |start, run| history.within(0, 400).mean(start, run, of).usage;
+        assert_eq!(mean(0, 400.0), (100.0 + 200.0 + 2000.0) / 400.0);
+        assert_eq!(mean(150, 100.0), 6.0);
+        assert_eq!(mean(200, 100.0), 10.0);
+        assert_eq!(mean(0, 50.0), 1.0);
+        assert_eq!(mean(0, 0.0), 10.0);
         let later = history.followed_by(two.clone(), 300, 150);
         assert_eq!(later.former.len(), 1, "the same rules are no change, and what is charged is forgotten");
         assert_eq!(later.current, two);
@@ -300,9 +325,36 @@ mod tests {
     #[test]
     fn the_minimum_is_that_of_the_end() {
         let history = RuleHistory::default().followed_by(rules("MinimumCharge=60"), 100, 0);
-        assert_eq!([99, 100].map(|end| history.minimum_at(end)), [0, 3600]);
-        assert!(history.is_idle());
-        assert!(!RuleHistory::default().followed_by(rules("Charge=Requeued Factor=2"), 1, 0).is_idle());
+        assert_eq!([99, 100].map(|end| history.within(0, 200).minimum_at(end)), [0, 3600]);
+        assert!(history.within(0, 200).are_none() && history.within(0, 200).have_minimum());
+        let history = RuleHistory::default().followed_by(rules("Charge=Requeued Factor=2"), 1, 0);
+        assert!(!history.within(0, 200).are_none());
+    }
+
+    #[test]
+    fn rules_that_are_gone_cost_nothing_once_all_that_they_held_for_is_charged() {
+        let history =
+            RuleHistory { current: rules("Charge=Requeued Factor=2\nMinimumCharge=60"), former: vec![] };
+        let history = history.followed_by(ChargeRules::default(), 100, 0);
+        let of = |start, end| {
+            let within = history.within(start, end);
+            (within.are_none(), within.have_minimum())
+        };
+        assert_eq!(of(99, 300), (false, true));
+        assert_eq!(of(100, 300), (true, false));
+    }
+
+    #[test]
+    fn former_rules_do_not_come_back_when_the_clock_is_set_back() {
+        let (one, two) =
+            (rules("Charge=Partition Name=p Factor=2"), rules("Charge=Partition Name=p Factor=10"));
+        let history = RuleHistory { current: one, former: vec![] }.followed_by(two, 10_000, 9900);
+        // Set back to 500.
+        assert_eq!(history.within(500, 800).all().count(), 1);
+        let history = history.followed_by(ChargeRules::default(), 850, 800);
+        assert_eq!(history.within(800, 900).all().count(), 2);
+        let of = |at: usize| [10.0, 1.0].map(|usage| ChargeFactors { usage, limits: 1.0 })[at];
+        assert_eq!(history.within(800, 900).mean(800, 100.0, of).usage, 5.5);
     }
 
     #[test]
@@ -333,7 +385,7 @@ mod tests {
             let former = changes.iter().map(|(until, _)| (*until, ChargeRules::default())).collect();
             let history = RuleHistory { former, current: ChargeRules::default() };
             let factor = |at: usize| f64::from(changes.get(at).map_or(last, |(_, factor)| *factor));
-            let found = history.mean(start, f64::from(run), |at| ChargeFactors { usage: factor(at), limits: 1.0 });
+            let found = history.within(i64::MIN, i64::MAX).mean(start, f64::from(run), |at| ChargeFactors { usage: factor(at), limits: 1.0 });
             let sum: f64 = (start..start + i64::from(run))
                 .map(|second| factor(changes.iter().take_while(|(until, _)| *until <= second).count()))
                 .sum();

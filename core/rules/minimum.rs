@@ -1,5 +1,7 @@
 //! What a job is charged at its end if it ran less than `MinimumCharge`.
 
+use rustc_hash::FxHashSet;
+
 /// How a job ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -38,11 +40,45 @@ impl Run {
         }
         minimum - last_ran.saturating_sub(self.start).clamp(0, ran)
     }
+}
 
-    /// Whether it ended in the cycle that runs now, of those that see it: from the second of the last cycle on, before that of
-    /// this one. So each job is met by one cycle.
-    pub fn ended_within(&self, last_ran: i64, now: i64) -> bool {
-        last_ran > 0 && (last_ran..now).contains(&self.end)
+/// Whether the cycle that runs now is the one that meets an end: it was from the second of the last cycle on, before that of this one.
+fn ended_within(end: i64, last_ran: i64, now: i64) -> bool {
+    last_ran > 0 && (last_ran..now).contains(&end)
+}
+
+/// Which ended jobs a cycle charges, where slurmctld reports no ends: each once, by the second of its end. No mark is needed, so a kill
+/// loses none. Only where the clock was set back, and seconds come a second time, those are kept that are charged.
+#[derive(Debug, Default)]
+pub struct Repeated {
+    /// When such seconds are over.
+    until: i64,
+    /// Ids and ends of the jobs.
+    ends: FxHashSet<(u32, i64)>,
+}
+
+impl Repeated {
+    /// A cycle begins.
+    pub fn begin(&mut self, last_ran: i64, now: i64) {
+        if last_ran >= self.until {
+            self.ends.clear();
+        }
+        if now < last_ran {
+            self.until = self.until.max(last_ran);
+        }
+    }
+
+    /// Whether the cycle is to charge a job that has ended; where the clock was set back, takes note of those that are charged.
+    pub fn meets(&mut self, job: u32, end: i64, last_ran: i64, now: i64) -> bool {
+        if (now..last_ran).contains(&end) {
+            self.ends.insert((job, end));
+        }
+        ended_within(end, last_ran, now) && !self.has(job, end)
+    }
+
+    /// Whether a job has been charged for its end, as far as that is not clear from the time of it.
+    pub fn has(&self, job: u32, end: i64) -> bool {
+        self.ends.contains(&(job, end))
     }
 }
 
@@ -83,9 +119,27 @@ mod tests {
     #[test]
     fn one_cycle_meets_an_end() {
         let meets: Vec<bool> = [(0, 2000), (1000, 1100), (1100, 1101), (1100, 1100), (1101, 2000)]
-            .map(|(last, now)| RUN.ended_within(last, now))
+            .map(|(last, now)| ended_within(RUN.end, last, now))
             .into();
         assert_eq!(meets, [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn seconds_that_come_again_charge_nobody_again() {
+        let mut repeated = Repeated::default();
+        let mut cycle = |last_ran, now, ends: &[(u32, i64)]| -> Vec<u32> {
+            repeated.begin(last_ran, now);
+            let met = ends.iter().filter(|(job, end)| repeated.meets(*job, *end, last_ran, now));
+            met.map(|(job, _)| *job).collect()
+        };
+        assert_eq!(cycle(900, 1000, &[(1, 950)]), [1]);
+        // Set back, then once more.
+        assert_eq!(cycle(1000, 500, &[(1, 950), (2, 400), (3, 1000)]), []);
+        assert_eq!(cycle(500, 800, &[(1, 950), (4, 750)]), [4]);
+        assert_eq!(cycle(800, 700, &[(1, 950), (4, 750)]), []);
+        assert_eq!(cycle(700, 1300, &[(1, 950), (4, 750), (5, 950), (3, 1000)]), [5, 3]);
+        assert_eq!(cycle(1300, 1600, &[(1, 950), (6, 1400)]), [6]);
+        assert!(repeated.ends.is_empty());
     }
 
     proptest! {
@@ -101,8 +155,7 @@ mod tests {
         #[test]
         fn every_end_is_met_once(end in 1_i64..1000, cycles in prop::collection::btree_set(1_i64..1000, 2..10)) {
             let cycles: Vec<i64> = cycles.into_iter().collect();
-            let run = Run { end, ..RUN };
-            let met = cycles.windows(2).filter(|pair| run.ended_within(pair[0], pair[1])).count();
+            let met = cycles.windows(2).filter(|pair| ended_within(end, pair[0], pair[1])).count();
             let expected = usize::from((cycles[0]..cycles[cycles.len() - 1]).contains(&end));
             prop_assert_eq!(met, expected);
         }

@@ -21,7 +21,7 @@ use multifactor2_core::decay::RunDecay;
 use multifactor2_core::rules::charge::{
     released_before_restart, Amounts, Elapsed, Period, Rates, END_CHARGED,
 };
-use multifactor2_core::rules::charge_rules::{ChargeFactors, RuleHistory};
+use multifactor2_core::rules::charge_rules::{ChargeFactors, RulesWithin};
 use multifactor2_core::rules::ended::RawCharge;
 use multifactor2_core::rules::given_back::GivenBack;
 use multifactor2_core::rules::ledger::Ledger;
@@ -41,12 +41,13 @@ pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
         && !job.get(|job| job.assoc_ptr).is_null()
 }
 
-/// Whether a job has ended that may have run less than `MinimumCharge`: a cycle looks for such where slurmctld reports no ends.
-pub fn may_owe<A: Open>(job: Job<'_, A>) -> bool {
-    job.state().is_finished()
-        && !job.get(|job| job.assoc_ptr).is_null()
-        && job.tres_allocated().is_some()
-        && job.get(|job| job.end_time_exp) != END_CHARGED
+/// How a job ran that has ended and may owe something to `MinimumCharge`: a cycle looks for such where slurmctld reports no ends.
+pub fn untold_run<A: Open>(job: Job<'_, A>) -> Option<Run> {
+    let run = job.run_to_its_end()?;
+    // A job that waits after a requeue keeps what it held. Where it is cancelled then, it starts and ends in that second.
+    let has_waited = run.end <= run.start && job.is_rerun();
+    let is_charged = job.get(|job| job.end_time_exp) == END_CHARGED || job.get(|job| job.assoc_ptr).is_null();
+    (job.tres_allocated().is_some() && !has_waited && !is_charged).then_some(run)
 }
 
 /// Whether a job has ended after a time, and [`super::Plugin::job_end`] does not know: where limits are not enforced, slurmctld asks for
@@ -81,7 +82,7 @@ impl<'o> Charger<'o> {
     pub fn new(
         decay_factor: f64,
         own: Counting<'o>,
-        rules: &'o RuleHistory,
+        rules: RulesWithin<'o>,
         given_back: RankedGuard<'o, GivenBack>,
     ) -> Self {
         Self {
@@ -134,7 +135,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
         let owners = self.owners_of(job.read_only());
-        let run = job.run_to_its_end().filter(|_| period.job_ended && !job.will_run_again());
+        let run = if period.job_ended && !job.will_run_again() { job.run_to_its_end() } else { None };
         let rates = self.rates(job, owners, &elapsed);
         let job = job.read_only();
         let id = job.get(|job| job.job_id);
@@ -203,7 +204,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             raw: RawCharge::default(),
         };
         self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
-        let Some(run) = job.run_to_its_end() else { return };
+        let Some(run) = untold_run(job) else { return };
         let missing = run.missing(self.charger.factors.minimum_at(run.end));
         if missing > 0 {
             let rates = self.rates_at(job, owners, rates, run.end);
@@ -219,10 +220,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
     }
 
     /// Collects what is missing to the minimum of a job that has ended, where slurmctld reports no ends. `period` is that of the cycle.
-    pub fn charge_minimum(&mut self, job: Job<'_, Write>, period: Period) {
-        let Some(run) = job.run_to_its_end().filter(|run| run.ended_within(period.start, period.end)) else {
-            return;
-        };
+    pub fn charge_minimum(&mut self, job: Job<'_, Write>, run: Run, period: Period) {
         let missing = run.missing_since(self.charger.factors.minimum_at(run.end), period.start);
         if missing == 0 {
             return;

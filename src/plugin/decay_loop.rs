@@ -26,7 +26,7 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
     guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
     loop {
         if thread.take_reconfigure() {
-            schedule = Schedule::read(host);
+            schedule.reconfigure(host);
         }
         guard(|| plugin.run_cycle(&mut unlocked, &mut schedule, clock::now()), || ());
         // The period is read anew each time, as it can be changed while we run.
@@ -58,7 +58,7 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     let no_rules = RuleHistory::default();
     let mut given_back = plugin.given_back.lock();
     given_back.clear();
-    let mut charger = Charger::new(1.0, Counting::Nobody, &no_rules, given_back);
+    let mut charger = Charger::new(1.0, Counting::Nobody, no_rules.within(0, 0), given_back);
     let mut batch = charger.begin(&lock);
     for job in list {
         if plugin.admits(&lock, job, true) {

@@ -6,7 +6,7 @@ use multifactor2_core::factors::Evaluation;
 use multifactor2_core::facts::TresTotal;
 use tracing::trace;
 
-use super::charging::{has_ended_untold, is_chargeable, may_owe};
+use super::charging::{has_ended_untold, is_chargeable, untold_run};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::Evaluator;
@@ -68,7 +68,8 @@ impl Gathered {
         if is_chargeable(job) || self.ended_after.is_some_and(|after| has_ended_untold(job, after)) {
             self.running.push(Seen::of(job));
         }
-        if self.ended_since.is_some_and(|since| job.get(|job| job.end_time) >= since) && may_owe(job) {
+        let has_ended = self.ended_since.is_some_and(|since| job.get(|job| job.end_time) >= since);
+        if has_ended && untold_run(job).is_some() {
             self.ended.push(Seen::of(job));
         }
         if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
@@ -177,7 +178,7 @@ impl Plugin {
             kept: Vec::new(),
             running: Vec::new(),
             ended: Vec::new(),
-            ended_since: self.looks_for_ended(host, config),
+            ended_since: self.looks_for_ended(host, config, evaluator.core.now),
             ended_after: self.own_usage.looks_for_ends(host),
             queue,
             points,
@@ -186,11 +187,11 @@ impl Plugin {
     }
 
     /// Since when jobs may have ended that are charged a minimum by a cycle, because slurmctld reports no ends.
-    fn looks_for_ended(&self, host: &Host, config: &Config) -> Option<i64> {
-        if host.enforces_limits() || !config.charging.has_minimum() {
-            return None;
-        }
-        Some(self.progress.times().last_ran)
+    fn looks_for_ended(&self, host: &Host, config: &Config, now: i64) -> Option<i64> {
+        let last_ran = self.progress.times().last_ran;
+        let is_wanted = !host.enforces_limits() && config.charging.within(last_ran, now).have_minimum();
+        // The clock may have been set back.
+        is_wanted.then_some(last_ran.min(now))
     }
 
     /// By their ids; `None` where there are other jobs.

@@ -3,7 +3,7 @@
 //! Thousands of jobs share a few partitions, QOS and associations: each is looked up by its name once under a hold of the locks, and then
 //! by its address.
 
-use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules, RuleHistory};
+use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules, RulesWithin};
 use rustc_hash::FxHashMap;
 
 use crate::host::access::{Open, Write};
@@ -12,8 +12,8 @@ use crate::host::records::{Association, AssociationUsage, Job, Qos};
 /// See the module.
 #[derive(Debug)]
 pub struct JobFactors<'r> {
-    history: &'r RuleHistory,
-    /// One for each of the rules that may count, as [`RuleHistory::mean`] numbers them; none where no line is there.
+    rules: RulesWithin<'r>,
+    /// One for each of the rules that may count, as [`RulesWithin::mean`] numbers them; none where no line is there.
     known: Vec<Known<'r>>,
 }
 
@@ -27,16 +27,15 @@ struct Known<'r> {
 }
 
 impl<'r> JobFactors<'r> {
-    pub fn new(history: &'r RuleHistory) -> Self {
-        let all = history.former.iter().map(|(_, rules)| rules).chain([&history.current]);
+    pub fn new(rules: RulesWithin<'r>) -> Self {
         let known = |rules| Known {
             rules,
             partitions: FxHashMap::default(),
             qos: FxHashMap::default(),
             associations: FxHashMap::default(),
         };
-        let known = if history.is_idle() { Vec::new() } else { all.map(known).collect() };
-        Self { history, known }
+        let known = if rules.are_none() { Vec::new() } else { rules.all().map(known).collect() };
+        Self { rules, known }
     }
 
     /// The locks were let go of.
@@ -50,7 +49,7 @@ impl<'r> JobFactors<'r> {
 
     /// The least that a job is charged which ended at a time.
     pub fn minimum_at(&self, end: i64) -> i64 {
-        self.history.minimum_at(end)
+        self.rules.minimum_at(end)
     }
 
     /// What the charge of a job for some seconds is multiplied with.
@@ -65,7 +64,7 @@ impl<'r> JobFactors<'r> {
         if self.known.is_empty() {
             return ChargeFactors::NONE;
         }
-        self.history.mean(start, run, |at| self.known[at].factors(job, association, qos))
+        self.rules.mean(start, run, |at| self.known[at].factors(job, association, qos))
     }
 }
 

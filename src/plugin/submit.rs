@@ -72,7 +72,8 @@ impl Plugin {
         let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
         let own = Counting::End(&self.own_usage);
-        let mut charger = Charger::new(factor, own, &config.charging, self.given_back.lock());
+        let rules = config.charging.within(period.start, period.end);
+        let mut charger = Charger::new(factor, own, rules, self.given_back.lock());
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();

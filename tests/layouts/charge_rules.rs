@@ -17,12 +17,12 @@ fn begin(
     slurmctld: &mut Slurmctld,
     settings: &str,
     enforce: u16,
-    job: impl Fn(&mut Slurmctld, &Cluster) -> Job,
+    job: impl Fn(&Cluster) -> Job,
 ) -> (Cluster, Record) {
     fs::write(slurmctld.directory.join("multifactor2.conf"), settings).unwrap();
     slurmctld.set("accounting_enforce", enforce).configure("priority_decay_hl", 0_u32);
     let cluster = fill(slurmctld);
-    let spec = job(slurmctld, &cluster);
+    let spec = job(&cluster);
     let job = slurmctld.add_job(&spec);
     slurmctld.begin();
     (cluster, job)
@@ -40,29 +40,20 @@ fn each_rule_reads_its_fields() {
     const RULES: &str = "Charge=Reservation Name=maintenance Factor=0.5\nCharge=Requeued Factor=0.25\nCharge=WCKey Name=paper Factor=2\n\
                          Charge=Partition Name=batch Factor=4\nCharge=QOS Name=HIGH Factor=8\nCharge=Account Name=chemistry Factor=16\n\
                          Charge=Parent Name=physics Factor=32\n";
-    type Change = fn(&mut Slurmctld, &Cluster, Job) -> Job;
+    type Change = fn(&Cluster, Job) -> Job;
     let cases: [(&str, f64, Change); 8] = [
-        ("nothing but physics", 1.0, |_, _, job| job),
-        ("its reservation", 0.5, |host, _, job| Job {
-            reservation: (Some("maintenance"), Some(host.add_reservation("maintenance"))),
-            ..job
-        }),
-        ("one of several", 1.0, |host, _, job| Job {
-            reservation: (Some("a,maintenance"), Some(host.add_reservation("maintenance"))),
-            ..job
-        }),
-        ("the other of several", 1.0, |host, _, job| Job {
-            reservation: (Some("a,maintenance"), Some(host.add_reservation("a"))),
-            ..job
-        }),
-        ("a second run", 0.25, |_, _, job| Job { restarts: 1, ..job }),
-        ("its wckey", 2.0, |_, _, job| Job { wckey: Some("*paper"), ..job }),
-        ("partition and QOS", 32.0, |_, cluster, job| Job {
+        ("nothing but physics", 1.0, |_, job| job),
+        ("its reservation", 0.5, |_, job| Job { reservation: (Some("maintenance"), true), ..job }),
+        ("no reservation any more", 1.0, |_, job| Job { reservation: (Some("maintenance"), false), ..job }),
+        ("one of several", 1.0, |_, job| Job { reservation: (Some("a,maintenance"), true), ..job }),
+        ("a second run", 0.25, |_, job| Job { restarts: 1, ..job }),
+        ("its wckey", 2.0, |_, job| Job { wckey: Some("*paper"), ..job }),
+        ("partition and QOS", 32.0, |cluster, job| Job {
             partitions: vec![cluster.batch],
             qos: vec![cluster.high],
             ..job
         }),
-        ("another account", 0.5, |_, cluster, job| Job {
+        ("another account", 0.5, |cluster, job| Job {
             association: Some(cluster.carol),
             user_id: 1006,
             ..job
@@ -70,10 +61,8 @@ fn each_rule_reads_its_fields() {
     ];
     for (name, factor, change) in cases {
         in_releases(&all(), |slurmctld| {
-            let (cluster, _) = begin(slurmctld, RULES, LIMITS, |host, cluster| {
-                let job = cluster.running(101, 600);
-                change(host, cluster, job)
-            });
+            let (cluster, _) =
+                begin(slurmctld, RULES, LIMITS, |cluster| change(cluster, cluster.running(101, 600)));
             assert_eq!(raw(cluster.root).to_bits(), (32.0 * factor * TEN_MINUTES).to_bits(), "{name}");
             // Without a scope QOS and all that limits count stay as they are.
             assert_eq!((raw(cluster.normal) + raw(cluster.high)).to_bits(), TEN_MINUTES.to_bits(), "{name}");
@@ -105,7 +94,7 @@ fn a_minimum_goes_by_state_suspension_and_preemption() {
     ];
     for (name, minutes, change) in cases {
         in_releases(&all(), |slurmctld| {
-            let (cluster, job) = begin(slurmctld, SETTINGS, LIMITS, |_, cluster| cluster.running(101, 600));
+            let (cluster, job) = begin(slurmctld, SETTINGS, LIMITS, |cluster| cluster.running(101, 600));
             change(job).set("end_time", NOW);
             let ((), changed) = slurmctld.changes(|slurmctld| slurmctld.job_end(job));
             assert!(changed.contains("job 101: job.end_time_exp"), "{changed:?}");
@@ -124,7 +113,7 @@ fn a_minimum_goes_by_state_suspension_and_preemption() {
 fn where_no_ends_are_reported_a_cycle_charges_the_minimum_once_and_writes_raw_usage_only() {
     in_releases(&all(), |slurmctld| {
         let (cluster, job) =
-            begin(slurmctld, "MinimumCharge=30:00\n", 0xfffd, |_, cluster| cluster.running(101, 600));
+            begin(slurmctld, "MinimumCharge=30:00\n", 0xfffd, |cluster| cluster.running(101, 600));
         job.set("job_state", COMPLETE).set("end_time", NOW + 50);
         slurmctld.advance(100);
         let ((), changed) = slurmctld.changes(Slurmctld::cycle);

@@ -7,7 +7,7 @@ crate::block! {
         Partition = "Partition",
         /// Jobs of a QOS: that of the job, not that of its partition.
         Qos = "QOS",
-        /// Jobs that run in a reservation.
+        /// Jobs that run in a reservation. A job that was submitted to several is none of them.
         Reservation = "Reservation",
         /// Jobs of a workload characterization key. The default key is written without its star.
         WcKey = "WCKey",

@@ -19,7 +19,7 @@ use std::{fmt, slice};
 use super::access::{Open, Read, Write};
 use super::layout::{
     AssocLayout, AssocUsageLayout, DetailsLayout, FactorsLayout, Field, JobLayout, Layout, LongDouble,
-    PartLayout, Ptr, QosLayout, QosUsageLayout, ResvLayout, TresLayout,
+    PartLayout, Ptr, QosLayout, QosUsageLayout, TresLayout,
 };
 use super::Host;
 pub use job::JobState;
@@ -50,7 +50,6 @@ record_layouts! {
     QosUsageLayout qos_usage;
     FactorsLayout factors;
     TresLayout tres;
-    ResvLayout resv;
 }
 
 /// A live record of the host, under a lock that is held as `A` says.

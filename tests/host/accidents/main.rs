@@ -7,6 +7,7 @@ mod clocks;
 mod exhaustion;
 mod kills;
 mod lives;
+mod minimum;
 mod once;
 mod own_usage;
 mod phases;

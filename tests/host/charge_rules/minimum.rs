@@ -256,3 +256,26 @@ fn a_restart_charges_no_minimum_twice_and_forgets_none() -> HostResult<()> {
     assert_eq!(of(&mut host, ALICE)?.raw, 4800.0);
     host.quit().map(drop)
 }
+
+/// What it held stays in its record until it starts again; cancelled before that, it starts and ends in one second.
+#[test]
+fn a_job_that_is_cancelled_while_it_waits_after_a_requeue_is_charged_nothing_more() -> HostResult<()> {
+    let targets = "MinimumCharge=10:00\nTarget=Partition Name=batch Percent=50\n";
+    for settings in [TEN_MINUTES, targets] {
+        let mut host = begin(settings, ASSOCIATIONS)?;
+        host.jobs(&[running(1)])?;
+        let waits = Job::new(1_u32).state(state::PENDING).restarts(1_u32).start_time(0).end_time(0);
+        let cancelled = Job::new(1_u32).state(CANCELLED).start_time(NOW + 150).end_time(NOW + 150);
+        let found =
+            without_ends(&mut host, &[(60, vec![]), (60, vec![waits]), (60, vec![cancelled]), (60, vec![])])?;
+        assert_eq!(found, [240.0; 4]);
+        let file = host.directory().join("state/multifactor2_usage");
+        if settings == targets {
+            let text = std::fs::read_to_string(file).expect("the file is there");
+            let sums = multifactor2_core::rules::sums_file::parse(&text).expect("it can be read").0;
+            assert_eq!(sums.readings(multifactor2_core::rules::sums::Model::HalfLife).all, 240.0);
+        }
+        host.quit()?;
+    }
+    Ok(())
+}

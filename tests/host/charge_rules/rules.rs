@@ -150,6 +150,31 @@ fn a_change_holds_for_the_seconds_after_it_at_a_reconfigure_and_at_a_restart() -
 }
 
 #[test]
+fn former_rules_do_not_come_back_when_the_clock_is_set_back() -> HostResult<()> {
+    let mut host = begin("Charge=Partition Name=batch Factor=2\n", LIMITS)?;
+    host.jobs(&[running(1).start_time(NOW - 86_400)])?;
+    host.init()?;
+    host.advance(1000)?;
+    host.cycle()?;
+    let before = of(&mut host, ALICE)?.raw;
+    host.advance(100)?;
+    write_file(&host, "Charge=Partition Name=batch Factor=10\n")?;
+    host.reconfigure(false)?;
+    host.advance(-900)?;
+    host.cycle()?;
+    assert_eq!(of(&mut host, ALICE)?.raw, before, "a cycle with the clock set back charges nothing");
+    host.advance(300)?;
+    host.cycle()?;
+    assert_eq!(of(&mut host, ALICE)?.raw, before + 4.0 * 300.0 * 10.0);
+    write_file(&host, "Charge=Partition Name=batch Factor=1\n")?;
+    host.reconfigure(false)?;
+    host.advance(300)?;
+    host.cycle()?;
+    assert_eq!(of(&mut host, ALICE)?.raw, before + 4.0 * 300.0 * 11.0);
+    host.quit().map(drop)
+}
+
+#[test]
 fn names_that_nothing_has_are_warned_of() -> HostResult<()> {
     let mut host = begin(
         "Charge=Partition Name=batch,nowhere Factor=2\nCharge=QOS Name=normal,none Factor=2\n\

@@ -3,9 +3,12 @@
 
 mod shared;
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use shared::TIMEOUT;
 use slurm_releases::cluster;
-use slurm_testcluster::{parse_rows, policies, Account, Accounts, Cluster, Job, Release, Row};
+use slurm_testcluster::{parse_rows, policies, Account, Accounts, Cluster, Job, JobId, Release, Row};
 
 #[cfg(feature = "full")]
 slurm_releases::test_in_each_release!(the_tree_of_maryland);
@@ -40,7 +43,10 @@ const ACCOUNTS: [(&str, f64, f64, f64); 9] = [
 const BILLING: f64 = 100.0;
 
 const RULES: &str = "Charge=Account Name=scavenger Factor=0\nCharge=Partition Name=cheap Factor=0.5\nCharge=Account Name=class Factor=3\n\
-                     Charge=Reservation Name=workshop Factor=0.25\nCharge=WCKey Name=urgent Factor=2\nMinimumCharge=00:00:20\n";
+                     Charge=Reservation Name=workshop Factor=0.25\nCharge=WCKey Name=urgent Factor=2\nCharge=Requeued Factor=10\nMinimumCharge=00:00:20\n";
+
+/// Whose job is requeued while it runs, and what its second run is multiplied with.
+const REQUEUED: (&str, f64) = ("ninth", 10.0);
 
 /// A user, arguments, what usage is multiplied with by these rules, and what each second counts for limits of the QOS.
 fn jobs() -> Vec<(&'static str, Vec<&'static str>, f64)> {
@@ -114,9 +120,12 @@ fn charged_by_the_rules(cluster: &Cluster) -> Vec<(&'static str, f64)> {
             cluster.submit(&job.arg("-n1").arg("--mem=1")).unwrap();
         }
     }
+    let again =
+        cluster.submit(&Job::new(REQUEUED.0).seconds(25).arg("-n1").arg("--mem=1").arg("--requeue")).unwrap();
+    run_again(cluster, again);
     let over = |cluster: &Cluster| {
         let rows = sacct(cluster);
-        let over = rows.len() == 2 * jobs().len() && rows.iter().all(|row| row.text("End") != "Unknown");
+        let over = rows.len() == 2 * jobs().len() + 2 && rows.iter().all(|row| row.text("End") != "Unknown");
         Ok(over.then_some(rows))
     };
     let rows = cluster.wait_for("all jobs to end", 2 * TIMEOUT, over).unwrap_or_else(|problem| {
@@ -124,25 +133,55 @@ fn charged_by_the_rules(cluster: &Cluster) -> Vec<(&'static str, f64)> {
         panic!("{problem}:\n{queue:?}\n{:?}\n{}", sacct(cluster), cluster.log())
     });
     cluster.wait_cycle().unwrap();
-    jobs()
+    let of = |user: &'static str| rows.iter().filter(move |row| row.text("User") == user);
+    let elapsed = |row: &Row| row.number("ElapsedRaw").unwrap();
+    let mut all: Vec<_> = jobs()
         .into_iter()
         .map(|(user, _, factor)| {
-            let own = rows.iter().filter(|row| row.text("User") == user);
-            let seconds: f64 = own.map(|row| row.number("ElapsedRaw").unwrap().max(20.0)).sum();
+            let seconds: f64 = of(user).map(|row| elapsed(row).max(20.0)).sum();
             (user, seconds * BILLING * factor)
         })
-        .collect()
+        .collect();
+    // Nothing is given back of the first run, and it is charged no minimum.
+    let (user, factor) = REQUEUED;
+    let (first, second): (Vec<_>, Vec<_>) = of(user).partition(|row| row.text("State") == "REQUEUED");
+    assert!(
+        first.len() == 1 && elapsed(first[0]) < 20.0 && elapsed(second[0]) >= 20.0,
+        "{first:?} {second:?}"
+    );
+    all.push((user, (elapsed(first[0]) + elapsed(second[0]) * factor) * BILLING));
+    all
+}
+
+/// Lets a job run for some seconds and requeues it, and lets it start at once.
+fn run_again(cluster: &Cluster, job: JobId) {
+    let id = job.to_string();
+    let wait_state = |wanted: &str| {
+        let is_there = |cluster: &Cluster| {
+            let state = cluster.command("squeue").args(["-h", "-o", "%T", "-j"]).arg(&id).text()?;
+            Ok((state.trim() == wanted).then_some(()))
+        };
+        cluster.wait_for(&format!("job {id} to be {wanted}"), TIMEOUT, is_there).unwrap();
+    };
+    wait_state("RUNNING");
+    sleep(Duration::from_secs(5));
+    cluster.scontrol(&["requeue", &id]).unwrap();
+    wait_state("PENDING");
+    // slurmctld makes it wait for some minutes.
+    cluster.scontrol(&["update", &format!("JobId={id}"), "StartTime=now"]).unwrap();
+    wait_state("RUNNING");
 }
 
 fn sacct(cluster: &Cluster) -> Vec<Row> {
     let call = cluster.command("sacct").args([
         "-a",
         "-X",
+        "-D",
         "-P",
         "-S",
         "now-1day",
         "-o",
-        "jobid,user,end,elapsedraw",
+        "jobid,user,end,elapsedraw,state",
     ]);
     parse_rows(&call.text().unwrap())
 }

@@ -8,7 +8,6 @@ use crate::specs::{Association, Job, Partition, Qos, NICE_OFFSET, NO_VAL};
 
 const JOB_MAGIC: u32 = 0xf0b7_392c;
 const DETAILS_MAGIC: u32 = 0x0dea_84e7;
-const RESV_MAGIC: u16 = 0x3b82;
 const PART_MAGIC: u32 = 0xaefe_8495;
 const NULL: *mut u8 = std::ptr::null_mut();
 
@@ -186,14 +185,6 @@ impl Slurmctld {
         qos.map_or(NULL, |qos| memory::text(Arena::Partitions, "name of QOS", &qos.text("name")))
     }
 
-    /// Adds a reservation.
-    pub fn add_reservation(&mut self, reservation: &str) -> Record {
-        Record::new("resv", Arena::Jobs, &format!("reservation {reservation}"))
-            .set("magic", RESV_MAGIC)
-            .set("name", memory::text(Arena::Jobs, "name of reservation", reservation))
-            .complete()
-    }
-
     /// Adds a job.
     ///
     /// # Panics
@@ -253,7 +244,11 @@ impl Slurmctld {
             .set("array_task_id", spec.array.1)
             .set("het_job_id", spec.het_leader)
             .set("resv_name", text("reservation", spec.reservation.0))
-            .set("resv_ptr", spec.reservation.1.map_or(NULL, |reservation| reservation.address))
+            // Nobody reads the record.
+            .set(
+                "resv_ptr",
+                if spec.reservation.1 { text("record of a reservation", Some("")) } else { NULL },
+            )
             .set("restart_cnt", spec.restarts)
             .set("preempt_time", spec.suspended.2)
             .set("pre_sus_time", spec.suspended.1)

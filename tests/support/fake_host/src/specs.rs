@@ -163,8 +163,8 @@ pub struct Job {
     pub array: (u32, u32),
     /// The leader of its heterogeneous job.
     pub het_leader: u32,
-    /// The reservations that it asked for, and the one that it runs in.
-    pub reservation: (Option<&'static str>, Option<Record>),
+    /// The reservations that it asked for, and whether slurmctld knows which one it runs in.
+    pub reservation: (Option<&'static str>, bool),
     /// How often it was started again.
     pub restarts: u16,
     /// When it was suspended or resumed last, the seconds that it had run then, and when it was preempted.
@@ -203,7 +203,7 @@ impl Default for Job {
             admin_comment: None,
             array: (0, NO_VAL),
             het_leader: 0,
-            reservation: (None, None),
+            reservation: (None, false),
             restarts: 0,
             suspended: (0, 0, 0),
             without_details: false,

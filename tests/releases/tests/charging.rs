@@ -1,4 +1,4 @@
-//! Charge rules on real slurmds, on the tree of the University of Maryland's page on priorities (docs/charging.md): LevelFS of every account as
+//! Charge rules on real slurmds, on the tree of the University of Maryland's page on priorities (docs/charging.md): `LevelFS` of every account as
 //! computed by hand, where all counts and where scavenged work does not; and usage of real jobs, which is elapsed time × billing × factors.
 
 mod shared;
@@ -25,8 +25,8 @@ fn forky() {
     slurm_releases::FORKY.test(the_tree_of_maryland);
 }
 
-/// Accounts with equal shares, their usage, and LevelFS by hand: with all of it, and without that of `scavenger`. The page lists eight of nine:
-/// the ninth has the 1,260 that are missing to the root's usage. Fair Tree's LevelFS has no end, ours ends at 100.
+/// Accounts with equal shares, their usage, and `LevelFS` by hand: with all of it, and without that of `scavenger`. The page lists eight of nine:
+/// the ninth has the 1,260 that are missing to the root's usage. Fair Tree's `LevelFS` has no end, ours ends at 100.
 const ACCOUNTS: [(&str, f64, f64, f64); 9] = [
     ("cbcb", 2_540_508_354.0, 3.020_716, 1.130_682),
     ("class", 111_442_160.0, 68.862_208, 25.775_762),

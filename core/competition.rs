@@ -41,8 +41,9 @@ enum Activity {
 impl Competition {
     /// Reads usage and who waits.
     ///
-    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit; NaN and negative values count as
-    /// 0, as do missing ones, infinity as the largest number. `waiting` is the number of waiting jobs by
+    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit, or the dominant shares; NaN and negative values count as
+    /// 0, as do missing ones, infinity as the largest number. Each is compared with the root's only: that of an account need not be the
+    /// sum of those below it. `waiting` is the number of waiting jobs by
     /// [`Node::index`], looked at for users only.
     pub fn read(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         self.normalise_usage(tree, usage);

@@ -90,7 +90,7 @@ impl FairShare {
         self.policies.each(|policy| policy.configure(settings));
     }
 
-    /// Distributes the tickets anew, by raw usage and the numbers of waiting jobs as [`Competition::read`] takes them.
+    /// Distributes the tickets anew, by usage and the numbers of waiting jobs as [`Competition::read`] takes them.
     pub fn distribute(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         let Self { competition, policies, tickets, max_tickets, .. } = self;
         competition.read(tree, usage, waiting);

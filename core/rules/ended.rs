@@ -26,6 +26,8 @@ pub struct Ended {
     pub started: i64,
     /// What it has used since the last cycle.
     pub charge: Charge,
+    /// The same of each TRES that is kept beside, as it counts with half-life decay; empty where there is nothing.
+    pub tres: Vec<f64>,
     /// What slurmctld's raw usage has got of it, to tell resets from what was charged. None after a restart.
     pub raw: Option<RawCharge>,
     /// Who is charged.
@@ -48,8 +50,11 @@ impl Ended {
     #[must_use]
     pub fn taken_until(&mut self, at: i64) -> Self {
         let (before, after) = self.charge.cut(at);
+        let part = if self.charge.run > 0.0 { before.run / self.charge.run } else { 1.0 };
+        let tres = self.tres.iter().map(|amount| amount * part).collect();
+        self.tres.iter_mut().for_each(|amount| *amount -= *amount * part);
         self.charge = after;
         // slurmctld has counted all of it at once.
-        Self { charge: before, raw: self.raw.take(), ..self.clone() }
+        Self { charge: before, tres, raw: self.raw.take(), ..self.clone() }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod charge;
 pub mod charge_rules;
+pub mod dominant;
 pub mod ended;
 pub mod given_back;
 pub mod ledger;

@@ -2,14 +2,16 @@
 //!
 //! | line | what |
 //! |---|---|
-//! | `multifactor2_usage 1` | the first: the version of the format |
+//! | `multifactor2_usage 2` | the first: the version of the format; 1 where there is no line `tres`, and so nothing that version 1 has not |
 //! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
 //! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
+//! | `tres NAME...` | the TRES whose usage is kept beside: as many amounts are in each `used`, and behind each `ended` or behind none |
 //! | `all SUM`, `capacity SUM` | what all jobs used, and what the cluster could have given |
 //! | `association ID PARENT RAW ACCOUNT USER PARTITION SUM` | usage of its own; slurmctld's raw usage at that time |
+//! | `used ID AMOUNT...` | what the association on a line before has used of each TRES; `-`: what the cluster could have given |
 //! | `qos ID RAW DECAYS NAME SUM` | |
 //! | `group GID SUM`, `partition NAME SUM` | |
-//! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION` | what is still to be counted of a job |
+//! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION AMOUNT...` | what is still to be counted of a job |
 //! | `end` | the last, without which the file is not whole |
 //!
 //! A sum is what decays and then the windows, the current one first. `-` stands for what there is not. In names all but letters, digits and
@@ -25,7 +27,8 @@ use super::tally::Place;
 use super::windows::Windows;
 
 const FIRST: &str = "multifactor2_usage ";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+const OLDEST: u32 = 1;
 const LAST: &str = "end";
 const NONE: &str = "-";
 
@@ -34,12 +37,23 @@ const LATEST: i64 = 253_402_300_799;
 
 /// What the file holds.
 pub fn text(sums: &Sums, ended: &[Ended]) -> String {
-    let mut text = format!("{FIRST}{VERSION}\nsince {} {}\n", sums.since, sums.last_reset);
-    let Recipe { metric, halflife, .. } = &sums.recipe;
+    let Recipe { metric, halflife, tres, .. } = &sums.recipe;
+    let version = if tres.is_empty() { OLDEST } else { VERSION };
+    let mut text = format!("{FIRST}{version}\nsince {} {}\n", sums.since, sums.last_reset);
     let _ = write!(text, "recipe {} {} ", escaped(metric), yes_no(*halflife));
     let _ = match &sums.windows {
         Some(windows) => writeln!(text, "{} {} {}", windows.length(), windows.depth(), windows.newest()),
         None => writeln!(text, "{NONE} {NONE} {NONE}"),
+    };
+    if !tres.is_empty() {
+        let names: Vec<String> = tres.iter().map(|name| escaped(name)).collect();
+        let _ = writeln!(text, "tres {}", names.join(" "));
+    }
+    let used = |text: &mut String, id: Option<u32>, place: Place| {
+        let amounts = &sums.kept[place.index()].tres;
+        if !amounts.is_empty() {
+            let _ = writeln!(text, "used {}{}", or_none(id), all_of(amounts, tres.len()));
+        }
     };
     let sum = |text: &mut String, place: Place| {
         let kept = &sums.kept[place.index()];
@@ -54,6 +68,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         text.push_str(word);
         sum(&mut text, place);
     }
+    used(&mut text, None, Place::CAPACITY);
     for (id, known) in sorted(&sums.associations) {
         let Association { place, names, parent, raw, .. } = known;
         if names.is_none() && raw.is_none() && sums.kept[place.index()] == Kept::default() {
@@ -69,6 +84,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
             None => text.push_str(" - - -"),
         }
         sum(&mut text, *place);
+        used(&mut text, Some(*id), *place);
     }
     for (id, known) in sorted(&sums.qos) {
         let name = known.name.as_deref().map(escaped);
@@ -84,21 +100,31 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         let _ = write!(text, "partition {}", escaped(name));
         sum(&mut text, *place);
     }
-    for Ended { job, started, charge, association, qos, group, partition, .. } in ended {
+    for Ended { job, started, charge, association, qos, group, partition, tres: used, .. } in ended {
         let Charge { start, run, rate, decayed } = charge;
         let _ = writeln!(
             text,
-            "ended {job} {started} {start} {run:?} {rate:?} {decayed:?} {} {} {} {} {}",
+            "ended {job} {started} {start} {run:?} {rate:?} {decayed:?} {} {} {} {} {}{}",
             or_none(*association),
             or_none(qos[0]),
             or_none(qos[1]),
             or_none(*group),
             or_none(partition.as_deref().map(escaped)),
+            all_of(used, if used.is_empty() { 0 } else { tres.len() }),
         );
     }
     text.push_str(LAST);
     text.push('\n');
     text
+}
+
+/// So many amounts, each behind a blank.
+fn all_of(amounts: &[f64], count: usize) -> String {
+    let amounts = amounts.iter().copied().chain(std::iter::repeat(0.0));
+    amounts.take(count).fold(String::new(), |mut text, amount| {
+        let _ = write!(text, " {}", Number(amount));
+        text
+    })
 }
 
 /// A number, so that it reads back as it was.
@@ -181,7 +207,7 @@ pub fn parse(text: &str) -> Result<(Sums, Vec<Ended>), String> {
     let mut lines = text.lines().zip(1..);
     let version = lines.next().and_then(|(line, _)| line.strip_prefix(FIRST)?.parse::<u32>().ok());
     match version {
-        Some(VERSION) => (),
+        Some(OLDEST..=VERSION) => (),
         Some(newer) if newer > VERSION => {
             return Err(format!(
                 "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
@@ -222,6 +248,10 @@ impl Reader {
                 self.since = Some((words.time()?, words.time()?));
             }
             ("recipe", None) => self.sums = Some(words.recipe(self.since?)?),
+            ("tres", Some(sums)) if self.totals == [false; 2] && sums.recipe.tres.is_empty() => {
+                sums.recipe.tres = words.tres()?;
+            }
+            ("used", Some(sums)) => words.used(sums)?,
             ("all", Some(sums)) if !std::mem::replace(&mut self.totals[0], true) => {
                 words.sum(sums, Place::ALL)?;
             }
@@ -242,7 +272,7 @@ impl Reader {
                 words.sum(sums, place)?;
                 sums.partitions.insert(name, place).is_none().then_some(())?;
             }
-            ("ended", Some(_)) => self.ended.push(words.ended()?),
+            ("ended", Some(sums)) => self.ended.push(words.ended(sums.recipe.tres.len())?),
             (LAST, Some(_)) => self.has_ended = true,
             _ => return None,
         }
@@ -291,6 +321,30 @@ impl<'a> Words<'a> {
         self.number::<f64>().filter(|amount| amount.is_finite() && *amount >= 0.0)
     }
 
+    /// The rest of the line: names, each once.
+    fn tres(&mut self) -> Option<Vec<String>> {
+        let mut names: Vec<String> = Vec::new();
+        while self.0.clone().next().is_some() {
+            names.push(self.name().filter(|name| !names.contains(name))?);
+        }
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// The rest of the line: so many amounts.
+    fn amounts(&mut self, count: usize) -> Option<Vec<f64>> {
+        (0..count).map(|_| self.amount()).collect()
+    }
+
+    fn used(&mut self, sums: &mut Sums) -> Option<()> {
+        let place = match self.optional(Self::number::<u32>)? {
+            None => Place::CAPACITY,
+            Some(id) => sums.associations.get(&id)?.place,
+        };
+        let amounts = self.amounts(sums.recipe.tres.len()).filter(|amounts| !amounts.is_empty())?;
+        let kept = &mut sums.kept[place.index()].tres;
+        kept.is_empty().then(|| *kept = amounts)
+    }
+
     fn flag(&mut self) -> Option<bool> {
         match self.text()? {
             "yes" => Some(true),
@@ -310,7 +364,8 @@ impl<'a> Words<'a> {
             (None, None, None) => None,
             _ => return None,
         };
-        let recipe = Recipe { metric, halflife, windows: windows.map(|(length, depth, _)| (length, depth)) };
+        let windows_of_it = windows.map(|(length, depth, _)| (length, depth));
+        let recipe = Recipe { metric, halflife, windows: windows_of_it, tres: Vec::new() };
         let mut sums = Sums::new(recipe, since, last_reset);
         sums.windows =
             windows.map(|(length, depth, newest)| Windows::new(length, depth, since).with_newest(newest));
@@ -326,7 +381,7 @@ impl<'a> Words<'a> {
             windows.push(self.amount()?);
         }
         (windows.len() <= depth).then_some(())?;
-        sums.kept[place.index()] = Kept { halflife, windows };
+        sums.kept[place.index()] = Kept { halflife, windows, tres: Vec::new() };
         Some(())
     }
 
@@ -353,8 +408,8 @@ impl<'a> Words<'a> {
         sums.qos.insert(id, Qos { place, name, raw, decays }).is_none().then_some(())
     }
 
-    fn ended(&mut self) -> Option<Ended> {
-        Some(Ended {
+    fn ended(&mut self, tres: usize) -> Option<Ended> {
+        let ended = Ended {
             job: self.number()?,
             started: self.number()?,
             charge: Charge {
@@ -368,6 +423,9 @@ impl<'a> Words<'a> {
             qos: [self.optional(Self::number)?, self.optional(Self::number)?],
             group: self.optional(Self::number)?,
             partition: self.optional(Self::name)?,
-        })
+            tres: Vec::new(),
+        };
+        let has_amounts = self.0.clone().next().is_some();
+        Some(Ended { tres: if has_amounts { self.amounts(tres)? } else { Vec::new() }, ..ended })
     }
 }

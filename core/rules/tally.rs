@@ -48,7 +48,9 @@ impl Charge {
         if [self.run, self.rate, self.plain(), self.decayed].into_iter().all(is_amount) {
             self
         } else {
-            Self { rate: 0.0, decayed: 0.0, run: 0.0, ..self }
+            // It has run all the same, which counts for amounts beside.
+            let run = if is_amount(self.run) { self.run } else { 0.0 };
+            Self { rate: 0.0, decayed: 0.0, run, ..self }
         }
     }
 
@@ -86,6 +88,9 @@ pub struct Tally {
     /// By place and age, what is in other windows than the current one, which is nothing here. As large as the sums are, however many jobs
     /// have run through however many windows.
     pub(super) older: Vec<Vec<f64>>,
+    /// What is added by TRES, as many amounts for each place.
+    tres: Vec<f64>,
+    width: usize,
     /// Start and seconds of the last charge, and how they fall into windows.
     span: (i64, f64),
     parts: Vec<(usize, f64)>,
@@ -97,7 +102,31 @@ impl Tally {
         self.windows = windows;
         self.rows.clear();
         self.older.clear();
+        self.tres.clear();
         self.span = (0, f64::NAN);
+    }
+
+    /// Adds amounts of TRES, as they count with half-life decay, to those of an owner: as many in each call of a cycle. What is no number
+    /// counts nothing.
+    pub fn add_tres(&mut self, place: Place, amounts: &[f64]) {
+        if amounts.is_empty() {
+            return;
+        }
+        self.width = amounts.len();
+        let begin = place.index() * self.width;
+        if self.tres.len() < begin + self.width {
+            self.tres.resize(begin + self.width, 0.0);
+        }
+        for (sum, amount) in self.tres[begin..].iter_mut().zip(amounts) {
+            if amount.is_finite() && *amount > 0.0 {
+                *sum = plus(*sum, *amount);
+            }
+        }
+    }
+
+    /// What was added by [`Self::add_tres`], place by place.
+    pub(super) fn tres(&self) -> impl Iterator<Item = &[f64]> {
+        self.tres.chunks(self.width.max(1))
     }
 
     /// Adds a charge to those of an owner; what does not decay counts in full.

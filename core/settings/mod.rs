@@ -25,5 +25,5 @@ pub use table::{
     ActiveJobs, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential, CredentialKind, Curve,
     Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Override, OverrideKind,
     ParentUsers, Service, ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage,
-    SETTINGS,
+    UsageMeasure, SETTINGS,
 };

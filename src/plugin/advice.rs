@@ -44,6 +44,12 @@ impl Plugin {
                  line"
             );
         }
+        for name in self.own_usage.lacking() {
+            warn!(
+                "DominantTRES={name}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to \
+                 AccountingStorageTRES"
+            );
+        }
         let lock = unlocked.associations::<Factors>();
         let grants = self.grants.lock();
         let standing = &grants.standing;

@@ -187,9 +187,11 @@ impl Plugin {
         queue: Option<Queue>,
         beside: impl FnOnce(&AssocLock<'_, V>, &Standing, &Waiting),
     ) {
+        let dominant = self.own_usage.dominant(&config.settings);
         let lock = unlocked.associations::<V>();
         let mut grants = self.grants.lock();
         let standing = &mut grants.standing;
+        standing.measure_by(dominant);
         let queue = if config.fair_share {
             faults::point("distribute");
             let queue = standing.distribute(&lock, drafts.waiting(), config, queue);

@@ -174,6 +174,9 @@ impl Plugin {
         *self.config.write() = Some(Arc::clone(&config));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
+        if fair_share {
+            self.grants.lock().standing.measure_by(self.own_usage.dominant(&config.settings));
+        }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
         }

@@ -5,6 +5,7 @@ mod ancestors;
 mod charging_page;
 mod coming_from_page;
 mod distributions;
+mod dominant;
 mod evaluator;
 mod example;
 mod points;

@@ -104,7 +104,8 @@ fn points_allocate_nothing_once_the_buffers_exist() {
 fn charges_in_many_windows_take_as_much_as_the_sums_and_not_as_the_jobs() {
     const DEPTH: usize = 1000;
     let windows = Some((60, DEPTH));
-    let sums = Sums::new(Recipe { metric: "cpu".to_owned(), halflife: true, windows }, 100_000, 0);
+    let sums =
+        Sums::new(Recipe { metric: "cpu".to_owned(), halflife: true, windows, tres: Vec::new() }, 100_000, 0);
     let mut tally = Tally::default();
     tally.begin(sums.windows_at(100_000));
     let memory = measure(|| {

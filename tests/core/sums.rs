@@ -15,7 +15,7 @@ use proptest::prelude::*;
 const WINDOWS: Model = Model::Windows { decay: 0.5 };
 
 fn recipe() -> Recipe {
-    Recipe { metric: "cpu".to_owned(), halflife: true, windows: Some((100, 4)) }
+    Recipe { metric: "cpu".to_owned(), halflife: true, windows: Some((100, 4)), ..Recipe::default() }
 }
 
 /// Root, two accounts, and a user of each.
@@ -71,6 +71,7 @@ fn ended(job: u32, user: u32, start: i64, run: f64, rate: f64) -> Ended {
         qos: [Some(1), Some(2)],
         group: Some(100 + user),
         partition: Some("batch".to_owned()),
+        ..Ended::default()
     }
 }
 
@@ -333,7 +334,7 @@ fn a_file_that_is_not_whole_says_why() {
         assert!(parse(&good[..cut]).is_err(), "{cut}");
     }
     for (from, to, why) in [
-        ("multifactor2_usage 1", "multifactor2_usage 2", "newer"),
+        ("multifactor2_usage 1", "multifactor2_usage 3", "newer"),
         ("multifactor2_usage 1", "multifactor3", "first line"),
         ("since 1100 0", "since -1 0", "line 2"),
         ("since 1100 0", "since 1100 253402300800", "line 2"),

@@ -11,7 +11,12 @@ const HALF_DAY: i64 = 43_200;
 
 /// Bytes of the file with so many users, each of whom has run in all windows, in an account for every ten of them.
 fn bytes(users: u32, depth: usize) -> usize {
-    let recipe = Recipe { metric: "gres/gpu".to_owned(), halflife: true, windows: Some((HALF_DAY, depth)) };
+    let recipe = Recipe {
+        metric: "gres/gpu".to_owned(),
+        halflife: true,
+        windows: Some((HALF_DAY, depth)),
+        tres: Vec::new(),
+    };
     let mut sums = Sums::new(recipe, HALF_DAY, 0);
     let account = |user: u32| 2 + user / 10;
     let first = account(users) + 1;

@@ -1,5 +1,6 @@
 //! Our own sums of usage, for targets that slurmctld's do not serve: of Unix groups and partitions, of a TRES whether limits are
-//! enforced or not, in windows.
+//! enforced or not, in windows. Beside them what each association has used of some TRES, and what the cluster could have given of these: see
+//! [`super::dominant`].
 //!
 //! Half-life sums are what slurmctld's raw usage is: at a cycle the charges of jobs that have ended since are added, all decays, and
 //! the charges of running jobs are added. Windows have what ran in them. An association has what its own jobs used; what is below an account
@@ -21,7 +22,7 @@ pub use census::{Names, SeenQos};
 pub use readings::{Model, Readings};
 
 /// What is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
     /// `billing`, or the name of a TRES.
     pub metric: String,
@@ -29,6 +30,40 @@ pub struct Recipe {
     pub halflife: bool,
     /// Sums in windows: the length of one in seconds, and how many count.
     pub windows: Option<(i64, usize)>,
+    /// The names of TRES whose usage by associations decays beside, and what the cluster could have given of them: each once, in small letters.
+    pub tres: Vec<String>,
+}
+
+impl Recipe {
+    /// Whether usage of the metric is kept.
+    pub fn counts_metric(&self) -> bool {
+        self.halflife || self.windows.is_some()
+    }
+
+    /// Where the amounts of [`Self::tres`] were in another recipe.
+    fn columns_in(&self, other: &Self) -> Vec<Option<usize>> {
+        self.tres.iter().map(|name| other.tres.iter().position(|known| known == name)).collect()
+    }
+}
+
+impl Ended {
+    /// Something else is kept from now on: what was used of another metric does not count.
+    pub fn follow(&mut self, old: &Recipe, new: &Recipe) {
+        if old.metric != new.metric {
+            (self.charge.rate, self.charge.decayed) = (0.0, 0.0);
+        }
+        if old.tres != new.tres {
+            rearrange(&mut self.tres, &new.columns_in(old));
+        }
+    }
+}
+
+/// Amounts by [`Recipe::tres`], where these are now the ones that were in such columns. New ones are 0.
+fn rearrange(amounts: &mut Vec<f64>, columns: &[Option<usize>]) {
+    if !amounts.is_empty() {
+        let at = |column: &Option<usize>| column.and_then(|at| amounts.get(at).copied()).unwrap_or(0.0);
+        *amounts = columns.iter().map(at).collect();
+    }
 }
 
 /// A sum.
@@ -38,20 +73,32 @@ pub struct Kept {
     pub halflife: f64,
     /// The current window first.
     pub windows: Vec<f64>,
+    /// By [`Recipe::tres`], with decay. Empty where there is nothing.
+    pub tres: Vec<f64>,
 }
 
 impl Kept {
     /// Nothing in it, or less than anybody will ever see.
     pub fn is_faded(&self) -> bool {
-        self.halflife < 1e-3 && self.windows.iter().all(|amount| *amount == 0.0)
+        self.halflife < 1e-3 && self.windows.iter().all(|amount| *amount == 0.0) && self.tres.is_empty()
     }
 
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
+    pub(super) fn add_tres(&mut self, amounts: &[f64]) {
+        if self.tres.len() < amounts.len() {
+            self.tres.resize(amounts.len(), 0.0);
+        }
+        for (sum, amount) in self.tres.iter_mut().zip(amounts) {
+            *sum = plus(*sum, *amount);
+        }
+    }
+
     pub(super) fn take(&mut self, other: Self) {
         self.halflife = plus(self.halflife, other.halflife);
+        self.add_tres(&other.tres);
         for (age, amount) in other.windows.into_iter().enumerate() {
             if amount != 0.0 {
                 windows::enter(&mut self.windows, age, amount);
@@ -142,14 +189,20 @@ impl Sums {
         self.last_reset = last_reset;
     }
 
-    /// From now on something else is kept. Another metric starts empty; other windows get what overlaps.
+    /// From now on something else is kept. Another metric starts empty, as does a TRES that was not kept; other windows get what overlaps.
     pub fn follow(&mut self, recipe: &Recipe) {
         if self.recipe == *recipe {
             return;
         }
+        if self.recipe.tres != recipe.tres {
+            let columns = recipe.columns_in(&self.recipe);
+            self.kept.iter_mut().for_each(|kept| rearrange(&mut kept.tres, &columns));
+        }
         if self.recipe.metric != recipe.metric {
-            *self = Self::new(recipe.clone(), self.since, self.last_reset);
-            return;
+            self.windows = None;
+            for kept in &mut self.kept {
+                *kept = Kept { tres: std::mem::take(&mut kept.tres), ..Kept::default() };
+            }
         }
         let old = self.windows.take();
         self.windows = recipe.windows.map(|(length, depth)| {
@@ -253,6 +306,7 @@ impl Sums {
             if !one.charge.is_empty() {
                 // slurmctld has charged that already, and decays it now.
                 one.charge.decayed *= decay;
+                one.tres.iter_mut().for_each(|amount| *amount *= decay);
                 later.push(one);
             }
         }
@@ -273,6 +327,10 @@ impl Sums {
                 self.kept[place.index()].halflife = full;
             }
         }
+        if !self.recipe.tres.is_empty() {
+            let amounts = self.kept.iter_mut().flat_map(|kept| &mut kept.tres);
+            amounts.for_each(|amount| *amount *= decay);
+        }
         self.add(tally);
         self.since = now;
         self.drop_faded();
@@ -288,6 +346,7 @@ impl Sums {
         if let Some(id) = ended.association {
             let place = self.association(id);
             tally.add(place, &charge, true);
+            tally.add_tres(place, &ended.tres);
         }
         for id in ended.qos.iter().flatten() {
             let (place, decays) = self.qos(*id);
@@ -315,6 +374,11 @@ impl Sums {
         for (kept, older) in self.kept.iter_mut().zip(&tally.older) {
             for (age, amount) in older.iter().enumerate().filter(|(_, amount)| **amount != 0.0) {
                 windows::enter(&mut kept.windows, age, *amount);
+            }
+        }
+        for (kept, amounts) in self.kept.iter_mut().zip(tally.tres()) {
+            if amounts.iter().any(|amount| *amount > 0.0) {
+                kept.add_tres(amounts);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The settings of `priority/multifactor2`: each declared once.
 
 mod charging;
+mod dominant;
 mod points;
 
 pub use charging::{Charge, ChargeKind, ChargeScope};
+use dominant::lists_tres;
 pub use points::{
     Component, ComponentKind, Credential, CredentialKind, Curve, Service, ServiceKind, Target, TargetKind,
     TargetMode, TargetType,
@@ -247,6 +249,30 @@ crate::settings! {
         /// `AccountingStorageEnforce` jobs are missed that slurmctld forgets before the next calculation: let `MinJobAge` be longer
         /// than `PriorityCalcPeriod`. 0 switches it off.
         minimum_charge = "MinimumCharge": duration() default("0");
+        /// Which usage the share tree goes by: what tickets are divided by, and `sshare` shows as normalised and effective usage and
+        /// `LevelFS`. `RawUsage` is billing with both.
+        usage_measure = "UsageMeasure": choice(UsageMeasure {
+            /// Billing, as the partition's `TRESBillingWeights` say.
+            Billing = "billing",
+            /// The dominant share: of the TRES in `DominantTRES` the one of which the largest part of the cluster was used. What the users of
+            /// an account have used is added up for each TRES before the largest is taken, so that work that needs CPUs and work that
+            /// needs GPUs are no burden to each other. The plugin counts this usage itself, from its first start with this setting on.
+            Dominant = "dominant",
+        }) default("billing");
+        /// The TRES that `UsageMeasure=dominant` compares, such as `cpu,mem,gres/gpu=2`. The number is what the used part of that TRES is
+        /// multiplied with, 1 where there is none. In `PriorityParameters`, where commas separate settings, only one TRES can be given.
+        dominant_tres = "DominantTRES": text(
+            "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
+            lists_tres
+        ) default("cpu,mem");
+    }
+}
+
+impl Settings {
+    /// The TRES of `DominantTRES` in small letters, and the weight of each; `None` where the share tree does not go by them.
+    pub fn dominant_weights(&self) -> Option<Vec<(String, f64)>> {
+        (self.usage_measure == UsageMeasure::Dominant)
+            .then(|| dominant::weights(&self.dominant_tres).unwrap_or_default())
     }
 }
 

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use super::report::{Error, Errors, Place, Warning};
 use super::schema::{Entries, Entry};
-use super::table::{Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings};
+use super::table::{
+    Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings, UsageMeasure,
+};
 
 /// Compares settings with each other. `entries` are those that `settings` were made from; they know the places.
 pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors, Vec<Warning>) {
@@ -155,6 +157,11 @@ fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
         if let Some(entry) = changed("DilutionCap") {
             let cause = format!("DilutionUnit={}", settings.dilution_unit);
             warn(entry, useless(&cause, "DilutionUnit=committed"));
+        }
+    }
+    if settings.usage_measure == UsageMeasure::Billing {
+        if let Some(entry) = changed("DominantTRES") {
+            warn(entry, useless("UsageMeasure=billing", "UsageMeasure=dominant"));
         }
     }
     if settings.tickets_functional == 0 {

@@ -12,6 +12,7 @@ mod shown;
 use std::sync::Arc;
 
 use multifactor2_core::policy::pools::{JobTickets, Pools};
+use multifactor2_core::rules::dominant::Dominant;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{facts, FairShare, Node, NodeSpec, ShareTree};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,6 +42,9 @@ pub struct Standing {
     settings: Option<Settings>,
     /// Raw usage by node.
     usage: Vec<f64>,
+    /// What the share tree goes by instead, where the settings ask for that; and by node.
+    dominant: Option<Arc<Dominant>>,
+    shares: Vec<f64>,
     /// 1 for a user with waiting jobs, by node.
     waiting: Vec<u32>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
@@ -63,6 +67,11 @@ impl Standing {
     /// Forgets everything, as after a stop.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// What the share tree goes by from the next distribution on instead of raw usage, where there is something.
+    pub fn measure_by(&mut self, dominant: Option<Arc<Dominant>>) {
+        self.dominant = dominant;
     }
 
     /// Begins to collect waiting jobs.
@@ -128,7 +137,8 @@ impl Standing {
         let mut new = std::mem::take(self);
         new.read(lock, waiting);
         faults::point("distribute.half");
-        new.fair_share.distribute(&new.tree, &new.usage, &new.waiting);
+        let usage = if new.dominant.is_some() { &new.shares } else { &new.usage };
+        new.fair_share.distribute(&new.tree, usage, &new.waiting);
         new.unknown.clear();
         *self = new;
     }
@@ -273,6 +283,12 @@ impl Standing {
                 self.usage[node.index()] = usage;
                 self.waiting[node.index()] = u32::from(waits);
             }
+        }
+        self.shares.clear();
+        if let Some(dominant) = self.dominant.clone() {
+            let mut shares = std::mem::take(&mut self.shares);
+            dominant.shares(&self.tree, |id| Some(self.found_by_id(id)?.1), &mut shares);
+            self.shares = shares;
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod charging;
 mod declared;
+mod dominant;
 mod kept;
 mod parser;
 mod points;
@@ -70,11 +71,12 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment, FunctionalWeightJob, \
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
              DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, TargetUsage, \
-             TargetWindow, TargetDepth, TargetDecay, TargetMetric, CapTiers, TierMultiplier, Charge, MinimumCharge; did you mean ActiveJobs?",
+             TargetWindow, TargetDepth, TargetDecay, TargetMetric, CapTiers, TierMultiplier, Charge, MinimumCharge, \
+             UsageMeasure, DominantTRES; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "MinimumCharge; correct"),
+        ("Zebra=1", 1, "Zebra=1", "DominantTRES; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),

@@ -4,6 +4,7 @@
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact
 
 mod clocks;
+mod dominant;
 mod exhaustion;
 mod kills;
 mod lives;

@@ -101,8 +101,12 @@ impl Cluster {
             job.gap += job.end.take().map_or(0, |end| (self.saved - end).max(0));
         }
         self.own = OwnUsage::default();
-        let recipe =
-            Recipe { metric: "cpu".to_owned(), halflife: true, windows: Some((self.length, 100_000)) };
+        let recipe = Recipe {
+            metric: "cpu".to_owned(),
+            halflife: true,
+            windows: Some((self.length, 100_000)),
+            tres: vec!["cpu".to_owned(), "gres/gpu".to_owned()],
+        };
         let times = Times { last_ran: 1000, last_reset: 1 };
         self.own.configure(Some(&recipe), Some(&self.file()), Loaded { times, ..Loaded::default() });
     }
@@ -124,13 +128,19 @@ impl Cluster {
         Charge { start, run, rate, decayed: run * rate }
     }
 
+    /// By TRES: as much as of the metric, and three times that.
+    fn used(charge: &Charge) -> Vec<f64> {
+        vec![charge.decayed, 3.0 * charge.decayed]
+    }
+
     fn end(&mut self) {
         let now = self.now;
         let Some(job) = self.jobs.iter_mut().find(|job| job.end.is_none()) else { return };
         (job.end, job.remembered) = (Some(now), false);
         let mut ends = self.own.ends.lock();
         let charge = Self::charge(job, ends.since.unwrap(), now);
-        ends.note(Ended { job: job.id, started: job.start, charge, ..Ended::default() });
+        let (tres, association) = (Self::used(&charge), Some(7));
+        ends.note(Ended { job: job.id, started: job.start, charge, tres, association, ..Ended::default() });
     }
 
     /// False: killed in it.
@@ -149,7 +159,10 @@ impl Cluster {
             let mut tally = Tally::default();
             tally.begin(sums.windows_at(at));
             for job in self.jobs.iter().filter(|job| job.end.is_none()) {
-                tally.add(Place::ALL, &Self::charge(job, sums.since(), at), true);
+                let charge = Self::charge(job, sums.since(), at);
+                tally.add(Place::ALL, &charge, true);
+                let place = sums.association(7);
+                tally.add_tres(place, &Self::used(&charge));
             }
             let mut ends = self.own.ends.lock();
             let jobs = &self.jobs;
@@ -218,6 +231,11 @@ proptest! {
             #[allow(clippy::cast_precision_loss)]
             let (most, least) = (due as f64, (due - lost) as f64);
             prop_assert!((least - 1e-6..=most + 1e-6).contains(&found), "{:?}: {}, not {} to {}", which, found, least, most);
+            let used = model.own.state.lock().sums.as_ref().unwrap().used(7).to_vec();
+            for (amount, times) in used.iter().zip([1.0, 3.0]) {
+                prop_assert!((amount - times * found).abs() <= 1e-6, "{:?} of {}", used, found);
+            }
+            prop_assert!(used.len() == 2 || found == 0.0);
         }
     }
 }

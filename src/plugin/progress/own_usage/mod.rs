@@ -27,7 +27,7 @@
 //! What slurmctld's raw usage was after the cycle of T is saved, too, so that a reset by `sacctmgr` is noticed after a restart. It
 //! is compared only where slurmctld has loaded usage that includes just that cycle.
 //!
-//! Without targets that need sums of our own nothing is counted, and there is no file.
+//! Without targets that need sums of our own, and without `UsageMeasure=dominant`, nothing is counted, and there is no file.
 
 mod recipe;
 mod round;
@@ -35,10 +35,13 @@ mod round;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
+use multifactor2_core::rules::dominant::Dominant;
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums};
 use multifactor2_core::rules::sums_file;
+use multifactor2_core::settings::Settings;
 use tracing::{error, info};
 
 use super::history::Times;
@@ -60,6 +63,8 @@ struct State {
     sums: Option<Sums>,
     /// The file cannot be written, which has been said.
     failing: bool,
+    /// TRES beside the metric that the cluster did not have in the last cycle.
+    lacking: Vec<String>,
     /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
     is_open: bool,
 }
@@ -69,7 +74,7 @@ struct State {
 struct Ends {
     /// Up to when running jobs are counted, where sums are kept.
     since: Option<i64>,
-    metric: String,
+    recipe: Recipe,
     jobs: Vec<Ended>,
     /// The latest time of a cycle, also where the clock was set back since.
     latest: i64,
@@ -149,12 +154,11 @@ impl OwnUsage {
             *ends = Ends { restored, ..Ends::default() };
         }
         if let Some(sums) = &mut state.sums {
-            if sums.recipe().metric != recipe.metric {
-                *ends = Ends::default();
-            }
+            let Ends { jobs, restored, .. } = &mut *ends;
+            jobs.iter_mut().chain(restored).for_each(|ended| ended.follow(sums.recipe(), recipe));
             sums.follow(recipe);
             ends.since = Some(sums.since());
-            ends.metric.clone_from(&recipe.metric);
+            ends.recipe.clone_from(recipe);
         }
     }
 
@@ -172,7 +176,20 @@ impl OwnUsage {
     /// Whether anything is kept, and of a TRES.
     pub fn counts_tres(&self) -> bool {
         let ends = self.ends.lock();
-        ends.since.is_some() && !ends.metric.eq_ignore_ascii_case("billing")
+        let Recipe { metric, tres, .. } = &ends.recipe;
+        ends.since.is_some() && !(metric.eq_ignore_ascii_case("billing") && tres.is_empty())
+    }
+
+    /// What the share tree goes by instead of slurmctld's raw usage, as the last cycle left it; `None` where the settings say raw usage.
+    pub fn dominant(&self, settings: &Settings) -> Option<Arc<Dominant>> {
+        let weights = settings.dominant_weights()?;
+        let dominant = self.state.lock().sums.as_ref().map(|sums| sums.dominant(&weights));
+        Some(Arc::new(dominant.unwrap_or_default()))
+    }
+
+    /// The TRES of `DominantTRES` that the cluster did not have in the last cycle.
+    pub fn lacking(&self) -> Vec<String> {
+        self.state.lock().lacking.clone()
     }
 
     /// All usage as the last cycle left it; `None` where nothing is kept.
@@ -198,11 +215,11 @@ impl OwnUsage {
         let failing = std::mem::replace(&mut self.state.lock().failing, written.is_err());
         match written {
             Err(problem) if !failing => error!(
-                "cannot save {}: {problem}. Usage for targets is not lost while slurmctld runs; make room or mend the \
+                "cannot save {}: {problem}. Usage for targets and UsageMeasure is not lost while slurmctld runs; make room or mend the \
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("usage for targets is saved again in {}", file.display()),
+            Ok(()) if failing => info!("usage for targets and UsageMeasure is saved again in {}", file.display()),
             _ => (),
         }
     }
@@ -232,7 +249,10 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
     let text = match fs::read(file) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()),
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
-            info!("no {} to recover: usage for targets is counted from the last cycle on", file.display());
+            info!(
+                "no {} to recover: usage for targets and UsageMeasure is counted from the last cycle on",
+                file.display()
+            );
             return None;
         }
         Err(problem) => Err(problem.to_string()),
@@ -241,7 +261,7 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
         Ok(found) => Some(found),
         Err(problem) => {
             error!(
-                "cannot use {}: {problem}: {}. Usage for targets is counted anew from the last cycle on. Find out what damages \
+                "cannot use {}: {problem}: {}. Usage for targets and UsageMeasure is counted anew from the last cycle on. Find out what damages \
                  files there: a disk that is full or fails, another program",
                 file.display(),
                 put_aside(file)

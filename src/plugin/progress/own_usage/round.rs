@@ -8,7 +8,7 @@ use multifactor2_core::facts::{amount, TresTotal};
 use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
 use multifactor2_core::rules::ended::{Ended, RawCharge};
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Names, SeenQos, Sums};
+use multifactor2_core::rules::sums::{Cycle, Names, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::tally::{Charge, Place, Tally};
 use rustc_hash::FxHashMap;
 
@@ -43,15 +43,26 @@ impl Metric {
         let (count, plain, decayed) = match self {
             Self::Billing => (1.0, amounts.usage, amounts.usage_decayed),
             Self::Tres(at) => {
-                let count = at.and_then(|at| job.tres_allocated()?.get(at).copied()).map_or(0, amount);
-                #[allow(clippy::cast_precision_loss)] // exact up to 2^53 of a TRES
-                let count = count as f64;
+                let count = count_of(job, at);
                 (count, amounts.wall, amounts.wall_decayed * count)
             }
         };
         let rate = if elapsed.run > 0.0 { plain / elapsed.run * count } else { 0.0 };
         Charge { start: elapsed.start, run: elapsed.run, rate, decayed }.finite()
     }
+}
+
+/// How much a job has of the TRES at a position.
+fn count_of(job: Job<'_>, at: Option<usize>) -> f64 {
+    let count = at.and_then(|at| job.tres_allocated()?.get(at).copied()).map_or(0, amount);
+    #[allow(clippy::cast_precision_loss)] // exact up to 2^53 of a TRES
+    let count = count as f64;
+    count
+}
+
+/// What a job has used of the TRES at a position, as it counts with half-life decay.
+fn used(job: Job<'_>, at: Option<usize>, amounts: &Amounts) -> f64 {
+    amounts.wall_decayed * count_of(job, at)
 }
 
 /// Who is counting: nobody, a cycle, or the end of a job.
@@ -111,22 +122,29 @@ impl Counting<'_> {
     ) {
         match self {
             Self::Nobody => (),
-            Self::Cycle(round) => round.count(job, &round.metric.charge(job, elapsed, amounts), charged),
+            Self::Cycle(round) => {
+                let charge = round.metric.charge(job, elapsed, amounts);
+                round.used.clear();
+                round.used.extend(round.tres.iter().map(|at| used(job, *at, amounts)));
+                round.count(job, &charge, charged);
+            }
             Self::End(own) => {
                 let mut ends = own.ends.lock();
                 if ends.since.is_none() {
                     return;
                 }
-                let at = || {
-                    (0..lock.host().tres_count())
-                        .find(|at| lock.tres_name(*at).eq_ignore_ascii_case(&ends.metric))
+                let find = |name: &str| {
+                    (0..lock.host().tres_count()).find(|at| lock.tres_name(*at).eq_ignore_ascii_case(name))
                 };
-                let metric = Metric::of(&ends.metric, at);
+                let Recipe { metric, tres, .. } = &ends.recipe;
+                let used = tres.iter().map(|name| used(job, find(name), amounts)).collect();
+                let metric = Metric::of(metric, || find(metric));
                 let Charged { started, raw, .. } = charged;
                 let ended = Ended {
                     job: job.get(|job| job.job_id),
                     started,
                     charge: metric.charge(job, elapsed, amounts),
+                    tres: used,
                     raw: Some(raw),
                     association: charged.association.map(|association| association.get(|assoc| assoc.id)),
                     qos: charged.qos.map(|qos| qos.map(|qos| qos.get(|qos| qos.id))),
@@ -145,6 +163,11 @@ pub struct Round<'o> {
     own: &'o OwnUsage,
     state: RankedGuard<'o, State>,
     metric: Metric,
+    /// Usage of the metric is kept; else only that of [`Self::tres`].
+    counts_metric: bool,
+    /// The positions of the TRES that are kept beside, and what the job at hand has used of them.
+    tres: Vec<Option<usize>>,
+    used: Vec<f64>,
     since: i64,
     now: i64,
     /// As they are before this cycle decays and charges.
@@ -173,14 +196,20 @@ impl OwnUsage {
         totals: &[TresTotal],
     ) -> Option<Box<Round<'o>>> {
         let mut state = self.state.lock();
-        let State { sums: Some(sums), is_open, .. } = &mut *state else { return None };
+        let State { sums: Some(sums), is_open, lacking, .. } = &mut *state else { return None };
         if std::mem::replace(is_open, true) {
             // The cycle before has failed: what it has decayed is not to be taken for reset.
             sums.forget_raw_usage();
         }
         faults::point("own_usage.begin");
-        let name = &sums.recipe().metric;
-        let metric = Metric::of(name, || totals.iter().position(|total| total.is_called(name)));
+        let at = |name: &str| totals.iter().position(|total| total.is_called(name));
+        let metric = Metric::of(&sums.recipe().metric, || at(&sums.recipe().metric));
+        let tres: Vec<Option<usize>> = sums.recipe().tres.iter().map(|name| at(name)).collect();
+        // While slurmctld reads its TRES from the database anew there are none for a moment.
+        if totals.iter().any(|total| total.count > 0) {
+            let names = sums.recipe().tres.iter().zip(&tres);
+            *lacking = names.filter(|(_, at)| at.is_none()).map(|(name, _)| name.clone()).collect();
+        }
         let associations = read_associations(lock, |id, association| {
             sums.meet(id, association.address(), || names(association));
         });
@@ -189,15 +218,37 @@ impl OwnUsage {
         let mut tally = Tally::default();
         tally.begin(sums.windows_at(now));
         let since = sums.since();
-        if let (Metric::Tres(Some(at)), true) = (metric, since > 0 && now > since) {
-            #[allow(clippy::cast_precision_loss)] // seconds, and exact up to 2^53 of a TRES
-            let (run, rate) = ((now - since) as f64, amount(totals[at].count) as f64);
-            let decayed = RunDecay::new(decay_factor).of(run) * rate;
-            let capacity = Charge { start: since, run, rate, decayed }.finite();
-            tally.add(Place::CAPACITY, &capacity, true);
+        if since > 0 && now > since {
+            #[allow(clippy::cast_precision_loss)] // exact up to 2^53 of a TRES
+            let total = |at: usize| amount(totals[at].count) as f64;
+            #[allow(clippy::cast_precision_loss)] // seconds
+            let run = (now - since) as f64;
+            let run_decayed = RunDecay::new(decay_factor).of(run);
+            if let Metric::Tres(Some(at)) = metric {
+                let rate = total(at);
+                let capacity = Charge { start: since, run, rate, decayed: run_decayed * rate }.finite();
+                tally.add(Place::CAPACITY, &capacity, true);
+            }
+            let capacities: Vec<f64> = tres.iter().map(|at| at.map_or(0.0, total) * run_decayed).collect();
+            tally.add_tres(Place::CAPACITY, &capacities);
         }
+        let counts_metric = sums.recipe().counts_metric();
         let places = Places::default();
-        Some(Box::new(Round { own: self, state, metric, since, now, associations, qos, tally, places }))
+        let used = Vec::with_capacity(tres.len());
+        Some(Box::new(Round {
+            own: self,
+            state,
+            metric,
+            counts_metric,
+            tres,
+            used,
+            since,
+            now,
+            associations,
+            qos,
+            tally,
+            places,
+        }))
     }
 }
 
@@ -217,6 +268,10 @@ impl Round<'_> {
                 place
             });
             tally.add(place, charge, true);
+            tally.add_tres(place, &self.used);
+        }
+        if !self.counts_metric {
+            return;
         }
         for qos in charged.qos.into_iter().flatten() {
             let (place, decays) = *places.qos.entry(qos.address()).or_insert_with(|| {

@@ -1,0 +1,7 @@
+//! What `multifactor2` answers: why a job has its priority, how the queue stands, and what would be if something changed.
+//!
+//! One way leads to every answer: [`input`] gives a [`Snapshot`](multifactor2_snapshot::Snapshot), from Slurm's commands, from files or from
+//! the plugin; `model` computes priorities from it with the engine that the plugin runs; `answers` has one file a question; `output` shows
+//! answers as text, JSON, CSV or HTML.
+
+pub mod input;

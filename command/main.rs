@@ -1,0 +1,3 @@
+//! The command `multifactor2`.
+
+fn main() {}

@@ -1,0 +1,60 @@
+//! Everything that the priorities of a cluster are made of at one time: what the plugin knows of it, or what Slurm's commands tell.
+//!
+//! The plugin writes it, the command `multifactor2` reads it, or puts it together from Slurm's commands. So every answer goes by one
+//! form, wherever it came from. [`records`] says what there is, [`format`](mod@format) how it is a file.
+//!
+//! Names, units and ranges are those of slurm.conf(5), squeue(1), sprio(1) and sshare(1). Times are seconds since 1970, 0 where there
+//! is none. What is not known is `None`, or left out; nothing here is guessed.
+
+pub mod format;
+pub mod records;
+
+use std::collections::BTreeMap;
+
+use records::{
+    About, Association, Book, BookAssociation, Entry, Job, Parameter, Partition, Qos, Running, Setting, Tres,
+    Usage,
+};
+
+/// See the crate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Of what, when, and by whom.
+    pub about: About,
+    /// `Name = value` as `scontrol show config` has them, by name.
+    pub parameters: BTreeMap<String, String>,
+    /// Our own settings in force, in the syntax of multifactor2.conf; `None` where nobody could tell.
+    pub settings: Option<Vec<Setting>>,
+    /// By the positions that all lists of TRES have.
+    pub tres: Vec<Tres>,
+    /// All that can be seen.
+    pub partitions: Vec<Partition>,
+    /// All that can be seen.
+    pub qos: Vec<Qos>,
+    /// All that can be seen, a parent before those below it.
+    pub associations: Vec<Association>,
+    /// Books, where the settings have some.
+    pub books: Vec<Book>,
+    /// Where associations stand in books, where they have used something or wait in them.
+    pub book_associations: Vec<BookAssociation>,
+    /// Jobs that wait, held ones among them.
+    pub jobs: Vec<Job>,
+    /// What jobs in several partitions or QOS have in each.
+    pub entries: Vec<Entry>,
+    /// Jobs that run, alike ones together.
+    pub running: Vec<Running>,
+    /// Usage that targets go by.
+    pub usage: Vec<Usage>,
+}
+
+impl Snapshot {
+    /// A parameter of slurm.conf, by its name in any case.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn parameter_records(&self) -> impl Iterator<Item = Parameter> + '_ {
+        self.parameters.iter().map(|(name, value)| Parameter { name: name.clone(), value: value.clone() })
+    }
+}

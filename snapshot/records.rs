@@ -1,0 +1,429 @@
+//! The kinds of records of a [`Snapshot`](super::Snapshot). Each is one declaration: the struct, its columns in the file, and how a line is
+//! written and read. A column that a file does not have stays as by default; one that is not known here is passed over. So older and newer
+//! files can be read as long as [`VERSION`](super::format::VERSION) is the same.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserializer, Serialize, Serializer};
+
+/// A kind of record: a line of the file is an array of its columns.
+pub trait Record: Sized + Default + Serialize {
+    /// What the file calls it.
+    const KIND: &'static str;
+    /// The names of its columns, in the order in which they are written.
+    const COLUMNS: &'static [&'static str];
+
+    /// Reads the column with this number.
+    ///
+    /// # Errors
+    /// What is there is of another type.
+    fn take<'de, A: SeqAccess<'de>>(&mut self, column: usize, values: &mut A) -> Result<bool, A::Error>;
+}
+
+/// Reads a record whose columns are in another order, or not all known: each with its number in [`Record::COLUMNS`].
+pub(super) struct By<'c, R> {
+    pub columns: &'c [Option<usize>],
+    pub record: R,
+}
+
+impl<'de, R: Record> DeserializeSeed<'de> for By<'_, R> {
+    type Value = R;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<R, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, R: Record> Visitor<'de> for By<'_, R> {
+    type Value = R;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "an array of the {} columns of a {}", self.columns.len(), R::KIND)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<R, A::Error> {
+        for (at, column) in self.columns.iter().enumerate() {
+            let is_there = match column {
+                Some(column) => self.record.take(*column, &mut values)?,
+                None => values.next_element::<IgnoredAny>()?.is_some(),
+            };
+            if !is_there {
+                return Err(serde::de::Error::invalid_length(at, &self));
+            }
+        }
+        while values.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(self.record)
+    }
+}
+
+macro_rules! record {
+    ($(#[$doc:meta])+ $name:ident, $kind:literal { $($(#[$about:meta])+ $column:ident: $type:ty,)+ }) => {
+        $(#[$doc])+
+        #[derive(Clone, Debug, Default, PartialEq)]
+        #[allow(clippy::struct_excessive_bools)] // each is a column of its own
+        pub struct $name { $($(#[$about])+ pub $column: $type,)+ }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut row = serializer.serialize_tuple(Self::COLUMNS.len())?;
+                $(row.serialize_element(&self.$column)?;)+
+                row.end()
+            }
+        }
+
+        impl Record for $name {
+            const KIND: &'static str = $kind;
+            const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),+];
+
+            fn take<'de, A: SeqAccess<'de>>(
+                &mut self,
+                column: usize,
+                values: &mut A,
+            ) -> Result<bool, A::Error> {
+                let mut at = 0;
+                $(
+                    if column == at {
+                        return Ok(match values.next_element()? {
+                            Some(value) => {
+                                self.$column = value;
+                                true
+                            }
+                            None => false,
+                        });
+                    }
+                    at += 1;
+                )+
+                let _ = at;
+                Ok(values.next_element::<IgnoredAny>()?.is_some())
+            }
+        }
+    };
+}
+
+record! {
+    /// Of what a snapshot is, when it was taken, and by whom.
+    About, "about" {
+        /// When priorities were computed last, where that is known; else when Slurm was asked.
+        time: i64,
+        /// When it was taken.
+        taken: i64,
+        /// `ClusterName`
+        cluster: String,
+        /// The release of slurmctld, such as `24.11.5`.
+        release: String,
+        /// `PriorityType`, such as `priority/multifactor2`.
+        priority_type: String,
+        /// The version of our plugin, where it is what computed.
+        plugin: String,
+        /// `plugin`, `commands` or `files`: where all this came from.
+        source: String,
+        /// What is hidden from who asked, one sentence each; empty where everything was seen.
+        hidden: Vec<String>,
+        /// CPUs of all nodes, as job sizes are measured against them; 0 where not known.
+        cpus: u32,
+        /// Nodes, counted as the release counts them; 0 where not known.
+        nodes: u32,
+    }
+}
+
+record! {
+    /// A parameter of slurm.conf in force, as `scontrol show config` has it.
+    Parameter, "parameter" {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: String,
+    }
+}
+
+record! {
+    /// One of our own settings in force.
+    Setting, "setting" {
+        /// As a line of multifactor2.conf.
+        line: String,
+        /// Where it was written: a file and a line, or `PriorityParameters`.
+        from: String,
+    }
+}
+
+record! {
+    /// A TRES that is accounted.
+    Tres, "tres" {
+        /// Such as `cpu`, `mem` or `gres/gpu`.
+        name: String,
+        /// How much the cluster has; memory in MB.
+        count: u64,
+        /// `PriorityWeightTRES`, where it has one.
+        weight: Option<f64>,
+    }
+}
+
+record! {
+    /// A partition.
+    Partition, "partition" {
+        /// Its name.
+        name: String,
+        /// `PriorityTier`
+        tier: u32,
+        /// `PriorityJobFactor`
+        job_factor: u32,
+        /// The same in parts of the highest one, from 0 to 1.
+        job_factor_norm: f64,
+        /// `MaxTime` in minutes; `None` for no limit.
+        max_time: Option<u32>,
+        /// `State`, such as `UP`.
+        state: String,
+        /// What it has of each TRES, by their positions.
+        tres: Vec<u64>,
+        /// `TRESBillingWeights` as written; empty for none.
+        billing_weights: String,
+        /// `QOS` of the partition; empty for none.
+        qos: String,
+    }
+}
+
+record! {
+    /// A QOS.
+    Qos, "qos" {
+        /// Its id; 0 where not known.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// Its priority.
+        priority: u32,
+        /// The same in parts of the highest one, from 0 to 1.
+        priority_norm: f64,
+        /// `UsageFactor`
+        usage_factor: f64,
+        /// `UsageThreshold`, where it is set.
+        usage_threshold: Option<f64>,
+        /// Raw usage, where it is known.
+        usage: Option<f64>,
+        /// Flags such as `NoDecay`.
+        flags: Vec<String>,
+    }
+}
+
+record! {
+    /// An association, as `sshare` shows it, and what it has in the competition.
+    Association, "association" {
+        /// Its id. Where Slurm's commands did not tell, a number of its own.
+        id: u32,
+        /// The id of its parent; 0 for the root.
+        parent: u32,
+        /// Its account.
+        account: String,
+        /// Its user; empty for an account.
+        user: String,
+        /// The partition that it is for; empty for all.
+        partition: String,
+        /// Raw shares; 2147483647 for `Fairshare=parent`.
+        shares: u32,
+        /// Its priority.
+        priority: u32,
+        /// The same in parts of the highest one, from 0 to 1.
+        priority_norm: f64,
+        /// Raw usage: seconds times billing, decayed, and charged with `Charge` rules.
+        usage: f64,
+        /// What the share tree goes by instead under `UsageMeasure=dominant`.
+        dominant: Option<f64>,
+        /// S: normalised shares, from 0 to 1, of the algorithm in force.
+        shares_norm: f64,
+        /// U: normalised usage, from 0 to 1.
+        usage_norm: f64,
+        /// Effective usage.
+        usage_effective: f64,
+        /// F, which sshare shows as `LevelFS`; `None` for none, or no bound.
+        level_fs: Option<f64>,
+        /// The fair-share factor of its jobs, from 0 to 1, of users only.
+        factor: Option<f64>,
+        /// Its tickets, where the plugin told.
+        tickets: Option<f64>,
+        /// It, or something below it, has waiting jobs that compete, where the plugin told.
+        active: Option<bool>,
+    }
+}
+
+record! {
+    /// A book: usage and shares of some partitions.
+    Book, "book" {
+        /// Its name.
+        name: String,
+        /// Its partitions.
+        partitions: Vec<String>,
+        /// Tickets of the best user in it.
+        max_tickets: f64,
+    }
+}
+
+record! {
+    /// Where an association stands in a book. The default book, in [`Association`], is not among these.
+    BookAssociation, "book_association" {
+        /// The name of the book.
+        book: String,
+        /// The id of the association.
+        association: u32,
+        /// Raw usage in the book.
+        usage: f64,
+        /// S, where the book has shares of its own.
+        shares_norm: f64,
+        /// The fair-share factor of its jobs, of users only.
+        factor: Option<f64>,
+        /// Its tickets.
+        tickets: f64,
+        /// Whether it takes part.
+        active: bool,
+    }
+}
+
+record! {
+    /// A job that waits, or is held, and what its priority is made of. All addends are weighted, as sprio shows them.
+    Job, "job" {
+        /// Its id.
+        id: u32,
+        /// The id of its array; 0 for none.
+        array_job: u32,
+        /// Its tasks as squeue shows them, such as `3` or `[5-9%2]`; empty for none.
+        array_tasks: String,
+        /// The id of the leader of its heterogeneous job; 0 for none.
+        het_job: u32,
+        /// The id of its association; 0 where that is not known.
+        association: u32,
+        /// Its user.
+        user: String,
+        /// Its account.
+        account: String,
+        /// Its Unix group by number, where that is known.
+        group: Option<u32>,
+        /// The partition that its own priority goes by.
+        partition: String,
+        /// All of its partitions; empty where it has one.
+        partitions: Vec<String>,
+        /// Its QOS.
+        qos: String,
+        /// Its reservation; empty for none.
+        reservation: String,
+        /// Its wckey; empty for none.
+        wckey: String,
+        /// Why it waits, as squeue shows it.
+        reason: String,
+        /// Its priority; 0 for one that is held.
+        priority: u32,
+        /// Its priority was set directly.
+        direct: bool,
+        /// It takes part in the competition.
+        competes: bool,
+        /// When it was submitted.
+        submit: i64,
+        /// Since when it is, or will be, eligible.
+        eligible: i64,
+        /// Since when it gains age.
+        accrue: i64,
+        /// When the backfill scheduler expects it to start.
+        start: i64,
+        /// Time limit in minutes; `None` where that of the partition holds.
+        limit: Option<u32>,
+        /// Nodes that it asks for at least.
+        nodes: u32,
+        /// CPUs that it asks for at least.
+        cpus: u32,
+        /// CPUs that the size of the job counts with (those of the record, see `JobSize` of the core).
+        size_cpus: u32,
+        /// MB of temporary disk on each node.
+        tmp_disk: u32,
+        /// What it asks for of each TRES, by their positions; memory in MB.
+        tres: Vec<u64>,
+        /// Nice value.
+        nice: i64,
+        /// Its own site factor, without points.
+        site: i64,
+        /// AGE
+        age: f64,
+        /// ASSOC
+        assoc: f64,
+        /// FAIRSHARE
+        fair_share: f64,
+        /// JOBSIZE
+        job_size: f64,
+        /// PARTITION
+        partition_addend: f64,
+        /// QOS
+        qos_addend: f64,
+        /// TRES
+        tres_addend: f64,
+        /// Points by CRED, FS, RES, SERV, TARGET and USAGE, and their sum; empty where the settings ask for none.
+        points: Vec<f64>,
+        /// Override, functional and share-tree tickets; empty where tickets are not by job.
+        tickets: Vec<f64>,
+        /// How often others have overtaken it, where that counts.
+        bypass: u32,
+        /// Tickets of `AdminComment`, where that counts.
+        own_tickets: u32,
+        /// The addends are known. Not so where sprio does not show the job.
+        is_computed: bool,
+    }
+}
+
+record! {
+    /// What a job in several partitions or QOS has in one of them.
+    Entry, "entry" {
+        /// The id of the job.
+        job: u32,
+        /// The partition.
+        partition: String,
+        /// The QOS.
+        qos: String,
+        /// The priority of the job there.
+        priority: u32,
+        /// FAIRSHARE
+        fair_share: f64,
+        /// PARTITION
+        partition_addend: f64,
+        /// QOS
+        qos_addend: f64,
+        /// TRES
+        tres_addend: f64,
+        /// Points there.
+        points: f64,
+    }
+}
+
+record! {
+    /// Jobs that run, of one association, partition, QOS, wckey and kind of extra tickets.
+    Running, "running" {
+        /// The id of their association.
+        association: u32,
+        /// Their partition.
+        partition: String,
+        /// Their QOS.
+        qos: String,
+        /// Their wckey.
+        wckey: String,
+        /// Tickets of `AdminComment`.
+        own_tickets: u32,
+        /// How many they are.
+        count: u32,
+        /// What they have together, in `DilutionUnit`.
+        size: f64,
+        /// What they have together of each TRES, by their positions.
+        tres: Vec<u64>,
+        /// What they are billed together.
+        billing: f64,
+    }
+}
+
+record! {
+    /// Usage that targets go by (see docs/points.md), in seconds times `TargetMetric`.
+    Usage, "usage" {
+        /// `halflife` or `window`.
+        model: String,
+        /// `association`, `qos`, `group`, `partition`, `all` or `available`.
+        of: String,
+        /// The id of the association, QOS or group, or the name of the partition; empty for `all` and `available`.
+        key: String,
+        /// The amount.
+        amount: f64,
+    }
+}

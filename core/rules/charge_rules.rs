@@ -257,8 +257,9 @@ impl<'h> RulesWithin<'h> {
 }
 
 #[cfg(test)]
-#[allow(clippy::float_cmp)] // products of numbers that are exact
 mod tests {
+    #![allow(clippy::float_cmp)] // products of numbers that are exact
+
     use super::*;
     use proptest::prelude::*;
 

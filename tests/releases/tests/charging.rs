@@ -161,7 +161,8 @@ fn run_again(cluster: &Cluster, job: JobId) {
             let state = cluster.command("squeue").args(["-h", "-o", "%T", "-j"]).arg(&id).text()?;
             Ok((state.trim() == wanted).then_some(()))
         };
-        cluster.wait_for(&format!("job {id} to be {wanted}"), TIMEOUT, is_there).unwrap();
+        // Of jobs that may start later slurmctld looks once a minute who may by now.
+        cluster.wait_for(&format!("job {id} to be {wanted}"), 2 * TIMEOUT, is_there).unwrap();
     };
     wait_state("RUNNING");
     sleep(Duration::from_secs(5));

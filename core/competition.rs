@@ -123,7 +123,7 @@ fn competitor(tree: &ShareTree, node: Node) -> Node {
 }
 
 /// Usage as a finite number that is not negative.
-fn sane(usage: f64) -> f64 {
+pub(super) fn sane(usage: f64) -> f64 {
     // The comparison is false for NaN.
     if usage > 0.0 {
         usage.min(f64::MAX)

@@ -4,10 +4,14 @@
 pub mod distribution;
 pub mod points;
 pub mod pools;
+mod shown;
+pub mod stock;
 
 use crate::competition::Competition;
 use crate::settings::{FairShareScale, Settings};
 use crate::tree::{at, Node, ShareTree};
+
+pub use shown::Shown;
 
 /// Hands out tickets.
 ///

@@ -2,6 +2,7 @@
 //! administrator would write, the known defects of its ancestors, and settings.
 
 mod ancestors;
+mod charging_page;
 mod coming_from_page;
 mod distributions;
 mod dominant;
@@ -21,5 +22,6 @@ mod settles;
 mod settles_diluted;
 mod shapes;
 mod simulation;
+mod stock;
 mod sums;
 mod sums_size;

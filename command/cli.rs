@@ -2,6 +2,8 @@
 
 // What a flattened field says, clap would print.
 #![allow(missing_docs)]
+// What is printed has no backticks.
+#![allow(clippy::doc_markdown)]
 
 use std::path::PathBuf;
 
@@ -77,6 +79,7 @@ impl Global {
 
 /// How a table is printed.
 #[derive(Clone, Debug, Default, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is an option of its own
 pub struct Printed {
     /// With | between fields
     #[arg(short = 'P', long, conflicts_with_all = ["parsable", "csv", "json"])]

@@ -43,9 +43,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
         Ok(cli) => cli,
         Err(error) => {
             let text = error.render().to_string();
-            return match error.use_stderr() {
-                true => Printout { err: text, status: 1, ..Printout::default() },
-                false => Printout { out: text, ..Printout::default() },
+            return if error.use_stderr() {
+                Printout { err: text, status: 1, ..Printout::default() }
+            } else {
+                Printout { out: text, ..Printout::default() }
             };
         }
     };

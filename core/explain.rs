@@ -155,8 +155,13 @@ pub fn decay(seconds: f64, factor: f64, over: f64) -> String {
 pub fn charge(id: u32, elapsed: &Elapsed, amounts: &Amounts) -> String {
     format!(
         "job {id} ran {} seconds: usage {:.4} after decay ({:.4} before), {} seconds of run limits released",
-        elapsed.run, amounts.usage_decayed, amounts.usage, amounts.released
+        elapsed.run, amounts.raw_decayed, amounts.raw, amounts.released
     )
+}
+
+/// What a job that has ended is charged for seconds that it did not run.
+pub fn minimum(id: u32, seconds: i64, amounts: &Amounts) -> String {
+    format!("job {id} is charged {seconds} more seconds by MinimumCharge: usage {:.4}", amounts.raw)
 }
 
 /// What became of the priorities that a cycle has computed, in jobs.

@@ -84,15 +84,15 @@ impl About {
     /// In one line.
     pub fn in_words(&self) -> String {
         let cluster = if self.cluster.is_empty() { "this cluster" } else { &self.cluster };
-        let mut line = format!("Cluster {cluster}, {}", self.algorithm_in_words);
+        let mut parts = vec![format!("Cluster {cluster}, {}", self.algorithm_in_words)];
         if !self.release.is_empty() {
-            line += &format!(", Slurm {}", self.release);
+            parts.push(format!(", Slurm {}", self.release));
         }
-        line += &format!(". Priorities of {}.", numbers::time(self.computed));
+        parts.push(format!(". Priorities of {}.", numbers::time(self.computed)));
         if self.at != self.computed {
-            line += &format!(" Computed for {}.", numbers::time(self.at));
+            parts.push(format!(" Computed for {}.", numbers::time(self.at)));
         }
-        line
+        parts.concat()
     }
 }
 

@@ -5,6 +5,7 @@
 //! reserved for it (start to time limit) are given back, so that a job running past its limit gives back no
 //! more than was taken.
 
+use super::charge_rules::ChargeFactors;
 use crate::decay::RunDecay;
 
 /// Count of a TRES that a job holds without consuming it (`NO_CONSUME_VAL64`).
@@ -66,17 +67,18 @@ impl Elapsed {
 
     /// Turns time into amounts.
     ///
-    /// `decay` says what the time counts for; `billable` is the billing weight of
-    /// what the job holds (`calc_job_billable_tres`); `usage_factor` that of the job's QOS, where a
-    /// negative one or one that is not finite counts as none. An amount that is not finite is 0, with and
+    /// `decay` says what the time counts for. An amount that is not finite is 0, with and
     /// without decay: `TRESBillingWeights` may say `inf` or `nan`, which would stay in the usage for ever.
-    pub fn amounts(&self, decay: &mut RunDecay, billable: f64, usage_factor: Option<f64>) -> Amounts {
+    pub fn amounts(&self, decay: &mut RunDecay, rates: &Rates) -> Amounts {
+        let Rates { billable, usage_factor, charge } = *rates;
         let wall_decayed = decay.of(self.run);
         let mut amounts = Amounts {
             wall_decayed,
             wall: self.run,
             usage_decayed: wall_decayed * billable,
             usage: self.run * billable,
+            raw_decayed: 0.0,
+            raw: 0.0,
             released: self.released,
         };
         if let Some(factor) = usage_factor.filter(|&factor| is_factor(factor)) {
@@ -86,8 +88,16 @@ impl Elapsed {
             amounts.usage *= factor;
             amounts.released = scaled(amounts.released, factor);
         }
-        let Amounts { wall_decayed, wall, usage_decayed, usage, .. } = &mut amounts;
-        for (decayed, plain) in [(wall_decayed, wall), (usage_decayed, usage)] {
+        // A product with exactly 1 is the same number.
+        amounts.raw_decayed = amounts.usage_decayed * charge.usage;
+        amounts.raw = amounts.usage * charge.usage;
+        for amount in
+            [&mut amounts.wall_decayed, &mut amounts.wall, &mut amounts.usage_decayed, &mut amounts.usage]
+        {
+            *amount *= charge.limits;
+        }
+        let Amounts { wall_decayed, wall, usage_decayed, usage, raw_decayed, raw, .. } = &mut amounts;
+        for (decayed, plain) in [(wall_decayed, wall), (usage_decayed, usage), (raw_decayed, raw)] {
             if !(decayed.is_finite() && plain.is_finite()) {
                 (*decayed, *plain) = (0.0, 0.0);
             }
@@ -96,7 +106,18 @@ impl Elapsed {
     }
 }
 
-/// What one job adds in one cycle, usage factor included. The decayed amounts are for associations and
+/// What a second of a job counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// The billing weight of what the job holds (`calc_job_billable_tres`).
+    pub billable: f64,
+    /// That of the job's QOS, where a negative one or one that is not finite counts as none.
+    pub usage_factor: Option<f64>,
+    /// What charge rules say. `limits` does not concern [`Elapsed::released`], see [`super::given_back`].
+    pub charge: ChargeFactors,
+}
+
+/// What one job adds in one cycle, all factors included. The decayed amounts are for associations and
 /// QOSes, the others for QOSes with the flag `NoDecay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amounts {
@@ -104,10 +125,14 @@ pub struct Amounts {
     pub wall_decayed: f64,
     /// Wall clock seconds without decay.
     pub wall: f64,
-    /// Billing seconds, the raw usage.
+    /// Billing seconds, the raw usage of QOS.
     pub usage_decayed: f64,
     /// Billing seconds without decay.
     pub usage: f64,
+    /// Billing seconds, the raw usage of associations.
+    pub raw_decayed: f64,
+    /// Billing seconds of associations without decay.
+    pub raw: f64,
     /// Seconds to give back from the run-minutes in use, to be multiplied with counts.
     pub released: u64,
 }
@@ -169,7 +194,7 @@ fn scaled(value: u64, factor: f64) -> u64 {
 
 /// Rounds towards zero; saturates where C leaves the result undefined.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturation is wanted
-fn truncated(value: f64) -> u64 {
+pub(super) fn truncated(value: f64) -> u64 {
     value as u64
 }
 
@@ -189,6 +214,10 @@ mod tests {
         limit: 60,
         over: false,
     };
+
+    fn rates(billable: f64, usage_factor: Option<f64>) -> Rates {
+        Rates { billable, usage_factor, charge: ChargeFactors::NONE }
+    }
 
     fn minutes(from: i64, to: i64) -> Period {
         Period { start: 1_000_000 + from * 60, end: 1_000_000 + to * 60, job_ended: false }
@@ -257,11 +286,11 @@ mod tests {
     fn what_is_no_finite_number_is_not_charged() {
         let elapsed = Elapsed::within(minutes(5, 10), &RUNNING).unwrap();
         for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let amounts = elapsed.amounts(&mut RunDecay::new(0.9), wrong, None);
+            let amounts = elapsed.amounts(&mut RunDecay::new(0.9), &rates(wrong, None));
             assert_eq!((amounts.usage, amounts.usage_decayed, amounts.wall), (0.0, 0.0, 300.0), "{wrong}");
             assert_eq!(
-                elapsed.amounts(&mut RunDecay::new(0.9), 2.0, Some(wrong)),
-                elapsed.amounts(&mut RunDecay::new(0.9), 2.0, None),
+                elapsed.amounts(&mut RunDecay::new(0.9), &rates(2.0, Some(wrong))),
+                elapsed.amounts(&mut RunDecay::new(0.9), &rates(2.0, None)),
                 "{wrong}"
             );
             assert_eq!(released_before_restart(2, Some(wrong), 0, 300), 600, "{wrong}");
@@ -271,11 +300,8 @@ mod tests {
     /// Found by fuzzing: only the amount without decay was too large for a number.
     #[test]
     fn amounts_beyond_all_numbers_are_charged_neither_with_nor_without_decay() {
-        let amounts = Elapsed { start: 0, run: 1e10, released: 0 }.amounts(
-            &mut RunDecay::new(1.0 - 1e-9),
-            1.0,
-            Some(1e300),
-        );
+        let amounts = Elapsed { start: 0, run: 1e10, released: 0 }
+            .amounts(&mut RunDecay::new(1.0 - 1e-9), &rates(1.0, Some(1e300)));
         assert_eq!(
             (amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed),
             (0.0, 0.0, 0.0, 0.0)
@@ -303,34 +329,48 @@ mod tests {
         let elapsed = Elapsed { start: 0, run: 300.0, released: 299 };
         let decayed = 300.0 * factor.powf(300.0);
         assert_eq!(
-            elapsed.amounts(&mut RunDecay::new(factor), 7.3, Some(0.7)),
+            elapsed.amounts(&mut RunDecay::new(factor), &rates(7.3, Some(0.7))),
             Amounts {
                 wall_decayed: decayed * 0.7,
                 wall: 300.0 * 0.7,
                 usage_decayed: decayed * 7.3 * 0.7,
                 usage: 300.0 * 7.3 * 0.7,
+                raw_decayed: decayed * 7.3 * 0.7,
+                raw: 300.0 * 7.3 * 0.7,
                 released: 209, // 209.3 rounded down
             }
         );
-        let plain = elapsed.amounts(&mut RunDecay::new(factor), 7.3, None);
+        let plain = elapsed.amounts(&mut RunDecay::new(factor), &rates(7.3, None));
         assert_eq!((plain.wall, plain.released), (300.0, 299));
-        assert_eq!(elapsed.amounts(&mut RunDecay::new(factor), 7.3, Some(-1.0)), plain);
+        assert_eq!(elapsed.amounts(&mut RunDecay::new(factor), &rates(7.3, Some(-1.0))), plain);
     }
 
     #[test]
     fn usage_factor_of_zero_charges_nothing() {
-        let amounts =
-            Elapsed { start: 0, run: 300.0, released: 300 }.amounts(&mut RunDecay::new(1.0), 4.0, Some(0.0));
-        assert_eq!(
-            amounts,
-            Amounts { wall_decayed: 0.0, wall: 0.0, usage_decayed: 0.0, usage: 0.0, released: 0 }
-        );
+        let amounts = Elapsed { start: 0, run: 300.0, released: 300 }
+            .amounts(&mut RunDecay::new(1.0), &rates(4.0, Some(0.0)));
+        assert_eq!(amounts, Amounts::default());
+    }
+
+    #[test]
+    fn charge_factors_ride_on_no_usage_factor() {
+        let elapsed = Elapsed { start: 0, run: 100.0, released: 100 };
+        let charge = ChargeFactors { usage: 0.25, limits: 0.5 };
+        for (usage_factor, factor) in
+            [(None, 1.0), (Some(-1.0), 1.0), (Some(f64::NAN), 1.0), (Some(4.0), 4.0)]
+        {
+            let found =
+                elapsed.amounts(&mut RunDecay::new(1.0), &Rates { billable: 2.0, usage_factor, charge });
+            assert_eq!((found.wall, found.usage, found.raw), (50.0 * factor, 100.0 * factor, 50.0 * factor));
+            assert_eq!((found.wall_decayed, found.usage_decayed), (found.wall, found.usage));
+            assert_eq!((found.raw_decayed, found.released_for(1)), (found.raw, scaled(100, factor)));
+        }
     }
 
     #[test]
     fn released_tres_seconds() {
-        let amounts =
-            Elapsed { start: 0, run: 300.0, released: 300 }.amounts(&mut RunDecay::new(1.0), 4.0, None);
+        let amounts = Elapsed { start: 0, run: 300.0, released: 300 }
+            .amounts(&mut RunDecay::new(1.0), &rates(4.0, None));
         assert_eq!(amounts.released_for(4), 1200);
         assert_eq!(amounts.released_for(0), 0);
         assert_eq!(amounts.released_for(NO_CONSUME), 0);
@@ -369,7 +409,7 @@ mod tests {
         ) {
             let job = JobTimes { start, end, expected_end, limit, over };
             if let Some(elapsed) = Elapsed::within(Period { start: from, end: to, job_ended }, &job) {
-                let amounts = elapsed.amounts(&mut RunDecay::new(decay_factor(604_800)), 64.0, Some(usage_factor));
+                let amounts = elapsed.amounts(&mut RunDecay::new(decay_factor(604_800)), &rates(64.0, Some(usage_factor)));
                 for amount in [amounts.wall_decayed, amounts.wall, amounts.usage_decayed, amounts.usage] {
                     prop_assert!(amount.is_finite() && amount >= 0.0);
                 }

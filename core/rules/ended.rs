@@ -6,6 +6,17 @@
 
 use super::tally::Charge;
 
+/// What slurmctld's raw usage is charged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RawCharge {
+    /// That of associations.
+    pub association: f64,
+    /// That of QOS.
+    pub qos: f64,
+    /// That of QOS without decay.
+    pub undecayed_qos: f64,
+}
+
 /// What is still to be counted of a job that has ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ended {
@@ -17,8 +28,8 @@ pub struct Ended {
     pub charge: Charge,
     /// The same of each TRES that is kept beside, as it counts with half-life decay; empty where there is nothing.
     pub tres: Vec<f64>,
-    /// What slurmctld's raw usage has got of it, with and without decay, to tell resets from what was charged. None after a restart.
-    pub raw: Option<(f64, f64)>,
+    /// What slurmctld's raw usage has got of it, to tell resets from what was charged. None after a restart.
+    pub raw: Option<RawCharge>,
     /// Who is charged.
     pub association: Option<u32>,
     /// Its QOS, and that of its partition.

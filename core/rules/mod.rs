@@ -1,9 +1,12 @@
 //! What usage is charged, and to whom; how far it is from targets.
 
 pub mod charge;
+pub mod charge_rules;
 pub mod dominant;
 pub mod ended;
+pub mod given_back;
 pub mod ledger;
+pub mod minimum;
 pub mod raw_usage;
 pub mod sums;
 pub mod sums_file;

@@ -3,7 +3,8 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use multifactor2_core::rules::charge::{released_before_restart, Elapsed, JobTimes, Period};
+use multifactor2_core::rules::charge::{released_before_restart, Amounts, Elapsed, JobTimes, Period, Rates};
+use multifactor2_core::rules::charge_rules::ChargeFactors;
 use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
 use multifactor2_core::facts::JobSize;
 use multifactor2_core::factors::{
@@ -19,6 +20,7 @@ struct Input {
     ended: bool,
     half_life: u32,
     billable: f64,
+    charge: [f64; 2],
     usage_factor: Option<f64>,
     words: [u32; 16],
     normalised: f64,
@@ -38,8 +40,13 @@ fuzz_target!(|input: Input| {
         if end >= begin {
             assert!(elapsed.run <= end.saturating_sub(begin) as f64, "more than the period");
         }
-        let amounts = elapsed.amounts(&mut RunDecay::new(factor), input.billable, input.usage_factor);
-        let all = [amounts.wall, amounts.wall_decayed, amounts.usage, amounts.usage_decayed];
+        // Products of some lines.
+        let of = |factor: f64| if factor.is_finite() { factor.abs() % 1e9 } else { 1.0 };
+        let charge = ChargeFactors { usage: of(input.charge[0]), limits: of(input.charge[1]) };
+        let rates = Rates { billable: input.billable, usage_factor: input.usage_factor, charge };
+        let amounts = elapsed.amounts(&mut RunDecay::new(factor), &rates);
+        let Amounts { wall, wall_decayed, usage, usage_decayed, raw, raw_decayed, .. } = amounts;
+        let all = [wall, wall_decayed, usage, usage_decayed, raw, raw_decayed];
         assert!(all.iter().all(|amount| amount.is_finite()), "{amounts:?}");
         assert!(amounts.wall >= 0.0 && amounts.wall_decayed <= amounts.wall * (1.0 + 1e-12));
         assert!(input.billable < 0.0 || (amounts.usage >= 0.0 && amounts.usage_decayed >= 0.0));

@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 use super::explain;
 use super::posting::Collected;
 use super::progress::own_usage::{Charged, Counting};
+use super::rates::JobFactors;
+use super::sync::RankedGuard;
 use crate::faults;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Usage};
@@ -16,8 +18,14 @@ use crate::host::panics::attempt;
 use crate::host::records::{Association, AssociationUsage, Job, Qos};
 use crate::host::views;
 use multifactor2_core::decay::RunDecay;
-use multifactor2_core::rules::charge::{released_before_restart, Amounts, Elapsed, Period, END_CHARGED};
+use multifactor2_core::rules::charge::{
+    released_before_restart, Amounts, Elapsed, Period, Rates, END_CHARGED,
+};
+use multifactor2_core::rules::charge_rules::{ChargeFactors, RulesWithin};
+use multifactor2_core::rules::ended::RawCharge;
+use multifactor2_core::rules::given_back::GivenBack;
 use multifactor2_core::rules::ledger::Ledger;
+use multifactor2_core::rules::minimum::Run;
 
 /// Whether a cycle charges a job: it holds resources and accounting knows it.
 ///
@@ -31,6 +39,15 @@ pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
         && !state.is_powering_up()
         && job.get(|job| job.start_time) != 0
         && !job.get(|job| job.assoc_ptr).is_null()
+}
+
+/// How a job ran that has ended and may owe something to `MinimumCharge`: a cycle looks for such where slurmctld reports no ends.
+pub fn untold_run<A: Open>(job: Job<'_, A>) -> Option<Run> {
+    let run = job.run_to_its_end()?;
+    // A job that waits after a requeue keeps what it held. Where it is cancelled then, it starts and ends in that second.
+    let has_waited = run.end <= run.start && job.is_rerun();
+    let is_charged = job.get(|job| job.end_time_exp) == END_CHARGED || job.get(|job| job.assoc_ptr).is_null();
+    (job.tres_allocated().is_some() && !has_waited && !is_charged).then_some(run)
 }
 
 /// Whether a job has ended after a time, and [`super::Plugin::job_end`] does not know: where limits are not enforced, slurmctld asks for
@@ -54,20 +71,35 @@ pub struct Charger<'o> {
     collected: Collected,
     associations: Owners,
     qos: Owners,
+    factors: JobFactors<'o>,
+    given_back: RankedGuard<'o, GivenBack>,
     /// Our own sums of usage, which count the same jobs.
     pub own: Counting<'o>,
 }
 
 impl<'o> Charger<'o> {
-    /// With the half-life of usage as a factor per second.
-    pub fn new(decay_factor: f64, own: Counting<'o>) -> Self {
+    /// With the half-life of usage as a factor per second, and the charge rules.
+    pub fn new(
+        decay_factor: f64,
+        own: Counting<'o>,
+        rules: RulesWithin<'o>,
+        given_back: RankedGuard<'o, GivenBack>,
+    ) -> Self {
         Self {
             decay: RunDecay::new(decay_factor),
             collected: Collected::default(),
             associations: Owners::default(),
             qos: Owners::default(),
+            factors: JobFactors::new(rules),
+            given_back,
             own,
         }
+    }
+
+    /// A cycle has charged all jobs that run. Our own sums are still to be finished.
+    pub fn end_cycle(mut self) -> Counting<'o> {
+        self.given_back.end_cycle();
+        self.own
     }
 
     /// Begins to collect charges, to be posted under the same hold of the locks.
@@ -77,6 +109,7 @@ impl<'o> Charger<'o> {
         self.collected.clear(width);
         self.associations.clear(width);
         self.qos.clear(width);
+        self.factors.forget();
         Batch { lock, charger: self, associations: Vec::new(), qos: Vec::new() }
     }
 }
@@ -102,32 +135,56 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
         let owners = self.owners_of(job.read_only());
-        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
-        let billable = job.billable_tres(self.lock, elapsed.start);
-        let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
-        explain::charge(job.get(|job| job.job_id), &elapsed, &amounts);
+        let run = if period.job_ended && !job.will_run_again() { job.run_to_its_end() } else { None };
+        let rates = self.rates(job, owners, &elapsed);
         let job = job.read_only();
+        let id = job.get(|job| job.job_id);
+        let released = self.charger.given_back.charge(id, &times, &elapsed, rates.charge.limits);
+        let of_usage = elapsed;
+        let elapsed = Elapsed { released, ..elapsed };
+        let mut amounts = elapsed.amounts(&mut self.charger.decay, &rates);
+        explain::charge(id, &elapsed, &amounts);
+        let plain = amounts;
+        let raw = RawCharge {
+            association: amounts.raw_decayed,
+            qos: amounts.usage_decayed,
+            undecayed_qos: amounts.usage,
+        };
+        let missing = run.map_or(0, |run| run.missing(self.charger.factors.minimum_at(run.end)));
+        let at_end = run.filter(|_| missing > 0).map(|run| {
+            let rates = self.rates_at(job, owners, rates, run.end);
+            (run, rates, minimum(missing, &rates))
+        });
+        if let Some((_, _, more)) = at_end {
+            explain::minimum(id, missing, &more);
+            amounts.raw_decayed += more.raw_decayed;
+            amounts.raw += more.raw;
+        }
         let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &amounts, |count| amounts.released_for(count));
         self.enter(charge, job, owners);
-        let of_usage = elapsed;
-        if let Some(elapsed) = of_own {
-            let charged = Charged {
-                association: owners.association,
-                qos: [owners.qos, owners.qos_of_partition],
-                started: times.start,
-                raw: (amounts.usage_decayed, amounts.usage),
-            };
-            let amounts = if elapsed == of_usage {
-                amounts
+        let charged = Charged {
+            association: owners.association,
+            qos: [owners.qos, owners.qos_of_partition],
+            started: times.start,
+            raw,
+        };
+        if let Some(of_own) = of_own {
+            let amounts = if of_own == of_usage && rates.charge == ChargeFactors::NONE {
+                plain
             } else {
-                elapsed.amounts(&mut self.charger.decay, billable, usage_factor)
+                let factors = self.factors_of(job, owners, &of_own);
+                of_own.amounts(&mut self.charger.decay, &for_all(rates, factors))
             };
-            self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
+            self.charger.own.count(self.lock, job, &of_own, &amounts, charged);
+        }
+        if let Some((run, rates, more)) = at_end {
+            let raw = RawCharge { association: more.raw_decayed, ..RawCharge::default() };
+            self.count_minimum(job, run, missing, &rates, Charged { raw, ..charged });
         }
     }
 
-    /// Counts what a job that has ended used in a period, in our own sums only.
+    /// Counts what a job that has ended used in a period, in our own sums only, and what is missing to its minimum.
     pub fn count_end(&mut self, job: Job<'_, Write>, period: Period) {
         let period = Period { job_ended: true, ..period };
         let times = views::times(job);
@@ -137,16 +194,65 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             return;
         };
         let owners = self.owners_of(job.read_only());
-        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
-        let billable = job.billable_tres(self.lock, elapsed.start);
-        let amounts = elapsed.amounts(&mut self.charger.decay, billable, usage_factor);
+        let rates = self.rates(job, owners, &elapsed);
+        let job = job.read_only();
+        let amounts = elapsed.amounts(&mut self.charger.decay, &for_all(rates, rates.charge));
         let charged = Charged {
             association: owners.association,
             qos: [owners.qos, owners.qos_of_partition],
             started: times.start,
-            raw: (0.0, 0.0),
+            raw: RawCharge::default(),
         };
-        self.charger.own.count(self.lock, job.read_only(), &elapsed, &amounts, charged);
+        self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
+        let Some(run) = untold_run(job) else { return };
+        let missing = run.missing(self.charger.factors.minimum_at(run.end));
+        if missing > 0 {
+            let rates = self.rates_at(job, owners, rates, run.end);
+            self.count_minimum(job, run, missing, &rates, charged);
+        }
+    }
+
+    /// Counts what is missing to a minimum in our own sums, as used in the last second of the job.
+    fn count_minimum(&mut self, job: Job<'_>, run: Run, missing: i64, rates: &Rates, charged: Charged<'a>) {
+        let second = Elapsed { start: run.end.saturating_sub(1), run: 1.0, released: 0 };
+        let amounts = minimum(missing, &for_all(*rates, rates.charge));
+        self.charger.own.count(self.lock, job, &second, &amounts, charged);
+    }
+
+    /// Collects what is missing to the minimum of a job that has ended, where slurmctld reports no ends. `period` is that of the cycle.
+    pub fn charge_minimum(&mut self, job: Job<'_, Write>, run: Run, period: Period) {
+        let missing = run.missing_since(self.charger.factors.minimum_at(run.end), period.start);
+        if missing == 0 {
+            return;
+        }
+        let owners = self.owners_of(job.read_only());
+        let rates = self.rates(job, owners, &Elapsed { start: run.end, run: 1.0, released: 0 });
+        let job = job.read_only();
+        let more = minimum(missing, &rates);
+        explain::minimum(job.get(|job| job.job_id), missing, &more);
+        let amounts = Amounts { raw_decayed: more.raw_decayed, raw: more.raw, ..Amounts::default() };
+        let charge = self.charger.collected.add(job, &[], &amounts, |_| 0);
+        self.enter(charge, job, OwnersOfJob { qos: None, qos_of_partition: None, ..owners });
+    }
+
+    /// What charge rules say of a job for some seconds.
+    fn factors_of(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, elapsed: &Elapsed) -> ChargeFactors {
+        self.charger.factors.of(job, owners.association, owners.qos, elapsed.start, elapsed.run)
+    }
+
+    /// What a second of a job counts that it ran now.
+    fn rates(&mut self, job: Job<'_, Write>, owners: OwnersOfJob<'a>, elapsed: &Elapsed) -> Rates {
+        Rates {
+            billable: job.billable_tres(self.lock, elapsed.start),
+            usage_factor: owners.qos.map(|qos| qos.get(|qos| qos.usage_factor)),
+            charge: self.factors_of(job.read_only(), owners, elapsed),
+        }
+    }
+
+    /// The same at the end of a job.
+    fn rates_at(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, rates: Rates, end: i64) -> Rates {
+        let second = Elapsed { start: end, run: 1.0, released: 0 };
+        Rates { charge: self.factors_of(job, owners, &second), ..rates }
     }
 
     /// Collects the time that a running job had used when the last cycle ran, to be taken out of the run seconds that
@@ -270,6 +376,18 @@ impl OwnersOfJob<'_> {
         let is_counted = self.association.is_some() || !job.host().qos_tres_need_association();
         job.tres_allocated().filter(|_| is_counted).unwrap_or(&[])
     }
+}
+
+/// Our own sums count all usage as raw usage of associations is counted.
+fn for_all(rates: Rates, factors: ChargeFactors) -> Rates {
+    Rates { charge: ChargeFactors { limits: factors.usage, ..factors }, ..rates }
+}
+
+/// What seconds count that a job did not run. They are of now, so nothing of them has decayed.
+fn minimum(seconds: i64, rates: &Rates) -> Amounts {
+    #[allow(clippy::cast_precision_loss)] // seconds
+    let elapsed = Elapsed { start: 0, run: seconds as f64, released: 0 };
+    elapsed.amounts(&mut RunDecay::new(1.0), rates)
 }
 
 fn parent(association: Association<'_, Write>) -> Option<Association<'_, Write>> {

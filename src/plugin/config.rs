@@ -9,11 +9,12 @@ use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
-use crate::host::{constants, Host};
+use crate::host::{clock, constants, Host};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{Measure, Pools};
+use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
 use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
 
 /// `PriorityFlags`, the same bits in every release.
@@ -61,13 +62,22 @@ pub struct Config {
     pub touched: Touched,
     /// The settings ask for points.
     pub has_points: bool,
+    /// What usage is multiplied with, and was until lately.
+    pub charging: RuleHistory,
     /// Our own settings.
     pub settings: Settings,
 }
 
 impl Config {
-    /// Reads `slurm_conf`. The host holds its configuration lock, or starts up.
-    pub fn read(host: &'static Host, fair_share: bool, settings: Settings) -> Self {
+    /// Reads `slurm_conf`. The host holds its configuration lock, or starts up. `rules` were in force until now; all before `charged` is
+    /// charged.
+    pub fn read(
+        host: &'static Host,
+        fair_share: bool,
+        settings: Settings,
+        rules: Option<RuleHistory>,
+        charged: i64,
+    ) -> Self {
         let conf = host.conf();
         let flags = Flags(conf.get(|conf| conf.priority_flags));
         let mut weights = Weights {
@@ -134,6 +144,7 @@ impl Config {
             flags,
             fair_share,
             has_points,
+            charging: now_in_force(rules, &settings, charged),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
         }
@@ -159,6 +170,25 @@ impl Config {
     }
 }
 
+/// Those of the settings, from now on.
+fn now_in_force(rules: Option<RuleHistory>, settings: &Settings, charged: i64) -> RuleHistory {
+    let current = ChargeRules::of(settings);
+    match rules {
+        Some(rules) => rules.followed_by(current, clock::now(), charged),
+        None => RuleHistory { current, ..RuleHistory::default() },
+    }
+}
+
+/// The last good settings of the slurmctld before this one, where there was one that kept some.
+pub fn kept_settings(host: &'static Host) -> Option<Settings> {
+    kept::read(&kept_file(host)?).ok().flatten()
+}
+
+fn kept_file(host: &'static Host) -> Option<PathBuf> {
+    let directory = host.conf_text(|conf| conf.state_save_location);
+    state_file::path(&directory).map(|path| path.with_file_name(kept::NAME))
+}
+
 /// Loads our settings. Good ones are kept in `StateSaveLocation`; in place of bad ones the last good ones hold: those of
 /// this process at a reconfigure, at a `start` those that are kept, which another controller may have written.
 ///
@@ -168,8 +198,7 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bo
     let parameters = host.conf_text(|conf| conf.priority_params);
     let configuration = host.conf_path(c"multifactor2.conf");
     let loaded = Settings::load(Some(&parameters), &configuration);
-    let directory = host.conf_text(|conf| conf.state_save_location);
-    let file = state_file::path(&directory).map(|path| path.with_file_name(kept::NAME));
+    let file = kept_file(host);
     if let (true, Err(_), Some(file)) = (start, &loaded, &file) {
         match kept::read(file) {
             Ok(settings) => settings.into_iter().for_each(|settings| keeper.remember(settings)),

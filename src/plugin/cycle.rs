@@ -28,8 +28,9 @@ use tracing::{debug, warn};
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
+use multifactor2_core::rules::minimum::Repeated;
 
-use super::charging::{has_ended_untold, is_chargeable, Charger};
+use super::charging::{has_ended_untold, is_chargeable, untold_run, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
@@ -63,6 +64,8 @@ pub struct Schedule {
     groups: GroupFinder,
     /// Jobs have been at the lowest priority because of their points since this was said.
     has_warned_of_sunk: bool,
+    /// Ended jobs that are charged a minimum.
+    repeated: Repeated,
 }
 
 impl Schedule {
@@ -75,7 +78,13 @@ impl Schedule {
             known_jobs: KnownJobs::default(),
             groups: GroupFinder::default(),
             has_warned_of_sunk: false,
+            repeated: Repeated::default(),
         }
+    }
+
+    /// That of a new configuration.
+    pub fn reconfigure(&mut self, host: &'static Host) {
+        *self = Self { repeated: std::mem::take(&mut self.repeated), ..Self::read(host) };
     }
 
     /// The reset that is to be done now, if any.
@@ -120,12 +129,13 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, queue, mut points, .. } =
+        let Gathered { mut drafts, running, ended, queue, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
         }
-        if self.account(unlocked, &config, &running, times, reset.is_some()) {
+        if self.account(unlocked, &config, [&running, &ended], &mut schedule.repeated, times, reset.is_some())
+        {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
@@ -236,7 +246,8 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
-        running: &[Seen],
+        [running, ended]: [&[Seen]; 2],
+        repeated: &mut Repeated,
         times: Times,
         reset: bool,
     ) -> bool {
@@ -255,14 +266,18 @@ impl Plugin {
             // The next cycle does what this one leaves.
             return false;
         }
+        let given_back = self.given_back.lock();
         let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
-        let mut charger = Charger::new(factor, own.map_or(Counting::Nobody, Counting::Cycle));
+        let own = own.map_or(Counting::Nobody, Counting::Cycle);
+        let rules = config.charging.within(before.last_ran, now);
+        let mut charger = Charger::new(factor, own, rules, given_back);
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);
         }
         attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
         let period = Period { start: before.last_ran, end: now, job_ended: false };
+        repeated.begin(before.last_ran, now);
         for chunk in running.chunks(CHUNK) {
             let mut batch = charger.begin(&lock);
             walk_seen(
@@ -274,14 +289,32 @@ impl Plugin {
                 |job, _| {
                     if is_chargeable(job) {
                         attempt(|| batch.charge(job, period));
-                    } else {
+                    } else if !repeated.has(job.get(|job| job.job_id), job.get(|job| job.end_time)) {
                         attempt(|| batch.count_end(job, period));
                     }
                 },
             );
             batch.post();
         }
-        if let Counting::Cycle(round) = charger.own {
+        for chunk in ended.chunks(CHUNK) {
+            let mut batch = charger.begin(&lock);
+            walk_seen(
+                &touched,
+                &jobs,
+                &lock,
+                chunk,
+                |job, _| untold_run(job).is_some(),
+                |job, _| {
+                    let run = untold_run(job);
+                    let id = job.get(|job| job.job_id);
+                    if let Some(run) = run.filter(|run| repeated.meets(id, run.end, before.last_ran, now)) {
+                        attempt(|| batch.charge_minimum(job, run, period));
+                    }
+                },
+            );
+            batch.post();
+        }
+        if let Counting::Cycle(round) = charger.end_cycle() {
             let last_reset = if was_reset { times.last_reset } else { before.last_reset };
             attempt(|| round.finish(&jobs, &lock, factor, last_reset));
         }

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use multifactor2_core::rules::charge_rules::RuleHistory;
 use tracing::{debug, error};
 
 use super::charging::Charger;
@@ -25,7 +26,7 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
     guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
     loop {
         if thread.take_reconfigure() {
-            schedule = Schedule::read(host);
+            schedule.reconfigure(host);
         }
         guard(|| plugin.run_cycle(&mut unlocked, &mut schedule, clock::now()), || ());
         // The period is read anew each time, as it can be changed while we run.
@@ -54,7 +55,10 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     if used_until != last_ran {
         debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
     }
-    let mut charger = Charger::new(1.0, Counting::Nobody);
+    let no_rules = RuleHistory::default();
+    let mut given_back = plugin.given_back.lock();
+    given_back.clear();
+    let mut charger = Charger::new(1.0, Counting::Nobody, no_rules.within(0, 0), given_back);
     let mut batch = charger.begin(&lock);
     for job in list {
         if plugin.admits(&lock, job, true) {

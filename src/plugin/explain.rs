@@ -72,6 +72,13 @@ pub fn charge(id: u32, elapsed: &Elapsed, amounts: &Amounts) {
     }
 }
 
+/// What a job that has ended is charged for seconds that it did not run.
+pub fn minimum(id: u32, seconds: i64, amounts: &Amounts) {
+    if explains() {
+        info!(target: PRIORITY, "{}", explain::minimum(id, seconds, amounts));
+    }
+}
+
 /// What became of the priorities that a cycle has computed.
 pub fn tally(tally: &Tally) {
     if explains() {

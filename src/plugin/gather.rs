@@ -6,7 +6,7 @@ use multifactor2_core::factors::Evaluation;
 use multifactor2_core::facts::TresTotal;
 use tracing::trace;
 
-use super::charging::{has_ended_untold, is_chargeable};
+use super::charging::{has_ended_untold, is_chargeable, untold_run};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::Evaluator;
@@ -33,6 +33,10 @@ pub struct Gathered {
     kept: Vec<(u32, Evaluation)>,
     /// Jobs to charge, and those that have ended since the last cycle as far as our own sums look for them.
     pub running: Vec<Seen>,
+    /// Jobs that have ended and may be charged a minimum.
+    pub ended: Vec<Seen>,
+    /// Since when they may have ended; `None` where nobody asks.
+    ended_since: Option<i64>,
     /// See [`super::progress::own_usage::OwnUsage::looks_for_ends`].
     ended_after: Option<i64>,
     /// What pools need of the jobs, where they give tickets to single ones.
@@ -63,6 +67,10 @@ impl Gathered {
     ) {
         if is_chargeable(job) || self.ended_after.is_some_and(|after| has_ended_untold(job, after)) {
             self.running.push(Seen::of(job));
+        }
+        let has_ended = self.ended_since.is_some_and(|since| job.get(|job| job.end_time) >= since);
+        if has_ended && untold_run(job).is_some() {
+            self.ended.push(Seen::of(job));
         }
         if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
             attempt(|| {
@@ -169,11 +177,21 @@ impl Plugin {
             drafts,
             kept: Vec::new(),
             running: Vec::new(),
+            ended: Vec::new(),
+            ended_since: self.looks_for_ended(host, config, evaluator.core.now),
             ended_after: self.own_usage.looks_for_ends(host),
             queue,
             points,
             tres: evaluator.core.scratch(),
         }
+    }
+
+    /// Since when jobs may have ended that are charged a minimum by a cycle, because slurmctld reports no ends.
+    fn looks_for_ended(&self, host: &Host, config: &Config, now: i64) -> Option<i64> {
+        let last_ran = self.progress.times().last_ran;
+        let is_wanted = !host.enforces_limits() && config.charging.within(last_ran, now).have_minimum();
+        // The clock may have been set back.
+        is_wanted.then_some(last_ran.min(now))
     }
 
     /// By their ids; `None` where there are other jobs.

@@ -24,6 +24,7 @@ mod points;
 mod posting;
 pub mod progress;
 mod queue;
+mod rates;
 mod reset;
 mod set_jobs;
 mod sprio;
@@ -39,6 +40,8 @@ mod write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
+use multifactor2_core::rules::given_back::GivenBack;
 use multifactor2_core::settings::SettingsKeeper;
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
@@ -73,6 +76,8 @@ pub struct Plugin {
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
+    /// Run seconds that jobs have given back, where charge rules count for limits.
+    given_back: Ranked<GivenBack>,
     thread: DecayThread,
     /// What is known of slurmctld's records.
     inspector: Inspector,
@@ -93,6 +98,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     grants: Ranked::new(Rank::Grants, Grants::default()),
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
+    given_back: Ranked::new(Rank::GivenBack, GivenBack::default()),
     thread: DecayThread::new(),
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
@@ -159,8 +165,12 @@ impl Plugin {
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
+        let before = config::kept_settings(host);
         let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
-        let config = Arc::new(Config::read(host, fair_share, settings));
+        // Those of the slurmctld before: what its jobs ran until now is charged as it would have charged it.
+        let rules =
+            before.map(|before| RuleHistory { current: ChargeRules::of(&before), ..RuleHistory::default() });
+        let config = Arc::new(Config::read(host, fair_share, settings, rules, 0));
         *self.config.write() = Some(Arc::clone(&config));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
@@ -219,9 +229,10 @@ impl Plugin {
         let Some(old) = self.config() else { return };
         let settings = config::load_settings(host, &mut self.settings.lock(), false)
             .unwrap_or_else(|| old.settings.clone());
-        let config = Arc::new(Config::read(host, old.fair_share, settings));
-        *self.config.write() = Some(Arc::clone(&config));
         let times = self.progress.times();
+        let rules = Some(old.charging.clone());
+        let config = Arc::new(Config::read(host, old.fair_share, settings, rules, times.last_ran));
+        *self.config.write() = Some(Arc::clone(&config));
         self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);

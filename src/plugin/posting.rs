@@ -22,7 +22,7 @@ pub static UNDERFLOW: Once = Once::new();
 pub struct Series {
     /// Wall clock seconds.
     wall: Vec<f64>,
-    /// Raw usage.
+    /// Raw usage of QOS.
     usage: Vec<f64>,
 }
 
@@ -40,13 +40,13 @@ impl Series {
 
 /// Adds charges to the usage of an association or a QOS, whose records have the same fields.
 macro_rules! add {
-    ($usage:expr, $collected:expr, $series:expr, $charges:expr) => {{
+    ($usage:expr, $collected:expr, $series:expr, $raw:expr, $charges:expr) => {{
         let (usage, series, charges): (_, &Series, &[u32]) = ($usage, $series, $charges);
         let wall = charges
             .iter()
             .fold(usage.get(|u| u.grp_used_wall), |wall, charge| wall + series.wall[*charge as usize]);
         usage.set(|u| u.grp_used_wall, wall);
-        usage.add_each_ld(|u| u.usage_raw, &series.usage, charges);
+        usage.add_each_ld(|u| u.usage_raw, $raw, charges);
         usage.tres_raw().add_products(&$collected.products(series), charges);
     }};
 }
@@ -58,6 +58,8 @@ pub struct Collected {
     pub jobs: Vec<u32>,
     decayed: Series,
     plain: Series,
+    /// Raw usage of associations.
+    raw: Vec<f64>,
     /// TRES; 0 where limits are not enforced, as only then are they counted.
     pub width: usize,
     /// By charge and TRES, what the job consumes.
@@ -73,6 +75,7 @@ impl Collected {
         self.jobs.clear();
         self.decayed.clear();
         self.plain.clear();
+        self.raw.clear();
         self.width = width;
         self.counts.clear();
         self.released.clear();
@@ -90,6 +93,7 @@ impl Collected {
         self.jobs.push(job.get(|job| job.job_id));
         self.decayed.push(amounts.wall_decayed, amounts.usage_decayed);
         self.plain.push(amounts.wall, amounts.usage);
+        self.raw.push(amounts.raw_decayed);
         let begin = self.counts.len();
         self.counts.extend(
             counts.iter().take(self.width).map(|count| if *count == NO_CONSUME { 0 } else { *count }),
@@ -132,7 +136,7 @@ impl Collected {
     ) {
         let Some(usage) = qos.usage() else { return };
         let series = if qos.is_undecayed() { &self.plain } else { &self.decayed };
-        add!(usage, self, series, ledger.charges(owner));
+        add!(usage, self, series, &series.usage, ledger.charges(owner));
         self.release_all(lock, ledger, owner, usage.run_seconds(), || {
             format!("QOS {}", qos.text(|qos| qos.name))
         });
@@ -147,7 +151,7 @@ impl Collected {
     ) {
         faults::point("charge.association");
         let Some(usage) = association.usage() else { return };
-        add!(usage, self, &self.decayed, ledger.charges(owner));
+        add!(usage, self, &self.decayed, &self.raw, ledger.charges(owner));
         self.release_all(lock, ledger, owner, usage.run_seconds(), || {
             format!("association {}", association.get(|assoc| assoc.id))
         });

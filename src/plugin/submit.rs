@@ -63,6 +63,7 @@ impl Plugin {
         if self.is_passive() {
             return;
         }
+        let Some(config) = self.config() else { return };
         let lock = jobs.associations::<Usage>();
         if !self.admits(&lock, job.read_only(), false) {
             return;
@@ -70,7 +71,9 @@ impl Plugin {
         // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
         let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
-        let mut charger = Charger::new(factor, Counting::End(&self.own_usage));
+        let own = Counting::End(&self.own_usage);
+        let rules = config.charging.within(period.start, period.end);
+        let mut charger = Charger::new(factor, own, rules, self.given_back.lock());
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();

@@ -14,6 +14,8 @@ use crate::host::order;
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub enum Rank {
+    /// What jobs have given back of their run seconds.
+    GivenBack,
     /// The last good settings.
     Settings,
     /// Who has which fair-share, and what priorities came from.

@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 
 use multifactor2_core::policy::pools::{Bearer, Named, Pools};
+use multifactor2_core::rules::charge_rules;
+use multifactor2_core::settings::{Charge, ChargeKind};
 use tracing::warn;
 
+use super::config::Config;
 use super::grants::Grants;
 use super::points::PointsState;
 use super::Plugin;
@@ -15,9 +18,14 @@ impl Plugin {
     /// Looks for them after every cycle, and warns of those that were not missing before.
     pub(super) fn warn_of_unknown(&self, unlocked: &mut Unlocked) {
         faults::point("unknown");
+        let Some(config) = self.config() else { return };
+        let accounts = read_accounts(unlocked, &config);
+        let of_charges: Vec<Named<'_>> =
+            charge_rules::named(&config.settings, |name| accounts.is_empty() || accounts.contains(name))
+                .collect();
         let bearers: Vec<Bearer> = {
             let grants = self.grants.lock();
-            named(&grants).map(|named| named.of).collect()
+            named(&grants).chain(of_charges.iter().cloned()).map(|named| named.of).collect()
         };
         if bearers.is_empty() {
             return;
@@ -30,7 +38,7 @@ impl Plugin {
             Bearer::Job => true,
         };
         let mut grants = self.grants.lock();
-        let missing = named(&grants).filter(|named| !exists(named));
+        let missing = named(&grants).chain(of_charges).filter(|named| !exists(named));
         let line = |named: Named<'_>| {
             let Named { place, setting, kind, name, .. } = named;
             let key = if setting == "Component" { "Partition" } else { "Name" };
@@ -52,6 +60,20 @@ impl Plugin {
 fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
     let of_pools = grants.standing.pools().into_iter().flat_map(Pools::named);
     of_pools.chain(grants.points.as_deref().into_iter().flat_map(PointsState::named))
+}
+
+/// The names of accounts in small letters, where lines of charging name such; none where they do not, and no lock is taken.
+fn read_accounts(unlocked: &mut Unlocked, config: &Config) -> HashSet<String> {
+    let by_account = |line: &Charge| matches!(line.kind, ChargeKind::Account | ChargeKind::Parent);
+    let mut accounts = HashSet::new();
+    if config.settings.charges.iter().any(by_account) {
+        if let Some(list) = unlocked.associations::<Factors>().all() {
+            list.for_each_ro(|association| {
+                accounts.insert(association.text(|assoc| assoc.acct).to_lowercase());
+            });
+        }
+    }
+    accounts
 }
 
 /// The names of partitions and of QOS, in lower case, where lines name such; none where they do not, and no lock is taken.

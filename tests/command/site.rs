@@ -1,6 +1,7 @@
 //! Snapshots made by hand and by chance, for the tests and for `command/examples/large.rs`.
 
 #![allow(dead_code)] // each user needs another part
+#![allow(clippy::assigning_clones)] // shorter
 
 use multifactor2_fixtures::example::TREE;
 use multifactor2_snapshot::records::{
@@ -120,6 +121,7 @@ pub fn show(snapshot: &mut Snapshot) {
     let mut jobs = snapshot.jobs.clone();
     let mut entries: Vec<Entry> = Vec::new();
     for (job, rank) in jobs.iter_mut().zip(&model.jobs) {
+        job.competes = rank.competes;
         if let Some((addends, priority)) = rank.computed {
             job.priority = priority;
             (job.age, job.assoc, job.fair_share) = (addends.age, addends.assoc, addends.fair_share);

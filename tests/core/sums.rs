@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::ended::{Ended, RawCharge};
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Model, Names, Readings, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
@@ -66,7 +66,7 @@ fn ended(job: u32, user: u32, start: i64, run: f64, rate: f64) -> Ended {
         job,
         started: start,
         charge: Charge { start, run, rate, decayed: run * rate },
-        raw: Some((run * rate, run * rate)),
+        raw: Some(RawCharge { association: run * rate, qos: run * rate, undecayed_qos: run * rate }),
         association: Some(user),
         qos: [Some(1), Some(2)],
         group: Some(100 + user),
@@ -438,7 +438,11 @@ proptest! {
                     naive.halflife[user] = 0.0;
                     // What a cycle cannot see: that of somebody who had nothing yet.
                     for job in jobs.iter_mut().filter(|job| job.association == Some(4 + u32::try_from(user).unwrap())) {
-                        job.raw = Some((job.charge.decayed, job.charge.decayed));
+                        job.raw = Some(RawCharge {
+                            association: job.charge.decayed,
+                            qos: job.charge.decayed,
+                            undecayed_qos: job.charge.decayed,
+                        });
                     }
                     let known = sums.readings(Model::HalfLife).associations.get(&(4 + u32::try_from(user).unwrap())).copied();
                     if known.unwrap_or(0.0) == 0.0 {

@@ -2,6 +2,7 @@
 
 mod active_jobs;
 mod advice;
+mod charge_rules;
 mod charging;
 mod entries;
 mod fairshare;

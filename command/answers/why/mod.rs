@@ -143,7 +143,7 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
         terms: terms::of(model, job, entry),
         path: rank.association.map(|association| path::of(model, association)).unwrap_or_default(),
         fair_share: rank.factor,
-        cost_of_own_usage: own_usage.map(|cost| finite(cost)),
+        cost_of_own_usage: own_usage.map(finite),
         levers: first.map(|(at, _)| levers::of(model, queue, at, own_usage)).unwrap_or_default(),
         next: Vec::new(),
         differences: model.differences(job),

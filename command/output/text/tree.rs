@@ -45,10 +45,10 @@ fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
         Some(tickets) => format!("({})", number(tickets)),
         None => "-".to_owned(),
     };
-    let mut user = row.user.clone();
-    if !row.partition.is_empty() {
-        user += &format!(" ({})", row.partition);
-    }
+    let user = match row.partition.as_str() {
+        "" => row.user.clone(),
+        partition => format!("{} ({partition})", row.user),
+    };
     vec![
         format!("{indent}{}", row.account),
         user,

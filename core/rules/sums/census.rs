@@ -142,13 +142,13 @@ impl Sums {
     pub fn reset_as_slurmctld(&mut self, now: &[Seen], qos: &[SeenQos], ended: &mut [Ended]) {
         let mut charged: FxHashMap<u32, f64> = FxHashMap::default();
         let mut charged_qos: FxHashMap<u32, [f64; 2]> = FxHashMap::default();
-        for (ended, (decayed, plain)) in ended.iter().filter_map(|ended| Some((ended, ended.raw?))) {
+        for (ended, raw) in ended.iter().filter_map(|ended| Some((ended, ended.raw?))) {
             if let Some(id) = ended.association {
-                *charged.entry(id).or_default() += decayed;
+                *charged.entry(id).or_default() += raw.association;
             }
             for id in ended.qos.iter().flatten() {
                 let sums = charged_qos.entry(*id).or_default();
-                *sums = [sums[0] + decayed, sums[1] + plain];
+                *sums = [sums[0] + raw.qos, sums[1] + raw.undecayed_qos];
             }
         }
         let before: Remembered = self
@@ -170,7 +170,7 @@ impl Sums {
             keep_latest(
                 of_each.remove(&id).into_iter().flatten(),
                 left,
-                |ended| ended.raw.map_or(0.0, |raw| raw.0),
+                |ended| ended.raw.map_or(0.0, |raw| raw.association),
                 |ended| ended.association = None,
             );
         }
@@ -184,7 +184,7 @@ impl Sums {
             }
             self.kept[known.place.index()].clear();
             let of_it = ended.iter_mut().filter(|ended| ended.qos.contains(&Some(seen.id)));
-            let amount = |ended: &Ended| ended.raw.map_or(0.0, |raw| [raw.0, raw.1][by]);
+            let amount = |ended: &Ended| ended.raw.map_or(0.0, |raw| [raw.qos, raw.undecayed_qos][by]);
             keep_latest(of_it, seen.raw, amount, |ended| {
                 for id in &mut ended.qos {
                     *id = id.filter(|id| *id != seen.id);

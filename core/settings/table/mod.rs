@@ -1,8 +1,10 @@
 //! The settings of `priority/multifactor2`: each declared once.
 
+mod charging;
 mod dominant;
 mod points;
 
+pub use charging::{Charge, ChargeKind, ChargeScope};
 use dominant::lists_tres;
 pub use points::{
     Component, ComponentKind, Credential, CredentialKind, Curve, Service, ServiceKind, Target, TargetKind,
@@ -236,6 +238,17 @@ crate::settings! {
         /// 1 + m times less than the one above it, and with one below 0 each level 1 - m times less than the one below
         /// it. With 0 all levels count the same.
         tier_multiplier = "TierMultiplier": decimal(-1000.0 ..= 1000.0) default("0");
+        /// Multiplies the usage that some jobs are charged, such as `Charge=Partition Name=scavenger Factor=0.1`. This is a
+        /// line of its own. It is allowed in multifactor2.conf only. There may be any number of such lines. A change holds
+        /// for the seconds that jobs run after it. slurmctld warns of a name that it does not know, and looks for it again in
+        /// each calculation.
+        charges = "Charge": declared(Charge) unset("Partition");
+        /// A job that ends earlier is charged as if it had run that long, once, at its end. So many tiny jobs gain nothing.
+        /// This is usage that fair-share goes by, and `Charge` lines multiply it. Time in which a job was suspended is not
+        /// run. Requeued and preempted jobs are excepted, and so are jobs that never started. Without `limits` in
+        /// `AccountingStorageEnforce` jobs are missed that slurmctld forgets before the next calculation: let `MinJobAge` be longer
+        /// than `PriorityCalcPeriod`. 0 switches it off.
+        minimum_charge = "MinimumCharge": duration() default("0");
         /// Which usage the share tree goes by: what tickets are divided by, and `sshare` shows as normalised and effective usage and
         /// `LevelFS`. `RawUsage` is billing with both.
         usage_measure = "UsageMeasure": choice(UsageMeasure {

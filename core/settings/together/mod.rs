@@ -1,5 +1,6 @@
 //! What settings say together: each is allowed alone, and a pair of them is not, or one takes the effect of the other.
 
+mod charging;
 mod points;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors,
     overrides(entries, settings, &mut errors);
     functional(entries, settings, &mut errors);
     points::check(entries, settings, &mut errors);
+    charging::check(entries, settings, &mut errors);
     errors.sort();
     (errors, odd(entries, settings))
 }
@@ -177,7 +179,8 @@ fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
             warn(entry, useless("TicketsFunctional=0", "TicketsFunctional to more than 0"));
         }
     }
-    for (entry, advice) in points::odd(entries, settings) {
+    for (entry, advice) in points::odd(entries, settings).into_iter().chain(charging::odd(entries, settings))
+    {
         warn(entry, advice);
     }
     warnings

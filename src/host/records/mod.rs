@@ -5,6 +5,7 @@
 //! safe: a field says its own record, offset and type.
 
 mod associations;
+mod charged;
 mod factors;
 mod job;
 mod job_names;

@@ -8,6 +8,7 @@ mod dominant;
 mod exhaustion;
 mod kills;
 mod lives;
+mod minimum;
 mod once;
 mod own_usage;
 mod phases;

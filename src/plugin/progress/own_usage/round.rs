@@ -6,7 +6,7 @@
 use multifactor2_core::decay::{decay_over, RunDecay};
 use multifactor2_core::facts::{amount, TresTotal};
 use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
-use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::ended::{Ended, RawCharge};
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Names, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::tally::{Charge, Place, Tally};
@@ -86,8 +86,8 @@ pub struct Charged<'a> {
     pub qos: [Option<Qos<'a, Write>>; 2],
     /// When it started.
     pub started: i64,
-    /// What slurmctld's raw usage is charged for it, with and without decay.
-    pub raw: (f64, f64),
+    /// What slurmctld's raw usage is charged for it.
+    pub raw: RawCharge,
 }
 
 impl Charged<'_> {

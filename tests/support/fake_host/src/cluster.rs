@@ -243,6 +243,16 @@ impl Slurmctld {
             .set("array_job_id", spec.array.0)
             .set("array_task_id", spec.array.1)
             .set("het_job_id", spec.het_leader)
+            .set("resv_name", text("reservation", spec.reservation.0))
+            // Nobody reads the record.
+            .set(
+                "resv_ptr",
+                if spec.reservation.1 { text("record of a reservation", Some("")) } else { NULL },
+            )
+            .set("restart_cnt", spec.restarts)
+            .set("preempt_time", spec.suspended.2)
+            .set("pre_sus_time", spec.suspended.1)
+            .set("suspend_time", spec.suspended.0)
             .set("state_reason", spec.reason)
             .set("part_ptr", first(&spec.partitions))
             .set("part_ptr_list", list(&spec.partitions))

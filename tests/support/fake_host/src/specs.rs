@@ -163,6 +163,12 @@ pub struct Job {
     pub array: (u32, u32),
     /// The leader of its heterogeneous job.
     pub het_leader: u32,
+    /// The reservations that it asked for, and whether slurmctld knows which one it runs in.
+    pub reservation: (Option<&'static str>, bool),
+    /// How often it was started again.
+    pub restarts: u16,
+    /// When it was suspended or resumed last, the seconds that it had run then, and when it was preempted.
+    pub suspended: (i64, i64, i64),
     /// Without what it asked for.
     pub without_details: bool,
 }
@@ -197,6 +203,9 @@ impl Default for Job {
             admin_comment: None,
             array: (0, NO_VAL),
             het_leader: 0,
+            reservation: (None, false),
+            restarts: 0,
+            suspended: (0, 0, 0),
             without_details: false,
         }
     }

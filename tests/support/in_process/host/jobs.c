@@ -34,6 +34,11 @@ static const field_t job_fields[] = {
 	{ "end_time_exp", KIND_TIME, offsetof(job_record_t, end_time_exp) },
 	{ "resize_time", KIND_TIME, offsetof(job_record_t, resize_time) },
 	{ "suspend_time", KIND_TIME, offsetof(job_record_t, suspend_time) },
+	{ "pre_sus_time", KIND_TIME, offsetof(job_record_t, pre_sus_time) },
+	{ "preempt_time", KIND_TIME, offsetof(job_record_t, preempt_time) },
+	{ "restart_cnt", KIND_U16, offsetof(job_record_t, restart_cnt) },
+	{ "resv_name", KIND_STRING, offsetof(job_record_t, resv_name) },
+	{ "wckey", KIND_STRING, offsetof(job_record_t, wckey) },
 	{ "time_limit", KIND_U32, offsetof(job_record_t, time_limit) },
 	{ "total_cpus", KIND_U32, offsetof(job_record_t, total_cpus) },
 	{ "total_nodes", KIND_U32, offsetof(job_record_t, total_nodes) },
@@ -101,6 +106,26 @@ static void details_free(job_record_t *job)
 	xfree(job->details);
 }
 
+/* Each job has a reservation record of its own. */
+static void resv_free(job_record_t *job)
+{
+	if (job->resv_ptr)
+		xfree(job->resv_ptr->name);
+	xfree(job->resv_ptr);
+}
+
+static void set_reservation(job_record_t *job, const char *name)
+{
+	if (!name)
+		return;
+	resv_free(job);
+	if (!*name)
+		return;
+	job->resv_ptr = xmalloc(sizeof(*job->resv_ptr));
+	job->resv_ptr->magic = 0x3b82; /* RESV_MAGIC */
+	job->resv_ptr->name = xstrdup(name);
+}
+
 void job_free(void *record)
 {
 	job_record_t *job = record;
@@ -114,6 +139,9 @@ void job_free(void *record)
 	xfree(job->account);
 	xfree(job->partition);
 	xfree(job->mcs_label);
+	xfree(job->resv_name);
+	xfree(job->wckey);
+	resv_free(job);
 	xfree(job->tres_req_cnt);
 	xfree(job->tres_alloc_cnt);
 	xfree(job);
@@ -327,6 +355,7 @@ int command_job(request_t *request)
 		job = job_new(id);
 		list_append(job_list, job);
 	}
+	set_reservation(job, argument(request, "reservation"));
 	rc = set_pointers(request, job, assoc);
 	set_fields(request, job, job_fields);
 	if (job->details)

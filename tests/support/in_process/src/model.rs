@@ -344,6 +344,24 @@ request! {
     end_time_expected: i64 = "end_time_exp",
     /// Last change of size.
     resize_time: i64 = "resize_time",
+    /// When it was suspended or resumed last.
+    suspend_time: i64 = "suspend_time",
+    /// Seconds that it had run when it was suspended last.
+    before_suspension: i64 = "pre_sus_time",
+    /// When it was told to make way.
+    preempt_time: i64 = "preempt_time",
+    /// How often it was started again.
+    restarts: u32 = "restart_cnt",
+    /// The reservations that it asked for, separated by commas.
+    reservations: String = "resv_name",
+    /// The one that it runs in.
+    reservation: String = "reservation",
+    /// The id of the array that it is of.
+    array_job_id: u32 = "array_job_id",
+    /// Which task of it.
+    array_task_id: u32 = "array_task_id",
+    /// Its wckey.
+    wckey: String = "wckey",
     /// Time limit in minutes.
     time_limit: u32 = "time_limit",
     /// Allocated processors.

@@ -1,0 +1,397 @@
+//! What the usage of a job is multiplied with (`Charge` lines).
+//!
+//! Two products go with a job: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied with
+//! the first, raw usage of associations, which only fair-share goes by, with the second.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::policy::pools::{Bearer, Named};
+use crate::settings::{ChargeKind, ChargeScope, Settings};
+
+/// What the charges of a job are multiplied with. Exactly 1 where no line fits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChargeFactors {
+    /// Raw usage of associations, and our own sums: the product of all lines.
+    pub usage: f64,
+    /// All other usage, and run seconds: the product of the lines with `Scope=limits`.
+    pub limits: f64,
+}
+
+impl Default for ChargeFactors {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl ChargeFactors {
+    /// Nothing is multiplied.
+    pub const NONE: Self = Self { usage: 1.0, limits: 1.0 };
+
+    /// Both factors.
+    #[must_use]
+    pub fn times(self, other: Self) -> Self {
+        Self { usage: self.usage * other.usage, limits: self.limits * other.limits }
+    }
+
+    fn of(factor: f64, scope: ChargeScope) -> Self {
+        match scope {
+            ChargeScope::Priority => Self { usage: factor, limits: 1.0 },
+            ChargeScope::Limits => Self { usage: factor, limits: factor },
+        }
+    }
+}
+
+/// What one kind of lines says, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByName {
+    factors: FxHashMap<String, ChargeFactors>,
+    /// Slurm keeps accounts and QOS in small letters, others as they are.
+    is_exact: bool,
+}
+
+impl ByName {
+    fn add(&mut self, name: String, factors: ChargeFactors) {
+        let known = self.factors.entry(name).or_default();
+        *known = known.times(factors);
+    }
+
+    /// Whether there is no line.
+    pub fn is_empty(&self) -> bool {
+        self.factors.is_empty()
+    }
+
+    /// Of one name.
+    pub fn of(&self, name: &str) -> ChargeFactors {
+        let found =
+            if self.is_exact { self.factors.get(name) } else { self.factors.get(&name.to_lowercase()) };
+        found.copied().unwrap_or_default()
+    }
+}
+
+/// All lines, and `MinimumCharge`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChargeRules {
+    /// By partition.
+    pub partitions: ByName,
+    /// By QOS.
+    pub qos: ByName,
+    /// By reservation.
+    pub reservations: ByName,
+    /// By wckey.
+    pub wckeys: ByName,
+    /// By the account of the job's association.
+    pub accounts: ByName,
+    /// By that account and those above it, without the root.
+    pub parents: ByName,
+    /// Of runs after the first.
+    pub requeued: ChargeFactors,
+    /// Seconds that a job is charged at least.
+    pub minimum: i64,
+}
+
+impl Default for ChargeRules {
+    fn default() -> Self {
+        let exact = || ByName { is_exact: true, ..ByName::default() };
+        Self {
+            partitions: exact(),
+            qos: ByName::default(),
+            reservations: exact(),
+            wckeys: exact(),
+            accounts: ByName::default(),
+            parents: ByName::default(),
+            requeued: ChargeFactors::NONE,
+            minimum: 0,
+        }
+    }
+}
+
+impl ChargeRules {
+    /// The rules that settings give.
+    pub fn of(settings: &Settings) -> Self {
+        let minimum = i64::try_from(settings.minimum_charge.as_secs()).unwrap_or(i64::MAX);
+        let mut rules = Self { minimum, ..Self::default() };
+        for line in &settings.charges {
+            let factors = ChargeFactors::of(line.factor, line.scope);
+            let by_name = match line.kind {
+                ChargeKind::Partition => &mut rules.partitions,
+                ChargeKind::Qos => &mut rules.qos,
+                ChargeKind::Reservation => &mut rules.reservations,
+                ChargeKind::WcKey => &mut rules.wckeys,
+                ChargeKind::Account => &mut rules.accounts,
+                ChargeKind::Parent => &mut rules.parents,
+                ChargeKind::Requeued => {
+                    rules.requeued = rules.requeued.times(factors);
+                    continue;
+                }
+            };
+            let name = |name: &String| if by_name.is_exact { name.clone() } else { name.to_lowercase() };
+            // One line counts once for each.
+            let names: FxHashSet<String> = line.names.iter().flatten().map(name).collect();
+            for name in names {
+                by_name.add(name, factors);
+            }
+        }
+        rules
+    }
+
+    /// Whether no line is there that multiplies; there may be a minimum.
+    pub fn are_none(&self) -> bool {
+        let all =
+            [&self.partitions, &self.qos, &self.reservations, &self.wckeys, &self.accounts, &self.parents];
+        all.into_iter().all(ByName::is_empty) && self.requeued == ChargeFactors::NONE
+    }
+}
+
+/// The names in all lines; `is_account` says whether there is an account of a name, in small letters.
+pub fn named<'s>(
+    settings: &'s Settings,
+    is_account: impl Fn(&str) -> bool + 's,
+) -> impl Iterator<Item = Named<'s>> + 's {
+    settings.charges.iter().flat_map(move |line| {
+        let bearer = |name: &str| match line.kind {
+            ChargeKind::Partition => Bearer::Partition,
+            ChargeKind::Qos => Bearer::Qos,
+            ChargeKind::Account | ChargeKind::Parent => Bearer::Association(is_account(&name.to_lowercase())),
+            ChargeKind::Reservation | ChargeKind::WcKey | ChargeKind::Requeued => Bearer::Job,
+        };
+        let all = line.names.iter().flatten().map(|name| Named {
+            place: &line.place.0,
+            setting: "Charge",
+            kind: line.kind.to_string(),
+            name,
+            of: bearer(name),
+        });
+        all.collect::<Vec<_>>()
+    })
+}
+
+/// Rules that hold, and those that held before them and not for all seconds that are still to be charged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuleHistory {
+    /// With the time until they held, oldest first.
+    pub former: Vec<(i64, ChargeRules)>,
+    /// Those that hold.
+    pub current: ChargeRules,
+}
+
+impl RuleHistory {
+    /// `rules` hold from a time on. All before `charged` is charged.
+    #[must_use]
+    pub fn followed_by(mut self, rules: ChargeRules, from: i64, charged: i64) -> Self {
+        // A change that is yet to come was made before the clock was set back: all since is after it.
+        self.former.retain(|(until, _)| *until > charged && *until <= from);
+        if self.current != rules {
+            self.former.push((from, std::mem::replace(&mut self.current, rules)));
+        }
+        self
+    }
+
+    /// Those that count for the seconds from `start` to `end`, which is now.
+    pub fn within(&self, start: i64, end: i64) -> RulesWithin<'_> {
+        let held = self.former.iter().take_while(|(until, _)| *until <= start).count();
+        let former = &self.former[held..];
+        // See `followed_by`.
+        let is_past = former.iter().all(|(until, _)| *until <= end);
+        RulesWithin { former: if is_past { former } else { &[] }, current: &self.current }
+    }
+}
+
+/// The rules of a [`RuleHistory`] that count for some seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct RulesWithin<'h> {
+    former: &'h [(i64, ChargeRules)],
+    current: &'h ChargeRules,
+}
+
+impl<'h> RulesWithin<'h> {
+    /// All of them, in the order of [`Self::mean`].
+    pub fn all(self) -> impl Iterator<Item = &'h ChargeRules> {
+        self.former.iter().map(|(_, rules)| rules).chain([self.current])
+    }
+
+    /// The least that a job is charged that ended at a time.
+    pub fn minimum_at(self, end: i64) -> i64 {
+        self.former.iter().find(|(until, _)| end < *until).map_or(self.current, |(_, rules)| rules).minimum
+    }
+
+    /// Whether jobs may be charged a minimum.
+    pub fn have_minimum(self) -> bool {
+        self.all().any(|rules| rules.minimum > 0)
+    }
+
+    /// Whether no line is there that multiplies; there may be a minimum.
+    pub fn are_none(self) -> bool {
+        self.all().all(ChargeRules::are_none)
+    }
+
+    /// The mean over the seconds of a charge: `factors` says what holds by the number of the rules, where the current ones come
+    /// last.
+    pub fn mean(
+        self,
+        start: i64,
+        run: f64,
+        mut factors: impl FnMut(usize) -> ChargeFactors,
+    ) -> ChargeFactors {
+        let current = factors(self.former.len());
+        if self.former.is_empty() || run <= 0.0 {
+            return current;
+        }
+        let (mut from, mut usage, mut limits) = (0.0, 0.0, 0.0);
+        for (at, (until, _)) in self.former.iter().enumerate() {
+            #[allow(clippy::cast_precision_loss)] // seconds
+            let to = (until.saturating_sub(start) as f64).clamp(from, run);
+            let held = factors(at);
+            usage += held.usage * (to - from);
+            limits += held.limits * (to - from);
+            from = to;
+        }
+        if from <= 0.0 {
+            return current;
+        }
+        let rest = run - from;
+        ChargeFactors {
+            usage: (usage + current.usage * rest) / run,
+            limits: (limits + current.limits * rest) / run,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::float_cmp)] // products of numbers that are exact
+
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rules(text: &str) -> ChargeRules {
+        ChargeRules::of(&Settings::parse(text, "f").unwrap().settings)
+    }
+
+    #[test]
+    fn factors_of_one_name_multiply_and_scopes_stay_apart() {
+        let rules = rules(
+            "Charge=Partition Name=a,b Factor=0.5\nCharge=Partition Name=a Factor=4 Scope=limits\nCharge=QOS Name=Low Factor=0.25",
+        );
+        assert_eq!(rules.partitions.of("a"), ChargeFactors { usage: 2.0, limits: 4.0 });
+        assert_eq!(rules.partitions.of("b"), ChargeFactors { usage: 0.5, limits: 1.0 });
+        assert_eq!(rules.partitions.of("A"), ChargeFactors::NONE);
+        assert_eq!(rules.qos.of("lOW"), ChargeFactors { usage: 0.25, limits: 1.0 });
+        assert!(!rules.are_none());
+    }
+
+    #[test]
+    fn a_name_twice_on_a_line_counts_once() {
+        assert_eq!(rules("Charge=Account Name=x,X,y Factor=3").accounts.of("x").usage, 3.0);
+        assert_eq!(rules("Charge=WCKey Name=x,X Factor=3").wckeys.of("x").usage, 3.0);
+    }
+
+    #[test]
+    fn every_kind_has_its_own_names() {
+        let all = rules(
+            "Charge=Partition Name=n Factor=2\nCharge=QOS Name=n Factor=3\nCharge=Reservation Name=n Factor=5\n\
+             Charge=WCKey Name=n Factor=7\nCharge=Account Name=n Factor=11\nCharge=Parent Name=n Factor=13\n\
+             Charge=Requeued Factor=17\nCharge=Requeued Factor=2 Scope=limits",
+        );
+        let found = [&all.partitions, &all.qos, &all.reservations, &all.wckeys, &all.accounts, &all.parents]
+            .map(|names| names.of("n").usage);
+        assert_eq!(found, [2.0, 3.0, 5.0, 7.0, 11.0, 13.0]);
+        assert_eq!(all.requeued, ChargeFactors { usage: 34.0, limits: 2.0 });
+    }
+
+    #[test]
+    fn nothing_is_there_without_lines() {
+        assert!(rules("").are_none());
+        let minimum = rules("MinimumCharge=10:00");
+        assert!(minimum.are_none());
+        assert_eq!(minimum.minimum, 600);
+    }
+
+    #[test]
+    fn rules_hold_for_the_seconds_after_a_change() {
+        let (one, two) =
+            (rules("Charge=Partition Name=p Factor=2"), rules("Charge=Partition Name=p Factor=10"));
+        let history = RuleHistory::default().followed_by(one, 100, 0).followed_by(two.clone(), 200, 0);
+        let of = |at: usize| [1.0, 2.0, 10.0].map(|usage| ChargeFactors { usage, limits: 1.0 })[at];
+        let mean = |start, run| history.within(0, 400).mean(start, run, of).usage;
+        assert_eq!(mean(0, 400.0), (100.0 + 200.0 + 2000.0) / 400.0);
+        assert_eq!(mean(150, 100.0), 6.0);
+        assert_eq!(mean(200, 100.0), 10.0);
+        assert_eq!(mean(0, 50.0), 1.0);
+        assert_eq!(mean(0, 0.0), 10.0);
+        let later = history.followed_by(two.clone(), 300, 150);
+        assert_eq!(later.former.len(), 1, "the same rules are no change, and what is charged is forgotten");
+        assert_eq!(later.current, two);
+    }
+
+    #[test]
+    fn the_minimum_is_that_of_the_end() {
+        let history = RuleHistory::default().followed_by(rules("MinimumCharge=60"), 100, 0);
+        assert_eq!([99, 100].map(|end| history.within(0, 200).minimum_at(end)), [0, 3600]);
+        assert!(history.within(0, 200).are_none() && history.within(0, 200).have_minimum());
+        let history = RuleHistory::default().followed_by(rules("Charge=Requeued Factor=2"), 1, 0);
+        assert!(!history.within(0, 200).are_none());
+    }
+
+    #[test]
+    fn rules_that_are_gone_cost_nothing_once_all_that_they_held_for_is_charged() {
+        let history =
+            RuleHistory { current: rules("Charge=Requeued Factor=2\nMinimumCharge=60"), former: vec![] };
+        let history = history.followed_by(ChargeRules::default(), 100, 0);
+        let of = |start, end| {
+            let within = history.within(start, end);
+            (within.are_none(), within.have_minimum())
+        };
+        assert_eq!(of(99, 300), (false, true));
+        assert_eq!(of(100, 300), (true, false));
+    }
+
+    #[test]
+    fn former_rules_do_not_come_back_when_the_clock_is_set_back() {
+        let (one, two) =
+            (rules("Charge=Partition Name=p Factor=2"), rules("Charge=Partition Name=p Factor=10"));
+        let history = RuleHistory { current: one, former: vec![] }.followed_by(two, 10_000, 9900);
+        // Set back to 500.
+        assert_eq!(history.within(500, 800).all().count(), 1);
+        let history = history.followed_by(ChargeRules::default(), 850, 800);
+        assert_eq!(history.within(800, 900).all().count(), 2);
+        let of = |at: usize| [10.0, 1.0].map(|usage| ChargeFactors { usage, limits: 1.0 })[at];
+        assert_eq!(history.within(800, 900).mean(800, 100.0, of).usage, 5.5);
+    }
+
+    #[test]
+    fn names_are_told_with_what_has_them() {
+        let settings =
+            Settings::parse("Charge=Account Name=A,b Factor=2\nCharge=Reservation Name=r Factor=2", "f")
+                .unwrap()
+                .settings;
+        let found: Vec<_> =
+            named(&settings, |name| name == "a").map(|named| (named.name.to_owned(), named.of)).collect();
+        let expected = [
+            ("A".to_owned(), Bearer::Association(true)),
+            ("b".to_owned(), Bearer::Association(false)),
+            ("r".to_owned(), Bearer::Job),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    proptest! {
+        /// Against counting second by second.
+        #[test]
+        fn the_mean_is_that_of_all_seconds(
+            changes in prop::collection::vec((0_i64..300, 0_u32..8), 0..4), start in 0_i64..300, run in 1_u32..100,
+            last in 0_u32..8,
+        ) {
+            let mut changes = changes;
+            changes.sort_unstable();
+            let former = changes.iter().map(|(until, _)| (*until, ChargeRules::default())).collect();
+            let history = RuleHistory { former, current: ChargeRules::default() };
+            let factor = |at: usize| f64::from(changes.get(at).map_or(last, |(_, factor)| *factor));
+            let found = history.within(i64::MIN, i64::MAX).mean(start, f64::from(run), |at| ChargeFactors { usage: factor(at), limits: 1.0 });
+            let sum: f64 = (start..start + i64::from(run))
+                .map(|second| factor(changes.iter().take_while(|(until, _)| *until <= second).count()))
+                .sum();
+            prop_assert!((found.usage * f64::from(run) - sum).abs() < 1e-6);
+            prop_assert!((found.limits - 1.0).abs() < 1e-12);
+        }
+    }
+}

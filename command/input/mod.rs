@@ -1,1 +1,17 @@
 //! Where a snapshot comes from: Slurm's commands asked once, the files that `--save` kept of these, or a file of the plugin.
+
+pub mod algorithm;
+pub mod anonymise;
+pub mod ask;
+mod assemble;
+pub mod commands;
+mod load;
+pub mod parse;
+mod problem;
+mod settings;
+pub mod texts;
+
+pub use algorithm::{algorithm, Algorithm};
+pub use assemble::assemble;
+pub use load::{load, read, Arguments};
+pub use problem::Problem;

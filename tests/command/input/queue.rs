@@ -140,7 +140,14 @@ fn sums_of_rounded_addends_are_the_priority_but_for_a_few() {
             for sum in sums.iter().filter(|sum| !sum.direct) {
                 #[allow(clippy::cast_precision_loss)] // small
                 let nice = sum.nice as f64;
-                let all = [sum.site, sum.age.0, sum.assoc.0, sum.fair_share.0, sum.job_size.0, sum.partition_addend.0];
+                let all = [
+                    sum.site,
+                    sum.age.0,
+                    sum.assoc.0,
+                    sum.fair_share.0,
+                    sum.job_size.0,
+                    sum.partition_addend.0,
+                ];
                 let off = all.iter().sum::<f64>() + sum.qos.0 + sum.tres - nice - f64::from(sum.priority);
                 assert!(off.abs() < 5.0, "{release} {case}: {off} {sum:?}");
             }

@@ -63,8 +63,11 @@ fn record(suite: &Suite, directory: &Path) -> Result<()> {
     recorder.of = Some("test");
     recorder.ask(&cluster, "cluster-root", "root", &[PARTITIONS, SHARES, QOS])?;
     recorder.of = None;
-    let several: &[&str] =
-        if matches!(suite.name, "bookworm" | "trixie") { &["jobs", "usage", "users", "accounts"] } else { &["jobs", "usage"] };
+    let several: &[&str] = if matches!(suite.name, "bookworm" | "trixie") {
+        &["jobs", "usage", "users", "accounts"]
+    } else {
+        &["jobs", "usage"]
+    };
     for &private in several {
         let hidden: &[&str] = match private {
             "jobs" => &[CONFIG, QUEUE, PRIORITIES],
@@ -117,12 +120,18 @@ impl Recorder {
             let fail = |error: anyhow::Error| Problem { what: error.to_string(), next: String::new() };
             let output = command.user(user).and_then(slurm_testcluster::Call::output).map_err(fail)?;
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            Ok(Answer { is_good: output.status.success(), text: text(output.stdout), said: text(output.stderr) })
+            Ok(Answer {
+                is_good: output.status.success(),
+                text: text(output.stdout),
+                said: text(output.stderr),
+            })
         })?;
         let mut left = texts.clone();
         left.texts.retain(|name, _| about.contains(&name.as_str()));
         match &self.first {
-            Some(first) => left.texts.retain(|name, text| first.texts.get(name).map(|first| timeless(first)) != Some(timeless(text))),
+            Some(first) => left.texts.retain(|name, text| {
+                first.texts.get(name).map(|first| timeless(first)) != Some(timeless(text))
+            }),
             None => self.first = Some(texts),
         }
         left.save(&self.directory.join(case)).context(case.to_owned())
@@ -171,7 +180,9 @@ fn start(release: Release) -> Result<Cluster> {
 
 /// Without the line that says when it was asked.
 fn timeless(text: &str) -> &str {
-    text.strip_prefix("Configuration data as of ").and_then(|text| text.split_once('\n')).map_or(text, |(_, rest)| rest)
+    text.strip_prefix("Configuration data as of ")
+        .and_then(|text| text.split_once('\n'))
+        .map_or(text, |(_, rest)| rest)
 }
 
 fn reconfigure(cluster: &Cluster) -> Result<()> {
@@ -198,7 +209,8 @@ fn populate(cluster: &Cluster) -> Result<()> {
         sacctmgr(cluster, &line.split(' ').collect::<Vec<_>>()).context(line)?;
     }
     let held = |user: &str, account: &str| Job::new(user).account(account).partition("held");
-    let running = cluster.submit(&Job::new("ada").account("physics").arg("--cpus-per-task=2").arg("--mem=10"))?;
+    let running =
+        cluster.submit(&Job::new("ada").account("physics").arg("--cpus-per-task=2").arg("--mem=10"))?;
     cluster.submit(&Job::new("kurt").account("chem").arg("--array=1-2").arg("--mem=10"))?;
     cluster.submit(&held("ada", "physics").partition("held,gpu").arg("--time=1-02:03:04"))?;
     cluster.submit(&held("emmy", "physics").arg("--hold"))?;
@@ -219,7 +231,13 @@ fn populate(cluster: &Cluster) -> Result<()> {
     let het = ["-p", "held", "-A", "ops", "-n1", ":", "-p", "gpu", "-A", "ops", "-n2"];
     cluster.command("sbatch").user("olga")?.args(["--chdir=/"]).args(het).arg(script.display()).text()?;
     cluster.scontrol(&[
-        "create", "reservation", "reservationname=maint", "users=ada", "starttime=now", "duration=60", "nodes=n2",
+        "create",
+        "reservation",
+        "reservationname=maint",
+        "users=ada",
+        "starttime=now",
+        "duration=60",
+        "nodes=n2",
         "flags=ignore_jobs",
     ])?;
     cluster.submit(&held("ada", "physics").partition("gpu").arg("--reservation=maint"))?;

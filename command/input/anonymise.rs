@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use multifactor2_core::settings::text::{self, Pair, Statement};
 use multifactor2_snapshot::records::Setting;
 use multifactor2_snapshot::Snapshot;
 
@@ -104,13 +105,25 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
             partitions.change(&mut row.key);
         }
     }
+    let mut groups = Names::new("group", &["root"]);
+    for Setting { line, from } in snapshot.settings.iter_mut().flatten() {
+        *line = setting(line, |kind, name| {
+            let names = match kind {
+                "User" => &mut users,
+                "Account" | "Parent" | "Department" => &mut accounts,
+                "Partition" => &mut partitions,
+                "QOS" => &mut qos,
+                "WCKey" => &mut wckeys,
+                "Group" => &mut groups,
+                _ => return,
+            };
+            names.change(name);
+        });
+        *from = from.rsplit('/').next().unwrap_or_default().to_owned();
+    }
     let all = [&users, &accounts, &partitions, &qos, &reservations, &wckeys, &books];
     let known: HashMap<&str, &str> =
         all.into_iter().flat_map(|names| &names.known).map(|(name, other)| (&**name, &**other)).collect();
-    for Setting { line, from } in snapshot.settings.iter_mut().flatten() {
-        *line = replaced(line, &known);
-        *from = from.rsplit('/').next().unwrap_or_default().to_owned();
-    }
     let is_kept = |name: &str| name.starts_with("Priority") || KEPT.contains(&name);
     snapshot.parameters.retain(|name, _| is_kept(name));
     for (name, value) in &mut snapshot.parameters {
@@ -120,6 +133,34 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
     }
     "cluster".clone_into(&mut snapshot.about.cluster);
     snapshot
+}
+
+/// A line of settings with other names in `Name=` and `Partition=`: `change` gets the kind of each.
+fn setting(line: &str, mut change: impl FnMut(&str, &mut String)) -> String {
+    let pairs = text::parse(line, "").statements.into_iter().flat_map(|statement| match statement {
+        Statement::Pairs { pairs, .. } => pairs,
+        Statement::Include { .. } => Vec::new(),
+    });
+    let mut block = String::new();
+    let mut written = Vec::new();
+    for Pair { key, mut value, .. } in pairs {
+        let kind = match key.as_str() {
+            "Name" => block.as_str(),
+            "Partition" => "Partition",
+            _ => "",
+        };
+        if !kind.is_empty() {
+            let mut names: Vec<String> = value.split(',').map(str::to_owned).collect();
+            // A star is all of them.
+            names.iter_mut().filter(|name| *name != "*").for_each(|name| change(kind, name));
+            value = names.join(",");
+        }
+        written.push(text::written(&key, &value));
+        if block.is_empty() {
+            block = value;
+        }
+    }
+    written.join(" ")
 }
 
 /// A text with other words where there is one for them. Words are what stands between marks of the syntax.

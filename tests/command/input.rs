@@ -7,6 +7,8 @@ mod recorded;
 mod asking;
 #[path = "input/files.rs"]
 mod files;
+#[path = "input/hostile.rs"]
+mod hostile;
 #[path = "input/queue.rs"]
 mod queue;
 #[path = "input/sight.rs"]

@@ -178,3 +178,29 @@ fn other_names_hide_all_of_them_and_change_nothing_else() {
         assert_eq!(snapshot.parameter("SlurmctldHost[0]"), None, "{release}");
     }
 }
+
+#[test]
+fn names_in_settings_are_others_too() {
+    let (place, path) = saved("24.11.5");
+    let conf = place.path().join("multifactor2.conf");
+    let lines = "Override=User Name=ada,stranger Tickets=5\nCredential=Group Name=staff Priority=3\n\
+                 Functional=Account Name=* Shares=RawShares\n";
+    fs::write(&conf, lines).unwrap();
+    let arguments = Arguments { from: Some(path), conf: Some(conf), anonymise: true, ..Arguments::default() };
+    let snapshot = load(&arguments, false).unwrap();
+    let ada = &snapshot.associations.iter().find(|row| row.id == 8).unwrap().user;
+    let lines: Vec<&str> = snapshot.settings.iter().flatten().map(|setting| setting.line.as_str()).collect();
+    assert!(
+        lines.iter().any(|line| line.starts_with(&format!("Override=User Name={ada},user"))),
+        "{lines:?}"
+    );
+    assert!(lines.contains(&"Credential=Group Name=group1 Priority=3"), "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("Functional=Account Name=\"*\"") || line.contains("Name=* ")),
+        "{lines:?}"
+    );
+    let all = format!("{:?}", snapshot.settings);
+    assert!(!all.contains("stranger") && !all.contains("staff") && !all.contains("/tmp"), "{all}");
+}

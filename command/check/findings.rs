@@ -181,7 +181,7 @@ fn other_weights_here(snapshot: &Snapshot, local: &str) -> Vec<String> {
     found
 }
 
-/// The plugin in a PluginDir of this host: slurmctld needs it, and from 23.02 on sshare.
+/// The plugin in a `PluginDir` of this host: slurmctld needs it, and from 23.02 on sshare.
 pub fn plugin_is_there(snapshot: &Snapshot) -> Option<String> {
     let directories = snapshot.parameter("PluginDir").filter(|_| is_ours(snapshot))?;
     let is_there = directories.split(':').any(|directory| Path::new(directory).join(PLUGIN).is_file());

@@ -21,6 +21,7 @@ use crate::input::{assemble, Problem};
 
 /// What `multifactor2 check` takes.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
     /// The settings to check [default: multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
     #[arg(value_name = "FILE")]
@@ -56,9 +57,14 @@ impl Report {
 
     /// One line each, by how bad it is.
     pub fn text(&self) -> String {
-        let lines =
-            |what: &str, all: &[String]| all.iter().map(|one| format!("{what}: {one}\n")).collect::<String>();
-        lines("error", &self.errors) + &lines("finding", &self.findings) + &lines("ok", &self.notes)
+        let kinds = [("error", &self.errors), ("finding", &self.findings), ("ok", &self.notes)];
+        let mut text = String::new();
+        for (kind, all) in kinds {
+            for one in all {
+                text.extend([kind, ": ", one, "\n"]);
+            }
+        }
+        text
     }
 }
 
@@ -101,7 +107,7 @@ fn of_cluster(from: Option<&Path>) -> Result<(Snapshot, Texts), Problem> {
     Ok((assemble(&texts, None)?, texts))
 }
 
-/// Our own settings: those of the file, with PriorityParameters.
+/// Our own settings: those of the file, with `PriorityParameters`.
 fn settings(file: Option<&Path>, snapshot: Option<&Snapshot>, is_saved: bool, report: &mut Report) {
     let slurm_conf = host::slurm_conf();
     let of_controller =

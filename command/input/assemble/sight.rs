@@ -68,7 +68,7 @@ pub(super) fn look(
     }
 }
 
-/// Root, SlurmUser, operators and administrators.
+/// Root, `SlurmUser`, operators and administrators.
 fn sees_all(snapshot: &Snapshot, uid: u32, users: &[User]) -> bool {
     let slurm = snapshot.parameter("SlurmUser").unwrap_or_default();
     let is_slurm = slurm.ends_with(&format!("({uid})"));

@@ -52,8 +52,11 @@ pub fn sums(text: &str) -> (Vec<Sum>, Unread) {
 
 fn sum(line: &str) -> Option<Sum> {
     let cells: Vec<&str> = line.splitn(PRIORITY_LETTERS.len() + 1, '|').collect();
-    let [id, priority, part, site, age, age_n, assoc, assoc_n, fair, fair_n, size, size_n, partition, partition_n, qos, qos_n, nice, by_tres, name] =
-        cells[..]
+    let [id, priority, norm, site, rest @ ..] = &cells[..] else { return None };
+    let [age, age_norm, assoc, assoc_norm, fair_share, fair_share_norm, rest @ ..] = rest else {
+        return None;
+    };
+    let [job_size, job_size_norm, partition, partition_norm, qos, qos_norm, nice, by_tres, name] = rest
     else {
         return None;
     };
@@ -64,14 +67,14 @@ fn sum(line: &str) -> Option<Sum> {
         id: whole(id)?,
         priority: u32::try_from(whole::<i64>(priority)?.max(0)).unwrap_or(u32::MAX),
         // Otherwise it is in parts of the highest priority that there can be.
-        direct: number(part)? >= 1.0,
+        direct: number(norm)? >= 1.0,
         site: number(site)?,
-        age: pair(age, age_n)?,
-        assoc: pair(assoc, assoc_n)?,
-        fair_share: pair(fair, fair_n)?,
-        job_size: pair(size, size_n)?,
-        partition_addend: pair(partition, partition_n)?,
-        qos: pair(qos, qos_n)?,
+        age: pair(age, age_norm)?,
+        assoc: pair(assoc, assoc_norm)?,
+        fair_share: pair(fair_share, fair_share_norm)?,
+        job_size: pair(job_size, job_size_norm)?,
+        partition_addend: pair(partition, partition_norm)?,
+        qos: pair(qos, qos_norm)?,
         nice: whole(nice)?,
         tres: by_tres,
         partition: name.trim().to_owned(),

@@ -12,17 +12,17 @@ pub struct Share {
     pub depth: usize,
     /// Raw shares; `None` where there are none, as for the root.
     pub shares: Option<u32>,
-    /// NormShares
+    /// `NormShares`
     pub shares_norm: Option<f64>,
-    /// RawUsage, in whole seconds.
+    /// `RawUsage`, in whole seconds.
     pub usage: u64,
-    /// NormUsage
+    /// `NormUsage`
     pub usage_norm: Option<f64>,
-    /// EffectvUsage
+    /// `EffectvUsage`
     pub usage_effective: Option<f64>,
-    /// FairShare
+    /// `FairShare`
     pub factor: Option<f64>,
-    /// LevelFS; `None` for none, or no bound.
+    /// `LevelFS`; `None` for none, or no bound.
     pub level_fs: Option<f64>,
     /// Its user; empty for an account.
     pub user: String,

@@ -1,5 +1,7 @@
 //! Texts that nobody printed: those of real commands, cut, doubled and with other bytes in them. See also the fuzz targets.
 
+use std::fmt::Write as _;
+
 use multifactor2_command::check::findings;
 use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::input::assemble;
@@ -113,7 +115,7 @@ fn a_thousand_levels_and_a_hundred_thousand_lines_are_read_in_time() {
     let mut text = String::new();
     for id in 1..=100_000_usize {
         let blanks = " ".repeat(id % 1000);
-        text += &format!("{id}|1|0.5|1|0.1|0.1||1.0||| {blanks}a{id}\n");
+        writeln!(text, "{id}|1|0.5|1|0.1|0.1||1.0||| {blanks}a{id}").unwrap();
     }
     let (rows, unread) = shares::shares(&text);
     assert_eq!((rows.len(), unread.count), (100_000, 0));

@@ -1,4 +1,4 @@
-//! What PrivateData hides.
+//! What `PrivateData` hides.
 
 use crate::recorded::{snapshot, RELEASES};
 

@@ -1,7 +1,7 @@
 //! Records what Slurm's commands print, for the tests of `multifactor2`: `record DIRECTORY [SUITE...]`
 //!
 //! In each release it starts a cluster with what has misled a parser before: associations of partitions, `Fairshare=parent`, jobs in
-//! several partitions, held ones, arrays, names with marks in them. It asks as several users, under each value of PrivateData and
+//! several partitions, held ones, arrays, names with marks in them. It asks as several users, under each value of `PrivateData` and
 //! each algorithm. A case has only the texts that it is about; the others are those of `multifactor2-root`.
 
 use std::fs;

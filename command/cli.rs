@@ -5,8 +5,6 @@
 // What is printed has no backticks.
 #![allow(clippy::doc_markdown)]
 
-use std::path::PathBuf;
-
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::answers::submission::JobOptions;
@@ -35,21 +33,8 @@ pub struct Cli {
 /// What every question takes.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Reads a snapshot of the plugin, or what --save has kept, instead of asking Slurm
-    #[arg(long, global = true, value_name = "PATH")]
-    pub from: Option<PathBuf>,
-    /// Keeps what was read, so that --from gives the same answers later and elsewhere
-    #[arg(long, global = true, value_name = "DIR")]
-    pub save: Option<PathBuf>,
-    /// With stable pseudonyms in place of names of users, accounts and the like
-    #[arg(long, global = true)]
-    pub anonymise: bool,
-    /// Our settings, where the snapshot does not have them
-    #[arg(long, global = true, value_name = "FILE")]
-    pub conf: Option<PathBuf>,
-    /// Another cluster than the local one
-    #[arg(short = 'M', long = "cluster", global = true, value_name = "NAME")]
-    pub cluster: Option<String>,
+    #[command(flatten)]
+    pub input: input::Arguments,
     /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
     #[arg(long, global = true, value_name = "TIME")]
     pub at: Option<String>,
@@ -62,19 +47,6 @@ pub struct Global {
     /// Prints the version
     #[arg(short = 'V', long, global = true, action = ArgAction::Version)]
     pub version: Option<bool>,
-}
-
-impl Global {
-    /// Where the snapshot comes from.
-    pub fn input(&self) -> input::Options {
-        input::Options {
-            from: self.from.clone(),
-            save: self.save.clone(),
-            anonymise: self.anonymise,
-            conf: self.conf.clone(),
-            cluster: self.cluster.clone(),
-        }
-    }
 }
 
 /// How a table is printed.

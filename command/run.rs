@@ -54,12 +54,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
 }
 
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
-    let mut options = cli.global.input();
+    let mut options = cli.global.input.clone();
     if matches!(cli.question, Question::WhatIf { .. }) {
         // It is a change there.
         options.conf = None;
     }
-    let snapshot = input::open(&options).map_err(|problem| problem.to_string())?;
+    let snapshot = input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. })).map_err(|problem| problem.to_string())?;
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
@@ -126,9 +126,9 @@ impl Printing<'_> {
 /// Changes with the settings of `--conf`, and with who submits.
 fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
     let mut changes = changes.clone();
-    if let Some(conf) = &cli.global.conf {
+    if let Some(conf) = &cli.global.input.conf {
         let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)");
-        let lines = input::settings(Some(conf), parameters.unwrap_or_default());
+        let lines = input::settings(Some(conf.as_path()), parameters.unwrap_or_default());
         let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
         changes.settings = Some(answers::what_if::Settings { file: conf.display().to_string(), lines });
     }

@@ -127,6 +127,10 @@ record! {
         cpus: u32,
         /// Nodes, counted as the release counts them; 0 where not known.
         nodes: u32,
+        /// Not all associations are here: what is computed over the tree cannot be.
+        partial_tree: bool,
+        /// Not all waiting jobs are here: places in the queue cannot be known.
+        partial_queue: bool,
     }
 }
 

@@ -74,6 +74,7 @@ impl Tree {
         let lacks = &snapshot.about.lacks;
         !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
+            && !snapshot.about.partial_tree
             && !lacks.iter().any(|kind| kind == "association" || kind == "usage")
     }
 

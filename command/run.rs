@@ -59,7 +59,9 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         // It is a change there.
         options.conf = None;
     }
-    let snapshot = input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. })).map_err(|problem| problem.to_string())?;
+    let snapshot =
+        input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. }))
+            .map_err(|problem| problem.to_string())?;
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();

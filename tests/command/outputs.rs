@@ -43,7 +43,7 @@ pub fn answered(printed: &Printout) -> bool {
 }
 
 /// All questions to the example.
-pub const QUESTIONS: [&[&str]; 8] = [
+pub const QUESTIONS: [&[&str]; 11] = [
     &["why", "1001"],
     &["why", "1002"],
     &["why", "1001", "1002"],
@@ -52,6 +52,9 @@ pub const QUESTIONS: [&[&str]; 8] = [
     &["tree"],
     &["tree", "-A", "c"],
     &["settings"],
+    &["what-if", "--shares", "c=30", "--plugin", "stock"],
+    &["recover", "user2"],
+    &["cost", "1001"],
 ];
 
 #[test]

@@ -139,7 +139,7 @@ pub enum Question {
     /// Shows the queue before and after a change: who gains, who loses, how far
     #[command(
         name = "what-if",
-        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@b=0 --weight age=5000\n  multifactor2 what-if --plugin stock\n  multifactor2 what-if --submit \"-A b -p main -c 8 -t 1-0\" --as user2 -P"
+        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
     )]
     WhatIf {
         #[command(flatten)]
@@ -149,7 +149,7 @@ pub enum Question {
     },
     /// Says how long until a fair-share factor reaches a value
     #[command(
-        after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@b --to 0.9 --running-on"
+        after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
     )]
     Recover {
         /// A user, or a user and an account such as ann@chem
@@ -164,7 +164,7 @@ pub enum Question {
     },
     /// Says what a job adds to usage and takes from the fair-share factor, and in which account least
     #[command(
-        after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A b -p main -c 8 --mem 16G -t 1-0"
+        after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
     )]
     Cost {
         /// A job that waits, as squeue shows it

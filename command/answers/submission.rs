@@ -356,11 +356,7 @@ pub fn associations_of<'s>(snapshot: &'s Snapshot, user: &str) -> Result<Vec<&'s
         .filter(|association| !user.is_empty() && association.user == user)
         .collect();
     if found.is_empty() {
-        let hint = if snapshot.about.lacks.iter().any(|kind| kind == "association") {
-            ", or its associations are hidden from you"
-        } else {
-            ""
-        };
+        let hint = if snapshot.about.partial_tree { ", or its associations are hidden from you" } else { "" };
         return Err(format!("no user is called {user} here{hint}: see 'multifactor2 tree'"));
     }
     Ok(found)

@@ -3,12 +3,13 @@
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use multifactor2_core::settings::PARAMETERS;
 use multifactor2_snapshot::{format, Snapshot};
 
 use super::ask::{ask, Question};
 use super::parse::dump;
 use super::texts::{self, Texts};
-use super::{anonymise, assemble, Problem};
+use super::{anonymise, assemble, settings, Problem};
 
 /// The name of a snapshot in a saved directory.
 const SNAPSHOT: &str = "snapshot";
@@ -76,12 +77,17 @@ pub fn read(path: &Path, conf: Option<&Path>) -> Result<Snapshot, Problem> {
 
 fn read_with_texts(path: &Path, conf: Option<&Path>) -> Result<(Snapshot, Option<Texts>), Problem> {
     let about = std::fs::metadata(path).map_err(|error| Problem::of_file(path, &error))?;
-    if !about.is_dir() {
-        return Ok((file(path)?, None));
-    }
     let kept = path.join(SNAPSHOT);
-    if kept.is_file() {
-        return Ok((file(&kept)?, None));
+    let file_of_snapshot =
+        if about.is_dir() { Some(&*kept).filter(|kept| kept.is_file()) } else { Some(path) };
+    if let Some(path) = file_of_snapshot {
+        let mut snapshot = file(path)?;
+        if conf.is_some() {
+            let parameters =
+                snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default();
+            snapshot.settings = settings::settings(conf, parameters)?;
+        }
+        return Ok((snapshot, None));
     }
     let texts = Texts::read(path)?;
     let mut snapshot = assemble(&texts, conf)?;

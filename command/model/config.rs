@@ -17,7 +17,7 @@ pub enum Algorithm {
     Multifactor2,
     /// `priority/multifactor` with Fair Tree, its default.
     FairTree,
-    /// `priority/multifactor` with `PriorityFlags=NO_FAIR_TREE` or `DEPTH_OBLIVIOUS`.
+    /// `priority/multifactor` with `PriorityFlags=NO_FAIR_TREE`.
     Classic,
     /// `priority/basic`: by submission.
     Basic,
@@ -74,7 +74,7 @@ pub struct Config {
     pub no_normal_assoc: bool,
     /// `PriorityFlags=CALCULATE_RUNNING`
     pub calculate_running: bool,
-    /// How stock computes fair-share, where it is in force.
+    /// The algorithm of `priority/multifactor`, where that is in force.
     pub stock: Option<stock::Algorithm>,
     /// `PriorityDecayHalfLife` in seconds; 0 for no decay.
     pub half_life: u32,
@@ -114,18 +114,6 @@ impl<'s> Reader<'s> {
         self.notes.push(format!("{name}={text} cannot be read: it counts as if it were not set."));
     }
 
-    /// By year and month.
-    fn release(&self) -> (u16, u16) {
-        let mut parts = self.snapshot.about.release.split('.').map(|part| part.parse().unwrap_or(0));
-        (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
-    }
-
-    fn stock(&mut self) -> stock::Algorithm {
-        let dampening = u16::try_from(self.number("FairShareDampeningFactor")).unwrap_or(u16::MAX);
-        let flags = self.text("PriorityFlags").unwrap_or_default();
-        stock::Algorithm::of(flags, dampening, self.release())
-    }
-
     fn number(&mut self, name: &str) -> u32 {
         let Some(text) = self.text(name) else { return 0 };
         text.parse().unwrap_or_else(|_| {
@@ -154,12 +142,14 @@ impl Config {
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut reader = Reader { snapshot, notes: Vec::new() };
         let flag = |reader: &Reader<'_>, name| reader.has("PriorityFlags", name);
-        let stock = (snapshot.about.priority_type == "priority/multifactor").then(|| reader.stock());
-        let algorithm = match (snapshot.about.priority_type.as_str(), stock) {
-            (_, Some(stock::Algorithm::FairTree)) => Algorithm::FairTree,
-            (_, Some(stock::Algorithm::Classic(_))) => Algorithm::Classic,
-            ("priority/multifactor2", _) => Algorithm::Multifactor2,
-            ("priority/basic", _) => Algorithm::Basic,
+        let stock = stock_algorithm(&mut reader);
+        let algorithm = match snapshot.about.priority_type.as_str() {
+            "priority/multifactor2" => Algorithm::Multifactor2,
+            "priority/multifactor" => match stock {
+                stock::Algorithm::FairTree => Algorithm::FairTree,
+                stock::Algorithm::Classic(_) => Algorithm::Classic,
+            },
+            "priority/basic" => Algorithm::Basic,
             _ => Algorithm::Other,
         };
         if snapshot.parameters.is_empty() && algorithm != Algorithm::Basic {
@@ -198,10 +188,10 @@ impl Config {
                 no_normal_qos: flag(&reader, "NO_NORMAL_QOS") || flag(&reader, "NO_NORMAL_ALL"),
                 no_normal_tres: flag(&reader, "NO_NORMAL_TRES") || flag(&reader, "NO_NORMAL_ALL"),
             },
+            stock: matches!(algorithm, Algorithm::FairTree | Algorithm::Classic).then_some(stock),
             increase_only: flag(&reader, "INCR_ONLY"),
             no_normal_assoc: flag(&reader, "NO_NORMAL_ASSOC") || flag(&reader, "NO_NORMAL_ALL"),
             calculate_running: flag(&reader, "CALCULATE_RUNNING"),
-            stock,
             half_life: reader.seconds("PriorityDecayHalfLife", WEEK),
             calc_period: reader.seconds("PriorityCalcPeriod", 300),
             preemption,
@@ -211,11 +201,6 @@ impl Config {
             settings,
             notes: reader.notes,
         }
-    }
-
-    /// Whether fair-share can be computed here, where the associations are known.
-    pub fn computes_fair_share(&self) -> bool {
-        self.stock.is_some() || self.algorithm == Algorithm::Multifactor2 && self.settings.is_some()
     }
 }
 
@@ -257,7 +242,25 @@ fn size_policy(reader: &Reader<'_>) -> SizePolicy {
         (false, false) => SizeOrder::Large,
     };
     // From 23.02 on active nodes count.
-    SizePolicy { order, nodes: if reader.release() < (23, 2) { NodeCount::Table } else { NodeCount::Active } }
+    SizePolicy {
+        order,
+        nodes: if release(reader.snapshot) < (23, 2) { NodeCount::Table } else { NodeCount::Active },
+    }
+}
+
+/// Year and month of the release of slurmctld.
+fn release(snapshot: &Snapshot) -> (u16, u16) {
+    let mut parts = snapshot.about.release.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+fn stock_algorithm(reader: &mut Reader<'_>) -> stock::Algorithm {
+    let dampening = u16::try_from(reader.number("FairShareDampeningFactor")).unwrap_or(u16::MAX);
+    stock::Algorithm::of(
+        reader.text("PriorityFlags").unwrap_or_default(),
+        dampening.max(1),
+        release(reader.snapshot),
+    )
 }
 
 fn het_priority(reader: &Reader<'_>) -> Option<HetPriority> {

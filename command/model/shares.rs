@@ -11,7 +11,7 @@ use multifactor2_snapshot::records::{Association, Job};
 use multifactor2_snapshot::Snapshot;
 
 use super::facts::{shifted, ByName, Looks};
-use super::{Config, Tree};
+use super::{Algorithm, Config, Tree};
 
 /// Who asks for shares: what the engine is given besides usage. It stays the same where only usage changes.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub struct Competitors {
 pub struct Shares {
     /// Under multifactor2.
     fair_share: Option<FairShare>,
-    /// Under stock, by node.
+    /// Under Fair Tree and classic, by node.
     stock: Option<Vec<Shown>>,
     /// Where pools give tickets to single jobs: the tickets of each job, in the order of the snapshot.
     pools: Option<(Pools, Vec<JobTickets>)>,
@@ -130,11 +130,11 @@ impl Competitors {
 impl Shares {
     /// Computes fair-share by what the share tree goes by, by node.
     pub(super) fn compute(config: &Config, tree: &Tree, competitors: &Competitors, measured: &[f64]) -> Self {
-        if let Some(algorithm) = config.stock {
-            let stock = Some(stock::standings(&tree.shape, measured, algorithm));
+        let Some(settings) = config.settings.as_ref().filter(|_| config.algorithm == Algorithm::Multifactor2)
+        else {
+            let stock = config.stock.map(|algorithm| stock::standings(&tree.shape, measured, algorithm));
             return Self { stock, ..Self::default() };
-        }
-        let Some(settings) = &config.settings else { return Self::default() };
+        };
         let mut fair_share = FairShare::new();
         fair_share.configure(settings);
         fair_share.distribute(&tree.shape, measured, &competitors.waiting);
@@ -160,7 +160,7 @@ impl Shares {
         Self::compute(config, tree, &self.competitors, measured)
     }
 
-    /// Whether factors are computed here.
+    /// Whether fair-share is computed here, not taken from what Slurm shows.
     pub fn is_computed(&self) -> bool {
         self.fair_share.is_some() || self.stock.is_some()
     }
@@ -209,14 +209,27 @@ impl Shares {
     }
 
     /// Where each association of a snapshot stands, in its order. What is not computed here is as Slurm shows it.
-    pub(super) fn standings(&self, snapshot: &Snapshot, tree: &Tree) -> Vec<Standing> {
+    pub(super) fn standings(
+        &self,
+        snapshot: &Snapshot,
+        tree: &Tree,
+        competitors: &Competitors,
+    ) -> Vec<Standing> {
         let is_whole = tree.is_whole(snapshot);
+        let mut active: Vec<bool> = competitors.waiting.iter().map(|jobs| *jobs > 0).collect();
+        for node in tree.shape.nodes().rev() {
+            if let (true, Some(parent)) = (active[node.index()], tree.shape.parent(node)) {
+                active[parent.index()] = true;
+            }
+        }
         let of_one = |(place, association): (usize, &Association)| {
             let node = tree.node(place);
             let usage = node.map_or(association.usage, |node| tree.usage[node.index()]);
-            match (&self.fair_share, &self.stock, node.filter(|_| is_whole)) {
-                (Some(fair_share), _, Some(node)) => self.standing(fair_share, tree, node, usage),
-                (_, Some(stock), Some(node)) => of_stock(&stock[node.index()], association, usage),
+            match (&self.fair_share, &self.stock, node) {
+                (Some(fair_share), _, Some(node)) if is_whole => self.standing(fair_share, tree, node, usage),
+                (_, Some(stock), Some(node)) if is_whole => {
+                    of_stock(&stock[node.index()], usage, active[node.index()])
+                }
                 _ => shown(association, usage),
             }
         };
@@ -239,16 +252,17 @@ impl Shares {
     }
 }
 
-fn of_stock(shown: &Shown, association: &Association, usage: f64) -> Standing {
+fn of_stock(shown: &Shown, usage: f64, active: bool) -> Standing {
     Standing {
         usage,
         shares_norm: shown.norm_shares,
+        // That of the root, which Slurm does not show.
         usage_norm: shown.norm_usage.unwrap_or(1.0),
         usage_effective: shown.effectv_usage,
         level_fs: shown.level_fs,
         tickets: None,
         level_share: None,
-        active: association.active.unwrap_or_default(),
+        active,
         factor: shown.factor,
     }
 }

@@ -52,7 +52,7 @@ pub const QUESTIONS: [&[&str]; 11] = [
     &["tree"],
     &["tree", "-A", "c"],
     &["settings"],
-    &["what-if", "--shares", "c=30", "--plugin", "stock"],
+    &["what-if", "--weight", "age=5000", "--plugin", "stock"],
     &["recover", "user2"],
     &["cost", "1001"],
 ];
@@ -205,8 +205,9 @@ fn an_error_names_the_next_step_and_ends_with_one() {
         assert!(printed.err.contains(says), "{question:?}: {}", printed.err);
         assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{question:?}");
     }
-    let nowhere = run(["multifactor2".into(), "tree".into()], Terminal::PLAIN);
-    assert!(nowhere.err.contains("--from") && nowhere.status == 1, "{}", nowhere.err);
+    let nowhere = ["multifactor2", "tree", "-M", "a,b"].map(OsString::from);
+    let nowhere = run(nowhere, Terminal::PLAIN);
+    assert!(nowhere.err.contains("name one cluster") && nowhere.status == 1, "{}", nowhere.err);
 }
 
 #[test]

@@ -191,7 +191,7 @@ fn what_cannot_be_known_is_refused_with_the_next_step() {
     let mut unknown = site();
     unknown.settings = None;
     let mut partial = site();
-    partial.about.lacks.push("association".to_owned());
+    partial.about.partial_tree = true;
     for (snapshot, words, expected) in [
         (&unknown, &["--shares", "b=3"][..], "--conf"),
         (&unknown, &["--usage", "user2@c=0"], "--conf"),

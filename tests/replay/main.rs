@@ -1,0 +1,3 @@
+//! The replay: published numbers, properties of every scheduler, bad input.
+
+mod kth;

@@ -56,10 +56,6 @@ impl Profile {
         }
     }
 
-    /// The first step at or after a time; the last step is at the latest.
-    fn step_at(&self, time: i64) -> usize {
-        self.times.partition_point(|at| *at < time).min(self.times.len() - 1)
-    }
 
     /// The steps behind a time.
     fn steps_before(&self, time: i64) -> usize {
@@ -76,6 +72,14 @@ impl Profile {
     pub fn allocate(&self, slot: Slot, pools: &[u16], cpus: i32, length: i64) -> Option<Allocation> {
         let until = slot.time.saturating_add(length);
         Allocation::take(pools, cpus, |pool| self.least(pool, slot.step, until))
+    }
+
+    /// The same where it is known to fit.
+    pub fn allocate_found(&self, slot: Slot, pools: &[u16], cpus: i32, length: i64) -> Option<Allocation> {
+        match pools {
+            [pool] => Some(Allocation::One(*pool, cpus)),
+            _ => self.allocate(slot, pools, cpus, length),
+        }
     }
 
     /// This very moment.
@@ -207,10 +211,10 @@ impl Profile {
         step
     }
 
-    /// The first step at or after a time.
+    /// What is free at a time.
     #[cfg(test)]
     fn free_at(&self, pool: u16, time: i64) -> i32 {
-        self.free[usize::from(pool)][self.step_at(time)]
+        self.free[usize::from(pool)][self.step_after(time)]
     }
 }
 

@@ -114,7 +114,7 @@ impl Published {
             return;
         }
         let Some(slot) = self.profile.earliest(world.now, pools, cpus, length) else { return };
-        if let Some(allocation) = self.profile.allocate(slot, pools, cpus, length) {
+        if let Some(allocation) = self.profile.allocate_found(slot, pools, cpus, length) {
             self.profile.take(slot.time, slot.time + length, &allocation);
         }
     }
@@ -197,7 +197,7 @@ impl Conservative {
             let later = best.as_ref().is_some_and(|(is_now, best)| {
                 *is_now || !slot.is_now() && best.begin <= slot.time
             });
-            let allocation = self.profile.allocate(slot, pools, cpus, length);
+            let allocation = self.profile.allocate_found(slot, pools, cpus, length);
             if let Some(allocation) = allocation.filter(|_| !later) {
                 best = Some((slot.is_now(), Reservation { begin: slot.time, entry, allocation }));
             }

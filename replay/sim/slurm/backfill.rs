@@ -2,8 +2,8 @@
 //! earliest time with room for its whole limit, over running jobs and the reservations before it, where that is within
 //! `bf_window`; the reservation is rounded outwards to `bf_resolution`. No promise is kept for the next pass.
 //!
-//! Only who starts is kept of a pass. So it ends behind the last job that is small enough for what is free now: all that come later
-//! cannot start, whatever is reserved.
+//! Only who starts is kept of a pass, and as it goes on less and less is free. So it ends as soon as no job that comes later fits now.
+//! Which is the last that does is found from the end of the queue: one that no longer fits never does again.
 
 use rustc_hash::FxHashMap;
 
@@ -61,7 +61,7 @@ impl Backfill {
 
     /// One pass. Says when the next one may have another result although nothing has changed, if ever.
     pub fn pass(&mut self, world: &mut World<'_>) -> Option<i64> {
-        let behind_last = self.select(world);
+        let mut behind_last = self.select(world);
         let mut recheck: Option<i64> = None;
         if behind_last == 0 {
             return None;
@@ -73,8 +73,15 @@ impl Backfill {
         let window = i64::from(self.parameters.bf_window) * 60;
         let mut sooner = |at: i64| recheck = Some(recheck.map_or(at, |before| before.min(at)));
         let mut started = 0;
-        for at in 0..behind_last {
+        let mut at = 0;
+        while at < behind_last {
+            let last = self.tested[behind_last - 1];
+            if !self.may_start(world, last) {
+                behind_last -= 1;
+                continue;
+            }
             let entry = self.tested[at];
+            at += 1;
             if world.has_started(entry.job) {
                 continue;
             }
@@ -86,7 +93,7 @@ impl Backfill {
             let (cpus, length) = world.need(entry);
             let pools = world.pools(entry.partition);
             if self.profile.fits_now(pools, cpus, length) {
-                let Some(allocation) = self.profile.allocate(self.profile.now(), pools, cpus, length) else { continue };
+                let Some(allocation) = self.profile.allocate_found(self.profile.now(), pools, cpus, length) else { continue };
                 self.profile.take_now(world.now + length, &allocation);
                 world.start(entry, allocation);
                 started += 1;
@@ -113,7 +120,7 @@ impl Backfill {
                 sooner(slot.time - window);
                 continue;
             }
-            let Some(allocation) = self.profile.allocate(slot, pools, cpus, length) else { continue };
+            let Some(allocation) = self.profile.allocate_found(slot, pools, cpus, length) else { continue };
             let resolution = i64::from(self.parameters.bf_resolution);
             let begin = slot.time.div_euclid(resolution) * resolution;
             let end = slot.time + length;
@@ -125,6 +132,12 @@ impl Backfill {
             }
         }
         recheck
+    }
+
+    /// Whether an entry fits now.
+    fn may_start(&self, world: &World<'_>, entry: Entry) -> bool {
+        let ((cpus, length), pools) = (world.need(entry), world.pools(entry.partition));
+        !world.has_started(entry.job) && self.profile.fits_now(pools, cpus, length)
     }
 
     /// Selects the entries that are tested. Returns the place behind the last that could start now by its size.

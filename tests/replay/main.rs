@@ -1,3 +1,10 @@
 //! The replay: published numbers, properties of every scheduler, bad input.
 
+mod bad_input;
+mod charging;
+mod directory;
+mod invariants;
 mod kth;
+mod made;
+mod measures;
+mod skipped;

@@ -82,6 +82,15 @@ impl Slurm {
         }
     }
 
+    /// When the last pass over the whole queue was before a time, whether it was made or left out.
+    fn full_before(&self, now: i64) -> i64 {
+        let (Some(origin), Some(interval)) = (self.origin, self.parameters.sched_interval) else { return LONG_AGO };
+        if now <= origin {
+            return LONG_AGO;
+        }
+        now - 1 - (now - 1 - origin).rem_euclid(i64::from(interval))
+    }
+
     fn next_asked(&self) -> Option<i64> {
         self.is_asked.then(|| self.last_main + i64::from(self.parameters.batch_sched_delay))
     }
@@ -160,7 +169,8 @@ impl Schedules for Slurm {
             Event::Submitted(_) | Event::Ended => {
                 // The pass comes with the next second at which it may.
                 self.is_asked = self.parameters.sched_interval.is_some();
-                self.last_main = self.last_main.max(world.now - i64::from(self.parameters.batch_sched_delay));
+                let delay = i64::from(self.parameters.batch_sched_delay);
+                self.last_main = self.last_main.max(self.full_before(world.now)).max(world.now - delay);
             }
             Event::Recomputed { moved } => {
                 // A bound on priorities is met by other jobs with other priorities.
@@ -187,6 +197,9 @@ impl Schedules for Slurm {
         let is_due = |at: Option<i64>| at.is_some_and(|at| at <= now);
         let (full, asked, backfill) =
             (is_due(self.next_full()), is_due(self.next_asked()), is_due(self.next_backfill()));
+        // What was left out until now is past.
+        self.last_full = self.last_full.max(now - 1);
+        self.last_backfill = self.last_backfill.max(now - 1);
         if full || asked {
             self.main_pass(world, (!full).then_some(self.parameters.default_queue_depth));
             self.last_main = now;
@@ -202,6 +215,8 @@ impl Schedules for Slurm {
         }
         if backfill {
             self.last_backfill = now;
+            // At one time the main scheduler comes first.
+            self.last_full = self.last_full.max(now);
             self.recheck = self.backfill.pass(world);
             self.backfill_is_stale = world.begun() > 0;
             self.main_is_stale |= world.begun() > 0;

@@ -82,7 +82,7 @@ impl Recipe {
         let mut begin = 0.0;
         for (at, size) in sizes.iter().enumerate() {
             if size.is_first {
-                begin = self.arrival(&mut random, span);
+                begin = Self::arrival(&mut random, span);
             }
             begin += if size.is_first { 0.0 } else { random.f64() * 20.0 };
             drafts.push((whole(begin), at));
@@ -142,7 +142,8 @@ impl Recipe {
         }
         let second = self.cpus / 5;
         let (first, nodes) = (self.cpus - second, |cpus: u32| cpus / 64);
-        let pools = vec![Pool { cpus: first, nodes: nodes(first) }, Pool { cpus: second, nodes: nodes(second) }];
+        let pools =
+            vec![Pool { cpus: first, nodes: nodes(first) }, Pool { cpus: second, nodes: nodes(second) }];
         let partitions = vec![
             Partition::plain("main", vec![0]),
             Partition::plain("large", vec![1]),
@@ -180,7 +181,7 @@ impl Recipe {
     }
 
     /// By day more than by night, and less at weekends.
-    fn arrival(&self, random: &mut Rng, span: f64) -> f64 {
+    fn arrival(random: &mut Rng, span: f64) -> f64 {
         loop {
             let at = random.f64() * span;
             let (hour, day) = (at / 3600.0 % 24.0, at / 86_400.0 % 7.0);

@@ -79,7 +79,9 @@ const MOST_SUMS: usize = 50_000_000;
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_wrap, clippy::cast_sign_loss)] // seconds of a workload
 pub fn fairness(workload: &Workload, outcome: &Outcome, intervals: u32, half_life: u32) -> Fairness {
     let tree = ShareTree::build(&workload.node_specs());
-    let (Some(first), Some(last)) = (workload.jobs.first(), workload.jobs.last()) else { return Fairness::default() };
+    let (Some(first), Some(last)) = (workload.jobs.first(), workload.jobs.last()) else {
+        return Fairness::default();
+    };
     let (begin, end) = (first.submit, last.submit.max(first.submit + 1));
     // So that memory stays within 1 GB, whatever the tree.
     let most = (MOST_SUMS / tree.len().max(1)).max(1) as u64;
@@ -88,7 +90,9 @@ pub fn fairness(workload: &Workload, outcome: &Outcome, intervals: u32, half_lif
 
     let top: Vec<Node> =
         tree.nodes().filter(|node| tree.parent(*node) == tree.root() && Some(*node) != tree.root()).collect();
-    let place_of = |node: Node| (0..).zip(&workload.associations).find(|(at, _)| tree.position(*at as usize) == Some(node));
+    let place_of = |node: Node| {
+        (0..).zip(&workload.associations).find(|(at, _)| tree.position(*at as usize) == Some(node))
+    };
     let mut of_top = vec![usize::MAX; tree.len()];
     for (at, node) in top.iter().enumerate() {
         of_top[node.index()] = at;
@@ -173,7 +177,8 @@ pub fn fairness(workload: &Workload, outcome: &Outcome, intervals: u32, half_lif
 /// (Σ r)² / (n Σ r²); 1 where there is nothing to compare.
 #[allow(clippy::cast_precision_loss)] // counts of users
 pub fn jain(values: &[f64]) -> f64 {
-    let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), value| (sum + value, squares + value * value));
+    let (sum, squares) =
+        values.iter().fold((0.0, 0.0), |(sum, squares), value| (sum + value, squares + value * value));
     if squares > 0.0 {
         sum * sum / (values.len() as f64 * squares)
     } else {
@@ -218,7 +223,11 @@ impl Buckets {
             let ended = start + i64::from(job.run);
             // What a job wants while it waits is what it would use, and no more than it then does.
             let waited = (*start).min(job.eligible + i64::from(job.run));
-            buckets.spread(begin, length, Stretch { from: job.eligible, to: waited, cpus, node, runs: false });
+            buckets.spread(
+                begin,
+                length,
+                Stretch { from: job.eligible, to: waited, cpus, node, runs: false },
+            );
             buckets.spread(begin, length, Stretch { from: *start, to: ended, cpus, node, runs: true });
             if job.eligible < *start {
                 waits.push((job.eligible, 1));

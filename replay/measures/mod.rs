@@ -219,12 +219,15 @@ pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome) -> Compar
         started.push((one, at));
     }
     started.sort_unstable();
-    let inverted = started.windows(2).filter(|pair| {
-        pair[0].0 < pair[1].0 && second.starts[pair[0].1] > second.starts[pair[1].1]
-    });
+    let inverted = started
+        .windows(2)
+        .filter(|pair| pair[0].0 < pair[1].0 && second.starts[pair[0].1] > second.starts[pair[1].1]);
     let pairs = started.len().saturating_sub(1);
     Comparison {
-        mean_wait: sums.iter().map(|(sum, count)| if *count == 0 { 0.0 } else { sum / *count as f64 }).collect(),
+        mean_wait: sums
+            .iter()
+            .map(|(sum, count)| if *count == 0 { 0.0 } else { sum / *count as f64 })
+            .collect(),
         earlier_later_same: counts,
         inversions: if pairs == 0 { 0.0 } else { inverted.count() as f64 / pairs as f64 },
     }

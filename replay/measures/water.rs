@@ -55,7 +55,13 @@ impl Water {
             .filter(|(_, demand, _)| *demand > 0.0)
             .collect();
         // Those first that need the least for their shares: their demand is met whatever the others get.
-        let fill = |(_, demand, shares): &(Node, f64, f64)| if *shares > 0.0 { demand / shares } else { f64::INFINITY };
+        let fill = |(_, demand, shares): &(Node, f64, f64)| {
+            if *shares > 0.0 {
+                demand / shares
+            } else {
+                f64::INFINITY
+            }
+        };
         level.sort_by(|one, other| fill(one).total_cmp(&fill(other)));
         let mut left = given[node.index()];
         let mut shares: f64 = level.iter().map(|(_, _, shares)| shares).sum();

@@ -91,7 +91,8 @@ impl<'s> Multifactor<'s> {
                 .partitions
                 .iter()
                 .map(|partition| {
-                    let nodes = partition.pools.iter().map(|pool| u64::from(machine.pools[usize::from(*pool)].nodes));
+                    let nodes =
+                        partition.pools.iter().map(|pool| u64::from(machine.pools[usize::from(*pool)].nodes));
                     [machine.cpus_of(partition), 0, nodes.sum(), 0]
                 })
                 .collect(),
@@ -240,8 +241,13 @@ impl<'s> Multifactor<'s> {
                 account: workload.accounts.name(of.account),
             }
         };
-        let ground =
-            Ground { tree: &self.tree, names: &names, usage: self.usage.by_node(), waiting: &self.waiting, now };
+        let ground = Ground {
+            tree: &self.tree,
+            names: &names,
+            usage: self.usage.by_node(),
+            waiting: &self.waiting,
+            now,
+        };
         self.standing.distribute(&ground, &queue, &running);
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::policy::points::Points;
-use multifactor2_core::policy::pools::{order, Extra, JobTickets, Measure, Pools, SizeFacts, WaitingJob, Who};
+use multifactor2_core::policy::pools::{
+    order, Extra, JobTickets, Measure, Pools, SizeFacts, WaitingJob, Who,
+};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
@@ -19,7 +21,7 @@ pub struct Tickets {
     measure: Measure,
     has_learnt: bool,
     /// By place in the queue of the last cycle.
-    tickets: Vec<JobTickets>,
+    granted: Vec<JobTickets>,
 }
 
 impl Tickets {
@@ -32,12 +34,13 @@ impl Tickets {
             pools: Pools::configured(settings),
             measure: Measure::of(settings),
             has_learnt: false,
-            tickets: Vec::new(),
+            granted: Vec::new(),
         }
     }
 
     fn size(&self, job: &Queued<'_>) -> f64 {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // slurmctld keeps it as a whole number
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // slurmctld keeps it as a whole number
         let billing = job.billing as u64;
         self.measure.size(SizeFacts { cpus: u64::from(job.cpus), billing, minutes_left: job.minutes })
     }
@@ -74,14 +77,14 @@ impl Standing for Tickets {
             who.count += 1;
         }
         let alike: Vec<Who> = alike.into_values().collect();
-        pools.distribute(ground.tree, &self.fair_share, &waiting, &alike, &mut self.tickets);
+        pools.distribute(ground.tree, &self.fair_share, &waiting, &alike, &mut self.granted);
         self.pools = Some(pools);
     }
 
     fn of_waiting(&self, at: usize, node: Node) -> f64 {
         match &self.pools {
             None => self.fair_share.priority(node),
-            Some(pools) => self.tickets.get(at).map_or(0.0, |tickets| pools.factor(*tickets)),
+            Some(pools) => self.granted.get(at).map_or(0.0, |tickets| pools.factor(*tickets)),
         }
     }
 
@@ -102,7 +105,9 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
     if Points::configured(settings).is_some() {
         left_out.push("points (Credential, Service, Target and so on): jobs get none");
     }
-    if Pools::configured(settings).is_some_and(|pools| pools.own_tickets().wckey || pools.own_tickets().admin_comment) {
+    if Pools::configured(settings)
+        .is_some_and(|pools| pools.own_tickets().wckey || pools.own_tickets().admin_comment)
+    {
         left_out.push("tickets by wckey and by AdminComment: the trace has neither");
     }
     left_out

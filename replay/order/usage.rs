@@ -31,7 +31,7 @@ pub struct Usage {
     run_decay: RunDecay,
     last: i64,
     /// By node, of accounts with that of all below.
-    usage: Vec<f64>,
+    sums: Vec<f64>,
     /// By node: what its jobs count per second that ran at the last cycle, and how many they are.
     rates: Vec<(f64, u32)>,
     running: BTreeMap<u32, Held>,
@@ -47,7 +47,7 @@ impl Usage {
             factor,
             run_decay: RunDecay::new(factor),
             last: now,
-            usage: vec![0.0; tree.len()],
+            sums: vec![0.0; tree.len()],
             rates: vec![(0.0, 0); tree.len()],
             running: BTreeMap::new(),
             fresh: Vec::new(),
@@ -57,7 +57,7 @@ impl Usage {
 
     /// Usage by node.
     pub fn by_node(&self) -> &[f64] {
-        &self.usage
+        &self.sums
     }
 
     /// Jobs that run, by their places.
@@ -84,7 +84,7 @@ impl Usage {
         }
         let mut next = Some(held.node);
         while let Some(node) = next {
-            self.usage[node.index()] += charge;
+            self.sums[node.index()] += charge;
             next = tree.parent(node);
         }
     }
@@ -93,7 +93,7 @@ impl Usage {
     pub fn cycle(&mut self, tree: &ShareTree, now: i64) {
         let passed = seconds(now - self.last);
         let over = decay_over(self.factor, passed);
-        for usage in &mut self.usage {
+        for usage in &mut self.sums {
             *usage *= over;
         }
         let whole = self.run_decay.of(passed);
@@ -109,7 +109,7 @@ impl Usage {
         }
         for node in tree.nodes().rev() {
             let charge = self.charges[node.index()];
-            self.usage[node.index()] += charge;
+            self.sums[node.index()] += charge;
             if let Some(parent) = tree.parent(node) {
                 self.charges[parent.index()] += charge;
             }

@@ -56,7 +56,6 @@ impl Profile {
         }
     }
 
-
     /// The steps behind a time.
     fn steps_before(&self, time: i64) -> usize {
         self.times.partition_point(|at| *at < time).max(1)
@@ -93,7 +92,8 @@ impl Profile {
             let steps = &self.free[usize::from(*pool)];
             // The first step mostly decides.
             return steps[0] >= cpus
-                && first_below(&steps[..self.steps_before(self.times[0].saturating_add(length))], cpus).is_none();
+                && first_below(&steps[..self.steps_before(self.times[0].saturating_add(length))], cpus)
+                    .is_none();
         }
         self.allocate(self.now(), pools, cpus, length).is_some()
     }
@@ -178,11 +178,7 @@ impl Profile {
     fn change(&mut self, begin: i64, end: i64, allocation: &Allocation, sign: i32) {
         let now = self.times[0];
         // What begins now begins after what ends now.
-        let from = if begin <= now {
-            usize::from(self.times.get(1) == Some(&now))
-        } else {
-            self.cut(begin)
-        };
+        let from = if begin <= now { usize::from(self.times.get(1) == Some(&now)) } else { self.cut(begin) };
         let to = self.cut(end.max(now));
         allocation.for_each(|pool, cpus| {
             if let Some(steps) = self.free[usize::from(pool)].get_mut(from..to.max(from)) {
@@ -256,7 +252,8 @@ mod tests {
     #[test]
     fn the_earliest_place() {
         let profile = profile();
-        let at = |pools: &[u16], cpus, length| profile.earliest(100, pools, cpus, length).map(|slot| slot.time);
+        let at =
+            |pools: &[u16], cpus, length| profile.earliest(100, pools, cpus, length).map(|slot| slot.time);
         assert_eq!(at(&[0], 2, 10), Some(100));
         assert_eq!(at(&[0], 3, 10), Some(150));
         assert_eq!(at(&[0], 10, 10), Some(200));

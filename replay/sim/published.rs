@@ -90,7 +90,8 @@ impl Published {
             return false;
         }
         let allocation = if self.backfill == Backfill::None {
-            let open = |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
+            let open =
+                |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
             Allocation::take(pools, cpus, open)
         } else {
             self.profile.allocate(self.profile.now(), pools, cpus, length)
@@ -125,7 +126,9 @@ impl Schedules for Published {
         // A job that does not fit changes nothing for those before it.
         if let Event::Submitted(job) = event {
             let setup = world.setup;
-            let fits = |partition: &u16| i64::from(setup.cpus(job, *partition)) <= i64::from(world.free_in(*partition));
+            let fits = |partition: &u16| {
+                i64::from(setup.cpus(job, *partition)) <= i64::from(world.free_in(*partition))
+            };
             if !setup.partitions(job).iter().any(fits) {
                 return;
             }
@@ -194,9 +197,9 @@ impl Conservative {
             let entry = Entry { rank: 0, job, partition: *partition };
             let ((cpus, length), pools) = (world.need(entry), world.pools(*partition));
             let Some(slot) = self.profile.earliest(world.now, pools, cpus, length) else { continue };
-            let later = best.as_ref().is_some_and(|(is_now, best)| {
-                *is_now || !slot.is_now() && best.begin <= slot.time
-            });
+            let later = best
+                .as_ref()
+                .is_some_and(|(is_now, best)| *is_now || !slot.is_now() && best.begin <= slot.time);
             let allocation = self.profile.allocate_found(slot, pools, cpus, length);
             if let Some(allocation) = allocation.filter(|_| !later) {
                 best = Some((slot.is_now(), Reservation { begin: slot.time, entry, allocation }));

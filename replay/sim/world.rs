@@ -69,7 +69,12 @@ impl<'s> World<'s> {
         Self {
             setup,
             now: setup.workload.jobs.first().map_or(0, |job| job.submit),
-            free: setup.machine.pools.iter().map(|pool| i32::try_from(pool.cpus).unwrap_or(i32::MAX)).collect(),
+            free: setup
+                .machine
+                .pools
+                .iter()
+                .map(|pool| i32::try_from(pool.cpus).unwrap_or(i32::MAX))
+                .collect(),
             ends: BTreeMap::new(),
             queue: Vec::new(),
             begun: 0,
@@ -85,11 +90,7 @@ impl<'s> World<'s> {
     }
 
     /// From the first submission to the last end.
-    pub fn run(
-        mut self,
-        scheduler: &mut dyn Schedules,
-        mut go_on: impl FnMut(Progress) -> bool,
-    ) -> Outcome {
+    pub fn run(mut self, scheduler: &mut dyn Schedules, mut go_on: impl FnMut(Progress) -> bool) -> Outcome {
         let arrivals = arrivals(self.setup);
         let count = arrivals.len();
         let mut next = 0;

@@ -100,7 +100,9 @@ fn billing(text: &str) -> BillingWeights {
     let mut weights = BillingWeights { cpu: 0.0, ..BillingWeights::CPUS };
     for (name, value) in text.split(',').filter_map(|part| part.split_once('=')) {
         let end = value.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(value.len());
-        let Some(number) = value[..end].parse::<f64>().ok().filter(|number| number.is_finite()) else { continue };
+        let Some(number) = value[..end].parse::<f64>().ok().filter(|number| number.is_finite()) else {
+            continue;
+        };
         match name.to_ascii_lowercase().as_str() {
             "cpu" => weights.cpu = number,
             "node" => weights.node = number,

@@ -25,7 +25,9 @@ impl Config {
         let mut config = Self::default();
         for line in text.lines() {
             let line = line.trim();
-            let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
+            let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else {
+                continue;
+            };
             let (name, value) = (name.trim(), value.trim());
             if !name.is_empty() && name.len() < 100 && value.len() <= LONGEST && !name.contains(' ') {
                 config.set(name, value);
@@ -94,9 +96,9 @@ impl Config {
         if weights == Weights::default() {
             weights.fair_share = 1_000_000;
         }
-        let favor_small = self.get("PriorityFavorSmall").is_some_and(|text| {
-            ["yes", "true", "1"].iter().any(|yes| text.eq_ignore_ascii_case(yes))
-        });
+        let favor_small = self
+            .get("PriorityFavorSmall")
+            .is_some_and(|text| ["yes", "true", "1"].iter().any(|yes| text.eq_ignore_ascii_case(yes)));
         let order = if self.has_flag("SMALL_RELATIVE_TO_TIME") {
             SizeOrder::RelativeToTime { favor_small }
         } else if favor_small {

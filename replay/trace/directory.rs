@@ -96,11 +96,7 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
     Ok(builder.finish())
 }
 
-fn set_machine(
-    builder: &mut Builder,
-    partitions: Option<(String, String)>,
-    nodes: Option<(String, String)>,
-) {
+fn set_machine(builder: &mut Builder, partitions: Option<(String, String)>, nodes: Option<(String, String)>) {
     let nodes = nodes.map(|(_, text)| text);
     let machine = partitions.and_then(|(_, text)| cluster::machine(&text, nodes.as_deref()));
     match machine.filter(|(machine, _)| machine.check().is_ok()) {
@@ -122,7 +118,7 @@ fn set_machine(
 fn only_swf(directory: &Path) -> Option<PathBuf> {
     let is_swf = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        name.ends_with(".swf") || name.ends_with(".swf.gz")
+        name.strip_suffix(".gz").unwrap_or(&name).rsplit('.').next() == Some("swf")
     };
     let files = fs::read_dir(directory).ok()?.filter_map(Result::ok).map(|entry| entry.path());
     let mut found: Vec<PathBuf> = files.filter(is_swf).take(2).collect();

@@ -109,9 +109,8 @@ pub struct Counts {
 pub fn counts(text: &str) -> Counts {
     let mut counts = Counts::default();
     for (name, value) in text.split(',').filter_map(|part| part.split_once('=')) {
-        let count = |value: &str| {
-            amount(value).map_or(0, |(whole, _)| u32::try_from(whole).unwrap_or(u32::MAX))
-        };
+        let count =
+            |value: &str| amount(value).map_or(0, |(whole, _)| u32::try_from(whole).unwrap_or(u32::MAX));
         match name.trim() {
             "cpu" => counts.cpus = count(value),
             "node" => counts.nodes = count(value),
@@ -169,7 +168,8 @@ mod tests {
 
     #[test]
     fn lengths() {
-        let cases = [("10", 600), ("10:30", 630), ("1:00:00", 3600), ("2-00:00:01", 172_801), ("1-12", 129_600)];
+        let cases =
+            [("10", 600), ("10:30", 630), ("1:00:00", 3600), ("2-00:00:01", 172_801), ("1-12", 129_600)];
         for (text, seconds) in cases {
             assert_eq!(length(text), Ok(Some(seconds)), "{text}");
         }

@@ -36,9 +36,12 @@ pub fn how() -> String {
         "A trace is the output of this command, in a file (.gz too). Further columns are ignored, and their order is free:\n\n  ",
     );
     text.push_str(SACCT);
-    text.push_str("\n\nOr a directory with any of these files (.gz too), where only the first is needed:\n\n");
+    text.push_str(
+        "\n\nOr a directory with any of these files (.gz too), where only the first is needed:\n\n",
+    );
     for file in directory::FILES {
-        text.push_str(&format!("  {:<18} {}\n{:21}{}\n", file.name, file.command, "", file.gives));
+        let directory::TraceFile { name, command, gives } = file;
+        text.extend([format!("  {name:<20} {command}\n"), format!("  {:20} {gives}\n", "")]);
     }
     text.push_str("\nOr a file in the Standard Workload Format 2.2.\n");
     text
@@ -91,11 +94,7 @@ impl fmt::Display for TraceError {
                 write!(f, "{file}: there is no job in it that can be replayed\n{problems}")
             }
             Self::TooMany { file, line, what } => {
-                write!(
-                    f,
-                    "{file}, line {line}: more than {} {}: replay a shorter time",
-                    what.most, what.what
-                )
+                write!(f, "{file}, line {line}: more than {} {}: replay a shorter time", what.most, what.what)
             }
         }
     }

@@ -66,7 +66,8 @@ impl<'f> Reading<'f> {
     /// It does not, or a column is missing without which nothing can be replayed.
     pub fn new(header: &str, file: &'f str) -> Result<Self, String> {
         let names: Vec<&str> = header.split('|').map(str::trim).collect();
-        let places = COLUMNS.map(|(column, _)| names.iter().position(|name| name.eq_ignore_ascii_case(column)));
+        let places =
+            COLUMNS.map(|(column, _)| names.iter().position(|name| name.eq_ignore_ascii_case(column)));
         if places.iter().filter(|place| place.is_some()).count() < 3 {
             return Err(format!(
                 "the first line names no columns of sacct: {:?}. Run sacct without -n; 'multifactor2 replay --how' prints the command",
@@ -178,7 +179,10 @@ impl<'f> Reading<'f> {
         };
         let allocated = counts(cells[ALLOC_TRES]);
         let (size, cpus) = size(cells, allocated);
-        if end.is_some_and(|end| end <= start) && allocated == Counts::default() && state.starts_with("CANCELLED") {
+        if end.is_some_and(|end| end <= start)
+            && allocated == Counts::default()
+            && state.starts_with("CANCELLED")
+        {
             self.note(Kind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
             return Ok(Ok(()));
         }

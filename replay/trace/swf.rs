@@ -34,15 +34,7 @@ pub struct Reading<'f> {
 
 impl<'f> Reading<'f> {
     pub fn new(builder: Builder, file: &'f str) -> Self {
-        Self {
-            builder,
-            file,
-            max_procs: None,
-            max_nodes: None,
-            begin: 0,
-            last: None,
-            has_limit: false,
-        }
+        Self { builder, file, max_procs: None, max_nodes: None, begin: 0, last: None, has_limit: false }
     }
 
     pub fn problems(&mut self) -> &mut Problems {
@@ -93,7 +85,9 @@ impl<'f> Reading<'f> {
         let [.., user, group, _, queue, partition, _, _] = *values;
         if submit < 0.0 {
             self.note(Kind::BadLine, line, || {
-                format!("job {id} has no submit time (column 2 is {submit}); without it nothing can be replayed")
+                format!(
+                    "job {id} has no submit time (column 2 is {submit}); without it nothing can be replayed"
+                )
             });
             return Ok(());
         }
@@ -126,8 +120,7 @@ impl<'f> Reading<'f> {
             self.note(Kind::NoLimit, line, || format!("job {id}: its run time is taken"));
             ran.max(1)
         };
-        let start =
-            if wait >= 0.0 { self.begin + submitted + signed(wait) } else { self.begin + submitted };
+        let start = if wait >= 0.0 { self.begin + submitted + signed(wait) } else { self.begin + submitted };
         let word = |prefix: &str, value: f64| {
             if value >= 0.0 {
                 format!("{prefix}{}", whole(value))

@@ -43,11 +43,8 @@ impl Qos {
 impl Workload {
     /// The tree as the core takes it, in the order of [`Workload::associations`].
     pub fn node_specs(&self) -> Vec<NodeSpec> {
-        let spec = |of: &Association| NodeSpec {
-            parent: of.parent,
-            shares: of.shares,
-            user: of.user.is_some(),
-        };
+        let spec =
+            |of: &Association| NodeSpec { parent: of.parent, shares: of.shares, user: of.user.is_some() };
         self.associations.iter().map(spec).collect()
     }
 

@@ -124,8 +124,7 @@ impl Builder {
         bound("users", self.users.len(), MOST_NAMES)?;
         bound("accounts", self.accounts.len(), MOST_NAMES)?;
         bound("pairs of user and account", self.pairs.len(), MOST_NAMES)?;
-        let pair =
-            (self.accounts.intern(shortened(draft.account)), self.users.intern(shortened(draft.user)));
+        let pair = (self.accounts.intern(shortened(draft.account)), self.users.intern(shortened(draft.user)));
         let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
         let association = *self.pair_numbers.entry(pair).or_insert(next);
         if association == next {
@@ -232,6 +231,13 @@ impl Builder {
         // Stable: jobs of one second stay in the order of the source, which is that of their ids in most.
         self.jobs.sort_by_key(|job| job.submit);
         self.jobs.shrink_to_fit();
+        if let Some(machine) =
+            self.machine.as_mut().filter(|_| self.config.as_ref().is_some_and(|c| c.has_flag("MAX_TRES")))
+        {
+            for partition in &mut machine.partitions {
+                partition.billing.largest = true;
+            }
+        }
         let mut qos: Vec<Qos> = self.qos_names.iter().map(Qos::named).collect();
         for listed in std::mem::take(&mut self.qos) {
             match self.qos_names.find(&listed.name) {

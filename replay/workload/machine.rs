@@ -133,8 +133,13 @@ impl Machine {
             return Err(wrong("the name is empty or given twice"));
         }
         let (nodes, cpus) = size.split_once(['x', 'X']).map_or((None, size), |(n, c)| (Some(n), c));
-        let number =
-            |text: &str| text.trim().parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| wrong("the size is no whole number above 0"));
+        let number = |text: &str| {
+            text.trim()
+                .parse::<u32>()
+                .ok()
+                .filter(|n| *n > 0)
+                .ok_or_else(|| wrong("the size is no whole number above 0"))
+        };
         let nodes = nodes.map(number).transpose()?;
         let cpus = u64::from(nodes.unwrap_or(1)) * u64::from(number(cpus)?);
         let cpus = u32::try_from(cpus).map_err(|_| wrong("it has more CPUs than can be counted"))?;
@@ -256,9 +261,7 @@ impl Machine {
             }
             let pool = u16::try_from(machine.pools.len()).ok()?;
             machine.pools.push(Pool { cpus: u32::try_from(most).unwrap_or(u32::MAX), nodes: 0 });
-            machine
-                .partitions
-                .push(Partition::plain(workload.partitions.name(u32::from(place)), vec![pool]));
+            machine.partitions.push(Partition::plain(workload.partitions.name(u32::from(place)), vec![pool]));
         }
         machine.check().ok().map(|()| machine)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 
 use flate2::write::GzEncoder;
-use multifactor2_replay::trace::problems::Kind;
+use multifactor2_replay::trace::problems::{Kind, Problems};
 use multifactor2_replay::trace::{self, parse, TraceError};
 use multifactor2_replay::workload::NO_TIME;
 use multifactor2_replay::Workload;
@@ -26,8 +26,11 @@ fn traps_of_the_standard_workload_format() {
          3 110 5 -1 4 -1 -1 4 100 -1 1 3 7 -1 1 -1 -1 -1\n\
          4 120 5 10 -1 -1 -1 -1 100 -1 1 3 7 -1 1 -1 -1 -1\n\
          5 130 5 10 100 -1 -1 100 -1 -1 1 4 8 -1 1 -1 -1 -1\n");
-    let found: Vec<(u64, i64, i64, u32, u32, u32)> =
-        workload.jobs.iter().map(|job| (job.id, job.submit, job.start, job.run, job.limit, job.cpus)).collect();
+    let found: Vec<(u64, i64, i64, u32, u32, u32)> = workload
+        .jobs
+        .iter()
+        .map(|job| (job.id, job.submit, job.start, job.run, job.limit, job.cpus))
+        .collect();
     assert_eq!(
         found,
         [
@@ -54,7 +57,13 @@ fn bad_lines_are_told_with_their_numbers() {
     assert_eq!(workload.jobs.len(), 1);
     assert_eq!(workload.problems.of(Kind::BadLine), 4);
     let text = workload.problems.to_string();
-    for part in ["4 lines that cannot be understood: skipped", "line 5: 3 columns", "line 6", "line 7: job 3 has no submit time", "line 8: 5 columns"] {
+    for part in [
+        "4 lines that cannot be understood: skipped",
+        "line 5: 3 columns",
+        "line 6",
+        "line 7: job 3 has no submit time",
+        "line 8: 5 columns",
+    ] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
 }
@@ -63,7 +72,8 @@ fn bad_lines_are_told_with_their_numbers() {
 fn a_truncated_compressed_file_gives_what_is_before() {
     let mut text = HEADER.to_owned();
     for id in 1..2000 {
-        text.push_str(&format!("{id} {} 0 {} 4 -1 -1 4 100 -1 1 {} 7 -1 1 -1 -1 -1\n", id * 7, id % 91, id * 31 % 17));
+        let (submit, run, user) = (id * 7, id % 91, id * 31 % 17);
+        text += &format!("{id} {submit} 0 {run} 4 -1 -1 4 100 -1 1 {user} 7 -1 1 -1 -1 -1\n");
     }
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();
@@ -80,7 +90,10 @@ fn a_truncated_compressed_file_gives_what_is_before() {
 
 #[test]
 fn a_line_without_end_does_not_fill_memory() {
-    let workload = swf(&format!("1 0 0 10 4 -1 -1 4 100 -1 1 3 7 -1 1 -1 -1 -1\n{}\n2 5 0 10 4 -1 -1 4 50 -1 1 3 7 -1 1 -1 -1 -1\n", "1 ".repeat(100_000)));
+    let workload = swf(&format!(
+        "1 0 0 10 4 -1 -1 4 100 -1 1 3 7 -1 1 -1 -1 -1\n{}\n2 5 0 10 4 -1 -1 4 50 -1 1 3 7 -1 1 -1 -1 -1\n",
+        "1 ".repeat(100_000)
+    ));
     assert_eq!((workload.jobs.len(), workload.problems.of(Kind::TooLong)), (2, 1));
 }
 
@@ -117,7 +130,10 @@ fn sacct() {
     let workload = parse(text.as_bytes(), "sacct.txt").unwrap();
     assert_eq!(workload.jobs.len(), 3);
     let first = workload.jobs.iter().find(|job| job.id == 12).unwrap();
-    assert_eq!((first.submit, first.eligible - first.submit, first.start - first.submit), (1_706_702_400, 5, 600));
+    assert_eq!(
+        (first.submit, first.eligible - first.submit, first.start - first.submit),
+        (1_706_702_400, 5, 600)
+    );
     assert_eq!((first.cpus, first.nodes, first.gpus, first.memory), (4, 2, 1, 8000));
     assert_eq!((first.run, first.limit, first.array, first.priority), (3600, 7200, 10, 4000));
     let second = workload.jobs.iter().find(|job| job.id == 13).unwrap();
@@ -135,7 +151,10 @@ fn sacct() {
     ] {
         assert_eq!(problems.of(kind), count, "{kind:?}");
     }
-    assert!(problems.to_string().contains("sacct.txt, line 7: Submit is \"tomorrow\", not a time such as"), "{problems}");
+    assert!(
+        problems.to_string().contains("sacct.txt, line 7: Submit is \"tomorrow\", not a time such as"),
+        "{problems}"
+    );
     // Shares are not in it.
     assert!(workload.missing.iter().any(|missing| missing.what == "shares"));
     assert_eq!(workload.machine_or_observed().unwrap().cpus(), 13);
@@ -149,13 +168,16 @@ fn any_bytes_are_read() {
         .split(' ')
         .collect();
     for _ in 0..2000 {
-        let mut text = ["", HEADER, COLUMNS, "Cluster - 'c'\n", "PartitionName=p Nodes=n TotalCPUs=4 TotalNodes=1\n"][random.usize(..5)].to_owned();
+        let mut text =
+            ["", HEADER, COLUMNS, "Cluster - 'c'\n", "PartitionName=p Nodes=n TotalCPUs=4 TotalNodes=1\n"]
+                [random.usize(..5)]
+            .to_owned();
         for _ in 0..random.usize(..60) {
             text.push_str(words[random.usize(..words.len())]);
             text.push_str([" ", "|", "\n", ""][random.usize(..4)]);
         }
         let _ = parse(text.as_bytes(), "any");
-        let _ = multifactor2_replay::trace::associations::parse(&text, "any", &mut Default::default());
+        let _ = multifactor2_replay::trace::associations::parse(&text, "any", &mut Problems::default());
         let _ = multifactor2_replay::trace::cluster::machine(&text, Some(&text));
         let _ = multifactor2_replay::trace::config::Config::parse(&text).factors();
     }

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::ShareTree;
+use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Started, Tickets};
 use multifactor2_replay::sim::{run, Scheduler, Setup};
 use multifactor2_replay::workload::Workload;
-use multifactor2_fixtures::assert_near;
 use proptest::prelude::*;
 
 use crate::invariants::check;
@@ -53,8 +53,7 @@ fn usage(workload: &Workload, shared: bool) -> Vec<f64> {
 #[test]
 fn usage_is_cpus_times_run() {
     check(100, &(jobs(50), any::<bool>()), |(made, shared)| {
-        let workload =
-            workload(&made, &[("PriorityDecayHalfLife", "0"), ("PriorityCalcPeriod", "00:00:47")]);
+        let workload = workload(&made, &[("PriorityDecayHalfLife", "0"), ("PriorityCalcPeriod", "00:00:47")]);
         let usage = usage(&workload, shared);
         let mut expected = vec![0.0; workload.associations.len()];
         let machine = machine(shared);

@@ -37,8 +37,10 @@ fn tree(workload: &Workload) -> Vec<(String, String, u32)> {
 
 #[test]
 fn shares_in_either_format() {
-    let (table, dump) =
-        (read(&[("sacct.txt", SACCT), ("associations.txt", TABLE)]), read(&[("sacct.txt", SACCT), ("sacctmgr-dump.txt", DUMP)]));
+    let (table, dump) = (
+        read(&[("sacct.txt", SACCT), ("associations.txt", TABLE)]),
+        read(&[("sacct.txt", SACCT), ("sacctmgr-dump.txt", DUMP)]),
+    );
     let expected = [
         ("bio", "science", 20),
         ("bio/anna", "bio", 1),
@@ -56,7 +58,10 @@ fn shares_in_either_format() {
     assert_eq!(tree(&dump), expected);
     let names: Vec<String> = table.jobs.iter().map(|job| table.association_name(job.association)).collect();
     assert_eq!(names, ["bio/anna", "chem/bert", "new/dora"]);
-    assert!(table.problems.to_string().contains("associations that jobs have and the list of associations has not"));
+    assert!(table
+        .problems
+        .to_string()
+        .contains("associations that jobs have and the list of associations has not"));
 }
 
 #[test]

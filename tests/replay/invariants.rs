@@ -20,7 +20,9 @@ pub fn check<S: Strategy>(
     bytes[..8].copy_from_slice(&seed().to_le_bytes());
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    TestRunner::new_with_rng(config, random).run(strategy, property).unwrap_or_else(|error| panic!("{error}"));
+    TestRunner::new_with_rng(config, random)
+        .run(strategy, property)
+        .unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// At no time more CPUs are in use than there are, in the machine and in each partition; every job that fits runs, and none too early.

@@ -14,7 +14,10 @@ fn workload(test: &str) -> Option<Workload> {
     let directory = std::env::var_os("MULTIFACTOR2_TRACES");
     let file = directory.map(|directory| PathBuf::from(directory).join("KTH-SP2-filtered.swf.gz"));
     let Some(file) = file.filter(|file| file.is_file()) else {
-        slurm_testcluster::skip(test, "needs KTH-SP2-filtered.swf.gz in the directory that MULTIFACTOR2_TRACES names");
+        slurm_testcluster::skip(
+            test,
+            "needs KTH-SP2-filtered.swf.gz in the directory that MULTIFACTOR2_TRACES names",
+        );
         return None;
     };
     Some(trace::read(&file).unwrap_or_else(|error| panic!("{error}")))

@@ -36,20 +36,31 @@ fn parameters() -> impl Strategy<Value = Parameters> {
 
 #[test]
 fn skipped_passes_change_nothing() {
-    check(400, &(jobs(70), any::<bool>(), any::<u8>(), parameters()), |(made, shared, number, parameters)| {
-        let (workload, machine) = (workload(&made, &[("PriorityWeightAge", "1000"), ("PriorityWeightFairShare", "500000")]), machine(shared));
-        let policy = policy(number);
-        let plan =
-            Plan { workload: &workload, machine: &machine, scheduler: Scheduler::Slurm(parameters), policy: &policy };
-        let (skipped, naive) = (
-            simulate_with(&plan, true, |_| true).unwrap(),
-            simulate_with(&plan, false, |_| true).unwrap(),
-        );
-        prop_assert!(skipped.passes <= naive.passes);
-        prop_assert_eq!(skipped.starts, naive.starts);
-        prop_assert_eq!(skipped.partitions, naive.partitions);
-        Ok(())
-    });
+    check(
+        400,
+        &(jobs(70), any::<bool>(), any::<u8>(), parameters()),
+        |(made, shared, number, parameters)| {
+            let (workload, machine) = (
+                workload(&made, &[("PriorityWeightAge", "1000"), ("PriorityWeightFairShare", "500000")]),
+                machine(shared),
+            );
+            let policy = policy(number);
+            let plan = Plan {
+                workload: &workload,
+                machine: &machine,
+                scheduler: Scheduler::Slurm(parameters),
+                policy: &policy,
+            };
+            let (skipped, naive) = (
+                simulate_with(&plan, true, |_| true).unwrap(),
+                simulate_with(&plan, false, |_| true).unwrap(),
+            );
+            prop_assert!(skipped.passes <= naive.passes);
+            prop_assert_eq!(skipped.starts, naive.starts);
+            prop_assert_eq!(skipped.partitions, naive.partitions);
+            Ok(())
+        },
+    );
 }
 
 #[test]

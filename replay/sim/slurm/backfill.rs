@@ -5,7 +5,7 @@
 //! Only who starts is kept of a pass, and as it goes on less and less is free. So it ends as soon as no job that comes later fits now.
 //! Which is the last that does is found from the end of the queue: one that no longer fits never does again.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::parameters::Parameters;
 use crate::sim::profile::Profile;
@@ -28,7 +28,7 @@ pub struct Backfill {
     of_both: FxHashMap<(u32, u16), u32>,
     /// Reservations of arrays.
     of_arrays: FxHashMap<u32, u32>,
-    reserved: FxHashMap<u32, ()>,
+    reserved: FxHashSet<u32>,
     /// The earliest time that was found for a need: as the pass goes on it only gets later.
     found: FxHashMap<Need, i64>,
 }
@@ -44,7 +44,7 @@ impl Backfill {
             of_associations: FxHashMap::default(),
             of_both: FxHashMap::default(),
             of_arrays: FxHashMap::default(),
-            reserved: FxHashMap::default(),
+            reserved: FxHashSet::default(),
             found: FxHashMap::default(),
         }
     }
@@ -93,7 +93,10 @@ impl Backfill {
             let (cpus, length) = world.need(entry);
             let pools = world.pools(entry.partition);
             if self.profile.fits_now(pools, cpus, length) {
-                let Some(allocation) = self.profile.allocate_found(self.profile.now(), pools, cpus, length) else { continue };
+                let Some(allocation) = self.profile.allocate_found(self.profile.now(), pools, cpus, length)
+                else {
+                    continue;
+                };
                 self.profile.take_now(world.now + length, &allocation);
                 world.start(entry, allocation);
                 started += 1;
@@ -109,7 +112,7 @@ impl Backfill {
                 }
                 continue;
             }
-            if self.parameters.bf_one_resv_per_job && self.reserved.contains_key(&entry.job) {
+            if self.parameters.bf_one_resv_per_job && self.reserved.contains(&entry.job) {
                 continue;
             }
             let need = (entry.partition, cpus, length);
@@ -126,7 +129,7 @@ impl Backfill {
             let end = slot.time + length;
             let end = (end + resolution - 1).div_euclid(resolution) * resolution;
             self.profile.take(begin, end, &allocation);
-            self.reserved.insert(entry.job, ());
+            self.reserved.insert(entry.job);
             if array != 0 {
                 *self.of_arrays.entry(array).or_default() += 1;
             }
@@ -181,8 +184,7 @@ impl Backfill {
         }
         let job = world.setup.job(entry.job);
         let user = world.setup.workload.user(job);
-        bf_max_job_user_part > 0
-            && counts(&mut self.of_both, (user, entry.partition), bf_max_job_user_part)
+        bf_max_job_user_part > 0 && counts(&mut self.of_both, (user, entry.partition), bf_max_job_user_part)
             || bf_max_job_part > 0 && counts(&mut self.of_partitions, entry.partition, bf_max_job_part)
             || bf_max_job_assoc > 0 && counts(&mut self.of_associations, job.association, bf_max_job_assoc)
             || bf_max_job_user > 0 && counts(&mut self.of_users, user, bf_max_job_user)

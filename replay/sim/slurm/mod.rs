@@ -22,6 +22,7 @@ use parameters::Parameters;
 
 /// See the module.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a thing of its own to remember
 pub struct Slurm {
     parameters: Parameters,
     /// Leave out passes in which nothing can have changed.
@@ -84,7 +85,9 @@ impl Slurm {
 
     /// When the last pass over the whole queue was before a time, whether it was made or left out.
     fn full_before(&self, now: i64) -> i64 {
-        let (Some(origin), Some(interval)) = (self.origin, self.parameters.sched_interval) else { return LONG_AGO };
+        let (Some(origin), Some(interval)) = (self.origin, self.parameters.sched_interval) else {
+            return LONG_AGO;
+        };
         if now <= origin {
             return LONG_AGO;
         }
@@ -140,7 +143,8 @@ impl Slurm {
             }
             let (cpus, _) = world.need(entry);
             let pools = world.pools(entry.partition);
-            let open = |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
+            let open =
+                |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
             if let Some(allocation) = Allocation::take(pools, cpus, open) {
                 world.start(entry, allocation);
                 if world.begun() >= most {

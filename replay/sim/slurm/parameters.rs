@@ -137,7 +137,9 @@ mod tests {
 
     #[test]
     fn words_of_slurm_conf() {
-        let parameters = Parameters::parse("bf_window=2880,bf_max_job_user=20, bf_continue,bf_interval=0,nonsense=x,sched_interval=-1");
+        let parameters = Parameters::parse(
+            "bf_window=2880,bf_max_job_user=20, bf_continue,bf_interval=0,nonsense=x,sched_interval=-1",
+        );
         let expected = Parameters {
             bf_window: 2880,
             bf_max_job_user: 20,

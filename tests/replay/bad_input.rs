@@ -1,5 +1,6 @@
 //! Files that are damaged, unsorted, mixed or something else: what is wrong is told with its line, and nothing crashes.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 
@@ -73,7 +74,7 @@ fn a_truncated_compressed_file_gives_what_is_before() {
     let mut text = HEADER.to_owned();
     for id in 1..2000 {
         let (submit, run, user) = (id * 7, id % 91, id * 31 % 17);
-        text += &format!("{id} {submit} 0 {run} 4 -1 -1 4 100 -1 1 {user} 7 -1 1 -1 -1 -1\n");
+        writeln!(text, "{id} {submit} 0 {run} 4 -1 -1 4 100 -1 1 {user} 7 -1 1 -1 -1 -1").unwrap();
     }
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();

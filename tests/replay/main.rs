@@ -8,3 +8,4 @@ mod kth;
 mod made;
 mod measures;
 mod skipped;
+mod slow_model;

@@ -74,6 +74,50 @@ pub struct Plan<'p> {
     pub policy: &'p Policy,
 }
 
+/// What every replay leaves out, in words.
+pub const LEFT_OUT: [&str; 8] = [
+    "which CPU of which node a job gets, topology, and nodes that are not alike",
+    "memory, GPUs and licences as things that can run out",
+    "limits of associations, QOS and partitions but their MaxTime",
+    "reservations of the administrator, preemption, and nodes that fail",
+    "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
+    "jobs that were cancelled before they started",
+    "the time that slurmctld itself needs, and its locks",
+    "users, who would submit otherwise under another policy",
+];
+
+impl Plan<'_> {
+    /// What this replay leaves out that its input asks for, besides [`LEFT_OUT`].
+    pub fn left_out(&self) -> Vec<String> {
+        let mut left_out: Vec<String> = self.policy.left_out().into_iter().map(str::to_owned).collect();
+        if let Scheduler::Slurm(parameters) = &self.scheduler {
+            left_out.extend(parameters.ignored.iter().map(|word| format!("SchedulerParameters={word}")));
+        }
+        let config = &self.workload.config;
+        let by_cpus = |word: &str| word.to_ascii_lowercase().starts_with("cpu=");
+        for (name, value) in [
+            (
+                "PriorityUsageResetPeriod",
+                config.get("PriorityUsageResetPeriod").filter(|value| *value != "NONE"),
+            ),
+            ("PreemptType", config.get("PreemptType").filter(|value| !value.ends_with("/none"))),
+            ("PriorityWeightAssoc", config.get("PriorityWeightAssoc").filter(|value| *value != "0")),
+            (
+                "all but CPUs and nodes of PriorityWeightTRES",
+                config.get("PriorityWeightTRES").filter(|value| !value.split(',').all(by_cpus)),
+            ),
+        ] {
+            left_out.extend(value.map(|value| format!("{name}={value}")));
+        }
+        for flag in ["CALCULATE_RUNNING", "DEPTH_OBLIVIOUS"] {
+            if config.has_flag(flag) {
+                left_out.push(format!("PriorityFlags={flag}"));
+            }
+        }
+        left_out
+    }
+}
+
 /// How far a simulation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {

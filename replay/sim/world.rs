@@ -99,12 +99,17 @@ impl<'s> World<'s> {
         loop {
             let arrival = arrivals.get(next).map(|job| self.setup.job(*job).eligible);
             let end = self.heap.peek().map(|Reverse((time, ..))| *time);
-            // Where nobody waits and nobody comes, priorities are computed for no one.
+            // Where nobody waits, runs or comes, it is over.
             if arrival.is_none() && end.is_none() && self.waiting.is_empty() {
                 break;
             }
             let due = scheduler.due();
-            // Cycles without a job that waits are made up for by the next arrival: usage decays by the time that has passed.
+            if let (Some(arrival), Some(at), Some(period)) = (arrival, cycle, period) {
+                // On an idle machine cycles only let usage decay, which one does as well as a million.
+                if self.waiting.is_empty() && end.is_none() && at < arrival {
+                    cycle = Some(arrival - (arrival - at).rem_euclid(period));
+                }
+            }
             let times = [arrival, end, cycle, due];
             let Some(now) = times.iter().flatten().min().copied() else { break };
             let idle = arrival.is_none() && end.is_none() && due.is_none();

@@ -116,6 +116,20 @@ impl Workload {
         u64::from(job.cpus) * u64::from(job.run)
     }
 
+    /// The same with every submission up to so many seconds later, by a seed: what hangs on chance is seen in the spread of several.
+    #[must_use]
+    pub fn jittered(&self, seed: u64, seconds: u32) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut jittered = self.clone();
+        for job in &mut jittered.jobs {
+            let later = i64::from(random.u32(..=seconds));
+            job.submit += later;
+            job.eligible += later;
+        }
+        jittered.jobs.sort_by_key(|job| job.submit);
+        jittered
+    }
+
     /// The machine that the source tells of, or the smallest on which the recorded jobs could have run as they did. `None` where there
     /// are neither a machine nor recorded starts.
     pub fn machine_or_observed(&self) -> Option<Machine> {

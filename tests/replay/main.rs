@@ -9,3 +9,4 @@ mod made;
 mod measures;
 mod skipped;
 mod slow_model;
+mod slurm;

@@ -46,12 +46,12 @@ impl Slow<'_> {
     fn fits(&self, uses: &[Use], cpus: u32, from: i64, until: i64) -> bool {
         let times = uses.iter().map(|(begin, ..)| *begin).filter(|begin| (from..until).contains(begin));
         times.chain([from]).all(|time| {
-            let used: u32 = uses
+            let taken: u32 = uses
                 .iter()
                 .filter(|(begin, end, _)| (*begin..*end).contains(&time))
                 .map(|(.., cpus)| cpus)
                 .sum();
-            used + cpus <= self.cpus
+            taken + cpus <= self.cpus
         })
     }
 

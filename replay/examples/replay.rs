@@ -24,6 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcome = simulate(&plan)?;
     let found = summary(&workload, &machine, &outcome, i64::MIN);
     println!("{} jobs on {} CPUs, utilisation {:.3}", workload.jobs.len(), machine.cpus(), found.utilisation);
-    println!("wait {:?}\nflow {:?}\nbounded slowdown {:?}", found.all.wait, found.all.flow, found.all.slowdown);
+    println!(
+        "wait {:?}\nflow {:?}\nbounded slowdown {:?}",
+        found.all.wait, found.all.flow, found.all.slowdown
+    );
     Ok(())
 }

@@ -221,6 +221,9 @@ impl Conservative {
 
 impl Schedules for Conservative {
     fn note(&mut self, event: Event, world: &mut World<'_>) {
+        if event == (Event::Recomputed { moved: false }) {
+            return;
+        }
         self.compress(world);
         if let Event::Submitted(job) = event {
             self.place(world, job, None);

@@ -33,7 +33,7 @@ pub const SACCT: &str = "SLURM_TIME_FORMAT=%s sacct -a -X -P --noconvert -S 2024
 /// How a trace is collected by hand, file by file of a directory.
 pub fn how() -> String {
     let mut text = String::from(
-        "A trace is the output of this command, in a file (.gz too). Further columns are ignored, and their order is free:\n\n  ",
+        "A trace is the output of this command with your dates, in a file (.gz too). Further columns are ignored, and their order is free:\n\n  ",
     );
     text.push_str(SACCT);
     text.push_str(

@@ -3,6 +3,7 @@
 use std::fs;
 
 use multifactor2_core::USE_PARENT;
+use multifactor2_replay::trace::problems::Problems;
 use multifactor2_replay::trace::{self, directory};
 use multifactor2_replay::Workload;
 
@@ -62,6 +63,24 @@ fn shares_in_either_format() {
         .problems
         .to_string()
         .contains("associations that jobs have and the list of associations has not"));
+}
+
+/// Shares may come later, as with `--shares`: every job stays with its user and account.
+#[test]
+fn shares_that_come_later() {
+    let mut workload = read(&[("sacct.txt", SACCT)]);
+    let names = |workload: &Workload| -> Vec<String> {
+        workload.jobs.iter().map(|job| workload.association_name(job.association)).collect()
+    };
+    let (before, has_none) = (names(&workload), |workload: &Workload| {
+        workload.missing.iter().any(|missing| missing.what == "shares")
+    });
+    assert!(has_none(&workload));
+    let listed = trace::associations::parse(TABLE, "associations.txt", &mut Problems::default()).unwrap();
+    workload.set_associations(listed);
+    assert!(!has_none(&workload));
+    assert_eq!(names(&workload), before);
+    assert_eq!(tree(&workload), tree(&read(&[("sacct.txt", SACCT), ("associations.txt", TABLE)])));
 }
 
 #[test]

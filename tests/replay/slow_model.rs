@@ -115,6 +115,21 @@ fn slow(workload: &Workload, cpus: u32, parameters: Parameters) -> Vec<i64> {
     Slow { jobs: &workload.jobs, cpus, parameters, starts }.run()
 }
 
+/// An end asks for a pass also where nobody waits, and the next one keeps its distance: the replay once started such a job too early.
+#[test]
+fn a_pass_over_an_empty_queue_is_a_pass() {
+    let parameters = Parameters {
+        sched_interval: Some(39),
+        batch_sched_delay: 8,
+        bf_interval: 3,
+        ..Parameters::default()
+    };
+    let (workload, machine) = (workload(&[(0, 8, 0, 1, 0, 0), (17, 1, 0, 1, 0, 0)], &[]), machine(false));
+    let fast = outcome(&workload, &machine, Scheduler::Slurm(parameters.clone()), &Policy::Fifo);
+    assert_eq!(fast.starts, [1_000_000, 1_000_171]);
+    assert_eq!(fast.starts, slow(&workload, 16, parameters));
+}
+
 #[test]
 fn the_replay_is_the_slow_model() {
     let parameters = (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90));

@@ -171,7 +171,7 @@ impl Schedules for Slurm {
         }
         match event {
             Event::Submitted(_) | Event::Ended => {
-                // The pass comes with the next second at which it may.
+                // The pass comes with the next second at which it may, also for an empty queue: the one after it waits for its delay.
                 self.is_asked = self.parameters.sched_interval.is_some();
                 let delay = i64::from(self.parameters.batch_sched_delay);
                 self.last_main = self.last_main.max(self.full_before(world.now)).max(world.now - delay);
@@ -189,7 +189,6 @@ impl Schedules for Slurm {
         self.last_full = self.last_full.max(world.now - 1);
         self.last_backfill = self.last_backfill.max(world.now - 1);
         self.is_waited_for = !world.queue.is_empty();
-        self.is_asked &= self.is_waited_for;
     }
 
     fn due(&self) -> Option<i64> {
@@ -227,6 +226,5 @@ impl Schedules for Slurm {
             world.tidy_up();
         }
         self.is_waited_for = !world.queue.is_empty();
-        self.is_asked &= self.is_waited_for;
     }
 }

@@ -122,8 +122,9 @@ bench: ## measure beside stock priority/multifactor, the core alone, and how the
 	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
 	env -u SLURM_SRC $(CARGO) run --release --locked -q -p multifactor2-replay --example sizes -- --all
 
-docs: ## rewrite what is made in docs, manual page and example: settings from their table, diagnostics from docs/messages.md
+docs: ## rewrite what is made in docs, manual pages, completions and example: settings from their table, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
+	$(CARGO) run --locked -q -p multifactor2-command --example docs
 
 figures: ## draw docs/figures again: usage against shares, from the simulation of tests/core (the same bytes every time)
 	$(CARGO) run --locked -q -p multifactor2-core --example figures

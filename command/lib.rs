@@ -1,7 +1,13 @@
 //! What `multifactor2` answers: why a job has its priority, how the queue stands, and what would be if something changed.
 //!
 //! One way leads to every answer: [`input`] gives a [`Snapshot`](multifactor2_snapshot::Snapshot), from Slurm's commands, from files or from
-//! the plugin; `model` computes priorities from it with the engine that the plugin runs; `answers` has one file a question; `output` shows
-//! answers as text, JSON, CSV or HTML.
+//! the plugin; [`model`] computes priorities from it with the engine that the plugin runs; [`answers`] has one file a question; [`output`]
+//! shows answers as text, JSON, CSV or HTML. [`cli`] says what can be asked, [`run`] puts all of it together.
 
+pub mod answers;
+pub mod cli;
 pub mod input;
+pub mod made;
+pub mod model;
+pub mod output;
+pub mod run;

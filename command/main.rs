@@ -1,3 +1,15 @@
 //! The command `multifactor2`.
 
-fn main() {}
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use multifactor2_command::output::Terminal;
+use multifactor2_command::run;
+
+fn main() -> ExitCode {
+    let result = run::run(std::env::args_os(), Terminal::of_stdout());
+    // A pipe that is closed early, as by head, is no error.
+    let _ = io::stdout().write_all(result.out.as_bytes()).and_then(|()| io::stdout().flush());
+    let _ = io::stderr().write_all(result.err.as_bytes());
+    ExitCode::from(result.status)
+}

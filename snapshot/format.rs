@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::records::{
-    About, Association, Book, BookAssociation, By, Entry, Job, Parameter, Partition, Qos, Record, Running,
-    Setting, Tres, Usage,
+    About, Association, Book, BookAssociation, By, Entry, Group, Job, Parameter, Partition, Qos, Record,
+    Running, Setting, Tres, Usage,
 };
 use crate::Snapshot;
 
@@ -82,6 +82,7 @@ pub fn write(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     writer.all::<Entry>(&snapshot.entries)?;
     writer.all::<Running>(&snapshot.running)?;
     writer.all::<Usage>(&snapshot.usage)?;
+    writer.all::<Group>(&snapshot.groups)?;
     line(out, &Closing { records: count })
 }
 
@@ -237,6 +238,7 @@ impl Snapshot {
             Entry::KIND => self.entries.push(parse(names, line)?),
             Running::KIND => self.running.push(parse(names, line)?),
             Usage::KIND => self.usage.push(parse(names, line)?),
+            Group::KIND => self.groups.push(parse(names, line)?),
             // Of a newer release.
             _ => (),
         }

@@ -12,8 +12,8 @@ pub mod records;
 use std::collections::BTreeMap;
 
 use records::{
-    About, Association, Book, BookAssociation, Entry, Job, Parameter, Partition, Qos, Running, Setting, Tres,
-    Usage,
+    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running,
+    Setting, Tres, Usage,
 };
 
 /// See the crate.
@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub running: Vec<Running>,
     /// Usage that targets go by.
     pub usage: Vec<Usage>,
+    /// Unix groups that the settings name, as far as the controller knows them.
+    pub groups: Vec<Group>,
 }
 
 impl Snapshot {

@@ -121,6 +121,8 @@ record! {
         source: String,
         /// What is hidden from who asked, one sentence each; empty where everything was seen.
         hidden: Vec<String>,
+        /// Kinds of records of which some are hidden, such as `association` or `job`, as the file calls them.
+        lacks: Vec<String>,
         /// CPUs of all nodes, as job sizes are measured against them; 0 where not known.
         cpus: u32,
         /// Nodes, counted as the release counts them; 0 where not known.
@@ -203,6 +205,8 @@ record! {
         usage: Option<f64>,
         /// Flags such as `NoDecay`.
         flags: Vec<String>,
+        /// Names of the QOS whose jobs it may preempt.
+        preempt: Vec<String>,
     }
 }
 
@@ -425,5 +429,15 @@ record! {
         key: String,
         /// The amount.
         amount: f64,
+    }
+}
+
+record! {
+    /// A Unix group that the settings name.
+    Group, "group" {
+        /// Its name.
+        name: String,
+        /// Its number.
+        id: u32,
     }
 }

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use multifactor2_core::policy::pools::{
-    comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, SizeFacts,
-    WaitingJob, Who,
+    comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, QueuedJob, Role,
+    SizeFacts, Who,
 };
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
@@ -121,33 +121,6 @@ pub enum Drafted {
     },
 }
 
-/// What a job is to the pools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// Its priority is not computed.
-    None,
-    /// It waits, and gets tickets.
-    Waits,
-    /// It waits with its leader, and gets what that gets.
-    Component,
-    /// It is not eligible yet, or held, and gets what it would if it began to wait.
-    Idle,
-    /// It runs, and its priority is computed.
-    Runs,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Queued {
-    id: u32,
-    /// The leader of the heterogeneous job that it is a component of.
-    leader: Option<u32>,
-    place: Place,
-    extra: Extra,
-    role: Role,
-    order: u64,
-    size: f64,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub struct Queue {
@@ -159,11 +132,10 @@ pub struct Queue {
     pub known: Option<Arc<ShareTree>>,
     /// The pools have learnt what associations there are, or what lines are in force.
     pub is_taught: bool,
-    /// One for every draft.
-    jobs: Vec<Queued>,
+    /// One for every draft, with the place of its association.
+    jobs: Vec<(Place, QueuedJob)>,
     running: Vec<(Place, Extra, f64)>,
-    /// The associations of both; those that run, alike ones together.
-    nodes: Vec<Option<Node>>,
+    /// Those that run, alike ones together.
     alike: Vec<Who>,
 }
 
@@ -189,7 +161,6 @@ impl Queue {
             is_taught: false,
             jobs: Vec::with_capacity(jobs),
             running: Vec::new(),
-            nodes: Vec::new(),
             alike: Vec::new(),
         })
     }
@@ -219,10 +190,10 @@ impl Queue {
             Drafted::Nothing => return,
             Drafted::ToClear => None,
             // One for every draft, whatever happens.
-            Drafted::Priority { nice, age } => attempt(|| Queued {
+            Drafted::Priority { nice, age } => attempt(|| QueuedJob {
                 id,
                 leader: job.het_leader().filter(|leader| *leader != id),
-                place,
+                node: None,
                 extra: self.reader.extra(&mut self.pools, lock, job),
                 role: match (job.state().is_pending(), waits) {
                     (true, true) => Role::Waits,
@@ -233,73 +204,25 @@ impl Queue {
                 size: self.reader.size(job),
             }),
         };
-        self.jobs.push(queued.unwrap_or(Queued {
-            id,
-            leader: None,
-            place: Place::NONE,
-            extra: Extra::default(),
-            role: Role::None,
-            order: 0,
-            size: 0.0,
-        }));
+        let place = if queued.is_some() { place } else { Place::NONE };
+        self.jobs.push((place, queued.unwrap_or_else(|| QueuedJob::none(id))));
     }
 
     /// Finds the associations of all jobs. No more jobs come.
     pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
-        self.jobs.sort_unstable_by_key(|job| job.id);
-        self.nodes = self.jobs.iter().map(|job| node(job.place)).collect();
+        self.jobs.sort_unstable_by_key(|(_, job)| job.id);
+        for (place, job) in &mut self.jobs {
+            job.node = node(*place);
+        }
         self.alike = self.running(node);
     }
 
     /// Hands out the tickets: to every job that has a draft, in the order of their ids.
-    pub fn hand_out(mut self, tree: &ShareTree, fair_share: &FairShare) -> (Pools, Vec<JobTickets>) {
-        let leaders = self.join_components();
-        let waits = |(job, node): (&Queued, &Option<Node>)| {
-            let Queued { id, order, size, extra, .. } = *job;
-            Some(WaitingJob { node: node.filter(|_| job.role == Role::Waits)?, id, order, size, extra })
-        };
-        let mut waiting = Vec::with_capacity(self.jobs.len());
-        waiting.extend(self.jobs.iter().zip(&self.nodes).filter_map(waits));
-        let mut of_waiting = Vec::new();
-        self.pools.distribute(tree, fair_share, &waiting, &self.alike, &mut of_waiting);
-        if waiting.len() == self.jobs.len() {
-            return (self.pools, of_waiting);
-        }
-        let (pools, mut of_waiting) = (self.pools, of_waiting.into_iter());
-        let tickets = self.jobs.iter().zip(&self.nodes).map(|(job, node)| {
-            let Some(node) = *node else { return JobTickets::default() };
-            let who = Who { node, extra: job.extra, size: job.size, count: 1 };
-            match job.role {
-                Role::None | Role::Component => JobTickets::default(),
-                Role::Waits => of_waiting.next().unwrap_or_default(),
-                Role::Idle => pools.of_next(tree, fair_share, who),
-                Role::Runs => pools.of_running(tree, fair_share, who),
-            }
-        });
-        let mut tickets: Vec<JobTickets> = tickets.collect();
-        for (component, leader) in leaders {
-            tickets[component] = tickets[leader];
-        }
+    pub fn hand_out(self, tree: &ShareTree, fair_share: &FairShare) -> (Pools, Vec<JobTickets>) {
+        let mut pools = self.pools;
+        let mut jobs: Vec<QueuedJob> = self.jobs.into_iter().map(|(_, job)| job).collect();
+        let tickets = pools.hand_out(tree, fair_share, &mut jobs, &self.alike);
         (pools, tickets)
-    }
-
-    /// Makes one job of the components of each heterogeneous one that waits: that of its leader, whose tickets all of them have.
-    /// Returns the places of components with those of their leaders.
-    fn join_components(&mut self) -> Vec<(usize, usize)> {
-        let is_component = |(_, job): &(usize, &Queued)| job.role == Role::Waits && job.leader.is_some();
-        let components: Vec<usize> =
-            self.jobs.iter().enumerate().filter(is_component).map(|(at, _)| at).collect();
-        let mut leaders = Vec::with_capacity(components.len());
-        for at in components {
-            let found = self.jobs[at].leader.map(|id| self.jobs.binary_search_by_key(&id, |job| job.id));
-            let Some(leader) = found.and_then(Result::ok) else { continue };
-            if self.jobs[leader].role == Role::Waits {
-                self.jobs[leader].size += self.jobs[at].size;
-                self.jobs[at].role = Role::Component;
-                leaders.push((at, leader));
-            }
-        }
-        leaders
     }
 
     /// Those that run, alike ones together.

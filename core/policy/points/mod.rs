@@ -11,6 +11,7 @@ pub mod bypass;
 mod job;
 mod lines;
 mod named;
+mod reader;
 mod tables;
 mod terms;
 
@@ -30,6 +31,7 @@ use crate::tree::{Node, ShareTree};
 
 pub use job::expansion_factor;
 pub use job::{GroupAt, Needs, PartitionAt, PointsJob, QosAt, Request};
+pub use reader::{number, Facts as JobFacts, Reader};
 pub use resources::processor_equivalents;
 pub use targets::Curve;
 

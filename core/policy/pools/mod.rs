@@ -4,6 +4,7 @@
 //! Without a second pool and without dilution all jobs of a user are alike, and none of this runs: see
 //! [`Pools::configured`].
 
+mod cycle;
 mod groups;
 mod load;
 mod names;
@@ -16,6 +17,7 @@ use crate::settings::value::Date;
 use crate::settings::{FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
+pub use cycle::{QueuedJob, Role};
 pub use names::{comment_tickets, Bearer, JobNames, Named, Names};
 pub use override_tickets::{Change, OwnTickets};
 pub use size::{Measure, SizeFacts};

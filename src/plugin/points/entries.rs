@@ -4,9 +4,8 @@
 //! walk over it.
 
 use multifactor2_core::factors::with_points;
-use multifactor2_core::policy::points::{Parts, PointsJob};
+use multifactor2_core::policy::points::{number, Parts, PointsJob};
 
-use super::reader::number;
 use super::PointsState;
 use crate::host::access::Open;
 use crate::host::constants::NO_VAL;

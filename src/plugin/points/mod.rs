@@ -6,13 +6,12 @@
 mod entries;
 mod groups;
 mod queue;
-mod reader;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use multifactor2_core::policy::points::bypass::Overtaken;
-use multifactor2_core::policy::points::{Needs, Points, PointsJob};
+use multifactor2_core::policy::points::{Needs, Points, PointsJob, Reader};
 use multifactor2_core::policy::pools::{Named, Names};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
@@ -27,7 +26,6 @@ use crate::host::views;
 pub use entries::PointsEntries;
 pub use groups::GroupFinder;
 pub use queue::PointsQueue;
-pub use reader::{Facts, Reader};
 
 /// Ids of Unix groups by name, as far as they are known.
 pub type Groups = HashMap<String, u32>;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::bypass::Eligible;
-use multifactor2_core::policy::points::{PointsJob, TargetUsage};
+use multifactor2_core::policy::points::{JobFacts as Facts, PointsJob, Reader, TargetUsage};
 use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::Node;
 use rustc_hash::FxHashMap;
 
-use super::{Facts, Groups, PointsState, Reader};
+use super::{Groups, PointsState};
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;

@@ -1,9 +1,7 @@
-//! From what a job's record says to what points go by.
+//! From what a job asks for to what points go by.
 
-use multifactor2_core::facts::{Request as Requested, TresTotal};
-use multifactor2_core::policy::points::{Needs, PointsJob, Request};
-
-use crate::host::constants::TRES_ARRAY_CPU;
+use super::{Needs, PointsJob, Request};
+use crate::facts::{Request as Requested, TresTotal};
 
 /// What is known of one job besides its association, partition and QOS.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -58,7 +56,7 @@ impl Reader {
         let totals = all.iter().enumerate().filter(|(_, total)| counts(total));
         Self {
             totals: totals.map(|(at, total)| (at, number(total.count))).collect(),
-            cpus: all.get(TRES_ARRAY_CPU).map_or(0.0, |total| number(total.count)),
+            cpus: all.iter().find(|total| total.is_called("cpu")).map_or(0.0, |total| number(total.count)),
             metric: all.iter().position(|total| total.is_called(metric)),
             counts_running: false,
         }
@@ -99,8 +97,9 @@ impl Reader {
     }
 }
 
+/// An amount or seconds as a number.
 #[allow(clippy::cast_precision_loss)] // amounts and seconds
-pub(super) fn number(count: u64) -> f64 {
+pub fn number(count: u64) -> f64 {
     count as f64
 }
 

@@ -1,0 +1,136 @@
+//! Answers: one file a question, data in, a value out that can be shown in any form. Nothing here prints.
+
+pub mod compare;
+pub mod queue;
+pub mod reasons;
+pub mod settings;
+pub mod tree;
+pub mod why;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::{Algorithm, Model};
+use crate::output::numbers;
+
+/// An answer to one kind of question.
+pub trait Answer: Serialize + JsonSchema {
+    /// What the JSON calls it.
+    const NAME: &'static str;
+    /// The version of its schema: it changes where a field changes its meaning or goes away.
+    const VERSION: u32 = 1;
+}
+
+/// An answer with what it is about, which is what `--json` shows.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Report<A> {
+    /// Which answer this is.
+    pub schema: String,
+    /// The version of its schema.
+    pub version: u32,
+    /// What it is about.
+    pub about: About,
+    /// The answer.
+    pub answer: A,
+}
+
+/// Of which cluster and time an answer is, and what could not be known.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct About {
+    /// `ClusterName`
+    pub cluster: String,
+    /// The release of Slurm.
+    pub release: String,
+    /// How priorities come about.
+    pub algorithm: Algorithm,
+    /// The same in words.
+    pub algorithm_in_words: String,
+    /// When priorities were computed, in seconds since 1970.
+    pub computed: i64,
+    /// The time that the answer is of.
+    pub at: i64,
+    /// Where all this came from: `plugin`, `commands` or `files`.
+    pub source: String,
+    /// The queue goes by priorities that were computed here, not by those that Slurm has.
+    pub recomputed: bool,
+    /// What is hidden from who asked, one sentence each.
+    pub hidden: Vec<String>,
+    /// What could not be known, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl About {
+    /// Of a model.
+    pub fn of(model: &Model<'_>) -> Self {
+        let about = &model.snapshot.about;
+        Self {
+            cluster: about.cluster.clone(),
+            release: about.release.clone(),
+            algorithm: model.config.algorithm,
+            algorithm_in_words: model.config.algorithm.described().to_owned(),
+            computed: about.time,
+            at: model.at,
+            source: about.source.clone(),
+            recomputed: model.recomputed,
+            hidden: about.hidden.clone(),
+            notes: model.notes.clone(),
+        }
+    }
+
+    /// In one line.
+    pub fn in_words(&self) -> String {
+        let cluster = if self.cluster.is_empty() { "this cluster" } else { &self.cluster };
+        let mut parts = vec![format!("Cluster {cluster}, {}", self.algorithm_in_words)];
+        if !self.release.is_empty() {
+            parts.push(format!(", Slurm {}", self.release));
+        }
+        parts.push(format!(". Priorities of {}.", numbers::time(self.computed)));
+        if self.at != self.computed {
+            parts.push(format!(" Computed for {}.", numbers::time(self.at)));
+        }
+        parts.concat()
+    }
+}
+
+impl<A: Answer> Report<A> {
+    /// Puts an answer together with what it is about.
+    pub fn new(model: &Model<'_>, answer: A) -> Self {
+        Self {
+            schema: format!("multifactor2/{}", A::NAME),
+            version: A::VERSION,
+            about: About::of(model),
+            answer,
+        }
+    }
+}
+
+/// What a job is called as squeue shows it: `123`, `123_[5-9%2]`, `123+1`.
+pub fn job_name(model: &Model<'_>, job: usize) -> String {
+    let job = &model.snapshot.jobs[job];
+    if job.array_job != 0 && !job.array_tasks.is_empty() {
+        format!("{}_{}", job.array_job, job.array_tasks)
+    } else if job.het_job != 0 && job.id >= job.het_job {
+        format!("{}+{}", job.het_job, job.id - job.het_job)
+    } else {
+        job.id.to_string()
+    }
+}
+
+/// What an association is called: its account, or its user and account.
+pub fn association_name(model: &Model<'_>, association: usize) -> String {
+    let association = &model.snapshot.associations[association];
+    match (association.user.as_str(), association.partition.as_str()) {
+        ("", _) => association.account.clone(),
+        (user, "") => format!("{user} in {}", association.account),
+        (user, partition) => format!("{user} in {} ({partition})", association.account),
+    }
+}
+
+/// A number that JSON can hold.
+pub(crate) fn finite(value: f64) -> f64 {
+    if value.is_finite() {
+        value
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,158 @@
+//! Why a job waits, as Slurm says it in one word, in sentences: what it means and what to do. The words are those that squeue shows in
+//! Slurm 20.11 to 26.05; those of limits are put together from their parts, see [`limits`].
+
+mod limits;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A reason in sentences.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reason {
+    /// As squeue shows it.
+    pub name: String,
+    /// What it means.
+    pub sentence: String,
+    /// What to do.
+    pub remedy: String,
+    /// Free nodes alone do not help against it.
+    pub is_obstacle: bool,
+}
+
+/// Translates what squeue shows, with or without details behind a comma. A word that is not known is said to be so.
+pub fn explain(shown: &str) -> Reason {
+    let name = word(shown);
+    if let Some((_, sentence, remedy, is_obstacle)) = find(name) {
+        let (sentence, remedy) = ((*sentence).to_owned(), (*remedy).to_owned());
+        return Reason { name: name.to_owned(), sentence, remedy, is_obstacle: *is_obstacle };
+    }
+    if let Some((sentence, remedy)) = limits::explain(name) {
+        return Reason { name: name.to_owned(), sentence, remedy, is_obstacle: true };
+    }
+    Reason {
+        name: name.to_owned(),
+        sentence: format!("Slurm says '{name}', which is not known here."),
+        remedy: "See JOB REASON CODES in squeue(1), or ask your administrator.".to_owned(),
+        is_obstacle: false,
+    }
+}
+
+/// Whether free nodes alone do not help against a reason: what `ActiveJobs=startable` goes by.
+pub fn is_obstacle(shown: &str) -> bool {
+    let name = word(shown);
+    find(name).map_or_else(|| limits::explain(name).is_some(), |(_, _, _, is_obstacle)| *is_obstacle)
+}
+
+/// The word itself, without details and brackets.
+fn word(shown: &str) -> &str {
+    let shown = shown.trim().trim_matches(['(', ')']);
+    shown.split([',', ' ', '(', ':']).next().unwrap_or(shown)
+}
+
+type Row = (&'static str, &'static str, &'static str, bool);
+
+fn find(name: &str) -> Option<&'static Row> {
+    TABLE.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name))
+}
+
+const ASK: &str = "Ask your administrator.";
+const WAIT: &str = "Nothing needs to be done.";
+const RESUBMIT: &str = "Correct the request and submit the job again.";
+
+/// The word, what it means, what to do, and whether it is an obstacle.
+const TABLE: &[Row] = &[
+    ("None", "The scheduler has not looked at the job yet.", WAIT, false),
+    ("Priority", "Other jobs have a higher priority.", "See who is before it with 'multifactor2 queue'.", false),
+    ("Resources", "The job is among the first and waits for nodes to become free.",
+        "A shorter time limit or a smaller request can let it start in a gap.", false),
+    ("Cleaning", "The job was requeued and its earlier run is still being cleaned up.", WAIT, false),
+    ("Prolog", "The prolog of the job is running.", WAIT, false),
+    ("BurstBufferResources", "The job waits for space in the burst buffer.", WAIT, false),
+    ("BurstBufferStageIn", "Data of the job is being copied into the burst buffer.", WAIT, false),
+    ("BurstBufferOperation", "An operation of the burst buffer has failed.",
+        "See the reason with 'scontrol show job', correct it, and release the job.", true),
+    ("FedJobLock", "Another cluster of the federation is about to start the job.", WAIT, false),
+    ("MaxPoweredUpNodes", "As many nodes are powered up as the site allows (MaxPoweredUpNodes).", WAIT, false),
+    ("MpiPortsBusy", "All ports reserved for MPI are in use.", WAIT, false),
+    ("NvidiaImexChannels", "All IMEX channels for GPUs are in use.", WAIT, false),
+    ("BlockFreeAction", "A block of nodes is being set free.", WAIT, false),
+    ("BlockMaxError", "A block of nodes has had too many errors.", ASK, false),
+    ("FrontEndDown", "No front-end node is up.", ASK, false),
+    ("PowerNotAvail", "There is not enough electric power for the job.", WAIT, false),
+    ("PowerReserved", "Electric power is reserved for other jobs.", WAIT, false),
+    ("SchedDefer", "The site does not start jobs at their submission; this one asked to start at once.",
+        "Submit it without --immediate.", true),
+    ("Dependency", "The job waits for other jobs to begin or to end.",
+        "See which with 'squeue -o \"%i %E\" -j JOBID'.", true),
+    ("DependencyNeverSatisfied", "The job depends on one that has ended in another way than it asked for, so it will never start.",
+        "Cancel it, or change it with 'scontrol update JobId=JOBID Dependency='.", true),
+    ("BeginTime", "The time has not come from which the job may start.",
+        "To start it earlier: 'scontrol update JobId=JOBID StartTime=now'.", true),
+    ("JobHeldUser", "The job is held by its user.", "Release it with 'scontrol release JOBID'.", true),
+    ("JobHeldAdmin", "The job is held by an administrator.", "Only an administrator can release it: ask why it is held.", true),
+    ("JobHoldMaxRequeue", "The job was requeued too often (MaxBatchRequeue) and is held.",
+        "Find out why it failed, then release it with 'scontrol release JOBID'.", true),
+    ("JobArrayTaskLimit", "As many tasks of the array run as it allows itself (the number behind %).",
+        "Raise it with 'scontrol update JobId=JOBID ArrayTaskThrottle=N'.", true),
+    ("Licenses", "The licences that the job asks for are in use.", "See them with 'scontrol show licenses'.", true),
+    ("Reservation", "The job waits for its reservation to begin, or there is no room left in it.",
+        "See it with 'scontrol show reservation'.", true),
+    ("ReservationDeleted", "The reservation of the job is gone.",
+        "Take it out of the job with 'scontrol update JobId=JOBID ReservationName='.", true),
+    ("ReservationInvalid", "The reservation of the job is not there, or the job may not use it.",
+        "Take it out of the job with 'scontrol update JobId=JOBID ReservationName='.", true),
+    ("ReqNodeNotAvail", "Nodes that the job needs are down, drained or reserved.",
+        "See them with 'sinfo -R' and 'scontrol show reservation'. A job that names nodes can be changed to name none.", true),
+    ("PartitionDown", "The partition is down: jobs wait in it and none starts.",
+        "Use another partition, or ask when it comes back ('sinfo -p PARTITION').", true),
+    ("PartitionInactive", "The partition is inactive: it starts no jobs.", "Use another partition, or ask when it comes back.", true),
+    ("PartitionNodeLimit", "The job asks for more nodes than its partition allows or has up, or for fewer than it demands.",
+        "Change the number of nodes, or use another partition ('scontrol show partition').", true),
+    ("PartitionTimeLimit", "The job asks for more time than its partition allows.",
+        "Lower it with 'scontrol update JobId=JOBID TimeLimit=T', or use another partition.", true),
+    ("PartitionConfig", "The job asks for something that its partition does not allow.",
+        "Compare the job with 'scontrol show partition'.", true),
+    ("MaxMemPerLimit", "The job asks for more memory for each node or CPU than allowed (MaxMemPerNode, MaxMemPerCPU).",
+        "Ask for less memory, or for more CPUs or nodes.", true),
+    ("AccountNotAllowed", "The partition does not allow the account of the job.",
+        "Use another account or partition ('scontrol show partition').", true),
+    ("AccountingPolicy", "A limit in accounting keeps the job from starting.",
+        "See limits with 'sacctmgr show assoc' and 'sacctmgr show qos'.", true),
+    ("QOSNotAllowed", "The partition or account does not allow the QOS of the job.", "Use another QOS ('sacctmgr show assoc').", true),
+    ("QOSUsageThreshold", "The fair-share factor is below the UsageThreshold of the QOS.",
+        "Wait until usage has decayed ('multifactor2 tree' shows it), or use another QOS.", true),
+    ("InvalidAccount", "The account of the job does not exist or its user may not use it any more.",
+        "Change it with 'scontrol update JobId=JOBID Account=NAME'.", true),
+    ("InvalidQOS", "The QOS of the job does not exist or its user may not use it any more.",
+        "Change it with 'scontrol update JobId=JOBID QOS=NAME'.", true),
+    ("BadConstraints", "No set of nodes can ever meet what the job asks for.", RESUBMIT, true),
+    ("Constraints", "No set of nodes can meet what the job asks for.", RESUBMIT, true),
+    ("DeadLine", "The job cannot end before its deadline.", RESUBMIT, true),
+    ("NodeDown", "A node that the job ran on went down.", WAIT, true),
+    ("SystemFailure", "Something in Slurm or in the machine failed.", ASK, true),
+    ("JobLaunchFailure", "The job could not be started on its nodes.",
+        "Look at its output file; if it is held, release it with 'scontrol release JOBID'.", true),
+    ("NonZeroExitCode", "An earlier run of the job ended with an error.", "Look at its output.", true),
+    ("RaisedSignal", "An earlier run of the job was ended by a signal.", "Look at its output.", true),
+    ("TimeLimit", "An earlier run of the job used all of its time.", "Ask for more time.", true),
+    ("InactiveLimit", "An earlier run of the job was inactive for too long.", "Look at its output.", true),
+    ("OutOfMemory", "An earlier run of the job used more memory than it asked for.", "Ask for more memory.", true),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_and_brackets_do_not_matter() {
+        for shown in [
+            "ReqNodeNotAvail",
+            "(ReqNodeNotAvail, UnavailableNodes:n[1-4])",
+            "ReqNodeNotAvail(Unavailable:n1)",
+        ] {
+            assert_eq!(explain(shown).name, "ReqNodeNotAvail");
+            assert!(is_obstacle(shown));
+        }
+        assert!(!is_obstacle("Priority") && !is_obstacle("something new"));
+    }
+}

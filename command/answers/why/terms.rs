@@ -1,0 +1,184 @@
+//! The sum that a priority is: each addend with its formula and its numbers.
+
+use multifactor2_core::settings::FairShareScale;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::{Addends, Algorithm, Model};
+use crate::output::numbers::{addend, number, span};
+
+/// An addend.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Term {
+    /// By the name of sprio's column.
+    pub name: String,
+    /// How the factor comes about.
+    pub formula: String,
+    /// The same with numbers; empty where they are not known.
+    pub numbers: String,
+    /// The factor; `None` where there is none.
+    pub factor: Option<f64>,
+    /// The weight of slurm.conf; `None` where there is none.
+    pub weight: Option<f64>,
+    /// Their product: what is added to the priority.
+    pub product: f64,
+    /// Its part of the sum, from 0 to 1.
+    pub part: f64,
+    /// What it consists of, where that is more than one thing.
+    pub of: Vec<String>,
+}
+
+/// The addends of a job in one of its entries: none where the priority is not a sum.
+pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>) -> Vec<Term> {
+    let rank = &model.jobs[job];
+    let of_entry = |entry: usize| {
+        let entry = &rank.entries[entry];
+        let (computed, shown) = (entry.computed.map(|(addends, _)| addends), entry.shown);
+        if model.recomputed {
+            computed.or(shown)
+        } else {
+            shown.or(computed)
+        }
+    };
+    let addends = entry.map_or_else(|| rank.addends(model.recomputed), of_entry);
+    let (Some(addends), false) = (addends, model.snapshot.jobs[job].direct) else { return Vec::new() };
+    let weights = &model.config.factors.weights;
+    let weight =
+        [weights.age, weights.assoc, weights.fair_share, weights.job_size, weights.partition, weights.qos];
+    let sum = addends.sum();
+    let terms = Addends::NAMES.iter().zip(addends.signed()).enumerate().map(|(at, (name, product))| {
+        let weight = weight.get(at).map(|weight| f64::from(*weight));
+        let (formula, numbers) = formula(model, job, name);
+        Term {
+            name: (*name).to_owned(),
+            formula,
+            numbers,
+            factor: weight.filter(|weight| *weight > 0.0).map(|weight| product / weight),
+            weight,
+            product,
+            part: if sum > 0.0 { product / sum } else { 0.0 },
+            of: parts(model, job, name),
+        }
+    });
+    terms.collect()
+}
+
+fn formula(model: &Model<'_>, job: usize, name: &str) -> (String, String) {
+    let (record, config) = (&model.snapshot.jobs[job], &model.config);
+    let plain = |flag: bool, of: &str| {
+        if flag {
+            format!("priority of the {of}")
+        } else {
+            format!("priority of the {of} / highest of all")
+        }
+    };
+    match name {
+        "AGE" => {
+            let waited = model.at.saturating_sub(record.accrue).max(0);
+            let numbers = if record.accrue == 0 {
+                "it gains no age yet".to_owned()
+            } else {
+                format!("min(1, {} / {})", span(waited), span(i64::from(config.factors.max_age)))
+            };
+            ("min(1, time waited / PriorityMaxAge)".to_owned(), numbers)
+        }
+        "ASSOC" => (plain(config.no_normal_assoc, "association"), String::new()),
+        "FAIRSHARE" => fair_share(model, job),
+        "JOBSIZE" => (
+            "part of the cluster that it asks for, by nodes and CPUs".to_owned(),
+            format!("{} nodes, {} CPUs", record.nodes, record.size_cpus.max(record.cpus)),
+        ),
+        "PARTITION" => (plain(config.factors.no_normal_part, "partition (PriorityJobFactor)"), String::new()),
+        "QOS" => (plain(config.factors.no_normal_qos, "QOS"), String::new()),
+        "TRES" => ("sum of weight * requested / what the partition has".to_owned(), String::new()),
+        "SITE" => match config.settings.as_ref().filter(|_| model.jobs[job].points.is_some()) {
+            Some(_) => ("site factor of the job + points".to_owned(), String::new()),
+            None => ("site factor of the job".to_owned(), String::new()),
+        },
+        _ => ("- nice value of the job".to_owned(), String::new()),
+    }
+}
+
+fn fair_share(model: &Model<'_>, job: usize) -> (String, String) {
+    match model.config.algorithm {
+        Algorithm::Multifactor2 => {
+            let scale = model.config.settings.as_ref().map(|settings| settings.fair_share_scale);
+            let formula = match scale {
+                Some(FairShareScale::Log) => "1 + log10(tickets / most tickets of who waits) / 6, at least 0",
+                _ => "tickets / most tickets of who waits",
+            };
+            (formula.to_owned(), tickets(model, job).unwrap_or_default())
+        }
+        Algorithm::FairTree => {
+            ("rank among all users by Fair Tree / number of users".to_owned(), String::new())
+        }
+        Algorithm::Classic => {
+            ("2^(-effective usage / shares / FairShareDampeningFactor)".to_owned(), String::new())
+        }
+        Algorithm::Basic | Algorithm::Other => (String::new(), String::new()),
+    }
+}
+
+fn tickets(model: &Model<'_>, job: usize) -> Option<String> {
+    if let (Some(pools), Some(tickets)) = (model.shares.pools(), model.jobs[job].tickets) {
+        return Some(format!("{} / {}", number(tickets.total()), number(pools.max_tickets())));
+    }
+    let tickets = model.standings[model.jobs[job].association?].tickets?;
+    let most = model.shares.fair_share()?.max_tickets();
+    Some(format!("{} / {}", number(tickets), number(most)))
+}
+
+fn parts(model: &Model<'_>, job: usize, name: &str) -> Vec<String> {
+    let rank = &model.jobs[job];
+    match name {
+        "FAIRSHARE" => rank.tickets.map_or_else(Vec::new, |tickets| {
+            let of = [
+                ("override", tickets.overridden),
+                ("functional", tickets.functional),
+                ("share tree", tickets.share_tree),
+            ];
+            of.iter().map(|(name, tickets)| format!("{name} tickets {}", number(*tickets))).collect()
+        }),
+        "SITE" => rank.points.map_or_else(Vec::new, |points| {
+            let of = [
+                ("CRED", points.cred),
+                ("FS", points.fs),
+                ("RES", points.res),
+                ("SERV", points.serv),
+                ("TARGET", points.target),
+                ("USAGE", points.usage),
+            ];
+            let mut parts = vec![format!("points {}", points.total)];
+            parts.extend(
+                of.iter()
+                    .filter(|(_, part)| *part != 0.0)
+                    .map(|(name, part)| format!("{name} {}", addend(*part))),
+            );
+            if points.is_capped {
+                parts.push("it goes beyond a cap".to_owned());
+            }
+            parts
+        }),
+        "TRES" => tres(model, job),
+        _ => Vec::new(),
+    }
+}
+
+fn tres(model: &Model<'_>, job: usize) -> Vec<String> {
+    let record = &model.snapshot.jobs[job];
+    let Some(weights) = &model.config.factors.tres_weights else { return Vec::new() };
+    let partition = model.snapshot.partitions.iter().find(|partition| partition.name == record.partition);
+    let one = |(at, weight): (usize, &f64)| {
+        let amount = record.tres.get(at).copied().map_or(0, multifactor2_core::facts::amount);
+        let of = partition.and_then(|partition| partition.tres.get(at)).copied().unwrap_or_default();
+        (*weight != 0.0 && amount != 0 && at < model.snapshot.tres.len()).then(|| {
+            let name = &model.snapshot.tres[at].name;
+            if model.config.factors.no_normal_tres {
+                format!("{name} {} * {amount}", number(*weight))
+            } else {
+                format!("{name} {} * {amount} / {of}", number(*weight))
+            }
+        })
+    };
+    weights.iter().enumerate().filter_map(one).collect()
+}

@@ -1,0 +1,167 @@
+//! What can be asked: the command line. Completions and manual pages are made from this, see `command/examples/docs.rs`.
+
+// What a flattened field says, clap would print.
+#![allow(missing_docs)]
+// What is printed has no backticks.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::input;
+use crate::output::Form;
+
+/// Says why a job has its priority, where it is in the queue, and how shares stand. Higher priority always means sooner.
+#[derive(Debug, Parser)]
+#[command(
+    name = "multifactor2",
+    version,
+    propagate_version = true,
+    disable_help_flag = true,
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    after_help = "Exit status: 0, 1 after an error, 2 where something was found.\n\nThe name swhy stands for 'multifactor2 why'."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub question: Question,
+}
+
+/// What every question takes.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Reads a snapshot of the plugin, or what --save has kept, instead of asking Slurm
+    #[arg(long, global = true, value_name = "PATH")]
+    pub from: Option<PathBuf>,
+    /// Keeps what was read, so that --from gives the same answers later and elsewhere
+    #[arg(long, global = true, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// With stable pseudonyms in place of names of users, accounts and the like
+    #[arg(long, global = true)]
+    pub anonymise: bool,
+    /// Our settings, where the snapshot does not have them
+    #[arg(long, global = true, value_name = "FILE")]
+    pub conf: Option<PathBuf>,
+    /// Another cluster than the local one
+    #[arg(short = 'M', long = "cluster", global = true, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
+    #[arg(long, global = true, value_name = "TIME")]
+    pub at: Option<String>,
+    /// As JSON, with a schema in docs/schema
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Prints help
+    #[arg(long, global = true, action = ArgAction::Help)]
+    pub help: Option<bool>,
+    /// Prints the version
+    #[arg(short = 'V', long, global = true, action = ArgAction::Version)]
+    pub version: Option<bool>,
+}
+
+impl Global {
+    /// Where the snapshot comes from.
+    pub fn input(&self) -> input::Options {
+        input::Options {
+            from: self.from.clone(),
+            save: self.save.clone(),
+            anonymise: self.anonymise,
+            conf: self.conf.clone(),
+            cluster: self.cluster.clone(),
+        }
+    }
+}
+
+/// How a table is printed.
+#[derive(Clone, Debug, Default, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is an option of its own
+pub struct Printed {
+    /// With | between fields
+    #[arg(short = 'P', long, conflicts_with_all = ["parsable", "csv", "json"])]
+    pub parsable2: bool,
+    /// With | behind each field
+    #[arg(short = 'p', long, conflicts_with_all = ["csv", "json"])]
+    pub parsable: bool,
+    /// As comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Without a header
+    #[arg(short = 'n', visible_short_alias = 'h', long)]
+    pub noheader: bool,
+    /// These columns only, in this order
+    #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',')]
+    pub format: Vec<String>,
+}
+
+impl Printed {
+    /// The form that is asked for.
+    pub fn form(&self) -> Form {
+        match (self.parsable2, self.parsable, self.csv) {
+            (true, ..) => Form::Parsable2,
+            (_, true, _) => Form::Parsable,
+            (_, _, true) => Form::Csv,
+            _ => Form::Columns,
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Debug, Subcommand)]
+pub enum Question {
+    /// Says why a job has its priority and its place; of two jobs, which comes first and why
+    #[command(
+        after_help = "Examples:\n  multifactor2 why 1001\n  multifactor2 why 1001 1002\n  multifactor2 why 1001 --json"
+    )]
+    Why {
+        /// The job as squeue shows it, such as 123, 123_4 or 123+1
+        job: String,
+        /// Another one, to be compared with it
+        other: Option<String>,
+    },
+    /// Shows waiting jobs in the order in which the scheduler looks at them
+    #[command(
+        after_help = "Examples:\n  multifactor2 queue\n  multifactor2 queue -A c --partition main\n  multifactor2 queue -P -o position,job,priority"
+    )]
+    Queue {
+        /// Jobs of these users
+        #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
+        users: Vec<String>,
+        /// Jobs of these accounts
+        #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
+        accounts: Vec<String>,
+        /// These jobs
+        #[arg(short, long = "job", value_name = "JOBS", value_delimiter = ',')]
+        jobs: Vec<String>,
+        /// Jobs of these partitions
+        #[arg(long = "partition", value_name = "NAMES", value_delimiter = ',')]
+        partitions: Vec<String>,
+        /// Your own jobs
+        #[arg(long)]
+        me: bool,
+        #[command(flatten)]
+        printed: Printed,
+    },
+    /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
+    #[command(
+        after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0"
+    )]
+    Tree {
+        /// These users
+        #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
+        users: Vec<String>,
+        /// These accounts, with all below them
+        #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
+        accounts: Vec<String>,
+        #[command(flatten)]
+        printed: Printed,
+    },
+    /// Shows parameters and settings in force, and where each value came from
+    #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]
+    Settings {
+        #[command(flatten)]
+        printed: Printed,
+    },
+}

@@ -1,0 +1,218 @@
+//! Facts of jobs as the engine takes them, from the records of a snapshot.
+
+use std::collections::HashMap;
+
+use multifactor2_core::factors::NICE_OFFSET;
+use multifactor2_core::facts::{
+    self, Job as JobFacts, JobSize, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
+};
+use multifactor2_core::policy::pools::{JobNames, SizeFacts};
+use multifactor2_core::settings::{value::Date, ActiveJobs};
+use multifactor2_snapshot::records::{Job, Partition, Qos, Running};
+use multifactor2_snapshot::Snapshot;
+
+use super::{Config, Tree};
+use crate::answers::reasons;
+
+/// A limit that is none, as Slurm stores it.
+const INFINITE: u32 = u32::MAX;
+
+/// What facts are read from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Looks<'m> {
+    pub snapshot: &'m Snapshot,
+    pub config: &'m Config,
+    pub tree: &'m Tree,
+    pub at: i64,
+    /// Who competes is worked out anew.
+    pub anew: bool,
+}
+
+/// Records by their names.
+#[derive(Debug)]
+pub(super) struct ByName<'m> {
+    partitions: HashMap<&'m str, &'m Partition>,
+    qos: HashMap<&'m str, &'m Qos>,
+}
+
+impl<'m> ByName<'m> {
+    pub fn of(snapshot: &'m Snapshot) -> Self {
+        Self {
+            partitions: snapshot
+                .partitions
+                .iter()
+                .map(|partition| (partition.name.as_str(), partition))
+                .collect(),
+            qos: snapshot.qos.iter().map(|qos| (qos.name.as_str(), qos)).collect(),
+        }
+    }
+
+    pub fn partition(&self, name: &str) -> Option<&'m Partition> {
+        self.partitions.get(name).copied()
+    }
+
+    pub fn qos(&self, name: &str) -> Option<&'m Qos> {
+        self.qos.get(name).copied()
+    }
+}
+
+/// A site factor or nice value as the engine takes it.
+pub(super) fn shifted(value: i64) -> u32 {
+    let value = value.clamp(-i64::from(i32::MAX), i64::from(i32::MAX));
+    u32::try_from(value + i64::from(NICE_OFFSET)).unwrap_or(NICE_OFFSET)
+}
+
+impl<'m> Looks<'m> {
+    /// Whether each job takes part in the competition.
+    pub fn who_competes(&self) -> Vec<bool> {
+        self.snapshot.jobs.iter().map(|job| self.competes(job)).collect()
+    }
+
+    fn competes(&self, job: &Job) -> bool {
+        if !self.anew {
+            // Its time comes until then.
+            let begins = job.eligible > self.snapshot.about.time && job.eligible <= self.at;
+            return job.competes || begins && job.priority != 0;
+        }
+        match self.config.settings.as_ref().map_or(ActiveJobs::Eligible, |settings| settings.active_jobs) {
+            ActiveJobs::Pending => true,
+            ActiveJobs::Eligible => self.is_eligible(job),
+            ActiveJobs::Startable => self.is_eligible(job) && !reasons::is_obstacle(&job.reason),
+        }
+    }
+
+    /// Whether a job may be started: not held, and its time has come.
+    pub fn is_eligible(&self, job: &Job) -> bool {
+        job.priority != 0 && job.eligible != 0 && job.eligible <= self.at
+    }
+
+    pub fn job(job: &Job) -> JobFacts {
+        JobFacts {
+            id: job.id,
+            priority: job.priority,
+            direct: job.direct,
+            site: shifted(job.site),
+            nice: shifted(job.nice),
+            accrue_time: job.accrue,
+        }
+    }
+
+    pub fn size(job: &Job, partition: Option<&Partition>) -> JobSize {
+        JobSize {
+            total_cpus: job.size_cpus,
+            // What counts is known.
+            max_cpus: 0,
+            min_cpus: 0,
+            min_nodes: job.nodes,
+            time_limit: job.limit.unwrap_or(NO_VAL),
+            partition_max_time: partition.map(|partition| partition.max_time.unwrap_or(INFINITE)),
+        }
+    }
+
+    pub fn partition(partition: &Partition) -> facts::Partition {
+        facts::Partition {
+            priority_job_factor: partition.job_factor,
+            norm_priority: partition.job_factor_norm,
+        }
+    }
+
+    pub fn qos(qos: &Qos) -> facts::Qos {
+        facts::Qos {
+            priority: qos.priority,
+            norm_priority: qos.priority_norm,
+            usage_threshold: qos.usage_threshold.unwrap_or(f64::from(NO_VAL)),
+        }
+    }
+
+    pub fn tres<'a>(job: &'a Job, partition: Option<&'a Partition>) -> TresFacts<'a> {
+        TresFacts {
+            allocated: None,
+            requested: Some(&job.tres),
+            of_partition: partition.map(|partition| partition.tres.as_slice()),
+        }
+    }
+
+    /// The place of a TRES in all lists.
+    pub fn tres_at(&self, name: &str) -> Option<usize> {
+        self.snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Minutes that a job may run; `None` without a limit.
+    pub fn minutes(job: &Job, partition: Option<&Partition>) -> Option<u32> {
+        let limit = job.limit.or_else(|| partition.and_then(|partition| partition.max_time));
+        limit.filter(|minutes| *minutes < NO_VAL)
+    }
+
+    pub fn size_facts(&self, job: &Job, partition: Option<&Partition>) -> SizeFacts {
+        let count = |name| {
+            let at = self.tres_at(name);
+            at.and_then(|at| job.tres.get(at)).copied().map_or(0, facts::amount)
+        };
+        SizeFacts {
+            cpus: count("cpu"),
+            billing: count("billing"),
+            minutes_left: Self::minutes(job, partition).map(f64::from),
+        }
+    }
+
+    /// What a job asks for, as points weigh it.
+    pub fn request<'a>(&self, job: &'a Job, partition: Option<&Partition>) -> Request<'a> {
+        let count = |name, or: u64| {
+            let amount = self.tres_at(name).and_then(|at| job.tres.get(at)).copied();
+            amount.map_or(or, facts::amount)
+        };
+        Request {
+            nodes: count("node", u64::from(job.nodes)),
+            cpus: count("cpu", u64::from(job.cpus)),
+            memory: count("mem", 0),
+            tmp_disk: job.tmp_disk,
+            tres: &job.tres,
+            group: job.group,
+            limit: Self::minutes(job, partition).map_or(UNLIMITED, |minutes| 60 * u64::from(minutes)),
+            accrue_time: job.accrue,
+            start_time: job.start,
+            holds: false,
+        }
+    }
+
+    /// What a job is called, as override tickets look at it.
+    pub fn names(job: &'m Job) -> JobNames<'m> {
+        let first = job.partitions.first().unwrap_or(&job.partition);
+        let task = job.array_tasks.parse().ok();
+        JobNames {
+            partition: first,
+            qos: &job.qos,
+            wckey: job.wckey.trim_start_matches('*'),
+            id: job.id,
+            array: (job.array_job != 0).then_some((job.array_job, task)),
+            own: job.own_tickets,
+        }
+    }
+
+    /// The same of jobs that run.
+    pub fn names_of_running(running: &'m Running) -> JobNames<'m> {
+        JobNames {
+            partition: &running.partition,
+            qos: &running.qos,
+            wckey: running.wckey.trim_start_matches('*'),
+            own: running.own_tickets,
+            ..JobNames::default()
+        }
+    }
+
+    /// The time, in the zone of who asks, as dates of settings are compared with.
+    pub fn date(&self) -> Date {
+        let zoned = jiff::Timestamp::from_second(self.at)
+            .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+            .to_zoned(jiff::tz::TimeZone::system());
+        let part = |value: i8| u8::try_from(value).unwrap_or_default();
+        Date {
+            year: u16::try_from(zoned.year()).unwrap_or(1970),
+            month: part(zoned.month()),
+            day: part(zoned.day()),
+            hour: part(zoned.hour()),
+            minute: part(zoned.minute()),
+            second: part(zoned.second()),
+        }
+    }
+}

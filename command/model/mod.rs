@@ -1,0 +1,154 @@
+//! Priorities from a snapshot, computed with the engine that the plugin runs.
+//!
+//! [`Model::of`] is the one way in. A question "what if" edits a copy of the snapshot (shares, usage, parameters, settings, jobs) and asks
+//! again: nothing else decides. What Slurm shows stays beside what is computed here, and [`Model::differences`] says where they part
+//! and which to believe.
+
+pub mod config;
+mod difference;
+mod entries;
+mod facts;
+pub mod jobs;
+pub mod order;
+mod points;
+pub mod shares;
+pub mod tree;
+
+use std::collections::HashMap;
+
+use multifactor2_snapshot::Snapshot;
+
+pub use config::{Algorithm, Config};
+pub use difference::{Believe, Difference};
+pub use jobs::{Addends, EntryRank, JobRank};
+pub use order::{Queue, Slot, Step};
+pub use shares::{Competitors, Shares, Standing};
+pub use tree::Tree;
+
+/// How a snapshot is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The time, in seconds since 1970; `None` for that of the snapshot. Usage decays and ages grow until then.
+    pub at: Option<i64>,
+    /// The queue goes by priorities that are computed here, not by those that Slurm has. Who competes is worked out anew.
+    pub recompute: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Model<'s> {
+    /// What it is made from.
+    pub snapshot: &'s Snapshot,
+    /// The time that it is of.
+    pub at: i64,
+    /// The queue goes by what is computed here.
+    pub recomputed: bool,
+    /// Parameters and settings.
+    pub config: Config,
+    /// The associations.
+    pub tree: Tree,
+    /// Their fair-share, and who competes for it.
+    pub shares: Shares,
+    /// The same of each association, in the order of the snapshot.
+    pub standings: Vec<Standing>,
+    /// The jobs, in the order of the snapshot.
+    pub jobs: Vec<JobRank>,
+    /// What could not be known, one sentence each.
+    pub notes: Vec<String>,
+    jobs_by_id: HashMap<u32, usize>,
+}
+
+impl<'s> Model<'s> {
+    /// Computes everything.
+    pub fn of(snapshot: &'s Snapshot, options: Options) -> Self {
+        let at = options.at.unwrap_or(snapshot.about.time);
+        let recomputed = options.recompute || at != snapshot.about.time;
+        let mut config = Config::of(snapshot);
+        let mut notes = std::mem::take(&mut config.notes);
+        let tree = Tree::of(snapshot, &config, at);
+        if let Some(note) = tree.note(snapshot) {
+            notes.push(note);
+        }
+        let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew: options.recompute };
+        let competes = looks.who_competes();
+        let competitors = Competitors::of(&looks, &competes);
+        let shares = Shares::compute(&config, &tree, &competitors, &tree.measured);
+        let standings = shares.standings(snapshot, &tree);
+        let points = points::Book::of(&looks, &mut notes);
+        let evaluated = jobs::Evaluated { looks, shares: &shares, points: points.as_ref() };
+        let jobs = evaluated.all(&competes, recomputed, &mut notes);
+        let jobs_by_id = snapshot.jobs.iter().enumerate().map(|(at, job)| (job.id, at)).collect();
+        let mut model =
+            Self { snapshot, at, recomputed, config, tree, shares, standings, jobs, notes, jobs_by_id };
+        model.shares.keep(competitors);
+        model
+    }
+
+    /// The place of a job, by its id.
+    pub fn job(&self, id: u32) -> Option<usize> {
+        self.jobs_by_id.get(&id).copied()
+    }
+
+    /// The place of a job as users write it: `123`, `123_4` for a task of an array, `123+1` for a component of a heterogeneous job.
+    /// `None` where no waiting job is called so.
+    pub fn job_called(&self, name: &str) -> Option<usize> {
+        let jobs = &self.snapshot.jobs;
+        if let Some((leader, offset)) = name.split_once('+') {
+            let id = leader.parse::<u32>().ok()?.checked_add(offset.parse().ok()?)?;
+            return self.job(id);
+        }
+        let Some((array, task)) = name.split_once('_') else {
+            let id = name.parse().ok()?;
+            // An array is known by the record of the tasks that have not been split off.
+            return self.job(id).or_else(|| jobs.iter().position(|job| job.array_job == id));
+        };
+        let (array, task): (u32, u32) = (array.parse().ok()?, task.parse().ok()?);
+        let of_array = || jobs.iter().enumerate().filter(|(_, job)| job.array_job == array);
+        let single = of_array().find(|(_, job)| job.array_tasks.parse() == Ok(task));
+        single.or_else(|| of_array().find(|(_, job)| holds_task(&job.array_tasks, task))).map(|(at, _)| at)
+    }
+
+    /// The tasks and jobs that Slurm has of a job of the snapshot: more than one for an array.
+    pub fn tasks(&self, job: usize) -> u64 {
+        count_tasks(&self.snapshot.jobs[job].array_tasks)
+    }
+}
+
+/// Ranges of tasks such as `[1-4,7,10-20:5%2]`.
+fn ranges(tasks: &str) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+    let inner = tasks.trim_matches(['[', ']']);
+    let inner = inner.split('%').next().unwrap_or_default();
+    inner.split(',').filter_map(|part| {
+        let (range, step) = part.split_once(':').unwrap_or((part, "1"));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some((
+            first.trim().parse().ok()?,
+            last.trim().parse().ok()?,
+            step.parse().ok().filter(|step| *step > 0)?,
+        ))
+    })
+}
+
+fn holds_task(tasks: &str, task: u32) -> bool {
+    ranges(tasks).any(|(first, last, step)| (first..=last).contains(&task) && (task - first) % step == 0)
+}
+
+fn count_tasks(tasks: &str) -> u64 {
+    let count = |(first, last, step): (u32, u32, u32)| u64::from(last.saturating_sub(first) / step) + 1;
+    ranges(tasks).map(count).sum::<u64>().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_counted_and_found_as_squeue_writes_them() {
+        for (tasks, count) in
+            [("", 1), ("7", 1), ("[5-9%2]", 5), ("[1-4,7,10-20:5]", 8), ("[1,3-", 1), ("[0-...]", 1)]
+        {
+            assert_eq!(count_tasks(tasks), count, "{tasks}");
+        }
+        assert!(holds_task("[1-4,7,10-20:5%1]", 15) && !holds_task("[1-4,7,10-20:5%1]", 16));
+    }
+}

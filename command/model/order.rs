@@ -1,0 +1,264 @@
+//! The order in which slurmctld looks at waiting jobs: its queue has one slot for each partition of a job, and two slots are compared
+//! step by step (`sort_job_queue2` in `src/slurmctld/job_scheduler.c` of Slurm 26.05).
+//!
+//! Not known here are expedited requeue, which comes before all steps, and which nodes partitions share: with
+//! `PreemptType=preempt/partition_prio` they are taken to share some. Backfill decides afterwards who starts.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use multifactor2_snapshot::records::Job;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::config::{HetPriority, Preemption};
+use super::Model;
+
+/// What decides between two slots, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// One may preempt the other.
+    Preemption,
+    /// One has a reservation.
+    Reservation,
+    /// `PriorityTier` of the partition.
+    PriorityTier,
+    /// The priority there.
+    Priority,
+    /// The earlier submission.
+    SubmitTime,
+    /// The lower job id; of an array its own.
+    JobId,
+    /// The lower array task.
+    ArrayTask,
+    /// Nothing: they are the same.
+    Nothing,
+}
+
+impl Step {
+    /// In words, as in "decided by ...".
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Preemption => "preemption: one may push the other aside",
+            Self::Reservation => "the reservation: jobs with one come first",
+            Self::PriorityTier => "PriorityTier of the partition",
+            Self::Priority => "the priority",
+            Self::SubmitTime => "the time of submission",
+            Self::JobId => "the job id",
+            Self::ArrayTask => "the array task",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// A job in one of its partitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slot {
+    /// The place of the job in the snapshot.
+    pub job: usize,
+    /// Which of its entries; `None` where it has only one partition and QOS.
+    pub entry: Option<usize>,
+    /// The priority there.
+    pub priority: u32,
+    /// `PriorityTier` of the partition.
+    pub tier: u32,
+    /// The job, or under `bf_hetjob_prio` a component of its heterogeneous job, has a reservation.
+    pub has_reservation: bool,
+    /// The place of its QOS.
+    qos: Option<usize>,
+    submit: i64,
+    id: u32,
+    task: u32,
+    /// Tier, priority and reservation of another heterogeneous job, see `bf_hetjob_prio`.
+    het: Option<(u32, Het)>,
+}
+
+/// What all components of a heterogeneous job count with.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Het {
+    priority: u32,
+    tier: u32,
+    has_reservation: bool,
+}
+
+/// All slots in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Queue {
+    /// The first is looked at first.
+    pub slots: Vec<Slot>,
+}
+
+/// Tasks that have not left their array.
+const NO_TASK: u32 = 0xffff_fffe;
+
+impl Model<'_> {
+    /// The queue: all jobs that may be started, in the order in which slurmctld looks at them.
+    pub fn queue(&self) -> Queue {
+        let tiers: HashMap<&str, u32> = self
+            .snapshot
+            .partitions
+            .iter()
+            .map(|partition| (partition.name.as_str(), partition.tier))
+            .collect();
+        let qos: HashMap<&str, usize> =
+            self.snapshot.qos.iter().enumerate().map(|(at, qos)| (qos.name.as_str(), at)).collect();
+        let het = self.het_jobs(&tiers);
+        let mut slots = Vec::with_capacity(self.jobs.len());
+        for (place, (job, rank)) in self.snapshot.jobs.iter().zip(&self.jobs).enumerate() {
+            if !rank.is_eligible {
+                continue;
+            }
+            let mut add = |entry: Option<usize>, partition: &str, of_qos: &str, priority| {
+                let task: Option<u32> = job.array_tasks.parse().ok();
+                slots.push(Slot {
+                    job: place,
+                    entry,
+                    priority,
+                    tier: tiers.get(partition).copied().unwrap_or(1),
+                    has_reservation: !job.reservation.is_empty(),
+                    qos: qos.get(of_qos).copied(),
+                    submit: job.submit,
+                    id: if task.is_some() { job.array_job } else { job.id },
+                    task: task.unwrap_or(NO_TASK),
+                    het: het.get(&job.het_job).map(|of_all| (job.het_job, *of_all)),
+                });
+            };
+            if rank.entries.is_empty() {
+                add(None, &job.partition, &job.qos, rank.priority);
+            }
+            for (at, entry) in rank.entries.iter().enumerate() {
+                add(Some(at), &entry.partition, &entry.qos, entry.priority);
+            }
+        }
+        if self.config.preemption == Preemption::Off {
+            slots.sort_by(|a, b| self.compare_slots(a, b).0);
+        } else {
+            // May-preempt need not be an order: A before B before C before A is possible, which no sort of the library allows.
+            slots = merge_sorted(slots, &|a, b| self.compare_slots(a, b).0);
+        }
+        Queue { slots }
+    }
+
+    /// Over all entries of all components, as backfill works it out; a component that is held holds all.
+    fn het_jobs(&self, tiers: &HashMap<&str, u32>) -> HashMap<u32, Het> {
+        let Some(rule) = self.config.het_priority else { return HashMap::new() };
+        let tier = |partition: &str| tiers.get(partition).copied().unwrap_or(1);
+        let mut all: HashMap<u32, (Vec<u32>, Vec<u32>, bool)> = HashMap::new();
+        for (job, rank) in self.snapshot.jobs.iter().zip(&self.jobs).filter(|(job, _)| job.het_job != 0) {
+            let (priorities, tiers, has_reservation) = all.entry(job.het_job).or_default();
+            *has_reservation |= !job.reservation.is_empty();
+            if rank.entries.is_empty() {
+                priorities.push(rank.priority);
+                tiers.push(tier(&job.partition));
+            }
+            for entry in &rank.entries {
+                priorities.push(entry.priority);
+                tiers.push(tier(&entry.partition));
+            }
+        }
+        let reduce = |values: &[u32]| match rule {
+            HetPriority::Min => values.iter().copied().min().unwrap_or_default(),
+            HetPriority::Max => values.iter().copied().max().unwrap_or_default(),
+            HetPriority::Avg => {
+                let sum: u64 = values.iter().copied().map(u64::from).sum();
+                u32::try_from(sum / (values.len() as u64).max(1)).unwrap_or(u32::MAX)
+            }
+        };
+        let het = |(id, (priorities, tiers, has_reservation)): (u32, (Vec<u32>, Vec<u32>, bool))| {
+            let priority = if priorities.contains(&0) { 0 } else { reduce(&priorities) };
+            (id, Het { priority, tier: reduce(&tiers), has_reservation })
+        };
+        all.into_iter().map(het).collect()
+    }
+
+    /// Which of two slots comes first (`Less`: the first), and what decides.
+    pub fn compare_slots(&self, a: &Slot, b: &Slot) -> (Ordering, Step) {
+        let (of_a, of_b) = (a.against(b), b.against(a));
+        let steps = [
+            (Step::Preemption, self.preempts(b, a).cmp(&self.preempts(a, b))),
+            (Step::Reservation, of_b.has_reservation.cmp(&of_a.has_reservation)),
+            (Step::PriorityTier, of_b.tier.cmp(&of_a.tier)),
+            (Step::Priority, of_b.priority.cmp(&of_a.priority)),
+            (Step::SubmitTime, a.submit.cmp(&b.submit)),
+            (Step::JobId, a.id.cmp(&b.id)),
+            (Step::ArrayTask, a.task.cmp(&b.task)),
+        ];
+        let decided = steps.into_iter().find(|(_, order)| order.is_ne());
+        decided.map_or((Ordering::Equal, Step::Nothing), |(step, order)| (order, step))
+    }
+
+    /// Whether one may preempt the other while both wait.
+    fn preempts(&self, one: &Slot, other: &Slot) -> bool {
+        let is_higher = self.job_priority(one) > self.job_priority(other);
+        match self.config.preemption {
+            Preemption::Off => false,
+            Preemption::PartitionPriority => {
+                one.tier > other.tier && (!self.config.preempts_by_priority || one.priority >= other.priority)
+            }
+            Preemption::Qos => {
+                let (Some(one), Some(other)) = (one.qos, other.qos) else { return false };
+                let (one, other) = (&self.snapshot.qos[one], &self.snapshot.qos[other]);
+                if one.name == other.name {
+                    return self.config.preempts_within && is_higher;
+                }
+                one.preempt.contains(&other.name) && (!self.config.preempts_by_priority || is_higher)
+            }
+        }
+    }
+
+    fn job_priority(&self, slot: &Slot) -> u32 {
+        self.jobs[slot.job].priority
+    }
+
+    /// The name of the partition of a slot.
+    pub fn partition_of(&self, slot: &Slot) -> &str {
+        match slot.entry {
+            Some(entry) => &self.jobs[slot.job].entries[entry].partition,
+            None => &self.snapshot.jobs[slot.job].partition,
+        }
+    }
+
+    /// The record of the job of a slot.
+    pub fn job_of(&self, slot: &Slot) -> &Job {
+        &self.snapshot.jobs[slot.job]
+    }
+}
+
+impl Slot {
+    /// What counts in a comparison with another slot: that of all components, where the other is not one of them.
+    fn against(&self, other: &Self) -> Het {
+        let own = Het { priority: self.priority, tier: self.tier, has_reservation: self.has_reservation };
+        match (self.het, other.het) {
+            (Some((id, of_all)), other) if other.is_none_or(|(other, _)| other != id) => of_all,
+            _ => own,
+        }
+    }
+}
+
+impl Queue {
+    /// Where a job is: the place of its first slot, from 0.
+    pub fn first_of(&self, job: usize) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.job == job)
+    }
+}
+
+/// A stable sort by a comparison that need not be an order.
+fn merge_sorted<T>(mut items: Vec<T>, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    if items.len() < 2 {
+        return items;
+    }
+    let right = items.split_off(items.len() / 2);
+    let mut merged = Vec::with_capacity(items.len() + right.len());
+    let mut left = merge_sorted(items, compare).into_iter().peekable();
+    let mut right = merge_sorted(right, compare).into_iter().peekable();
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (Some(first), Some(second)) if compare(second, first).is_lt() => right.next(),
+            (Some(_), _) => left.next(),
+            (None, _) => right.next(),
+        };
+        let Some(next) = next else { return merged };
+        merged.push(next);
+    }
+}

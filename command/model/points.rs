@@ -1,0 +1,114 @@
+//! Points of jobs from a snapshot, as the plugin gives them.
+
+use std::collections::HashMap;
+
+use multifactor2_core::facts::TresTotal;
+use multifactor2_core::policy::points::{JobFacts, Parts, Points, PointsJob, Reader, TargetUsage};
+use multifactor2_core::Node;
+use multifactor2_snapshot::records::{Job, Partition};
+use multifactor2_snapshot::Snapshot;
+
+use super::facts::Looks;
+use super::Tree;
+
+/// All that gives points, taught what there is.
+#[derive(Debug)]
+pub(super) struct Book {
+    points: Points,
+    reader: Reader,
+    qos: HashMap<String, u32>,
+}
+
+impl Book {
+    /// `None` where the settings ask for no points, or where what they go by is not known.
+    pub fn of(looks: &Looks<'_>, notes: &mut Vec<String>) -> Option<Self> {
+        let Looks { snapshot, tree, .. } = *looks;
+        let settings = looks.config.settings.as_ref()?;
+        let mut points = Points::configured(settings)?;
+        let needs = points.needs();
+        let is_billing = settings.target_metric.eq_ignore_ascii_case("billing");
+        let is_counted = !snapshot.usage.is_empty() || snapshot.about.source == "plugin";
+        if needs.targets
+            && !is_counted
+            && (!is_billing || needs.own_halflife || needs.windows || needs.capacity)
+        {
+            notes.push(
+                "The usage that targets go by is counted by the plugin alone, so SITE is what Slurm shows. A snapshot of the plugin has it."
+                    .to_owned(),
+            );
+            return None;
+        }
+        if snapshot.about.source != "plugin" && snapshot.jobs.iter().all(|job| job.points.is_empty()) {
+            notes.push(
+                "Slurm's commands show points and site factor as one number, so SITE is what Slurm shows. A snapshot of the plugin has both."
+                    .to_owned(),
+            );
+            return None;
+        }
+        let totals: Vec<TresTotal> = snapshot.tres.iter().map(|tres| total(&tres.name, tres.count)).collect();
+        let reader = Reader::new(&totals, &settings.target_metric);
+        let qos: Vec<(u32, &str)> = snapshot.qos.iter().map(|qos| (qos.id, qos.name.as_str())).collect();
+        let groups = snapshot.groups.iter().map(|group| (group.name.clone(), group.id)).collect();
+        points.learn(&tree.shape, tree.names(snapshot), &qos, &groups);
+        let mut usage = ["halflife", "window"].map(|model| target_usage(snapshot, tree, model));
+        if is_billing {
+            // What slurmctld counts itself.
+            usage[0].nodes.clone_from(&tree.usage);
+            usage[0].qos = snapshot.qos.iter().map(|qos| (qos.id, qos.usage.unwrap_or_default())).collect();
+        }
+        points.weigh(&tree.shape, &usage[0], &usage[1]);
+        let qos = snapshot.qos.iter().map(|qos| (qos.name.clone(), qos.id)).collect();
+        Some(Self { points, reader, qos })
+    }
+
+    /// A job, before its partition and QOS.
+    pub fn facts(&self, looks: &Looks<'_>, job: &Job, partition: Option<&Partition>) -> JobFacts {
+        self.reader.facts(self.points.needs(), job.id, &looks.request(job, partition), looks.at)
+    }
+
+    /// The points of a job in a partition, under a QOS.
+    pub fn explain(
+        &self,
+        looks: &Looks<'_>,
+        (job, node): (&Job, Option<Node>),
+        partition: (&str, Option<&Partition>),
+        qos: &str,
+    ) -> Parts {
+        let facts = self.facts(looks, job, partition.1);
+        self.points.explain(&PointsJob {
+            node,
+            partition: self.points.partition(partition.0),
+            qos: self.qos.get(qos).map(|id| self.points.qos(*id)).unwrap_or_default(),
+            group: self.points.group(facts.group),
+            bypass: if self.points.needs().bypass { job.bypass } else { 0 },
+            ..facts.job()
+        })
+    }
+}
+
+fn total(name: &str, count: u64) -> TresTotal {
+    let (kind, name) = name.split_once('/').unwrap_or((name, ""));
+    TresTotal { kind: kind.to_owned(), name: name.to_owned(), count }
+}
+
+fn target_usage(snapshot: &Snapshot, tree: &Tree, model: &str) -> TargetUsage {
+    let mut usage = TargetUsage { nodes: vec![0.0; tree.shape.len()], ..TargetUsage::default() };
+    for record in snapshot.usage.iter().filter(|record| record.model == model) {
+        let id = record.key.parse::<u32>();
+        match (record.of.as_str(), id) {
+            ("association", Ok(id)) => {
+                let node = tree.by_id(id).and_then(|association| tree.node(association));
+                if let Some(node) = node {
+                    usage.nodes[node.index()] = record.amount;
+                }
+            }
+            ("qos", Ok(id)) => drop(usage.qos.insert(id, record.amount)),
+            ("group", Ok(id)) => drop(usage.groups.insert(id, record.amount)),
+            ("partition", _) => drop(usage.partitions.insert(record.key.clone(), record.amount)),
+            ("all", _) => usage.all = record.amount,
+            ("available", _) => usage.capacity = record.amount,
+            _ => (),
+        }
+    }
+    usage
+}

@@ -1,0 +1,149 @@
+//! The associations of a snapshot as the engine takes them.
+
+use std::collections::HashMap;
+
+use multifactor2_core::decay::{decay_factor, decay_over};
+use multifactor2_core::policy::pools::Names;
+use multifactor2_core::settings::UsageMeasure;
+use multifactor2_core::{Node, NodeSpec, ShareTree};
+use multifactor2_snapshot::records::Association;
+use multifactor2_snapshot::Snapshot;
+
+use super::Config;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Tree {
+    /// Shape and shares.
+    pub shape: ShareTree,
+    /// Raw usage by node, decayed up to the time of the model.
+    pub usage: Vec<f64>,
+    /// What the share tree goes by: the same, or dominant shares.
+    pub measured: Vec<f64>,
+    nodes: Vec<Option<Node>>,
+    associations: Vec<usize>,
+    by_id: HashMap<u32, usize>,
+}
+
+impl Tree {
+    /// Of a snapshot, at a time.
+    pub(super) fn of(snapshot: &Snapshot, config: &Config, at: i64) -> Self {
+        let all = &snapshot.associations;
+        let by_id: HashMap<u32, usize> =
+            all.iter().enumerate().rev().map(|(place, association)| (association.id, place)).collect();
+        let specs: Vec<NodeSpec> = all
+            .iter()
+            .map(|association| NodeSpec {
+                parent: (association.parent != 0).then(|| {
+                    let parent = by_id.get(&association.parent).and_then(|place| u32::try_from(*place).ok());
+                    parent.unwrap_or(u32::MAX)
+                }),
+                shares: association.shares,
+                user: !association.user.is_empty(),
+            })
+            .collect();
+        let shape = ShareTree::build(&specs);
+        let nodes: Vec<Option<Node>> = (0..all.len()).map(|place| shape.position(place)).collect();
+        let mut associations = vec![0; shape.len()];
+        for (place, node) in nodes.iter().enumerate() {
+            if let Some(node) = node {
+                associations[node.index()] = place;
+            }
+        }
+        #[allow(clippy::cast_precision_loss)] // seconds
+        let seconds = at.saturating_sub(snapshot.about.time) as f64;
+        let over = decay_over(decay_factor(config.half_life), seconds);
+        let by_node = |of: fn(&Association) -> f64, over: f64| -> Vec<f64> {
+            associations.iter().map(|place| of(&all[*place]) * over).collect()
+        };
+        let usage = by_node(|association| association.usage, over);
+        let is_dominant =
+            config.settings.as_ref().is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant)
+                && all.iter().any(|association| association.dominant.is_some());
+        let measured = if is_dominant {
+            // What there was to use decays as well, so that parts of it stay.
+            by_node(|association| association.dominant.unwrap_or_default(), 1.0)
+        } else {
+            usage.clone()
+        };
+        Self { shape, usage, measured, nodes, associations, by_id }
+    }
+
+    /// Whether every association is there, so that shares and tickets can be computed.
+    pub fn is_whole(&self, snapshot: &Snapshot) -> bool {
+        let lacks = &snapshot.about.lacks;
+        !self.shape.is_empty()
+            && self.shape.len() == snapshot.associations.len()
+            && !lacks.iter().any(|kind| kind == "association" || kind == "usage")
+    }
+
+    /// What cannot be known because of what is missing.
+    pub(super) fn note(&self, snapshot: &Snapshot) -> Option<String> {
+        if self.is_whole(snapshot) || snapshot.associations.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "Only some associations can be seen ({} without those above or beside them), so shares of others and tickets cannot be \
+             computed: FAIRSHARE is what Slurm shows. Ask as an operator, or use the snapshot of the plugin.",
+            snapshot.associations.len() - self.shape.len()
+        ))
+    }
+
+    /// Where an association is in the tree, by its place in the snapshot.
+    pub fn node(&self, association: usize) -> Option<Node> {
+        self.nodes.get(association).copied().flatten()
+    }
+
+    /// The place in the snapshot of what is at a node.
+    pub fn association(&self, node: Node) -> usize {
+        self.associations[node.index()]
+    }
+
+    /// The place in the snapshot of the association with an id.
+    pub fn by_id(&self, id: u32) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// From the root down to an association, by their places in the snapshot; only itself where it is not in the tree.
+    pub fn path(&self, association: usize) -> Vec<usize> {
+        let Some(node) = self.node(association) else { return vec![association] };
+        let up = std::iter::successors(Some(node), |node| self.shape.parent(*node));
+        let mut path: Vec<usize> = up.map(|node| self.association(node)).collect();
+        path.reverse();
+        path
+    }
+
+    /// The associations that compete with one for its level, by their places, itself among them; none for the root, and for one that
+    /// does not compete.
+    pub fn siblings(&self, association: usize) -> Vec<usize> {
+        let Some(node) = self.node(association) else { return Vec::new() };
+        let Some(parent) = self.shape.fair_share_parent(node).filter(|_| !self.shape.uses_parent(node))
+        else {
+            return Vec::new();
+        };
+        let of_level = |other: &Node| {
+            self.shape.fair_share_parent(*other) == Some(parent) && !self.shape.uses_parent(*other)
+        };
+        self.shape.nodes().filter(of_level).map(|node| self.association(node)).collect()
+    }
+
+    /// What users and accounts are called, by node.
+    pub(super) fn names<'s>(&'s self, snapshot: &'s Snapshot) -> impl Fn(Node) -> Names<'s> + 's {
+        |node| {
+            let association = &snapshot.associations[self.association(node)];
+            Names { user: &association.user, account: &association.account }
+        }
+    }
+
+    /// What the share tree goes by, with that of an association changed by an amount, and so of all above it.
+    pub fn measured_with(&self, association: usize, change: f64) -> Vec<f64> {
+        let mut measured = self.measured.clone();
+        let mut next = self.node(association);
+        while let Some(node) = next {
+            let value = &mut measured[node.index()];
+            *value = (*value + change).max(0.0);
+            next = self.shape.parent(node);
+        }
+        measured
+    }
+}

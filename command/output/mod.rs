@@ -1,0 +1,11 @@
+//! How answers are shown: text, tables, JSON.
+
+pub mod escape;
+pub mod numbers;
+pub mod page;
+pub mod table;
+mod text;
+
+pub use page::{Page, Terminal};
+pub use table::{Form, Table};
+pub use text::Show;

@@ -1,0 +1,144 @@
+//! How text is shown where it is shown: in colours or not, how wide, in ASCII or more.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use anstyle::{AnsiColor, Style};
+
+use super::escape;
+
+/// Where text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// With colours.
+    pub colours: bool,
+    /// ASCII only.
+    pub ascii: bool,
+    /// Columns; `None` where there is no end.
+    pub width: Option<u16>,
+}
+
+impl Terminal {
+    /// A file or pipe that takes everything.
+    pub const PLAIN: Self = Self { colours: false, ascii: false, width: None };
+
+    /// Standard output, as the environment describes it.
+    pub fn of_stdout() -> Self {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let is_terminal = std::io::stdout().is_terminal();
+        let locale = variable("LC_ALL").or_else(|| variable("LC_CTYPE")).or_else(|| variable("LANG"));
+        let is_utf8 = locale.is_some_and(|locale| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        });
+        let is_dumb = variable("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            colours: is_terminal && variable("NO_COLOR").is_none() && !is_dumb,
+            ascii: !is_utf8,
+            width: if is_terminal {
+                variable("COLUMNS").and_then(|columns| columns.parse().ok())
+            } else {
+                None
+            },
+        }
+    }
+}
+
+/// Text as it is made, with all names escaped.
+#[derive(Debug)]
+pub struct Page {
+    /// Where it goes.
+    pub terminal: Terminal,
+    text: String,
+}
+
+/// The most columns that running text has.
+const MEASURE: usize = 100;
+
+impl Page {
+    /// An empty one.
+    pub fn new(terminal: Terminal) -> Self {
+        Self { terminal, text: String::new() }
+    }
+
+    fn styled(&mut self, style: Style, text: &str) {
+        let text = escape::terminal(text, self.terminal.ascii);
+        if self.terminal.colours {
+            let _ = write!(self.text, "{style}{text}{style:#}");
+        } else {
+            self.text.push_str(&text);
+        }
+    }
+
+    /// The one sentence that matters most.
+    pub fn headline(&mut self, text: &str) {
+        for line in self.wrapped(text, 0) {
+            self.styled(Style::new().bold(), &line);
+            self.text.push('\n');
+        }
+    }
+
+    /// The title of a part.
+    pub fn title(&mut self, text: &str) {
+        self.text.push('\n');
+        self.styled(Style::new().bold().fg_color(Some(AnsiColor::Cyan.into())), text);
+        self.text.push('\n');
+    }
+
+    /// A warning.
+    pub fn warning(&mut self, text: &str) {
+        for line in self.wrapped(text, 0) {
+            self.styled(Style::new().fg_color(Some(AnsiColor::Yellow.into())), &line);
+            self.text.push('\n');
+        }
+    }
+
+    /// Running text.
+    pub fn paragraph(&mut self, text: &str) {
+        for line in self.wrapped(text, 0) {
+            self.styled(Style::new(), &line);
+            self.text.push('\n');
+        }
+    }
+
+    /// An item of a list.
+    pub fn item(&mut self, text: &str) {
+        for (at, line) in self.wrapped(text, 2).into_iter().enumerate() {
+            self.text.push_str(if at == 0 { "- " } else { "  " });
+            self.styled(Style::new(), &line);
+            self.text.push('\n');
+        }
+    }
+
+    /// What is fit to be shown already, such as a table.
+    pub fn ready(&mut self, text: &str) {
+        self.text.push_str(text);
+        if !text.ends_with('\n') && !text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    /// Lines at blanks.
+    fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
+        let width =
+            self.terminal.width.map_or(MEASURE, |width| usize::from(width).clamp(20, MEASURE)) - indent;
+        let mut lines = vec![String::new()];
+        for word in text.split(' ') {
+            let line = lines.last_mut().map(|line| line.chars().count()).unwrap_or_default();
+            if line > 0 && line + 1 + word.chars().count() > width {
+                lines.push(word.to_owned());
+            } else if let Some(last) = lines.last_mut() {
+                if line > 0 {
+                    last.push(' ');
+                }
+                last.push_str(word);
+            }
+        }
+        lines
+    }
+
+    /// All of it.
+    pub fn finish(self) -> String {
+        self.text
+    }
+}

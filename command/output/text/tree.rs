@@ -1,0 +1,66 @@
+//! The tree as an indented table.
+
+use super::{close, for_programs, optional, Show};
+use crate::answers::tree::{Row, Tree};
+use crate::answers::About;
+use crate::cli::Printed;
+use crate::output::numbers::number;
+use crate::output::{Form, Page, Table, Terminal};
+
+impl Show for Tree {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String> {
+        let mut table = Table::new(&[
+            "Account",
+            "User",
+            "RawShares>",
+            "NormShares>",
+            "RawUsage>",
+            "NormUsage>",
+            "EffectvUsage>",
+            "LevelFS>",
+            "Tickets>",
+            "FairShare>",
+            "Waiting>",
+            "Running>",
+        ]);
+        let is_for_people = printed.form() == Form::Columns;
+        self.rows.iter().for_each(|row| table.row(cells(row, is_for_people)));
+        let (table, text) = for_programs(table, printed, terminal)?;
+        if let Some(text) = text {
+            return Ok(text);
+        }
+        let mut page = Page::new(terminal);
+        page.headline("LevelFS above 1: less used than the share. FairShare: the factor of the next job, at most 1. Tickets in brackets: nobody waits there.");
+        page.ready("\n");
+        page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}
+
+fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
+    let indent = " ".repeat(row.depth);
+    let tickets = match row.tickets {
+        Some(tickets) if row.active || !is_for_people => number(tickets),
+        Some(tickets) => format!("({})", number(tickets)),
+        None => "-".to_owned(),
+    };
+    let user = match row.partition.as_str() {
+        "" => row.user.clone(),
+        partition => format!("{} ({partition})", row.user),
+    };
+    vec![
+        format!("{indent}{}", row.account),
+        user,
+        row.shares.map_or_else(|| "parent".to_owned(), |shares| shares.to_string()),
+        number(row.shares_norm),
+        format!("{:.0}", row.usage),
+        number(row.usage_norm),
+        number(row.usage_effective),
+        optional(row.level_fs),
+        tickets,
+        optional(row.factor),
+        row.waiting.to_string(),
+        row.running.to_string(),
+    ]
+}

@@ -1,0 +1,131 @@
+//! From the command line to what is printed.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::Parser;
+use multifactor2_core::settings::value::{Kind, Value};
+use multifactor2_snapshot::Snapshot;
+
+use crate::answers::{self, Answer, Report};
+use crate::cli::{Cli, Printed, Question};
+use crate::input;
+use crate::model::{Model, Options};
+use crate::output::{escape, Show, Terminal};
+
+/// What is printed, and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printout {
+    /// For standard output.
+    pub out: String,
+    /// For standard error.
+    pub err: String,
+    /// 0, 1 after an error, 2 where something was found.
+    pub status: u8,
+}
+
+impl Printout {
+    fn failed(message: &str) -> Self {
+        let err = format!("multifactor2: {}\n", escape::terminal(message, false));
+        Self { err, status: 1, ..Self::default() }
+    }
+}
+
+/// Answers a command line, of which the first word is the name of the program.
+pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Printout {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.first().map(Path::new).and_then(Path::file_name).is_some_and(|name| name == "swhy") {
+        args.insert(1, "why".into());
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let text = error.render().to_string();
+            return if error.use_stderr() {
+                Printout { err: text, status: 1, ..Printout::default() }
+            } else {
+                Printout { out: text, ..Printout::default() }
+            };
+        }
+    };
+    answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
+}
+
+fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
+    let snapshot = input::open(&cli.global.input()).map_err(|problem| problem.to_string())?;
+    let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
+    let model = Model::of(&snapshot, Options { at, ..Options::default() });
+    let plain = Printed::default();
+    let printing = |printed| Printing { model: &model, json: cli.global.json, printed, terminal };
+    match &cli.question {
+        Question::Why { job, other: None } => printing(&plain).print(answers::why::why(&model, job)?),
+        Question::Why { job, other: Some(other) } => {
+            printing(&plain).print(answers::compare::compare(&model, job, other)?)
+        }
+        Question::Queue { users, accounts, jobs, partitions, me, printed } => {
+            let mut users = users.clone();
+            if *me {
+                users.push(own_name()?);
+            }
+            let filter = answers::queue::Filter {
+                users,
+                accounts: accounts.clone(),
+                jobs: jobs.clone(),
+                partitions: partitions.clone(),
+            };
+            printing(printed).print(answers::queue::queue(&model, &filter)?)
+        }
+        Question::Tree { users, accounts, printed } => {
+            let filter = answers::tree::Filter { users: users.clone(), accounts: accounts.clone() };
+            printing(printed).print(answers::tree::tree(&model, &filter))
+        }
+        Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
+    }
+}
+
+/// How an answer is printed.
+struct Printing<'p> {
+    model: &'p Model<'p>,
+    json: bool,
+    printed: &'p Printed,
+    terminal: Terminal,
+}
+
+impl Printing<'_> {
+    fn print<A: Answer + Show>(self, answer: A) -> Result<Printout, String> {
+        let report = Report::new(self.model, answer);
+        let out = if self.json {
+            escape::json(&report).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?
+        } else {
+            report.answer.show(&report.about, self.printed, self.terminal)?
+        };
+        Ok(Printout { out, ..Printout::default() })
+    }
+}
+
+/// The name of who asks.
+fn own_name() -> Result<String, String> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .ok_or_else(|| "--me: the environment does not say who you are: give your name with -u".to_owned())
+}
+
+/// A time as `--at` takes it.
+fn time(text: &str, snapshot: &Snapshot) -> Result<i64, String> {
+    let bad = || {
+        format!("--at {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time such as +7-0 for seven days")
+    };
+    if let Some(span) = text.strip_prefix('+') {
+        let Some(Value::Duration(seconds)) = Kind::Duration.read(span) else { return Err(bad()) };
+        let seconds = i64::try_from(seconds).map_err(|_| bad())?;
+        return snapshot.about.time.checked_add(seconds).ok_or_else(bad);
+    }
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(i64::from(seconds));
+    }
+    let Some(Value::Date(date)) = Kind::Date.read(text) else { return Err(bad()) };
+    let civil: jiff::civil::DateTime = date.to_string().parse().map_err(|_| bad())?;
+    let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).map_err(|_| bad())?;
+    Ok(zoned.timestamp().as_second())
+}

@@ -1,0 +1,245 @@
+//! What is answered, case by case.
+
+use multifactor2_command::answers::why::{self, Kind, Why};
+use multifactor2_command::answers::{compare, queue, reasons, tree};
+use multifactor2_command::model::{Algorithm, Believe, Model, Options, Step};
+use multifactor2_fixtures::assert_near;
+use multifactor2_snapshot::records::Job;
+use multifactor2_snapshot::Snapshot;
+
+use crate::site;
+
+/// Of the example with job 1001, of user2, changed.
+fn changed(change: impl Fn(&mut Job)) -> Snapshot {
+    let mut snapshot = site::example();
+    change(&mut snapshot.jobs[0]);
+    snapshot
+}
+
+fn ask(snapshot: &Snapshot) -> Why {
+    why::why(&Model::of(snapshot, Options::default()), "1001").unwrap()
+}
+
+/// A change of the job, the kind of reason that follows, and what is said.
+type Case = (fn(&mut Job), Kind, &'static str);
+
+#[test]
+fn the_dominant_reason_comes_first() {
+    let why = ask(&site::example());
+    assert_eq!(why.kind, Kind::Behind);
+    assert_eq!(
+        why.sentence,
+        "Job 1001 is 2nd of 2 in partition main; the one before it belongs to account f, whose account d is below its share \
+         (LevelFS 2.4 against 0.888889 of account a)."
+    );
+    assert!(why.details[0].contains("FAIRSHARE: on average they have 7530.86 more"), "{:?}", why.details);
+    let cases: [Case; 7] = [
+        (
+            |job| (job.priority, job.reason) = (0, "JobHeldUser".into()),
+            Kind::Held,
+            "is held, so it has no place",
+        ),
+        (
+            |job| (job.eligible, job.reason) = (0, "Dependency".into()),
+            Kind::NotEligible,
+            "waits for other jobs",
+        ),
+        (
+            |job| (job.eligible, job.reason) = (site::TIME + 60, "BeginTime".into()),
+            Kind::NotEligible,
+            "may not start before",
+        ),
+        (
+            |job| job.reason = "QOSMaxJobsPerUserLimit".into(),
+            Kind::Obstacle,
+            "a higher priority does not help",
+        ),
+        (|job| (job.direct, job.priority) = (true, 7), Kind::SetByHand, "was set by hand to 7"),
+        (
+            |job| (job.priority, job.reason) = (20_000, "Resources".into()),
+            Kind::First,
+            "is first of 2 in partition main",
+        ),
+        (|job| job.partition = "gpu".into(), Kind::First, "is first of 1 in partition gpu"),
+    ];
+    for (change, kind, says) in cases {
+        let why = ask(&changed(change));
+        assert_eq!(why.kind, kind, "{}", why.sentence);
+        assert!(why.sentence.contains(says), "{}", why.sentence);
+        assert!(!why.next.is_empty(), "{says}: nothing to do");
+    }
+}
+
+#[test]
+fn the_sum_the_way_and_the_levers_of_the_example() {
+    let why = ask(&site::example());
+    let sum: f64 = why.terms.iter().map(|term| term.product).sum();
+    assert_near(sum.floor(), f64::from(why.priority), "sum");
+    assert_near(why.terms.iter().map(|term| term.part).sum(), 1.0, "parts");
+    let fair_share = why.terms.iter().find(|term| term.name == "FAIRSHARE").unwrap();
+    assert_eq!(fair_share.numbers, "198.02 / 801.98");
+    assert_near(fair_share.factor.unwrap(), why.fair_share.unwrap(), "factor");
+    let way: Vec<&str> = why.path.iter().map(|level| level.account.as_str()).collect();
+    assert_eq!(way, ["root", "a", "c", "c"]);
+    assert_eq!((why.path[1].competing, why.path[1].competitors[0].account.as_str()), (2, "d"));
+    assert_eq!((why.path[2].shares, why.path[2].level_shares), (Some(10), 40));
+    // Without usage of user2: A has S * F of 0.4 * 0.4 / 0.2, against 1.44 of D, and the root has 0.75 of the usage.
+    let (a, d): (f64, f64) = (0.4 * 0.4 / (0.2 / 0.75), 0.6 * 0.6 / (0.25 / 0.75));
+    assert_near(why.cost_of_own_usage.unwrap(), a / d - why.fair_share.unwrap(), "cost");
+    assert!(why.levers.windows(2).all(|pair| pair[0].gain >= pair[1].gain) && why.levers.len() == 3);
+}
+
+#[test]
+fn nice_is_a_lever() {
+    let mut snapshot = changed(|job| job.nice = 3000);
+    site::show(&mut snapshot);
+    let why = ask(&snapshot);
+    let lever = why.levers.iter().find(|lever| lever.what.contains("nice")).unwrap();
+    assert_near(lever.gain, 3000.0, "gain");
+}
+
+#[test]
+fn of_two_jobs_the_first_step_that_decides_is_told() {
+    let snapshot = site::example();
+    let model = Model::of(&snapshot, Options::default());
+    for (a, b) in [("1001", "1002"), ("1002", "1001")] {
+        let answer = compare::compare(&model, a, b).unwrap();
+        assert_eq!((answer.first.as_str(), answer.step), ("1002", Some(Step::Priority)));
+        let parting = answer.parting.unwrap();
+        assert_eq!(
+            (parting.above.as_str(), parting.first.account.as_str(), parting.second.account.as_str()),
+            ("root", "d", "a")
+        );
+    }
+    let held = changed(|job| job.priority = 0);
+    let answer = compare::compare(&Model::of(&held, Options::default()), "1001", "1002").unwrap();
+    assert_eq!((answer.first.as_str(), answer.step), ("1002", None));
+}
+
+#[test]
+fn the_queue_says_whose_jobs_are_before() {
+    let snapshot = site::example();
+    let model = Model::of(&snapshot, Options::default());
+    let filter = queue::Filter { users: vec!["user2".to_owned()], ..queue::Filter::default() };
+    let answer = queue::queue(&model, &filter).unwrap();
+    assert_eq!(
+        (answer.places, answer.rows.len(), answer.rows[0].position, answer.rows[0].rank),
+        (2, 1, 2, 2)
+    );
+    assert_eq!((answer.ahead[0].account.as_str(), answer.ahead[0].jobs), ("f", 1));
+    let held = changed(|job| job.priority = 0);
+    let answer = queue::queue(&Model::of(&held, Options::default()), &queue::Filter::default()).unwrap();
+    assert_eq!((answer.rows.len(), answer.outside.len()), (1, 1));
+}
+
+#[test]
+fn a_part_of_the_tree_has_what_is_above_and_below_it() {
+    let snapshot = site::example();
+    let model = Model::of(&snapshot, Options::default());
+    let names = |users: &[&str], accounts: &[&str]| {
+        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let answer = tree::tree(&model, &tree::Filter { users: own(users), accounts: own(accounts) });
+        answer.rows.into_iter().map(|row| row.account + &row.user).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&["user4"], &[]), "root d e euser4");
+    assert_eq!(names(&[], &["a"]), "root a b buser1 c cuser2 cuser3");
+    assert_eq!(names(&["user2"], &["c"]), "root a c cuser2");
+    assert_eq!(names(&["user2"], &["b"]), "");
+    let rows = tree::tree(&model, &tree::Filter::default()).rows;
+    assert_eq!((rows.len(), rows[0].waiting, rows[1].waiting), (13, 2, 1));
+}
+
+#[test]
+fn where_slurm_shows_something_else_it_is_said_and_which_to_believe() {
+    let mut snapshot = site::example();
+    snapshot.parameters.insert("PriorityWeightAge".to_owned(), "2000".to_owned());
+    let model = Model::of(&snapshot, Options::default());
+    let differences = model.differences(0);
+    assert_eq!(differences.len(), 1);
+    let age = &differences[0];
+    assert_eq!((age.what.as_str(), age.shown, age.computed), ("AGE", 100.0, 200.0));
+    assert_eq!(age.believe, Believe::ComputedFromNextCycle);
+    assert_eq!(model.jobs[0].priority, 3569, "the queue goes by what Slurm has");
+    snapshot.parameters.insert("PriorityWeightAge".to_owned(), "1000".to_owned());
+    snapshot.parameters.insert("PriorityFlags".to_owned(), "INCR_ONLY".to_owned());
+    snapshot.jobs[0].priority = 9000;
+    let kept = Model::of(&snapshot, Options::default()).differences(0);
+    assert_eq!((kept[0].what.as_str(), kept[0].believe), ("PRIORITY", Believe::Shown));
+}
+
+#[test]
+fn what_cannot_be_known_is_said_and_slurms_number_taken() {
+    let mut snapshot = site::example();
+    snapshot.settings = None;
+    let mut hidden = site::example();
+    hidden.associations.retain(|association| association.user == "user2");
+    let mut stock = site::example();
+    stock.about.priority_type = "priority/multifactor".to_owned();
+    for (snapshot, says) in [(&snapshot, Some("--conf")), (&hidden, Some("operator")), (&stock, None)] {
+        let model = Model::of(snapshot, Options::default());
+        assert_eq!(
+            says.map(|says| model.notes.iter().any(|note| note.contains(says))),
+            says.map(|_| true),
+            "{:?}",
+            model.notes
+        );
+        assert!(model.jobs[0].factor.is_none());
+        assert_near(model.jobs[0].computed.unwrap().0.fair_share, snapshot.jobs[0].fair_share, "FAIRSHARE");
+        assert_eq!(ask(snapshot).places[0].rank, 2);
+    }
+    assert_eq!(Model::of(&stock, Options::default()).config.algorithm, Algorithm::FairTree);
+    stock.parameters.insert("PriorityFlags".to_owned(), "NO_FAIR_TREE".to_owned());
+    assert_eq!(Model::of(&stock, Options::default()).config.algorithm, Algorithm::Classic);
+}
+
+#[test]
+fn jobs_in_several_partitions_have_a_place_in_each() {
+    let mut snapshot = changed(|job| job.partitions = vec!["main".to_owned(), "gpu".to_owned()]);
+    site::show(&mut snapshot);
+    let why = ask(&snapshot);
+    let places: Vec<(&str, u32, usize)> =
+        why.places.iter().map(|place| (place.partition.as_str(), place.priority, place.rank)).collect();
+    assert_eq!(places, [("main", 3569, 2), ("gpu", 3069, 1)]);
+}
+
+#[test]
+fn pools_and_points_count_as_the_plugin_gives_them() {
+    let mut snapshot = site::example();
+    let user5 = snapshot.associations.iter().find(|association| association.user == "user5").unwrap().clone();
+    for id in 1003..1006 {
+        snapshot.jobs.push(site::job(id, &user5));
+    }
+    site::set(&mut snapshot, "Dilution=user");
+    site::set(&mut snapshot, "Component=RES Proc=5");
+    site::show(&mut snapshot);
+    let model = Model::of(&snapshot, Options::default());
+    let of_user5: Vec<f64> =
+        [1002, 1003, 1004, 1005].map(|id| model.jobs[model.job(id).unwrap()].factor.unwrap()).to_vec();
+    for (factor, expected) in of_user5.iter().zip([1.0, 0.5, 1.0 / 3.0, 0.25]) {
+        assert_near(*factor, expected, "each job behind others of its user has a part");
+    }
+    assert_near(model.jobs[0].computed.unwrap().0.site, 5.0, "one processor");
+    assert_eq!(model.jobs[0].points.unwrap().total, 5);
+}
+
+#[test]
+fn every_reason_of_slurm_has_a_sentence_and_a_remedy() {
+    let words = include_str!("reasons.txt");
+    assert!(words.lines().count() > 200);
+    for word in words.lines() {
+        let reason = reasons::explain(word);
+        assert!(!reason.sentence.contains("not known here"), "{word}");
+        assert!(reason.sentence.ends_with('.') && reason.remedy.ends_with(['.', '\'']), "{word}: {reason:?}");
+    }
+    let limit = reasons::explain("QOSMaxGRESPerUser");
+    assert!(
+        limit.is_obstacle && limit.sentence.contains("generic resources such as GPUs for one user's jobs"),
+        "{}",
+        limit.sentence
+    );
+    let minutes = reasons::explain("AssocGrpCPURunMinutesLimit").sentence;
+    assert!(
+        minutes.contains("the product of CPUs and the minutes that running jobs may still take"),
+        "{minutes}"
+    );
+}

@@ -1,0 +1,10 @@
+//! The command: its model against the documented example and the engine, its answers, and how it shows them.
+
+mod answers;
+mod example;
+mod hostile;
+mod made;
+mod order;
+mod outputs;
+mod random;
+mod site;

@@ -1,0 +1,271 @@
+//! How answers are printed: tables for people and programs, JSON as its schema says, errors with the next step, exit codes.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use multifactor2_command::output::Terminal;
+use multifactor2_command::run::{run, Printout};
+use multifactor2_snapshot::{format, Snapshot};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::site;
+
+/// A snapshot in a file.
+pub struct Sample {
+    directory: TempDir,
+}
+
+impl Sample {
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut text = Vec::new();
+        format::write(snapshot, &mut text).unwrap();
+        fs::write(directory.path().join("snapshot"), text).unwrap();
+        Self { directory }
+    }
+
+    /// Asks as from the command line.
+    pub fn ask(&self, words: &[&str]) -> Printout {
+        self.ask_as("/usr/bin/multifactor2", words, Terminal::PLAIN)
+    }
+
+    pub fn ask_as(&self, name: &str, words: &[&str], terminal: Terminal) -> Printout {
+        let from = self.directory.path().join("snapshot").into_os_string();
+        let words = words.iter().map(OsString::from);
+        run([name.into()].into_iter().chain(words).chain(["--from".into(), from]), terminal)
+    }
+}
+
+pub fn answered(printed: &Printout) -> bool {
+    printed.status == 0 && printed.err.is_empty() && !printed.out.is_empty()
+}
+
+/// All questions to the example.
+pub const QUESTIONS: [&[&str]; 8] = [
+    &["why", "1001"],
+    &["why", "1002"],
+    &["why", "1001", "1002"],
+    &["queue"],
+    &["queue", "-u", "user2"],
+    &["tree"],
+    &["tree", "-A", "c"],
+    &["settings"],
+];
+
+#[test]
+fn json_is_as_its_schema_says() {
+    let mut sites = vec![site::example()];
+    sites.extend((0..8).map(|seed| site::random(site::Size { associations: 60, jobs: 60 }, seed)));
+    for snapshot in &sites {
+        let sample = Sample::new(snapshot);
+        let jobs: Vec<String> = snapshot.jobs.iter().map(|job| job.id.to_string()).collect();
+        let mut questions: Vec<Vec<&str>> = vec![vec!["queue"], vec!["tree"], vec!["settings"]];
+        questions.extend(jobs.iter().map(|job| vec!["why", job]));
+        questions.extend(jobs.windows(2).map(|pair| vec!["why", pair[0].as_str(), pair[1].as_str()]));
+        for mut question in questions {
+            question.push("--json");
+            let printed = sample.ask(&question);
+            assert!(answered(&printed), "{question:?}: {}", printed.err);
+            let value: Value = serde_json::from_str(&printed.out).unwrap();
+            let name = value["schema"].as_str().unwrap().strip_prefix("multifactor2/").unwrap();
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schema/{name}.json"));
+            let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+            conforms(&value, &schema, &schema, name).unwrap();
+        }
+    }
+}
+
+/// Checks a value against those words of JSON Schema that our schemas use; any other fails.
+fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
+    let fails = |what: &dyn std::fmt::Display| Err(format!("{at}: {value}: {what}"));
+    if schema == &Value::Bool(true) {
+        return Ok(());
+    }
+    for (word, rule) in schema.as_object().unwrap() {
+        match word.as_str() {
+            "$ref" => {
+                let name = rule.as_str().unwrap().strip_prefix("#/$defs/").unwrap();
+                conforms(value, &root["$defs"][name], root, at)?;
+            }
+            "type" => {
+                let types = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
+                if !types.iter().any(|name| is_a(value, name.as_str().unwrap())) {
+                    return fails(&format!("no {rule}"));
+                }
+            }
+            "properties" => {
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    let Some(rule) = rule.get(name) else {
+                        return fails(&format!("{name} is not in the schema"));
+                    };
+                    conforms(value, rule, root, &format!("{at}.{name}"))?;
+                }
+            }
+            "required" => {
+                for name in rule.as_array().unwrap().iter().filter_map(Value::as_str) {
+                    if value.get(name).is_none() {
+                        return fails(&format!("{name} is missing"));
+                    }
+                }
+            }
+            "items" => {
+                for (place, value) in value.as_array().into_iter().flatten().enumerate() {
+                    conforms(value, rule, root, &format!("{at}[{place}]"))?;
+                }
+            }
+            "enum" if !rule.as_array().unwrap().contains(value) => return fails(rule),
+            "const" if rule != value => return fails(rule),
+            "minimum" if value.as_f64().is_some_and(|value| value < rule.as_f64().unwrap()) => {
+                return fails(rule)
+            }
+            "maximum" if value.as_f64().is_some_and(|value| value > rule.as_f64().unwrap()) => {
+                return fails(rule)
+            }
+            "anyOf" | "oneOf" => {
+                if !rule.as_array().unwrap().iter().any(|schema| conforms(value, schema, root, at).is_ok()) {
+                    return fails(rule);
+                }
+            }
+            // Held above, or saying nothing.
+            "enum" | "const" | "minimum" | "maximum" | "$schema" | "title" | "description" | "$defs"
+            | "format" => (),
+            other => return fails(&format!("the test does not know {other}")),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_check_of_schemas_finds_what_is_wrong() {
+    let schema = serde_json::json!({
+        "type": "object", "properties": {"a": {"type": ["integer", "null"]}, "b": {"items": {"const": "x"}}}, "required": ["a"]
+    });
+    let check = |value: Value| conforms(&value, &schema, &schema, "it").is_ok();
+    assert!(check(serde_json::json!({"a": 1, "b": ["x"]})) && check(serde_json::json!({"a": null})));
+    for wrong in ["[]", "{}", r#"{"a": 1.5}"#, r#"{"a": 1, "b": ["y"]}"#, r#"{"a": 1, "c": 1}"#] {
+        assert!(!check(serde_json::from_str(wrong).unwrap()), "{wrong}");
+    }
+}
+
+fn is_a(value: &Value, name: &str) -> bool {
+    match name {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn tables_for_programs_have_as_many_fields_in_every_row() {
+    let sample = Sample::new(&site::example());
+    for question in ["queue", "tree", "settings"] {
+        let fields = |options: &[&str]| {
+            let printed = sample.ask(&[&[question], options].concat());
+            assert!(answered(&printed), "{question} {options:?}: {}", printed.err);
+            let rows: Vec<usize> = printed.out.lines().map(|line| line.split('|').count()).collect();
+            assert!(rows.windows(2).all(|pair| pair[0] == pair[1]), "{}", printed.out);
+            (rows.len(), rows[0])
+        };
+        let (rows, columns) = fields(&["-P"]);
+        assert!(columns > 2 && rows > 2);
+        assert_eq!(fields(&["-p"]), (rows, columns + 1));
+        for option in ["-n", "-h", "--noheader"] {
+            assert_eq!(fields(&["-P", option]), (rows - 1, columns), "{option}");
+        }
+    }
+    assert_eq!(sample.ask(&["queue", "-nPo", "priority,job"]).out, "11100|1002\n3569|1001\n");
+    assert_eq!(sample.ask(&["queue", "--csv", "-n", "-o", "job,fairshare"]).out, "1002,1\n1001,0.246914\n");
+}
+
+#[test]
+fn an_error_names_the_next_step_and_ends_with_one() {
+    let sample = Sample::new(&site::example());
+    for (question, says) in [
+        (&["why", "77"][..], "squeue -j 77"),
+        (&["why", "1001", "1001"], "give two"),
+        (&["queue", "-o", "nothing"], "give some of"),
+        (&["queue", "-j", "77"], "squeue -j 77"),
+        (&["tree", "--at", "soon"], "give a date"),
+        (&["tree", "--conf", "/no/such/file"], "check the name"),
+        (&["tree", "-P", "--json"], "--help"),
+        (&["nothing"], "--help"),
+        (&[], "--help"),
+    ] {
+        let printed = sample.ask(question);
+        assert!(printed.err.contains(says), "{question:?}: {}", printed.err);
+        assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{question:?}");
+    }
+    let nowhere = run(["multifactor2".into(), "tree".into()], Terminal::PLAIN);
+    assert!(nowhere.err.contains("--from") && nowhere.status == 1, "{}", nowhere.err);
+}
+
+#[test]
+fn a_file_that_is_damaged_is_an_error() {
+    for text in ["", "{}\n", "{\"format\":\"multifactor2-snapshot\",\"version\":1}\n[1]\n", "\u{0}\n"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, text).unwrap();
+        let words = ["multifactor2".into(), "tree".into(), "--from".into(), path.into_os_string()];
+        let printed = run(words, Terminal::PLAIN);
+        assert!(printed.status == 1 && printed.err.contains("line"), "{text:?}: {}", printed.err);
+    }
+}
+
+#[test]
+fn swhy_stands_for_why_and_help_is_long_only() {
+    let sample = Sample::new(&site::example());
+    let long = sample.ask(&["why", "1001"]);
+    assert_eq!(sample.ask_as("/usr/bin/swhy", &["1001"], Terminal::PLAIN), long);
+    for words in [&["--help"][..], &["queue", "--help"], &["-V"], &["queue", "-V"]] {
+        assert!(answered(&sample.ask(words)), "{words:?}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them_and_ascii_is_kept() {
+    let mut snapshot = site::example();
+    for job in &mut snapshot.jobs {
+        job.account = "grün".to_owned();
+    }
+    let sample = Sample::new(&snapshot);
+    let terminal = Terminal { colours: true, ascii: true, width: Some(60) };
+    for question in QUESTIONS {
+        let plain = sample.ask(question).out;
+        assert!(!plain.contains('\u{1b}'), "{question:?}");
+        let shown = sample.ask_as("multifactor2", question, terminal).out;
+        assert!(shown.contains("\u{1b}[1m") && shown.is_ascii(), "{question:?}");
+    }
+    let text = sample.ask_as("multifactor2", &["why", "1001"], Terminal { colours: false, ..terminal }).out;
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+}
+
+#[test]
+fn another_time_is_computed_and_said() {
+    let sample = Sample::new(&site::example());
+    let week = sample.ask(&["queue", "-nP", "-o", "job,priority", "--at", "+7-0"]).out;
+    // AGE is full, and usage has decayed alike for all.
+    assert_eq!(week, "1002|12000\n1001|4469\n");
+    let seconds = (site::TIME + 7 * 86_400).to_string();
+    assert_eq!(sample.ask(&["queue", "-nP", "-o", "job,priority", "--at", &seconds]).out, week);
+    assert!(sample.ask(&["queue", "--at", "+7-0"]).out.contains("Computed for"));
+}
+
+#[test]
+fn settings_say_where_they_were_written() {
+    let mut snapshot = site::example();
+    site::set(&mut snapshot, "FairShareScale=log");
+    let text = Sample::new(&snapshot).ask(&["settings", "-P"]).out;
+    assert!(text.contains("FairShareScale|log|/etc/slurm/multifactor2.conf line 1\n"), "{text}");
+    assert!(
+        text.contains("Distribution|tickets|default\n")
+            && text.contains("PriorityWeightAge|1000|slurm.conf\n")
+    );
+    assert_eq!(text.matches("FairShareScale|").count(), 1);
+}

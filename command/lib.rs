@@ -4,4 +4,5 @@
 //! the plugin; `model` computes priorities from it with the engine that the plugin runs; `answers` has one file a question; `output` shows
 //! answers as text, JSON, CSV or HTML.
 
+pub mod answers;
 pub mod input;

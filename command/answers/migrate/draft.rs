@@ -1,0 +1,264 @@
+//! An answer while it is written: lines of three kinds, notes, and what is wrong with the input.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use multifactor2_core::settings::text;
+use multifactor2_core::settings::{Error, Errors, Place};
+use serde::Serialize;
+
+use super::page;
+
+/// What to do with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// Take it as it is.
+    Take,
+    /// Another way to the same: take one of the two.
+    Instead,
+    /// A part of a line that is there, such as that of a partition.
+    AddTo,
+}
+
+/// A line of a file, or a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// As it is to be written.
+    pub text: String,
+    /// What to do with it.
+    #[serde(rename = "use")]
+    pub how: Use,
+    /// What there is to know; often empty.
+    pub remark: String,
+    /// What it came from, with its place.
+    pub from: Vec<String>,
+}
+
+/// Why there is no line for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// A priority plugin cannot do it.
+    Impossible,
+    /// Not built yet.
+    NotYet,
+    /// Nothing needs to be written.
+    Nothing,
+    /// To be decided, or done, by somebody.
+    ByHand,
+    /// Not known here: it is about something else than priorities, or misspelt.
+    Unknown,
+}
+
+/// Something without a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// Why there is none.
+    pub why: Why,
+    /// What it is about, with its place.
+    pub from: String,
+    /// The reason, and what to do.
+    pub remark: String,
+}
+
+/// What was read: a parameter or attribute, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub place: Place,
+    /// The name of the parameter, for messages.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+}
+
+impl Item {
+    /// As messages and comments show it.
+    pub fn shown(&self) -> String {
+        format!("{}: {} {}", self.place, self.key, self.value).trim_end().to_owned()
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Draft {
+    pub ours: Vec<Line>,
+    pub slurm: Vec<Line>,
+    pub sacctmgr: Vec<Line>,
+    pub notes: Vec<Note>,
+    pub errors: Errors,
+}
+
+/// Adds a line, or what it came from to the same line.
+fn add(lines: &mut Vec<Line>, text: String, how: Use, remark: &str, from: &[&Item]) {
+    let from = from.iter().map(|item| item.shown());
+    match lines.iter_mut().find(|line| line.text == text) {
+        Some(line) => line.from.extend(from),
+        None => lines.push(Line { text, how, remark: remark.into(), from: from.collect() }),
+    }
+}
+
+impl Draft {
+    pub fn ours(&mut self, text: impl Into<String>, remark: &str, from: &[&Item]) {
+        add(&mut self.ours, text.into(), Use::Take, remark, from);
+    }
+
+    pub fn slurm(&mut self, text: impl Into<String>, remark: &str, from: &[&Item]) {
+        add(&mut self.slurm, text.into(), Use::Take, remark, from);
+    }
+
+    /// One more word in a parameter with a list, such as `PriorityFlags`.
+    pub fn slurm_list(&mut self, key: &str, word: &str, remark: &str, from: &[&Item]) {
+        match self.slurm.iter_mut().find(|line| line.text.split('=').next() == Some(key)) {
+            Some(line) => {
+                if !line.text[key.len() + 1..].split(',').any(|known| known == word) {
+                    line.text = format!("{},{word}", line.text);
+                    line.remark = format!("{} {remark}", line.remark).trim().into();
+                }
+                line.from.extend(from.iter().map(|item| item.shown()));
+            }
+            None => self.slurm(format!("{key}={word}"), remark, from),
+        }
+    }
+
+    /// A part of the line of a partition.
+    pub fn partition(&mut self, name: &str, rest: &str, remark: &str, from: &[&Item]) {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
+        if name.is_empty() || !name.chars().all(plain) {
+            let remark = "a partition of Slurm cannot have this name: give it another, and write the line by hand";
+            self.note(Why::ByHand, remark, from);
+            return;
+        }
+        add(&mut self.slurm, format!("PartitionName={name} {rest}"), Use::AddTo, remark, from);
+    }
+
+    /// A command of sacctmgr, from words that are quoted for the shell where they need it.
+    pub fn sacctmgr(&mut self, how: Use, words: &[&str], remark: &str, from: &[&Item]) {
+        let mut text = "sacctmgr -i".to_owned();
+        for word in words {
+            let _ = write!(text, " {}", quoted(word));
+        }
+        add(&mut self.sacctmgr, text, how, remark, from);
+    }
+
+    pub fn note(&mut self, why: Why, remark: &str, from: &[&Item]) {
+        let from = from.iter().map(|item| item.shown()).collect::<Vec<_>>().join(", ");
+        self.notes.push(Note { why, from, remark: remark.into() });
+    }
+
+    /// A note with what the page says of a parameter. False where it says nothing.
+    pub fn page(&mut self, words: &[&str], from: &Item) -> bool {
+        let Some((why, remark)) = page::says(words) else { return false };
+        let remark = match (remark, why) {
+            ("", Why::NotYet) => "Not built yet.",
+            ("", _) => "Nothing to write.",
+            (remark, _) => remark,
+        };
+        self.note(why, remark, &[from]);
+        true
+    }
+
+    pub fn unknown(&mut self, item: &Item) {
+        self.note(
+            Why::Unknown,
+            "Not known here. It is about something else than priorities and shares, or misspelt.",
+            &[item],
+        );
+    }
+
+    pub fn error(&mut self, item: &Item, allowed: impl Into<String>, advice: &str) {
+        self.errors.push(Error {
+            place: item.place.clone(),
+            key: item.key.clone(),
+            value: item.value.clone(),
+            allowed: allowed.into(),
+            advice: advice.into(),
+        });
+    }
+
+    /// A number within a range; else an error.
+    pub fn number(&mut self, item: &Item, text: &str, min: f64, max: f64) -> Option<f64> {
+        let number = text.trim().parse::<f64>().ok().filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            self.error(item, format!("allowed is a number from {min} to {max}"), "correct it");
+        }
+        // No minus before nothing.
+        number.map(|number| number + 0.0)
+    }
+
+    /// A whole number within a range; else an error.
+    pub fn integer(&mut self, item: &Item, text: &str, min: i64, max: i64) -> Option<i64> {
+        let number = text.trim().parse::<i64>().ok().filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            self.error(item, format!("allowed is a whole number from {min} to {max}"), "correct it");
+        }
+        number
+    }
+
+    /// Yes or no, in any of the words that these schedulers take; else an error.
+    pub fn yes_no(&mut self, item: &Item) -> Option<bool> {
+        match item.value.to_ascii_uppercase().as_str() {
+            "TRUE" | "ON" | "YES" | "1" | "T" | "Y" => Some(true),
+            "FALSE" | "OFF" | "NO" | "0" | "F" | "N" => Some(false),
+            _ => {
+                self.error(item, "allowed are TRUE and FALSE", "correct it");
+                None
+            }
+        }
+    }
+
+    /// Whether a text can be a name; else an error. A name is pasted into terminals: nothing in it may steer one.
+    pub fn name(&mut self, item: &Item, name: &str) -> bool {
+        let good = !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(steers);
+        if !good {
+            let shown = Item { value: name.into(), ..item.clone() };
+            let allowed = "allowed are names of at most 200 bytes without control and direction characters";
+            self.error(&shown, allowed, "correct the name");
+        }
+        good
+    }
+}
+
+/// Whether a character can move a cursor, end a line or turn text round.
+pub(super) fn steers(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}')
+}
+
+/// A word of a command, such that a shell gives it on as it is, whatever it is.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.,:+/=@%-".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Whether sacctmgr takes a name as one name, and not as an option, a list or a keyword.
+pub(super) fn is_name_of_sacctmgr(name: &str) -> bool {
+    !name.starts_with('-') && name.trim() == name && !name.contains([',', '=', '[', ']', '"', '\'', '\\', '+'])
+}
+
+/// `Name=` with names separated by commas. None where one of them has a comma itself, or blanks around it.
+pub(super) fn names_written(names: &[&str]) -> Option<String> {
+    let good = |name: &&str| !name.contains(',') && name.trim() == *name && !name.is_empty() && *name != "*";
+    (names.iter().all(good) || names == ["*"]).then(|| text::written("Name", &names.join(",")))
+}
+
+/// A number that was computed, to a thousandth.
+pub(super) fn rounded(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
+}
+
+/// Seconds as `hours:minutes:seconds`, or `days-hours:minutes:seconds` from a day on.
+pub(super) fn clock(seconds: u64) -> String {
+    let clock = format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    match seconds / 86_400 {
+        0 => clock,
+        days => format!("{days}-{clock}"),
+    }
+}
+
+/// A place in a file.
+pub(super) fn place(source: &Arc<str>, line: usize) -> Place {
+    Place { source: Arc::clone(source), line: Some(line) }
+}

@@ -36,7 +36,8 @@ impl Accounts {
             }
         };
         if !names.iter().all(|name| is_name_of_sacctmgr(name)) {
-            let remark = "sacctmgr takes this name for something else than a name: choose another, and add it by hand";
+            let remark =
+                "sacctmgr takes this name for something else than a name: choose another, and add it by hand";
             draft.note(Why::ByHand, remark, &[from]);
             return;
         }

@@ -1,5 +1,6 @@
 //! An answer while it is written: lines of three kinds, notes, and what is wrong with the input.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use multifactor2_core::settings::{Error, Errors, Place};
 use serde::Serialize;
 
 use super::page;
+use crate::answers::steers;
 
 /// What to do with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -79,56 +81,133 @@ impl Item {
     }
 }
 
+/// Lines of one kind. What comes from several places is one line.
 #[derive(Default)]
-pub(super) struct Draft {
-    pub ours: Vec<Line>,
-    pub slurm: Vec<Line>,
-    pub sacctmgr: Vec<Line>,
-    pub notes: Vec<Note>,
-    pub errors: Errors,
+pub(super) struct Lines {
+    pub all: Vec<Line>,
+    by_text: HashMap<String, usize>,
 }
 
-/// Adds a line, or what it came from to the same line.
-fn add(lines: &mut Vec<Line>, text: String, how: Use, remark: &str, from: &[&Item]) {
-    let from = from.iter().map(|item| item.shown());
-    match lines.iter_mut().find(|line| line.text == text) {
-        Some(line) => line.from.extend(from),
-        None => lines.push(Line { text, how, remark: remark.into(), from: from.collect() }),
+impl Lines {
+    fn add(&mut self, text: String, how: Use, remark: &str, from: &[&Item]) {
+        let from = from.iter().map(|item| item.shown());
+        if let Some(at) = self.by_text.get(&text) {
+            self.all[*at].from.extend(from);
+            return;
+        }
+        self.by_text.insert(text.clone(), self.all.len());
+        self.all.push(Line { text, how, remark: remark.into(), from: from.collect() });
     }
+
+    /// Whether there is a line.
+    pub fn has(&self, text: &str) -> bool {
+        self.by_text.contains_key(text)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Draft {
+    pub ours: Lines,
+    pub slurm: Lines,
+    pub sacctmgr: Lines,
+    /// Words of parameters of slurm.conf that are lists, such as `PriorityFlags`.
+    lists: Vec<(&'static str, Vec<String>, Line)>,
+    pub notes: Vec<Note>,
+    pub errors: Errors,
+    /// The places that something says something of.
+    mentioned: BTreeSet<Place>,
 }
 
 impl Draft {
+    fn mention(&mut self, from: &[&Item]) {
+        self.mentioned.extend(from.iter().map(|item| item.place.clone()));
+    }
+
+    /// A note of each of these that nothing says anything of.
+    pub fn rest(&mut self, items: &[Item]) {
+        for item in items {
+            if !self.mentioned.contains(&item.place) {
+                self.note(Why::Nothing, "This changes nothing here.", &[item]);
+            }
+        }
+    }
+
+    /// Puts another draft behind this one.
+    pub fn append(&mut self, other: Draft) {
+        for (lines, others) in [
+            (&mut self.ours, other.ours),
+            (&mut self.slurm, other.slurm),
+            (&mut self.sacctmgr, other.sacctmgr),
+        ] {
+            for line in others.all {
+                lines.by_text.insert(line.text.clone(), lines.all.len());
+                lines.all.push(line);
+            }
+        }
+        for (key, words, line) in other.lists {
+            for word in words {
+                self.list(key, &word, &line.remark, &line.from);
+            }
+        }
+        self.notes.extend(other.notes);
+        self.errors.append(other.errors);
+        self.mentioned.extend(other.mentioned);
+    }
+
+    /// All lines of slurm.conf, lists last.
+    pub fn slurm_lines(&mut self) -> Vec<Line> {
+        let mut lines = std::mem::take(&mut self.slurm.all);
+        for (key, words, line) in std::mem::take(&mut self.lists) {
+            lines.push(Line { text: format!("{key}={}", words.join(",")), ..line });
+        }
+        lines
+    }
+
     pub fn ours(&mut self, text: impl Into<String>, remark: &str, from: &[&Item]) {
-        add(&mut self.ours, text.into(), Use::Take, remark, from);
+        self.mention(from);
+        self.ours.add(text.into(), Use::Take, remark, from);
     }
 
     pub fn slurm(&mut self, text: impl Into<String>, remark: &str, from: &[&Item]) {
-        add(&mut self.slurm, text.into(), Use::Take, remark, from);
+        self.mention(from);
+        self.slurm.add(text.into(), Use::Take, remark, from);
     }
 
     /// One more word in a parameter with a list, such as `PriorityFlags`.
-    pub fn slurm_list(&mut self, key: &str, word: &str, remark: &str, from: &[&Item]) {
-        match self.slurm.iter_mut().find(|line| line.text.split('=').next() == Some(key)) {
-            Some(line) => {
-                if !line.text[key.len() + 1..].split(',').any(|known| known == word) {
-                    line.text = format!("{},{word}", line.text);
-                    line.remark = format!("{} {remark}", line.remark).trim().into();
-                }
-                line.from.extend(from.iter().map(|item| item.shown()));
+    pub fn slurm_list(&mut self, key: &'static str, word: &str, remark: &str, from: &[&Item]) {
+        self.mention(from);
+        let from: Vec<String> = from.iter().map(|item| item.shown()).collect();
+        self.list(key, word, remark, &from);
+    }
+
+    fn list(&mut self, key: &'static str, word: &str, remark: &str, from: &[String]) {
+        let at = self.lists.iter().position(|(known, ..)| *known == key).unwrap_or_else(|| {
+            let line = Line { text: String::new(), how: Use::Take, remark: String::new(), from: Vec::new() };
+            self.lists.push((key, Vec::new(), line));
+            self.lists.len() - 1
+        });
+        let (_, words, line) = &mut self.lists[at];
+        if !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+            if !line.remark.contains(remark) {
+                line.remark = format!("{} {remark}", line.remark).trim().into();
             }
-            None => self.slurm(format!("{key}={word}"), remark, from),
         }
+        line.from.extend(from.iter().cloned());
+        line.from.dedup();
     }
 
     /// A part of the line of a partition.
     pub fn partition(&mut self, name: &str, rest: &str, remark: &str, from: &[&Item]) {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
         if name.is_empty() || !name.chars().all(plain) {
-            let remark = "a partition of Slurm cannot have this name: give it another, and write the line by hand";
+            let remark =
+                "a partition of Slurm cannot have this name: give it another, and write the line by hand";
             self.note(Why::ByHand, remark, from);
             return;
         }
-        add(&mut self.slurm, format!("PartitionName={name} {rest}"), Use::AddTo, remark, from);
+        self.mention(from);
+        self.slurm.add(format!("PartitionName={name} {rest}"), Use::AddTo, remark, from);
     }
 
     /// A command of sacctmgr, from words that are quoted for the shell where they need it.
@@ -137,10 +216,12 @@ impl Draft {
         for word in words {
             let _ = write!(text, " {}", quoted(word));
         }
-        add(&mut self.sacctmgr, text, how, remark, from);
+        self.mention(from);
+        self.sacctmgr.add(text, how, remark, from);
     }
 
     pub fn note(&mut self, why: Why, remark: &str, from: &[&Item]) {
+        self.mention(from);
         let from = from.iter().map(|item| item.shown()).collect::<Vec<_>>().join(", ");
         self.notes.push(Note { why, from, remark: remark.into() });
     }
@@ -218,12 +299,6 @@ impl Draft {
     }
 }
 
-/// Whether a character can move a cursor, end a line or turn text round.
-pub(super) fn steers(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}')
-}
-
 /// A word of a command, such that a shell gives it on as it is, whatever it is.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.,:+/=@%-".contains(letter);
@@ -235,7 +310,9 @@ pub(super) fn quoted(word: &str) -> String {
 
 /// Whether sacctmgr takes a name as one name, and not as an option, a list or a keyword.
 pub(super) fn is_name_of_sacctmgr(name: &str) -> bool {
-    !name.starts_with('-') && name.trim() == name && !name.contains([',', '=', '[', ']', '"', '\'', '\\', '+'])
+    !name.starts_with('-')
+        && name.trim() == name
+        && !name.contains([',', '=', '[', ']', '"', '\'', '\\', '+'])
 }
 
 /// `Name=` with names separated by commas. None where one of them has a comma itself, or blanks around it.

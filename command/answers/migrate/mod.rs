@@ -24,7 +24,7 @@ use draft::Draft;
 pub use draft::{Line, Note, Use, Why};
 
 /// The most bytes that a file may have.
-pub const MOST_BYTES: u64 = 16 << 20;
+pub const MOST_BYTES: u64 = 4 << 20;
 
 /// What the help says of the directory.
 const HELP: &str = "\
@@ -82,12 +82,19 @@ pub fn run(options: &Options) -> Result<Answer, Errors> {
             }
         }
         if texts.is_empty() {
-            let allowed = format!("allowed is a directory with at least one of {}", grid_engine::FILES.join(", "));
-            return Err(problem(&name, &name, allowed, "save what qconf prints there, as --help says".into()));
+            let allowed =
+                format!("allowed is a directory with at least one of {}", grid_engine::FILES.join(", "));
+            return Err(problem(
+                &name,
+                &name,
+                allowed,
+                "save what qconf prints there, as --help says".into(),
+            ));
         }
         return of_grid_engine(&texts);
     }
-    let is_moab = path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().starts_with("moab"));
+    let is_moab =
+        path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().starts_with("moab"));
     of_maui(&name, &read(path)?, options.moab || is_moab)
 }
 
@@ -107,16 +114,16 @@ pub fn of_grid_engine(texts: &[(&str, String, String)]) -> Result<Answer, Errors
     finished("Grid Engine", grid_engine::translate(texts))
 }
 
-fn finished(scheduler: &'static str, draft: Draft) -> Result<Answer, Errors> {
+fn finished(scheduler: &'static str, mut draft: Draft) -> Result<Answer, Errors> {
     if !draft.errors.is_empty() {
         return Err(draft.errors);
     }
     Ok(Answer {
         schema: 1,
         scheduler,
-        multifactor2_conf: draft.ours,
-        slurm_conf: draft.slurm,
-        sacctmgr: draft.sacctmgr,
+        multifactor2_conf: std::mem::take(&mut draft.ours.all),
+        slurm_conf: draft.slurm_lines(),
+        sacctmgr: draft.sacctmgr.all,
         notes: draft.notes,
     })
 }
@@ -138,9 +145,11 @@ fn read(path: &Path) -> Result<String, Errors> {
         return Err(problem(&name, &name, "allowed is a regular file", "name a file".into()));
     }
     let mut bytes = Vec::new();
-    fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)).map_err(refused)?;
+    fs::File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(refused)?;
     if bytes.len() as u64 > MOST_BYTES {
-        let allowed = "allowed are files of up to 16 MiB";
+        let allowed = "allowed are files of up to 4 MiB";
         return Err(problem(&name, &name, allowed, "check that this is the right file".into()));
     }
     // Old files are often in Latin-1. What is not UTF-8 becomes U+FFFD, and stays in comments mostly.
@@ -208,7 +217,15 @@ impl fmt::Display for Answer {
 fn comment(text: &str) -> String {
     let mut shown: String = text
         .chars()
-        .map(|letter| if draft::steers(letter) { letter.escape_unicode().to_string() } else { letter.to_string() })
+        .map(
+            |letter| {
+                if super::steers(letter) {
+                    letter.escape_unicode().to_string()
+                } else {
+                    letter.to_string()
+                }
+            },
+        )
         .collect();
     if shown.ends_with('\\') {
         shown.push('.');

@@ -35,10 +35,12 @@ pub(super) fn translate(texts: &[(&str, String, String)]) -> Draft {
     let mut scheduler = Scheduler::default();
     if let Some((_, name, text)) = text("ssconf") {
         let source = Arc::from(name.as_str());
-        for item in pairs(&source, text, &mut draft) {
-            scheduler.take(&item, &mut draft);
+        let items = pairs(&source, text, &mut draft);
+        for item in &items {
+            scheduler.take(item, &mut draft);
         }
         scheduler.write(&mut draft);
+        draft.rest(&items);
     }
     let mut objects = Objects::default();
     for file in ["suser", "sprj", "su"] {
@@ -77,7 +79,8 @@ impl Scheduler {
                     draft.integer(item, value, 0, 1_000_000_000).map(|tickets| (tickets, item.clone()));
             }
             "weight_tickets_share" => {
-                self.share = draft.integer(item, value, 0, 1_000_000_000).map(|tickets| (tickets, item.clone()));
+                self.share =
+                    draft.integer(item, value, 0, 1_000_000_000).map(|tickets| (tickets, item.clone()));
             }
             "weight_user" => self.weight("User", item, draft),
             "weight_project" => self.weight("Account", item, draft),
@@ -88,7 +91,11 @@ impl Scheduler {
             "share_functional_shares" => yes_no("ShareFunctionalShares", item, draft),
             "max_functional_jobs_to_schedule" => {
                 if let Some(jobs) = draft.integer(item, value, 0, 4_294_967_295) {
-                    let remark = if (1..=1_000_000).contains(&jobs) { "" } else { "The nearest that is allowed here." };
+                    let remark = if (1..=1_000_000).contains(&jobs) {
+                        ""
+                    } else {
+                        "The nearest that is allowed here."
+                    };
                     draft.ours(format!("MaxFunctionalJobs={}", jobs.clamp(1, 1_000_000)), remark, &[item]);
                 }
             }
@@ -145,20 +152,23 @@ impl Scheduler {
     fn write(&self, draft: &mut Draft) {
         if let Some((tickets, item)) = &self.functional {
             // Four weights of 0 are not allowed beside functional tickets, and none have an effect.
-            let all = ["User", "Account", "Department", "Job"].map(|kind| format!("FunctionalWeight{kind}=0"));
-            let nothing = all.iter().all(|line| draft.ours.iter().any(|known| known.text == *line));
+            let all =
+                ["User", "Account", "Department", "Job"].map(|kind| format!("FunctionalWeight{kind}=0"));
+            let nothing = all.iter().all(|line| draft.ours.has(line));
             let tickets = if nothing { 0 } else { *tickets };
             draft.ours(format!("TicketsFunctional={tickets}"), "", &[item]);
         }
         if let Some((tickets, item)) = &self.share {
-            let remark = if *tickets == 0 { "Without these tickets shares count for nothing, as there." } else { "" };
+            let remark =
+                if *tickets == 0 { "Without these tickets shares count for nothing, as there." } else { "" };
             draft.ours(format!("TicketsShare={tickets}"), remark, &[item]);
         }
         if let Some((weight, item)) = self.waiting.as_ref().filter(|(weight, _)| *weight > 0.0) {
             if self.urgency == Some(0.0) {
                 draft.note(Why::Nothing, "It had no effect there: weight_urgency is 0.", &[item]);
             } else {
-                let remark = "For each minute; Grid Engine counts seconds. Compare it with PriorityWeightFairshare.";
+                let remark =
+                    "For each minute; Grid Engine counts seconds. Compare it with PriorityWeightFairshare.";
                 draft.ours(format!("Component=SERV QueueTime={}", rounded(weight * 60.0)), remark, &[item]);
             }
         }
@@ -177,7 +187,8 @@ fn yes_no(key: &str, item: &Item, draft: &mut Draft) {
 fn hierarchy(item: &Item, draft: &mut Draft) {
     let text = item.value.to_ascii_uppercase();
     let mut left = vec!['O', 'F', 'S'];
-    let mut takes = |letter| left.iter().position(|known| *known == letter).map(|at| left.remove(at)).is_some();
+    let mut takes =
+        |letter| left.iter().position(|known| *known == letter).map(|at| left.remove(at)).is_some();
     if text == "NONE" || !text.is_empty() && text.chars().all(&mut takes) {
         draft.ours(format!("PolicyHierarchy={text}"), "", &[item]);
     } else {

@@ -1,6 +1,6 @@
 //! Users, projects, and departments with other sets of users.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answers::migrate::accounts::{Accounts, Member};
 use crate::answers::migrate::draft::{names_written, Draft, Item, Why};
@@ -15,6 +15,8 @@ pub(super) struct Objects {
     /// Of kind and number the names, with what they came from.
     tickets: BTreeMap<(&'static str, i64), Vec<(String, Item)>>,
     shares: BTreeMap<(&'static str, i64), Vec<(String, Item)>>,
+    /// Of each of both the names that have a number.
+    seen: BTreeSet<(&'static str, &'static str, String)>,
     /// `fshare` of users that come without being asked for.
     automatic: Option<(i64, Item)>,
     /// Projects with the names of the sets that may use them.
@@ -22,7 +24,7 @@ pub(super) struct Objects {
     /// Sets of users, with what they came from.
     sets: BTreeMap<String, (Vec<String>, Item)>,
     /// Who the tree has shares for, in which account.
-    pub in_tree: std::cell::RefCell<Vec<(String, String)>>,
+    pub in_tree: std::cell::RefCell<BTreeSet<(String, String)>>,
 }
 
 impl Objects {
@@ -33,8 +35,8 @@ impl Objects {
             return;
         }
         let find = |key: &str| block.iter().find(|item| item.key == key);
-        let is_department =
-            find("type").is_none_or(|item| item.value.split_whitespace().any(|word| word.eq_ignore_ascii_case("DEPT")));
+        let is_department = find("type")
+            .is_none_or(|item| item.value.split_whitespace().any(|word| word.eq_ignore_ascii_case("DEPT")));
         let kind = match file {
             "suser" => USER,
             "sprj" => PROJECT,
@@ -48,7 +50,11 @@ impl Objects {
                 // Times and lists of the two, and what is read below.
                 "name" | "type" | "delete_time" | "acl" | "entries" | "oticket" | "fshare" => (),
                 "default_project" if item.value != "NONE" => {
-                    draft.note(Why::ByHand, "Set the DefaultAccount of the user with sacctmgr.", &[&name, item]);
+                    draft.note(
+                        Why::ByHand,
+                        "Set the DefaultAccount of the user with sacctmgr.",
+                        &[&name, item],
+                    );
                 }
                 "xacl" if item.value != "NONE" => {
                     let remark = "Who has no association with an account cannot use it. There is no list of who may not.";
@@ -72,15 +78,16 @@ impl Objects {
     }
 
     fn number(&mut self, kind: (&'static str, &'static str), name: &str, item: &Item, draft: &mut Draft) {
-        let (most, into, kind) = match item.key.as_str() {
-            "oticket" => (1_000_000_000, &mut self.tickets, kind.0),
-            _ => (2_147_483_646, &mut self.shares, kind.1),
+        let (most, into, kind, what) = match item.key.as_str() {
+            "oticket" => (1_000_000_000, &mut self.tickets, kind.0, "tickets"),
+            _ => (2_147_483_646, &mut self.shares, kind.1, "shares"),
         };
-        let Some(number) = draft.integer(item, &item.value, 0, most).filter(|number| *number > 0) else { return };
+        let Some(number) = draft.integer(item, &item.value, 0, most).filter(|number| *number > 0) else {
+            return;
+        };
         // Accounts are kept in small letters.
         let name = if kind == "User" { name.to_owned() } else { name.to_lowercase() };
-        let seen = into.iter().any(|((of, _), all)| *of == kind && all.iter().any(|(known, _)| *known == name));
-        if seen {
+        if !self.seen.insert((what, kind, name.clone())) {
             draft.note(Why::ByHand, "This name comes twice: the first was taken.", &[item]);
         } else if names_written(&[&name]).is_none() {
             draft.note(Why::ByHand, "A name with a comma cannot be written here.", &[item]);
@@ -110,15 +117,16 @@ impl Objects {
 
     /// The lines of tickets and shares.
     pub fn write(&self, draft: &mut Draft) {
-        let mut lines = |word: &str, number_word: &str, all: &BTreeMap<(&'static str, i64), Vec<(String, Item)>>| {
-            for ((kind, number), objects) in all {
-                let names: Vec<&str> = objects.iter().map(|(name, _)| name.as_str()).collect();
-                let from: Vec<&Item> = objects.iter().map(|(_, item)| item).collect();
-                if let Some(names) = names_written(&names) {
-                    draft.ours(format!("{word}={kind} {names} {number_word}={number}"), "", &from);
+        let mut lines =
+            |word: &str, number_word: &str, all: &BTreeMap<(&'static str, i64), Vec<(String, Item)>>| {
+                for ((kind, number), objects) in all {
+                    let names: Vec<&str> = objects.iter().map(|(name, _)| name.as_str()).collect();
+                    let from: Vec<&Item> = objects.iter().map(|(_, item)| item).collect();
+                    if let Some(names) = names_written(&names) {
+                        draft.ours(format!("{word}={kind} {names} {number_word}={number}"), "", &from);
+                    }
                 }
-            }
-        };
+            };
         lines("Override", "Tickets", &self.tickets);
         lines("Functional", "Shares", &self.shares);
         if let Some((shares, item)) = &self.automatic {
@@ -142,10 +150,7 @@ impl Objects {
     pub fn members(&self, draft: &mut Draft) {
         let mut accounts = Accounts::default();
         for (project, sets, item) in &self.projects {
-            let known = |user: &&str| {
-                let in_tree = self.in_tree.borrow();
-                !in_tree.iter().any(|(name, account)| name == user && account == project)
-            };
+            let known = |user: &&str| !self.in_tree.borrow().contains(&((*user).to_owned(), project.clone()));
             for user in self.users_of(project).into_iter().filter(known) {
                 if draft.name(item, user) {
                     accounts.add(Member::User(user, project, ""), None, "", item, draft);
@@ -162,7 +167,11 @@ impl Objects {
                     }
                     None => {
                         let shown = Item { value: format!("{} acl {set}", item.value), ..item.clone() };
-                        draft.note(Why::ByHand, "The file su has no such set: add its users with sacctmgr.", &[&shown]);
+                        draft.note(
+                            Why::ByHand,
+                            "The file su has no such set: add its users with sacctmgr.",
+                            &[&shown],
+                        );
                     }
                 }
             }

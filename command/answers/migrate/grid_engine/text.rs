@@ -34,10 +34,16 @@ pub(super) fn pairs(source: &Arc<str>, text: &str, draft: &mut Draft) -> Vec<Ite
             value: value.trim().into(),
         };
         let (key, value) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
-        if key.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter)) && !value.is_empty() {
+        if key.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter))
+            && !value.is_empty()
+        {
             pairs.push(item(key, value));
         } else {
-            draft.error(&item("", &line), "allowed are a name and a value on each line, as qconf prints them", "correct the line");
+            draft.error(
+                &item("", &line),
+                "allowed are a name and a value on each line, as qconf prints them",
+                "correct the line",
+            );
         }
     }
     pairs

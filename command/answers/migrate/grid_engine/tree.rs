@@ -24,7 +24,11 @@ pub(super) fn translate(source: &Arc<str>, text: &str, objects: &Objects, is_use
     let Some(root) = roots.next() else {
         if !nodes.is_empty() {
             let item = &nodes.values().next().expect("there is one").name;
-            draft.error(item, "allowed is a tree: one node that is nobody's child", "save qconf -sstree again");
+            draft.error(
+                item,
+                "allowed is a tree: one node that is nobody's child",
+                "save qconf -sstree again",
+            );
         }
         return;
     };
@@ -32,7 +36,11 @@ pub(super) fn translate(source: &Arc<str>, text: &str, objects: &Objects, is_use
         draft.note(Why::ByHand, "This node is not below the root: it was left out.", &[&nodes[other].name]);
     }
     if is_used {
-        draft.ours("Dilution=tree", "The jobs of a branch get fewer tickets one after the other, as there.", &[&nodes[root].name]);
+        draft.ours(
+            "Dilution=tree",
+            "The jobs of a branch get fewer tickets one after the other, as there.",
+            &[&nodes[root].name],
+        );
     }
     let mut walk = Walk { nodes: &nodes, objects, accounts: Accounts::default(), seen: BTreeSet::new() };
     walk.below(*root, draft);
@@ -53,7 +61,12 @@ impl Walk<'_> {
         self.seen.insert(root);
         while let Some((id, account)) = left.get(at).cloned() {
             at += 1;
-            for (child, item) in &self.nodes[&id].children {
+            // The leaf for all others comes last, when all others are known.
+            let mut children: Vec<_> = self.nodes[&id].children.iter().collect();
+            children.sort_by_key(|(child, _)| {
+                self.nodes.get(child).is_some_and(|node| node.name.value == "default")
+            });
+            for (child, item) in children {
                 let Some(node) = self.nodes.get(child) else {
                     draft.error(item, "allowed are ids of nodes in the file", "save qconf -sstree again");
                     continue;
@@ -63,7 +76,8 @@ impl Walk<'_> {
                     continue;
                 }
                 let name = node.name.value.as_str();
-                let is_account = node.is_project || !node.children.is_empty() || self.objects.is_project(name);
+                let is_account =
+                    node.is_project || !node.children.is_empty() || self.objects.is_project(name);
                 if is_account {
                     let member = Member::Account(name, &account);
                     self.accounts.add(member, Some(node.shares), "", &node.name, draft);
@@ -79,23 +93,26 @@ impl Walk<'_> {
     fn user(&mut self, node: &Node, account: &str, draft: &mut Draft) {
         let name = node.name.value.as_str();
         if account.is_empty() {
-            draft.note(Why::ByHand, "A user of Slurm is below an account: make one for this user.", &[&node.name]);
+            draft.note(
+                Why::ByHand,
+                "A user of Slurm is below an account: make one for this user.",
+                &[&node.name],
+            );
             return;
         }
         if name != "default" {
             let member = Member::User(name, account, "");
             self.accounts.add(member, Some(node.shares), "", &node.name, draft);
-            self.objects.in_tree.borrow_mut().push((name.to_owned(), account.to_owned()));
+            self.objects.in_tree.borrow_mut().insert((name.to_owned(), account.to_owned()));
             return;
         }
-        let named = |user: &&str| {
-            !self.objects.in_tree.borrow().iter().any(|(known, of)| known == user && of == account)
-        };
+        let named =
+            |user: &&str| !self.objects.in_tree.borrow().contains(&((*user).to_owned(), account.to_owned()));
         let users: Vec<&str> = self.objects.users_of(account).into_iter().filter(named).collect();
         for user in &users {
             if draft.name(&node.name, user) {
                 self.accounts.add(Member::User(user, account, ""), Some(node.shares), "", &node.name, draft);
-                self.objects.in_tree.borrow_mut().push(((*user).to_owned(), account.to_owned()));
+                self.objects.in_tree.borrow_mut().insert(((*user).to_owned(), account.to_owned()));
             }
         }
         if users.is_empty() {
@@ -120,11 +137,17 @@ fn read(source: &Arc<str>, text: &str, draft: &mut Draft) -> BTreeMap<u64, Node>
             value: value.trim().into(),
         };
         let Some((key, value)) = line.split_once('=') else {
-            draft.error(&item("", &line), "allowed is NAME=VALUE on each line, as qconf -sstree prints it", "correct the line");
+            draft.error(
+                &item("", &line),
+                "allowed is NAME=VALUE on each line, as qconf -sstree prints it",
+                "correct the line",
+            );
             continue;
         };
         let item = item(key.trim(), value);
-        let whole = |draft: &mut Draft, most| draft.integer(&item, &item.value, 0, most).unwrap_or_default().unsigned_abs();
+        let whole = |draft: &mut Draft, most| {
+            draft.integer(&item, &item.value, 0, most).unwrap_or_default().unsigned_abs()
+        };
         if item.key == "id" {
             nodes.extend(at.take());
             let id = whole(draft, i64::MAX);
@@ -161,7 +184,11 @@ fn read(source: &Arc<str>, text: &str, draft: &mut Draft) -> BTreeMap<u64, Node>
     // An account is one, wherever it is.
     for node in nodes.values().filter(|node| !node.children.is_empty()) {
         if !names.insert(node.name.value.to_lowercase()) {
-            draft.note(Why::ByHand, "Two nodes have this name, and it can be one account of Slurm only.", &[&node.name]);
+            draft.note(
+                Why::ByHand,
+                "Two nodes have this name, and it can be one account of Slurm only.",
+                &[&node.name],
+            );
         }
     }
     nodes

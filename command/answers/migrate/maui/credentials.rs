@@ -85,8 +85,8 @@ impl Credentials {
         for attribute in attributes(parameter, draft) {
             let Attribute { name: what, of, item } = attribute;
             match what.as_str() {
-                "PRIORITY" | "FSTARGET" | "FSCAP" | "FSWEIGHT" | "QTWEIGHT" | "XFWEIGHT" | "QTTARGET" | "XFTARGET"
-                | "FSSCALINGFACTOR" => {
+                "PRIORITY" | "FSTARGET" | "FSCAP" | "FSWEIGHT" | "QTWEIGHT" | "XFWEIGHT" | "QTTARGET"
+                | "XFTARGET" | "FSSCALINGFACTOR" => {
                     self.all.entry((kind, name.clone())).or_default().insert(what, item);
                 }
                 "QLIST" | "ADEF" => accounting(kind, &name, &what, &item, draft),
@@ -119,7 +119,9 @@ impl Credentials {
 
     /// Whether there are priorities of users.
     pub fn has_user_priorities(&self) -> bool {
-        self.all.iter().any(|((kind, _), attributes)| *kind == Kind::User && attributes.contains_key("PRIORITY"))
+        self.all
+            .iter()
+            .any(|((kind, _), attributes)| *kind == Kind::User && attributes.contains_key("PRIORITY"))
     }
 
     /// Priorities of credentials. True if there are some.
@@ -127,9 +129,15 @@ impl Credentials {
         let mut any = false;
         for ((kind, name), attributes) in &self.all {
             let Some(item) = attributes.get("PRIORITY") else { continue };
-            let Some(priority) = draft.integer(item, &item.value, -1_000_000_000, 1_000_000_000) else { continue };
+            let Some(priority) = draft.integer(item, &item.value, -1_000_000_000, 1_000_000_000) else {
+                continue;
+            };
             if *kind == Kind::Qos && name == "*" {
-                draft.note(Why::Nothing, "A QOS has no default priority there, so it has no effect.", &[item]);
+                draft.note(
+                    Why::Nothing,
+                    "A QOS has no default priority there, so it has no effect.",
+                    &[item],
+                );
                 continue;
             }
             let Some(written) = named(name, item, draft) else { continue };
@@ -140,7 +148,12 @@ impl Credentials {
     }
 
     /// Targets and caps. Returns whether there are targets that give points, and whether caps.
-    pub fn targets(&self, percent: Percent, caps_give_points: Option<&Item>, draft: &mut Draft) -> (bool, bool) {
+    pub fn targets(
+        &self,
+        percent: Percent,
+        caps_give_points: Option<&Item>,
+        draft: &mut Draft,
+    ) -> (bool, bool) {
         let (mut points, mut caps) = (false, false);
         for ((kind, name), attributes) in &self.all {
             let of_all = self.all.get(&(*kind, "*".to_owned()));
@@ -220,10 +233,12 @@ impl Credentials {
                         .number(item, &item.value, 0.0, 1e9)
                         .filter(|number| *number > 0.0)
                         .map(|number| format!("TargetXFactor={number}")),
-                    "QTWEIGHT" => {
-                        draft.number(item, &item.value, -1e9, 1e9).map(|number| format!("QueueTimeWeight={number}"))
-                    }
-                    _ => draft.number(item, &item.value, -1e9, 1e9).map(|number| format!("XFactorWeight={number}")),
+                    "QTWEIGHT" => draft
+                        .number(item, &item.value, -1e9, 1e9)
+                        .map(|number| format!("QueueTimeWeight={number}")),
+                    _ => draft
+                        .number(item, &item.value, -1e9, 1e9)
+                        .map(|number| format!("XFactorWeight={number}")),
                 };
                 let Some(word) = word else { continue };
                 has_target |= what.ends_with("TARGET");
@@ -363,7 +378,8 @@ fn accounting(kind: Kind, name: &str, what: &str, item: &Item, draft: &mut Draft
     if !draft.name(item, &item.value) {
         return;
     }
-    let values: Vec<&str> = item.value.split([',', ':']).map(|value| value.trim_end_matches(['&', '^'])).collect();
+    let values: Vec<&str> =
+        item.value.split([',', ':']).map(|value| value.trim_end_matches(['&', '^'])).collect();
     let good = values.iter().all(|value| super::is_name_of_sacctmgr(value) && !value.is_empty());
     if name == "*" || !good || !super::is_name_of_sacctmgr(name) || what == "ADEF" && values.len() != 1 {
         let remark = "Set it with sacctmgr for each user or account: defaults for all are none of Slurm.";

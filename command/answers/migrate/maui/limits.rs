@@ -1,10 +1,12 @@
 //! Limits of credentials and of nodes of the tree: sacctmgr has them.
 
+use std::collections::HashMap;
+
 use super::credentials::Kind;
 use crate::answers::migrate::draft::{is_name_of_sacctmgr, Draft, Item, Use, Why};
 
 /// Who has a limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Holder {
     Account(String),
     /// A user, in one account or in all.
@@ -37,6 +39,7 @@ type Limit = (&'static str, &'static str, String);
 #[derive(Default)]
 pub(super) struct Limits {
     all: Vec<(Holder, Vec<(Limit, Item)>)>,
+    at: HashMap<Holder, usize>,
 }
 
 /// Whether an attribute is a limit.
@@ -65,12 +68,7 @@ enum Unit {
     ProcessorSeconds,
 }
 
-const fn kind(
-    theirs: &'static str,
-    names: [&'static str; 4],
-    tres: &'static str,
-    unit: Unit,
-) -> KindOfLimit {
+const fn kind(theirs: &'static str, names: [&'static str; 4], tres: &'static str, unit: Unit) -> KindOfLimit {
     let [group, own, per_user, per_account] = names;
     KindOfLimit { theirs, group, own, per_user, per_account, tres, unit }
 }
@@ -114,10 +112,16 @@ impl Limits {
         let name = match (&holder, per) {
             (Holder::User(..), "") => kind.own,
             (Holder::Each("User"), "") | (Holder::Qos(_) | Holder::Partition(_), "USER") => kind.per_user,
-            (Holder::Each(_), "") | (Holder::Qos(_) | Holder::Partition(_), "ACCOUNT" | "ACCT") => kind.per_account,
+            (Holder::Each(_), "") | (Holder::Qos(_) | Holder::Partition(_), "ACCOUNT" | "ACCT") => {
+                kind.per_account
+            }
             (_, "") => kind.group,
             _ => {
-                draft.note(Why::ByHand, "Slurm has this limit of a QOS for each user and account only.", &[item]);
+                draft.note(
+                    Why::ByHand,
+                    "Slurm has this limit of a QOS for each user and account only.",
+                    &[item],
+                );
                 return;
             }
         };
@@ -128,7 +132,9 @@ impl Limits {
         }
         let hard = Item { value: hard, ..item.clone() };
         let value = match kind.unit {
-            Unit::Count => draft.integer(&hard, &hard.value, 0, 2_000_000_000).map(|number| number.to_string()),
+            Unit::Count => {
+                draft.integer(&hard, &hard.value, 0, 2_000_000_000).map(|number| number.to_string())
+            }
             Unit::Megabytes => draft.integer(&hard, &hard.value, 0, 1 << 40).map(memory),
             Unit::ProcessorSeconds => {
                 draft.integer(&hard, &hard.value, 0, 1 << 50).map(|number| (number / 60).to_string())
@@ -137,10 +143,14 @@ impl Limits {
         };
         let Some(value) = value else { return };
         let limit = ((name, kind.tres, value), item.clone());
-        match self.all.iter_mut().find(|(known, _)| *known == holder) {
-            Some((_, limits)) => limits.push(limit),
-            None => self.all.push((holder, vec![limit])),
+        let at = *self.at.entry(holder.clone()).or_insert(self.all.len());
+        if at == self.all.len() {
+            self.all.push((holder, Vec::new()));
         }
+        // The last one counts.
+        let limits = &mut self.all[at].1;
+        limits.retain(|((known, tres, _), _)| (*known, *tres) != (limit.0 .0, limit.0 .1));
+        limits.push(limit);
     }
 
     /// Writes a command for each holder.
@@ -174,7 +184,11 @@ impl Limits {
             };
             let name = command[2];
             if !is_name_of_sacctmgr(name) || name == "*" {
-                draft.note(Why::ByHand, "sacctmgr does not take this name as one: set the limit by hand.", &from);
+                draft.note(
+                    Why::ByHand,
+                    "sacctmgr does not take this name as one: set the limit by hand.",
+                    &from,
+                );
                 continue;
             }
             let account;
@@ -185,7 +199,12 @@ impl Limits {
             command.extend(words.iter().map(String::as_str));
             draft.sacctmgr(Use::Take, &command, remark, &from);
             if is_added {
-                draft.partition(name, &format!("QOS={name}"), "A partition has the limits of its QOS.", &from);
+                draft.partition(
+                    name,
+                    &format!("QOS={name}"),
+                    "A partition has the limits of its QOS.",
+                    &from,
+                );
             }
             draft.slurm_list("AccountingStorageEnforce", "limits", "", &from);
         }

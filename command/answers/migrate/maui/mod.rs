@@ -59,10 +59,12 @@ pub(super) fn translate(source: &Arc<str>, text: &str, is_moab: bool) -> Draft {
         dilution: None,
     };
     draft.slurm("PriorityType=priority/multifactor2", "", &[]);
-    for parameter in parameters(source, text, &mut draft) {
-        whole.take(&parameter, &mut draft);
+    let parameters = parameters(source, text, &mut draft);
+    for parameter in &parameters {
+        whole.take(parameter, &mut draft);
     }
     whole.write(&mut draft);
+    draft.rest(&parameters.into_iter().map(|parameter| parameter.item).collect::<Vec<_>>());
     draft
 }
 
@@ -92,9 +94,13 @@ impl Whole {
                     self.negative = Some(item.clone());
                 }
             }
-            "FSENABLECAPPRIORITY" => self.caps_give_points = (draft.yes_no(item) == Some(true)).then(|| item.clone()),
+            "FSENABLECAPPRIORITY" => {
+                self.caps_give_points = (draft.yes_no(item) == Some(true)).then(|| item.clone())
+            }
             "FSTREECAP" => self.cap_tiers = (draft.yes_no(item) == Some(true)).then(|| item.clone()),
-            "FSTREEISPROPORTIONAL" => self.proportional = (draft.yes_no(item) == Some(true)).then(|| item.clone()),
+            "FSTREEISPROPORTIONAL" => {
+                self.proportional = (draft.yes_no(item) == Some(true)).then(|| item.clone())
+            }
             "FSTREETIERMULTIPLIER" => {
                 self.multiplier =
                     draft.number(item, &item.value, -1000.0, 1000.0).map(|number| (number, item.clone()));
@@ -110,7 +116,8 @@ impl Whole {
                     draft.page(&[name, "OFF"], item);
                 }
                 "FULL" | "PARENT" | "SELF" => {
-                    let remark = "Jobs run in an account that their user has an association with, and in no other.";
+                    let remark =
+                        "Jobs run in an account that their user has an association with, and in no other.";
                     draft.slurm_list("AccountingStorageEnforce", "associations", remark, &[item]);
                 }
                 _ => draft.error(item, "allowed are OFF, PARENT, SELF and FULL", "correct it"),
@@ -138,7 +145,8 @@ impl Whole {
                 let policy = item.value.to_ascii_uppercase();
                 let (policy, is_part) =
                     policy.strip_suffix('%').map_or((policy.as_str(), false), |policy| (policy, true));
-                let known = ["DEDICATEDPS", "DEDICATEDPES", "SDEDICATEDPES", "SDEDICATEDPS", "UTILIZEDPS", "NONE"];
+                let known =
+                    ["DEDICATEDPS", "DEDICATEDPES", "SDEDICATEDPES", "SDEDICATEDPS", "UTILIZEDPS", "NONE"];
                 if known.contains(&policy) {
                     self.policy = Some(Item { value: policy.into(), ..item.clone() });
                     self.percent = match (is_part, self.is_moab) {
@@ -210,8 +218,12 @@ impl Whole {
     }
 
     fn write(mut self, draft: &mut Draft) {
-        let by_points =
-            self.multiplier.as_ref().map(|(_, item)| item).or(self.cap_tiers.as_ref()).or(self.proportional.as_ref());
+        let by_points = self
+            .multiplier
+            .as_ref()
+            .map(|(_, item)| item)
+            .or(self.cap_tiers.as_ref())
+            .or(self.proportional.as_ref());
         let by_points = by_points.filter(|_| !self.tree.is_empty()).cloned();
         let mut needed = Vec::new();
         // Written apart, since components come first.
@@ -223,9 +235,9 @@ impl Whole {
         let (mut points, caps) =
             self.credentials.targets(self.percent, self.caps_give_points.as_ref(), &mut lines);
         let percent = if self.proportional.is_some() { Percent::Ratio } else { self.percent };
-        let before = lines.ours.len();
+        let before = lines.ours.all.len();
         let tree_points = self.tree.targets(by_points.is_some(), percent, &mut lines);
-        let of_tree = lines.ours.len() > before;
+        let of_tree = lines.ours.all.len() > before;
         points |= tree_points;
         if tree_points {
             let item = by_points.as_ref().or(self.tree.first()).cloned();
@@ -244,23 +256,23 @@ impl Whole {
         }
         let may_lack = points || self.weights.takes_away();
         std::mem::take(&mut self.weights).write(&needed, draft);
-        if draft.ours.iter().any(|line| line.text.starts_with("Component=")) || caps {
+        if draft.ours.all.iter().any(|line| line.text.starts_with("Component=")) || caps {
             draft.ours("PointsCap=1000000000", "The highest priority there, before setspri.", &[]);
         }
         if may_lack {
             let remark = "Points may be less than 0, and no priority is below 1. Give all jobs an offset, see \"The scale\" in \
                           docs/points.md.";
-            draft.notes.push(super::Note { why: Why::ByHand, from: "weights and targets".into(), remark: remark.into() });
+            draft.notes.push(super::Note {
+                why: Why::ByHand,
+                from: "weights and targets".into(),
+                remark: remark.into(),
+            });
         }
         if points || caps || of_tree {
             self.usage_of_targets(of_tree, draft);
         }
         self.credentials.charges(&mut lines);
-        draft.ours.append(&mut lines.ours);
-        draft.slurm.append(&mut lines.slurm);
-        draft.sacctmgr.append(&mut lines.sacctmgr);
-        draft.notes.append(&mut lines.notes);
-        draft.errors.append(lines.errors);
+        draft.append(lines);
         self.policy(draft);
         self.tickets(draft);
         let limits = self.credentials.limits();
@@ -300,7 +312,11 @@ impl Whole {
         }
         if let Some((number, item)) = &self.multiplier {
             if of_tree {
-                draft.ours(format!("TierMultiplier={number}"), "Our own definition: Moab's is not public.", &[item]);
+                draft.ours(
+                    format!("TierMultiplier={number}"),
+                    "Our own definition: Moab's is not public.",
+                    &[item],
+                );
             }
         }
         if let Some(item) = self.cap_tiers.as_ref().filter(|_| of_tree) {
@@ -332,7 +348,8 @@ impl Whole {
     fn tickets(&self, draft: &mut Draft) {
         let first = self.tree.first().or(self.dilution.as_ref().map(|(_, _, item)| item));
         if let Some(item) = first {
-            let remark = "The tree counts by tickets. This is what the best job has: compare it with the points.";
+            let remark =
+                "The tree counts by tickets. This is what the best job has: compare it with the points.";
             draft.slurm("PriorityWeightFairshare=100000", remark, &[item]);
         }
         if let Some(item) = self.tree.first() {
@@ -363,7 +380,8 @@ fn half_life(interval: u64, depth: i64, decay: f64) -> String {
     }
     #[allow(clippy::cast_precision_loss)] // small enough to be exact
     let seconds = interval as f64 * ages / sum * std::f64::consts::LN_2;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // neither negative nor beyond the range of times
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    // neither negative nor beyond the range of times
     let hours = ((seconds / 3600.0).round() as u64).clamp(1, 24 * 3650);
     format!("{}-{:02}:00:00", hours / 24, hours % 24)
 }

@@ -102,13 +102,10 @@ pub(super) fn attributes(parameter: &Parameter, draft: &mut Draft) -> Vec<Attrib
             continue;
         };
         let name = name.trim_end_matches('+');
-        let (base, of) = name.split_once('[').map_or((name, ""), |(base, of)| (base, of.trim_end_matches(']')));
+        let (base, of) =
+            name.split_once('[').map_or((name, ""), |(base, of)| (base, of.trim_end_matches(']')));
         let item = shown(format!("{} {name}", parameter.item.key), value);
-        attributes.push(Attribute {
-            name: base.to_ascii_uppercase(),
-            of: of.to_ascii_uppercase(),
-            item,
-        });
+        attributes.push(Attribute { name: base.to_ascii_uppercase(), of: of.to_ascii_uppercase(), item });
     }
     attributes
 }
@@ -139,7 +136,11 @@ pub(super) fn seconds(item: &Item, draft: &mut Draft) -> Option<u64> {
         (total <= 999_999_999 * 60).then_some(total)
     });
     if seconds.is_none() {
-        draft.error(item, "allowed is a time as days:hours:minutes:seconds, the last part alone or more", "correct it");
+        draft.error(
+            item,
+            "allowed is a time as days:hours:minutes:seconds, the last part alone or more",
+            "correct it",
+        );
     }
     seconds
 }

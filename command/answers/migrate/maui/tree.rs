@@ -11,6 +11,9 @@ use crate::answers::migrate::draft::{Draft, Item, Why};
 /// The most shares of an association.
 pub(super) const MOST_SHARES: u64 = 2_147_483_646;
 
+/// The most levels that a tree may have.
+const DEEPEST: usize = 1000;
+
 struct Node {
     item: Item,
     name: String,
@@ -40,7 +43,11 @@ impl Tree {
     /// Takes a line such as `FSTREE[physics] SHARES=40 MEMBERLIST=optics,user:john`.
     pub fn take(&mut self, parameter: &Parameter, draft: &mut Draft) {
         let Some(name) = &parameter.index else {
-            draft.error(&parameter.item, "allowed is a name in brackets: FSTREE[physics]", "correct the line");
+            draft.error(
+                &parameter.item,
+                "allowed is a name in brackets: FSTREE[physics]",
+                "correct the line",
+            );
             return;
         };
         let Some(key) = self.node(name, &parameter.item, draft) else { return };
@@ -107,13 +114,23 @@ impl Tree {
     fn member(&mut self, parent: &str, member: &str, item: &Item, draft: &mut Draft) {
         let Some(child) = self.node(member, item, draft) else { return };
         let shown = Item { value: member.into(), ..item.clone() };
+        let above = |at: &&str| self.parents.get(*at).map(String::as_str);
+        let depth = std::iter::successors(Some(parent), above).take(DEEPEST).count();
+        if depth == DEEPEST {
+            draft.error(&shown, format!("allowed are {DEEPEST} levels"), "put it further up");
+            return;
+        }
         if self.is_below(parent, &child) {
             draft.error(&shown, "allowed is a node that is not above this one", "remove it from MEMBERLIST");
             return;
         }
         match self.parents.get(&child) {
             Some(other) if other != parent && !self.nodes[&child].is_user => {
-                draft.note(Why::ByHand, "An account of Slurm is below one account only: the first was taken.", &[&shown]);
+                draft.note(
+                    Why::ByHand,
+                    "An account of Slurm is below one account only: the first was taken.",
+                    &[&shown],
+                );
             }
             Some(other) if other == parent => (),
             _ => {
@@ -125,14 +142,8 @@ impl Tree {
 
     /// Whether a node is another one, or below it.
     fn is_below(&self, node: &str, other: &str) -> bool {
-        let mut at = Some(node);
-        while let Some(node) = at {
-            if node == other {
-                return true;
-            }
-            at = self.parents.get(node).map(String::as_str);
-        }
-        false
+        let above = |at: &&str| self.parents.get(*at).map(String::as_str);
+        std::iter::successors(Some(node), above).take(DEEPEST).any(|node| node == other)
     }
 
     fn shares(&mut self, key: &str, item: &Item, draft: &mut Draft) {
@@ -173,7 +184,13 @@ impl Tree {
             self.order.iter().map(String::as_str).filter(|key| !self.parents.contains_key(*key)).collect();
         let mut at = 0;
         while at < all.len() {
-            all.extend(self.nodes[all[at]].members.iter().map(String::as_str).filter(|key| self.parents.contains_key(*key)));
+            all.extend(
+                self.nodes[all[at]]
+                    .members
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|key| self.parents.contains_key(*key)),
+            );
             at += 1;
         }
         let mut seen = BTreeSet::new();
@@ -187,6 +204,12 @@ impl Tree {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the range of shares
         let whole = |shares: f64| ((shares * scale).round() as u64).min(MOST_SHARES);
         let mut accounts = Accounts::default();
+        let mut all_parents = BTreeMap::<&str, Vec<&str>>::new();
+        for (key, node) in &self.nodes {
+            for member in &node.members {
+                all_parents.entry(member).or_default().push(key);
+            }
+        }
         for key in self.top_down() {
             let node = &self.nodes[key];
             if self.is_root(key) {
@@ -194,8 +217,7 @@ impl Tree {
                 continue;
             }
             let parents: Vec<&str> = if node.is_user {
-                let all = self.nodes.iter().filter(|(_, other)| other.members.iter().any(|member| member == key));
-                all.map(|(key, _)| key.as_str()).collect()
+                all_parents.get(key).cloned().unwrap_or_default()
             } else {
                 self.parents.get(key).map(String::as_str).into_iter().collect()
             };
@@ -211,7 +233,8 @@ impl Tree {
                 for parent in &parents {
                     let account = &self.nodes[*parent].name;
                     accounts.add(Member::User(&node.name, account, ""), shares, "", from, draft);
-                    for (partition, own) in node.shares.iter().filter(|(partition, _)| !partition.is_empty()) {
+                    for (partition, own) in node.shares.iter().filter(|(partition, _)| !partition.is_empty())
+                    {
                         let member = Member::User(&node.name, account, partition);
                         accounts.add(member, Some(whole(*own)), "", from, draft);
                     }
@@ -247,7 +270,9 @@ impl Tree {
         };
         for (partition, nodes) in partitions {
             let from: Vec<&Item> = nodes.iter().map(|(node, _)| &node.item).collect();
-            if !plain(partition) || nodes.iter().any(|(node, _)| node.name.contains([',', ':', ' ', '"', '#', '\\', '*'])) {
+            if !plain(partition)
+                || nodes.iter().any(|(node, _)| node.name.contains([',', ':', ' ', '"', '#', '\\', '*']))
+            {
                 draft.note(Why::ByHand, "A book cannot have these names: write its line by hand.", &from);
                 continue;
             }
@@ -255,11 +280,15 @@ impl Tree {
                 nodes.iter().map(|(node, shares)| format!("{}:{shares}", node.name.to_lowercase())).collect();
             let line = format!("Book={partition} Partitions={partition} Shares={}", shares.join(","));
             draft.ours(line, "Shares and usage of their own in this partition. Others have 0 there.", &from);
-            let allowed: Vec<String> =
-                nodes.iter().filter(|(_, shares)| *shares > 0).map(|(node, _)| node.name.to_lowercase()).collect();
+            let allowed: Vec<String> = nodes
+                .iter()
+                .filter(|(_, shares)| *shares > 0)
+                .map(|(node, _)| node.name.to_lowercase())
+                .collect();
             let strange = |name: &String| !plain(name);
             if !allowed.is_empty() && !allowed.iter().any(strange) {
-                let remark = "If others may not run there at all. Before 24.11 name the accounts below them, too.";
+                let remark =
+                    "If others may not run there at all. Before 24.11 name the accounts below them, too.";
                 let rest = format!("AllowAccounts={}", allowed.join(","));
                 draft.partition(partition, &rest, remark, &from);
             }
@@ -270,6 +299,10 @@ impl Tree {
     /// are some that give points.
     pub fn targets(&self, every: bool, percent: Percent, draft: &mut Draft) -> bool {
         let mut any = false;
+        let mut sums = BTreeMap::<Option<&String>, f64>::new();
+        for (key, node) in self.nodes.iter().filter(|(key, _)| !self.is_root(key)) {
+            *sums.entry(self.parents.get(key)).or_default() += node.shares.get("").unwrap_or(&0.0);
+        }
         for key in self.top_down() {
             let node = &self.nodes[key];
             if node.is_user || self.is_root(key) {
@@ -304,12 +337,10 @@ impl Tree {
                 };
                 draft.ours(format!("Target=Parent {written} {line}"), "", &[item]);
             }
-            let Some(own) = node.shares.get("").filter(|own| every && !has_target && **own > 0.0) else { continue };
-            let siblings = |(other, node): (&String, &Node)| {
-                let same = self.parents.get(other) == self.parents.get(key);
-                (same && !self.is_root(other)).then(|| node.shares.get("").copied()).flatten()
+            let Some(own) = node.shares.get("").filter(|own| every && !has_target && **own > 0.0) else {
+                continue;
             };
-            let sum: f64 = self.nodes.iter().filter_map(siblings).sum();
+            let sum = sums[&self.parents.get(key)];
             let number = super::rounded(100.0 * own / sum);
             if number > 0.0 {
                 draft.ours(format!("Target=Parent {written} {}", percent.written(number)), "", &[&node.item]);

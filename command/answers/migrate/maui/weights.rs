@@ -9,13 +9,7 @@ const COMPONENTS: [(&[&str], &str, &[(&str, &str)]); 6] = [
     (
         &["CRED"],
         "CRED",
-        &[
-            ("USER", "User"),
-            ("GROUP", "Group"),
-            ("ACCOUNT", "Account"),
-            ("QOS", "QOS"),
-            ("CLASS", "Class"),
-        ],
+        &[("USER", "User"), ("GROUP", "Group"), ("ACCOUNT", "Account"), ("QOS", "QOS"), ("CLASS", "Class")],
     ),
     (
         &["FS"],
@@ -102,7 +96,11 @@ impl Weights {
             return true;
         }
         if partition.contains(',') || partition == "*" {
-            draft.note(Why::ByHand, "a partition of Slurm cannot have this name: write its line by hand", &[item]);
+            draft.note(
+                Why::ByHand,
+                "a partition of Slurm cannot have this name: write its line by hand",
+                &[item],
+            );
             return true;
         }
         if let Some(number) = draft.number(item, &item.value, -LARGEST, LARGEST) {
@@ -136,7 +134,10 @@ impl Weights {
 
     /// Whether something of a component is weighed with less than nothing.
     pub fn takes_away(&self) -> bool {
-        self.of.values().flatten().any(|((_, attribute), (number, _))| !attribute.ends_with("Cap") && *number < 0.0)
+        self.of
+            .values()
+            .flatten()
+            .any(|((_, attribute), (number, _))| !attribute.ends_with("Cap") && *number < 0.0)
     }
 
     /// The weight of accounts is one of the tree, where only the tree has targets.
@@ -158,7 +159,8 @@ impl Weights {
         let (_, general) = self.of.remove_entry("").unwrap_or_default();
         for (_, component, parts) in COMPONENTS {
             // A line of a partition replaces the general one as a whole, so it says everything.
-            let all = std::iter::once(("", &general)).chain(self.of.iter().map(|(name, own)| (name.as_str(), own)));
+            let all =
+                std::iter::once(("", &general)).chain(self.of.iter().map(|(name, own)| (name.as_str(), own)));
             for (partition, own) in all {
                 let is_own = own.keys().any(|(of, _)| *of == component);
                 if !partition.is_empty() && !is_own {
@@ -166,7 +168,10 @@ impl Weights {
                 }
                 let mut line = format!("Component={component}");
                 if !partition.is_empty() {
-                    line = format!("{line} {}", multifactor2_core::settings::text::written("Partition", partition));
+                    line = format!(
+                        "{line} {}",
+                        multifactor2_core::settings::text::written("Partition", partition)
+                    );
                 }
                 let mut from = Vec::new();
                 let mut is_there = needed.contains(&component) || is_own;
@@ -177,7 +182,9 @@ impl Weights {
                     let name = key.1;
                     match found {
                         // The default here is 0, and there 1: what is 0 needs no word.
-                        Some((number, item)) if name == "QueueTime" && *number == 0.0 => from.push(item.clone()),
+                        Some((number, item)) if name == "QueueTime" && *number == 0.0 => {
+                            from.push(item.clone())
+                        }
                         Some((number, item)) => {
                             line = format!("{line} {name}={}", number);
                             from.push(item.clone());
@@ -198,7 +205,10 @@ impl Weights {
                     continue;
                 }
                 let remark = match component {
-                    "SERV" if line.contains("QueueTime=1") && !from.iter().any(|item| item.key.starts_with("QUEUE")) => {
+                    "SERV"
+                        if line.contains("QueueTime=1")
+                            && !from.iter().any(|item| item.key.starts_with("QUEUE")) =>
+                    {
                         "The weight of the queue time is 1 there unless it is set."
                     }
                     "USAGE" => "Only squeue and scontrol show it. Slurm does not preempt by priority.",
@@ -206,7 +216,12 @@ impl Weights {
                 };
                 draft.ours(line, remark, &from.iter().collect::<Vec<_>>());
                 if component == "USAGE" {
-                    draft.slurm_list("PriorityFlags", "CALCULATE_RUNNING", "", &from.iter().collect::<Vec<_>>());
+                    draft.slurm_list(
+                        "PriorityFlags",
+                        "CALCULATE_RUNNING",
+                        "",
+                        &from.iter().collect::<Vec<_>>(),
+                    );
                 }
             }
         }

@@ -172,8 +172,12 @@ impl fmt::Display for Answer {
             if lines.is_empty() {
                 writeln!(f, "# nothing")?;
             }
+            let mut above: &[String] = &[];
             for line in lines {
-                for from in line.from.iter().filter(|_| !is_shell) {
+                // Lines that came of the same need it once.
+                let from = if line.from == above { &[] } else { line.from.as_slice() };
+                above = &line.from;
+                for from in from.iter().filter(|_| !is_shell) {
                     writeln!(f, "# {}", comment(from))?;
                 }
                 if !line.remark.is_empty() {

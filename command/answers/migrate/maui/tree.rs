@@ -51,6 +51,8 @@ impl Tree {
             return;
         };
         let Some(key) = self.node(name, &parameter.item, draft) else { return };
+        // Not the line that has it as a member.
+        self.at(&key, |node| node.item = parameter.item.clone());
         for attribute in attributes(parameter, draft) {
             let item = attribute.item;
             match attribute.name.as_str() {

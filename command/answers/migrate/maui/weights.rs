@@ -212,6 +212,7 @@ impl Weights {
                         "The weight of the queue time is 1 there unless it is set."
                     }
                     "USAGE" => "Only squeue and scontrol show it. Slurm does not preempt by priority.",
+                    _ if from.is_empty() => "No weight there, so what belongs to it has no effect, as there.",
                     _ => "",
                 };
                 draft.ours(line, remark, &from.iter().collect::<Vec<_>>());

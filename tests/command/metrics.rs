@@ -1,4 +1,4 @@
-//! `multifactor2 metrics`: the text is one that node_exporter takes, whatever names there are, and says what the snapshot says; the dashboard and
+//! `multifactor2 metrics`: the text is one that `node_exporter` takes, whatever names there are, and says what the snapshot says; the dashboard and
 //! the rules of packaging/monitoring ask for metrics that exist.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -121,7 +121,7 @@ fn users_are_there_only_when_asked_for() {
     }
 }
 
-/// What node_exporter's parser refuses a file for, and what it would take but monitoring should not have.
+/// What the parser of `node_exporter` refuses a file for, and what it would take but monitoring should not have.
 fn check(text: &str) {
     assert!(text.is_empty() || text.ends_with('\n'), "the end is missing");
     let (mut described, mut series) = (BTreeMap::<&str, BTreeSet<&str>>::new(), HashSet::new());

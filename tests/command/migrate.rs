@@ -1,16 +1,19 @@
 //! `multifactor2 migrate`: it says what docs/coming-from.md says, every line of ours can be read, nothing of the input is lost, and no name
 //! does anything to a shell.
 
+#[path = "support/migrated.rs"]
+mod migrated;
+
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 
+use migrated::{check, read};
 use multifactor2_command::answers::migrate::{of_grid_engine, of_maui, run, Answer, Options, Use, Why};
-use multifactor2_core::settings::{Errors, Settings, SETTINGS};
+use multifactor2_core::settings::Errors;
 use multifactor2_fixtures::coming_from::{rows, Row, Whose};
-
-/// Being built: until the settings know them, their lines cannot be read.
-const AWAITED: [&str; 3] = ["Charge", "MinimumCharge", "Book"];
+use multifactor2_fixtures::{pick, random};
 
 /// What a case is given to.
 #[derive(Clone, Copy)]
@@ -315,18 +318,6 @@ fn lines(answer: &Answer) -> Vec<&str> {
     all.map(|line| line.text.as_str()).collect()
 }
 
-/// Reads the lines of ours, without those of settings that are being built.
-#[track_caller]
-fn read(answer: &Answer) -> Settings {
-    let is_known = |line: &&str| {
-        let key = line.split('=').next().unwrap_or_default();
-        !AWAITED.contains(&key) || SETTINGS.iter().any(|setting| setting.name == key)
-    };
-    let text = answer.settings();
-    let text: String = text.lines().filter(is_known).map(|line| format!("{line}\n")).collect();
-    Settings::parse(&text, "multifactor2.conf").unwrap_or_else(|errors| panic!("{errors}\n{text}")).settings
-}
-
 #[test]
 fn the_lines_are_those_of_the_page_and_can_be_read() {
     let page: Vec<Row> = rows();
@@ -441,7 +432,7 @@ fn what_cannot_be_done_has_the_reason_of_the_page() {
 }
 
 /// As sites have it: comments, an index, quotes, parameters of other matters.
-const REAL: &str = r#"# maui.cfg 3.3.1
+const REAL: &str = r" maui.cfg 3.3.1
 SERVERHOST            head.example
 ADMIN1                maui root
 RMCFG[base]           TYPE=PBS
@@ -462,7 +453,7 @@ USERCFG[DEFAULT]      FSTARGET=25.0 \
 USERCFG[john]         FSTARGET=37.5+
 GROUPCFG[staff]       PRIORITY=1000 QDEF=hi QLIST=hi
 CLASSCFG[batch]       FLAGS=PREEMPTEE
-"#;
+";
 
 #[test]
 fn nothing_of_a_real_file_is_lost() {
@@ -645,9 +636,9 @@ fn a_name_does_nothing_to_a_shell() {
     let stand_in = "sacctmgr() { printf '%s\\n' \"$@\" >>words; }\n";
     let mut text = String::new();
     for name in HOSTILE {
-        text += &format!("FSTREE[{name}] SHARES=3 MAXJOB=2\nUSERCFG[{name}] MAXJOB=4 FSCAP=60^ QLIST={name} PRIORITY=5 FSTARGET=3 FSSCALINGFACTOR=2\n");
-        text += &format!("CLASSCFG[{name}] MAXJOB=4\nFSTREE[top] SHARES=1@{name} MEMBERLIST={name},user:{name}\nUSERWEIGHT[{name}] 3\n");
-        text += &format!("{name} 5\n{name}\n");
+        let _ = write!(text, "FSTREE[{name}] SHARES=3 MAXJOB=2\nUSERCFG[{name}] MAXJOB=4 FSCAP=60^ QLIST={name} PRIORITY=5 FSTARGET=3 FSSCALINGFACTOR=2\n");
+        let _ = write!(text, "CLASSCFG[{name}] MAXJOB=4\nFSTREE[top] SHARES=1@{name} MEMBERLIST={name},user:{name}\nUSERWEIGHT[{name}] 3\n");
+        let _ = write!(text, "{name} 5\n{name}\n");
     }
     // Lines with words that are no attributes are errors, and a backslash at the end continues one.
     let is_good = |line: &&str| !line.ends_with('\\') && of_maui("moab.cfg", line, true).is_ok();
@@ -676,6 +667,19 @@ fn a_name_does_nothing_to_a_shell() {
     // Some shells have no comments at their prompt.
     for line in commands.lines().skip(1).filter(|line| line.starts_with('#') && !line.starts_with("# or: ")) {
         assert!(!line.contains(['$', '`', ';', '|', '&', '<', '>', '\'', '"', '\\', '(', '!']), "{line}");
+    }
+}
+
+/// A name of ours that is `*` is everybody: one user of that name would have had everybody's tickets.
+#[test]
+fn a_name_is_not_everybody() {
+    for (from, text) in [
+        (Qconf("suser"), "name *\noticket 100\nfshare 100"),
+        (Maui, "USERCFG[*] PRIORITY=1"),
+        (Moab, "FSTREE[*] SHARES=1"),
+    ] {
+        let errors = migrated(from, text).unwrap_err().to_string();
+        assert!(errors.contains("other than *"), "{errors}");
     }
 }
 
@@ -713,4 +717,175 @@ fn alternatives_and_parts_of_lines_are_not_taken_as_they_are() {
     let text = answer.to_string();
     assert!(text.contains("# or: sacctmgr -i modify account m set GrpTRESMins=cpu=275"), "{text}");
     assert!(text.contains("# add to the line that is there: PartitionName=lab QOS=lab"), "{text}");
+}
+
+/// Words that parameters are made of, so that random files are more than unknown parameters.
+const WORDS: &[&str] = &[
+    "USERWEIGHT",
+    "FSWEIGHT",
+    "FSUSERWEIGHT",
+    "FSACCOUNTWEIGHT",
+    "QUEUETIMEWEIGHT",
+    "XFACTORCAP",
+    "XFMINWCLIMIT",
+    "TARGWEIGHT",
+    "USERCFG",
+    "GROUPCFG",
+    "ACCOUNTCFG",
+    "QOSCFG",
+    "CLASSCFG",
+    "FSTREE",
+    "FSPOLICY",
+    "FSINTERVAL",
+    "FSDEPTH",
+    "FSDECAY",
+    "ENABLENEGJOBPRIORITY",
+    "FSENABLECAPPRIORITY",
+    "FSTREECAP",
+    "FSTREETIERMULTIPLIER",
+    "FSTREEISPROPORTIONAL",
+    "JOBATTRPRIOF",
+    "FSPPUWEIGHT",
+    "QOSQTTARGET",
+];
+
+const ATTRIBUTES: &[&str] = &[
+    "PRIORITY",
+    "FSTARGET",
+    "FSCAP",
+    "FSWEIGHT",
+    "QTWEIGHT",
+    "XFWEIGHT",
+    "QTTARGET",
+    "XFTARGET",
+    "FSSCALINGFACTOR",
+    "MAXJOB",
+    "MAXJOB[USER]",
+    "MAXPROC",
+    "MAXMEM",
+    "MAXWC",
+    "MAXPS",
+    "QLIST",
+    "ADEF",
+    "SHARES",
+    "MEMBERLIST",
+    "OTHER",
+];
+
+const VALUES: &[&str] = &[
+    "1",
+    "0",
+    "-1",
+    "10",
+    "0.5",
+    "1e9",
+    "1e300",
+    "1e-300",
+    "-0",
+    "NaN",
+    "inf",
+    "10%",
+    "10+",
+    "5-",
+    "16500^",
+    "0^",
+    "99999999999999",
+    "TRUE",
+    "OFF",
+    "DEDICATEDPS%",
+    "DEDICATEDPES",
+    "NONE",
+    "00:10:00",
+    "1:00:00:00",
+    "0:0",
+    "4000000000:0:0",
+    "10@gpu",
+    "0.001,3@gpu",
+    "a,b",
+    "user:a",
+    "user:b,c",
+    "group:x",
+    "GRES[gpu]=3",
+    "ATTR[x]=1",
+    "50%",
+    "",
+];
+
+const NAMES: &[&str] = &[
+    "a", "b", "c", "A", "DEFAULT", "*", "root", "a b", "a,b", "$(x)", "a'b", "#", "a\\", "gpu", "\u{fc}",
+    "-i", "a=b", "user:a", "default", "\u{202e}",
+];
+
+#[test]
+fn any_file_gives_lines_that_can_be_read_or_errors() {
+    let mut random = random();
+    let (mut good, mut all) = (0, 0);
+    for _ in 0..4_000 {
+        let mut text = String::new();
+        for _ in 0..random.usize(1..8) {
+            text += pick(&mut random, WORDS);
+            if random.bool() {
+                text = format!("{text}[{}]", pick(&mut random, NAMES));
+            }
+            for _ in 0..random.usize(1..3) {
+                let value = pick(&mut random, VALUES);
+                let attribute =
+                    if random.bool() { format!("{}=", pick(&mut random, ATTRIBUTES)) } else { String::new() };
+                text = format!("{text} {attribute}{value}");
+            }
+            text.push('\n');
+        }
+        // What is wrong alone is left out, so that more files are read to their end.
+        let is_moab = random.bool();
+        let is_taken = |line: &&str| random.u8(..20) == 0 || of_maui("f", line, is_moab).is_ok();
+        let lines = text.lines().filter(is_taken).collect::<Vec<_>>().join("\n");
+        let answer = of_maui("f", &lines, is_moab);
+        check(&answer);
+        all += 1;
+        good += usize::from(answer.is_ok());
+    }
+    assert!(good > all / 4, "{good} of {all}");
+}
+
+#[test]
+fn any_tree_gives_lines_that_can_be_read_or_errors() {
+    let mut random = random();
+    let mut good = 0;
+    for _ in 0..1_000 {
+        let mut tree = String::new();
+        let nodes = random.usize(1..8);
+        for id in 0..nodes {
+            let children: Vec<String> =
+                (id + 1..=nodes).filter(|_| random.u8(..4) == 0).map(|child| child.to_string()).collect();
+            let children = if children.is_empty() { "NONE".into() } else { children.join(",") };
+            let (name, shares) = (pick(&mut random, NAMES), random.u32(..100));
+            let _ = write!(
+                tree,
+                "id={id}\nname={name}\ntype={}\nshares={shares}\nchildnodes={children}\n",
+                random.u8(..2)
+            );
+        }
+        let mut objects = String::new();
+        for _ in 0..random.usize(1..6) {
+            let (name, tickets, set) = (pick(&mut random, NAMES), random.u32(..4), pick(&mut random, NAMES));
+            let _ = write!(
+                objects,
+                "name {name}\noticket {tickets}\nfshare {}\nacl {set}\nxacl NONE\n",
+                random.u32(..4)
+            );
+        }
+        let sets = objects.replace("acl ", "entries ").replace("xentries NONE\n", "type ACL DEPT\n");
+        let texts = [
+            ("sstree", "t".to_owned(), tree),
+            ("sprj", "p".to_owned(), objects.clone()),
+            ("suser", "u".to_owned(), objects),
+            ("su", "s".to_owned(), sets),
+        ];
+        let all = of_grid_engine(&texts);
+        check(&all);
+        good += usize::from(all.is_ok());
+        check(&of_grid_engine(&texts[1..]));
+        check(&of_grid_engine(&texts[..1]));
+    }
+    assert!(good > 50, "{good}");
 }

@@ -1,4 +1,4 @@
-//! `multifactor2 metrics`: shares, usage and queues for the textfile collector of Prometheus' node_exporter.
+//! `multifactor2 metrics`: shares, usage and queues for the textfile collector of Prometheus' `node_exporter`.
 //!
 //! By account, and of users only those that were asked for: a series a job, or a user and partition, is more than a Prometheus
 //! should keep. The rules are those of the collector: a file `*.prom` that is replaced as a whole, no times of samples, each name

@@ -287,12 +287,12 @@ impl Draft {
         }
     }
 
-    /// Whether a text can be a name; else an error. A name is pasted into terminals: nothing in it may steer one.
+    /// Whether a text can be a name; else an error. A name is pasted into terminals: nothing in it may steer one. `*` would be everybody.
     pub fn name(&mut self, item: &Item, name: &str) -> bool {
-        let good = !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(steers);
+        let good = !matches!(name.trim(), "" | "*") && name.len() <= 200 && !name.chars().any(steers);
         if !good {
             let shown = Item { value: name.into(), ..item.clone() };
-            let allowed = "allowed are names of at most 200 bytes without control and direction characters";
+            let allowed = "allowed are names of at most 200 bytes other than *, without control and direction characters";
             self.error(&shown, allowed, "correct the name");
         }
         good

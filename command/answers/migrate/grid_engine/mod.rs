@@ -46,7 +46,7 @@ pub(super) fn translate(texts: &[(&str, String, String)]) -> Draft {
     for file in ["suser", "sprj", "su"] {
         if let Some((_, name, text)) = text(file) {
             for block in blocks(&Arc::from(name.as_str()), text, &mut draft) {
-                objects.take(file, block, &mut draft);
+                objects.take(file, &block, &mut draft);
             }
         }
     }
@@ -82,10 +82,10 @@ impl Scheduler {
                 self.share =
                     draft.integer(item, value, 0, 1_000_000_000).map(|tickets| (tickets, item.clone()));
             }
-            "weight_user" => self.weight("User", item, draft),
-            "weight_project" => self.weight("Account", item, draft),
-            "weight_department" => self.weight("Department", item, draft),
-            "weight_job" => self.weight("Job", item, draft),
+            "weight_user" => weight("User", item, draft),
+            "weight_project" => weight("Account", item, draft),
+            "weight_department" => weight("Department", item, draft),
+            "weight_job" => weight("Job", item, draft),
             "policy_hierarchy" | "ticket_policy_hierarchy" => hierarchy(item, draft),
             "share_override_tickets" => yes_no("ShareOverrideTickets", item, draft),
             "share_functional_shares" => yes_no("ShareFunctionalShares", item, draft),
@@ -142,13 +142,6 @@ impl Scheduler {
         }
     }
 
-    #[allow(clippy::unused_self)] // beside those that need it
-    fn weight(&self, kind: &str, item: &Item, draft: &mut Draft) {
-        if let Some(weight) = draft.number(item, &item.value, 0.0, 1e6) {
-            draft.ours(format!("FunctionalWeight{kind}={weight}"), "", &[item]);
-        }
-    }
-
     fn write(&self, draft: &mut Draft) {
         if let Some((tickets, item)) = &self.functional {
             // Four weights of 0 are not allowed beside functional tickets, and none have an effect.
@@ -175,6 +168,12 @@ impl Scheduler {
         for item in &self.others {
             draft.unknown(item);
         }
+    }
+}
+
+fn weight(kind: &str, item: &Item, draft: &mut Draft) {
+    if let Some(weight) = draft.number(item, &item.value, 0.0, 1e6) {
+        draft.ours(format!("FunctionalWeight{kind}={weight}"), "", &[item]);
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Objects {
 
 impl Objects {
     /// Takes an object of a file.
-    pub fn take(&mut self, file: &str, block: Vec<Item>, draft: &mut Draft) {
+    pub fn take(&mut self, file: &str, block: &[Item], draft: &mut Draft) {
         let Some(name) = block.first().cloned() else { return };
         if !draft.name(&name, &name.value) {
             return;
@@ -42,13 +42,11 @@ impl Objects {
             "sprj" => PROJECT,
             _ => DEPARTMENT,
         };
-        for item in &block {
+        for item in block {
             match item.key.as_str() {
                 "oticket" | "fshare" if file != "su" || is_department => {
                     self.number(kind, &name.value, item, draft);
                 }
-                // Times and lists of the two, and what is read below.
-                "name" | "type" | "delete_time" | "acl" | "entries" | "oticket" | "fshare" => (),
                 "default_project" if item.value != "NONE" => {
                     draft.note(
                         Why::ByHand,
@@ -60,7 +58,8 @@ impl Objects {
                     let remark = "Who has no association with an account cannot use it. There is no list of who may not.";
                     draft.note(Why::ByHand, remark, &[&name, item]);
                 }
-                "default_project" | "xacl" => (),
+                "name" | "type" | "delete_time" | "acl" | "entries" | "oticket" | "fshare"
+                | "default_project" | "xacl" => (),
                 _ => draft.unknown(item),
             }
         }
@@ -157,22 +156,20 @@ impl Objects {
                 }
             }
             for set in sets {
-                match self.sets.get(set) {
-                    Some((users, _)) => {
-                        for group in users.iter().filter(|user| user.starts_with('@')) {
-                            let shown = Item { value: group.clone(), ..item.clone() };
-                            let remark = "Each user needs an association: add the members of the Unix group with sacctmgr.";
-                            draft.note(Why::ByHand, remark, &[&shown]);
-                        }
-                    }
-                    None => {
-                        let shown = Item { value: format!("{} acl {set}", item.value), ..item.clone() };
-                        draft.note(
-                            Why::ByHand,
-                            "The file su has no such set: add its users with sacctmgr.",
-                            &[&shown],
-                        );
-                    }
+                let Some((users, _)) = self.sets.get(set) else {
+                    let shown = Item { value: format!("{} acl {set}", item.value), ..item.clone() };
+                    draft.note(
+                        Why::ByHand,
+                        "The file su has no such set: add its users with sacctmgr.",
+                        &[&shown],
+                    );
+                    continue;
+                };
+                for group in users.iter().filter(|user| user.starts_with('@')) {
+                    let shown = Item { value: group.clone(), ..item.clone() };
+                    let remark =
+                        "Each user needs an association: add the members of the Unix group with sacctmgr.";
+                    draft.note(Why::ByHand, remark, &[&shown]);
                 }
             }
         }

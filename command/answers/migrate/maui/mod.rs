@@ -95,11 +95,11 @@ impl Whole {
                 }
             }
             "FSENABLECAPPRIORITY" => {
-                self.caps_give_points = (draft.yes_no(item) == Some(true)).then(|| item.clone())
+                self.caps_give_points = (draft.yes_no(item) == Some(true)).then(|| item.clone());
             }
             "FSTREECAP" => self.cap_tiers = (draft.yes_no(item) == Some(true)).then(|| item.clone()),
             "FSTREEISPROPORTIONAL" => {
-                self.proportional = (draft.yes_no(item) == Some(true)).then(|| item.clone())
+                self.proportional = (draft.yes_no(item) == Some(true)).then(|| item.clone());
             }
             "FSTREETIERMULTIPLIER" => {
                 self.multiplier =

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::answers::migrate::draft::{clock, Draft, Item, Why};
 
-/// Components: Maui's names of the component, ours, and Maui's and our names of its parts.
-const COMPONENTS: [(&[&str], &str, &[(&str, &str)]); 6] = [
+/// Maui's names of a component, ours, and Maui's and our names of its parts.
+type Component = (&'static [&'static str], &'static str, &'static [(&'static str, &'static str)]);
+
+const COMPONENTS: [Component; 6] = [
     (
         &["CRED"],
         "CRED",
@@ -60,10 +62,13 @@ const PARENT: &str = "the tree";
 /// The largest weight, and cap, that a line can have.
 const LARGEST: f64 = 1e9;
 
-/// Weights and caps of all partitions, which is the empty name, and of each: by component and attribute.
+/// By component and attribute the number, and what it came from.
+type Attributes = BTreeMap<(&'static str, String), (f64, Item)>;
+
+/// Weights and caps of all partitions, which is the empty name, and of each.
 #[derive(Default)]
 pub(super) struct Weights {
-    of: BTreeMap<String, BTreeMap<(&'static str, String), (f64, Item)>>,
+    of: BTreeMap<String, Attributes>,
     least: Option<(u64, Item)>,
 }
 
@@ -95,7 +100,7 @@ impl Weights {
         if !partition.is_empty() && !draft.name(item, partition) {
             return true;
         }
-        if partition.contains(',') || partition == "*" {
+        if partition.contains(',') {
             draft.note(
                 Why::ByHand,
                 "a partition of Slurm cannot have this name: write its line by hand",
@@ -183,10 +188,10 @@ impl Weights {
                     match found {
                         // The default here is 0, and there 1: what is 0 needs no word.
                         Some((number, item)) if name == "QueueTime" && *number == 0.0 => {
-                            from.push(item.clone())
+                            from.push(item.clone());
                         }
                         Some((number, item)) => {
-                            line = format!("{line} {name}={}", number);
+                            line = format!("{line} {name}={number}");
                             from.push(item.clone());
                         }
                         None if name == "QueueTime" => {

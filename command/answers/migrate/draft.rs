@@ -193,8 +193,11 @@ impl Draft {
                 line.remark = format!("{} {remark}", line.remark).trim().into();
             }
         }
-        line.from.extend(from.iter().cloned());
-        line.from.dedup();
+        for from in from {
+            if line.from.last() != Some(from) {
+                line.from.push(from.clone());
+            }
+        }
     }
 
     /// A part of the line of a partition.

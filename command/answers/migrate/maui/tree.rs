@@ -11,6 +11,9 @@ use crate::answers::migrate::draft::{Draft, Item, Why};
 /// The most shares of an association.
 pub(super) const MOST_SHARES: u64 = 2_147_483_646;
 
+/// The most books.
+const MOST_BOOKS: usize = 31;
+
 /// The most levels that a tree may have.
 const DEEPEST: usize = 1000;
 
@@ -270,8 +273,15 @@ impl Tree {
                 && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
                 && !text.eq_ignore_ascii_case("default")
         };
+        let mut books = BTreeSet::new();
         for (partition, nodes) in partitions {
             let from: Vec<&Item> = nodes.iter().map(|(node, _)| &node.item).collect();
+            if books.len() == MOST_BOOKS || !books.insert(partition.to_lowercase()) {
+                let remark =
+                    "There are too many books, or two with this name: put partitions together in one.";
+                draft.note(Why::ByHand, remark, &from);
+                continue;
+            }
             if !plain(partition)
                 || nodes.iter().any(|(node, _)| node.name.contains([',', ':', ' ', '"', '#', '\\', '*']))
             {

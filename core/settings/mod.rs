@@ -24,5 +24,6 @@ pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Component, ComponentKind, Credential, CredentialKind, Curve, Dilution, DilutionUnit,
     Distribution, FairShareScale, Functional, FunctionalKind, Override, OverrideKind, ParentUsers, Service,
-    ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
+    ServiceKind, Settings, SnapshotMode, Target, TargetKind, TargetMode, TargetType, TargetUsage,
+    UsageMeasure, SETTINGS,
 };

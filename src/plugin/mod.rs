@@ -19,6 +19,7 @@ mod evaluator;
 mod explain;
 mod gather;
 mod grants;
+mod names;
 mod palette;
 mod points;
 mod posting;
@@ -26,6 +27,7 @@ pub mod progress;
 mod queue;
 mod reset;
 mod set_jobs;
+mod snapshot;
 mod sprio;
 mod standing;
 mod submit;
@@ -51,10 +53,11 @@ use crate::host::locks::{AssocLock, Levels, Shown, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 
-use config::Config;
+use config::{Config, InForce};
 use grants::Grants;
 use progress::own_usage::{recipe, Loaded, OwnUsage};
 use progress::Progress;
+use snapshot::Snapshots;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
 
@@ -74,6 +77,8 @@ pub struct Plugin {
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
     thread: DecayThread,
+    /// What is written for others to read.
+    snapshots: Snapshots,
     /// What is known of slurmctld's records.
     inspector: Inspector,
     /// One is not as the layout says: nothing is written any more.
@@ -94,6 +99,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
     thread: DecayThread::new(),
+    snapshots: Snapshots::default(),
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
@@ -159,8 +165,8 @@ impl Plugin {
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
-        let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
-        let config = Arc::new(Config::read(host, fair_share, settings));
+        let in_force = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
+        let config = Arc::new(Config::read(host, fair_share, in_force));
         *self.config.write() = Some(Arc::clone(&config));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
@@ -186,6 +192,7 @@ impl Plugin {
     /// `fini`: stops the decay thread and empties the state. Called without locks that a cycle takes.
     pub fn stop(&self) {
         self.thread.stop();
+        self.snapshots.stop();
         self.progress.save_at_end();
         let config = self.config.write().take();
         self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
@@ -217,9 +224,9 @@ impl Plugin {
     /// no lock; otherwise it holds its configuration and job locks.
     pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let settings = config::load_settings(host, &mut self.settings.lock(), false)
-            .unwrap_or_else(|| old.settings.clone());
-        let config = Arc::new(Config::read(host, old.fair_share, settings));
+        let in_force = config::load_settings(host, &mut self.settings.lock(), false)
+            .unwrap_or_else(|| InForce::kept(old.settings.clone()));
+        let config = Arc::new(Config::read(host, old.fair_share, in_force));
         *self.config.write() = Some(Arc::clone(&config));
         let times = self.progress.times();
         self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });

@@ -142,7 +142,7 @@ impl Plugin {
             let stops = || ended.0.stops.load(Ordering::Relaxed) != begun;
             let complaint = guard(
                 || write(&mut unlocked, &gathered, &settings, &path, &stops),
-                || Some(Complaint::Error("an internal error: see the line before".to_owned())),
+                || Some(Complaint::Error("the plugin failed: see the line before".to_owned())),
             );
             if !stops() {
                 ended.0.note(complaint, &path);

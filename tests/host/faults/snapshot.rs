@@ -19,12 +19,15 @@ fn rig(directory: &Path) -> HostResult<(Rig, PathBuf)> {
 }
 
 /// Waits for the snapshot of a cycle.
+///
+/// The thread that wrote it needs another moment to end.
 #[track_caller]
 fn expect(path: &Path, time: i64) {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_secs(10) {
         if let Ok(file) = fs::read(path) {
             if read(file.as_slice()).expect("never half a file").about.time == time {
+                sleep(Duration::from_millis(100));
                 return;
             }
         }

@@ -63,18 +63,22 @@ impl Rig {
         self.host.cycle().map(drop)
     }
 
-    /// The snapshot of the cycle at a time, once it is there.
+    /// The snapshot of the cycle at a time, once it is there and the thread that wrote it has ended.
     #[track_caller]
     fn snapshot(&self, time: i64) -> Snapshot {
         let found = eventually(|| taken(&self.path()).filter(|snapshot| snapshot.about.time == time));
-        found.unwrap_or_else(|| panic!("no snapshot of {time}: {}", self.host.log()))
+        let is_idle = || (!self.host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(());
+        eventually(is_idle).expect("the thread ends");
+        found.unwrap_or_else(|| {
+            let last = taken(&self.path()).map(|snapshot| snapshot.about.time);
+            panic!("no snapshot of {time}, but of {last:?}: {}", self.host.log())
+        })
     }
 
     /// Waits until nothing is written any more. A thread needs a moment to have its name.
-    fn settle(&mut self) {
+    fn settle(&self) {
         sleep(Duration::from_millis(50));
-        let host = &mut self.host;
-        eventually(|| (!host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(()));
+        eventually(|| (!self.host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(()));
     }
 
     /// Waits for a line of the log.

@@ -155,6 +155,8 @@ pub struct Job {
     pub mcs_label: Option<&'static str>,
     /// Why it waits: a number of the release's.
     pub reason: u32,
+    /// The reservation that it asks for.
+    pub reservation: Option<&'static str>,
     /// Its wckey.
     pub wckey: Option<&'static str>,
     /// `AdminComment`
@@ -193,6 +195,7 @@ impl Default for Job {
             billable: 4.0,
             mcs_label: None,
             reason: 0,
+            reservation: None,
             wckey: None,
             admin_comment: None,
             array: (0, NO_VAL),

@@ -4,7 +4,7 @@ mod page;
 mod random;
 
 use multifactor2_snapshot::format::{read, write, Problem, Writer, FORMAT, LONGEST_LINE, MOST_RECORDS};
-use multifactor2_snapshot::records::{Association, Job, Record, Setting, Usage};
+use multifactor2_snapshot::records::{About, Association, Job, Record, Setting, Usage};
 use multifactor2_snapshot::Snapshot;
 
 const OPENING: &str = "{\"format\":\"multifactor2-snapshot\",\"version\":1}\n";
@@ -64,7 +64,7 @@ fn numbers_that_are_none_are_read_as_by_default() {
 fn record_by_record_it_is_the_same_file() {
     let whole = small();
     let mut writer = Writer::begin(Vec::new()).expect("memory");
-    writer.all([&whole.about]).expect("memory");
+    writer.all::<About>([&whole.about]).expect("memory");
     writer.heading::<Setting>().expect("memory");
     writer.heading::<Job>().expect("memory");
     whole.jobs.iter().for_each(|job| writer.record(job).expect("memory"));

@@ -32,7 +32,7 @@ prop_compose! {
 
 prop_compose! {
     fn association()(
-        (id, parent, shares): (u32, u32, u32), account in name(), user in name(), usage in number(),
+        (id, parent, shares) in any::<(u32, u32, u32)>(), account in name(), user in name(), usage in number(),
         level_fs in proptest::option::of(number()), factor in proptest::option::of(number()), active: Option<bool>,
     ) -> Association {
         Association { id, parent, account, user, shares, usage, level_fs, factor, active, ..Association::default() }
@@ -41,8 +41,8 @@ prop_compose! {
 
 prop_compose! {
     fn job()(
-        (id, association, priority, bypass): (u32, u32, u32, u32), (competes, direct, is_computed): (bool, bool, bool),
-        (submit, nice, site): (i64, i64, i64), (limit, group): (Option<u32>, Option<u32>), tres in vec(any::<u64>(), 0..5),
+        (id, association, priority, bypass) in any::<(u32, u32, u32, u32)>(), (competes, direct, is_computed) in any::<(bool, bool, bool)>(),
+        (submit, nice, site) in any::<(i64, i64, i64)>(), (limit, group) in any::<(Option<u32>, Option<u32>)>(), tres in vec(any::<u64>(), 0..5),
         (age, fair_share, job_size) in (number(), number(), number()), points in numbers(), tickets in numbers(),
         partitions in vec(name(), 0..3), wckey in name(),
     ) -> Job {

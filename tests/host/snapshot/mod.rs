@@ -2,6 +2,7 @@
 
 mod content;
 mod file;
+mod size;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -168,7 +168,7 @@ impl Config {
             fair_share,
             has_points,
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
-            told: settings.snapshot.is_some().then(|| Arc::new(Told::read(host, lines))),
+            told: settings.snapshot_file().is_some().then(|| Arc::new(Told::read(host, lines))),
             settings,
         }
     }

@@ -66,15 +66,27 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
 /// A group is named where it can read the snapshot, and nowhere else.
 fn snapshot(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     let is_for_group = settings.snapshot_mode == SnapshotMode::Group;
-    if let (Some(entry), true, None) =
-        (entries.written("SnapshotMode"), is_for_group, &settings.snapshot_group)
-    {
-        let allowed = "allowed are 0600 and 0644 without SnapshotGroup".into();
-        errors.push(error(entry, entry.text(), allowed, "name the group that may read it in SnapshotGroup"));
-    }
-    if let (Some(entry), false) = (entries.written("SnapshotGroup"), is_for_group) {
-        let allowed = format!("allowed with SnapshotMode=0640 only, and it is {}", settings.snapshot_mode);
-        errors.push(error(entry, entry.text(), allowed, "set SnapshotMode=0640, or remove SnapshotGroup"));
+    match (entries.written("SnapshotMode"), entries.written("SnapshotGroup"), settings.snapshot_readers()) {
+        (Some(entry), _, None) if is_for_group => {
+            let allowed = "allowed are 0600 and 0644 without SnapshotGroup".into();
+            errors.push(error(
+                entry,
+                entry.text(),
+                allowed,
+                "name the group that may read it in SnapshotGroup",
+            ));
+        }
+        (_, Some(entry), Some(_)) if !is_for_group => {
+            let allowed =
+                format!("allowed with SnapshotMode=0640 only, and it is {}", settings.snapshot_mode);
+            errors.push(error(
+                entry,
+                entry.text(),
+                allowed,
+                "set SnapshotMode=0640, or remove SnapshotGroup",
+            ));
+        }
+        _ => (),
     }
 }
 

@@ -37,10 +37,10 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    fn of(doing: &str, path: &Path, error: impl Into<io::Error>) -> Self {
+    fn of(path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         Self::Problem(format!(
-            "cannot {doing} {}: {error}. Make room, or mend path and permissions",
+            "Snapshot: cannot write {}: {error}. Make room, or mend path and permissions",
             path.display()
         ))
     }
@@ -70,7 +70,7 @@ impl<S: Fn() -> bool> Write for Stoppable<'_, S> {
 fn open_directory(path: &Path) -> Result<OwnedFd, Trouble> {
     let refuse = |why: &str| {
         Trouble::Problem(format!(
-            "{} {why}: nothing is written. Name a file in a directory that belongs to SlurmUser or root, and that nobody else can write",
+            "Snapshot: {} {why}: nothing is written. Name a file in a directory that belongs to SlurmUser or root, and that nobody else can write",
             path.display()
         ))
     };
@@ -78,9 +78,9 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Trouble> {
     let directory = match open(path, flags, Mode::empty()) {
         Ok(directory) => directory,
         Err(Errno::LOOP | Errno::NOTDIR) => return Err(refuse("is no directory, or a symbolic link")),
-        Err(error) => return Err(Trouble::of("open the directory", path, error)),
+        Err(error) => return Err(Trouble::of(path, error)),
     };
-    let about = fstat(&directory).map_err(|error| Trouble::of("look at", path, error))?;
+    let about = fstat(&directory).map_err(|error| Trouble::of(path, error))?;
     if about.st_uid != 0 && about.st_uid != geteuid().as_raw() {
         return Err(refuse(&format!("belongs to the user with the number {}", about.st_uid)));
     }
@@ -100,14 +100,13 @@ pub fn replace<S: Fn() -> bool>(
     stops: &S,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Trouble> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Trouble::Problem(format!("{} names no file", path.display())));
-    };
+    // The settings say that it has both.
+    let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let directory = open_directory(parent)?;
     match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
             return Err(Trouble::Problem(format!(
-                "{} is there and no file: nothing is written. Take it away, or name another path",
+                "Snapshot: {} is there and no file: nothing is written. Take it away, or name another path",
                 path.display()
             )));
         }
@@ -121,10 +120,10 @@ pub fn replace<S: Fn() -> bool>(
     let _ = unlinkat(&directory, &new, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(&directory, &new, flags, Mode::RUSR | Mode::WUSR)
-        .map_err(|error| Trouble::of("make", &shown, error))?;
+        .map_err(|error| Trouble::of(&shown, error))?;
     let written = fill(file, &shown, readers, stops, write).and_then(|()| {
         faults::point("snapshot.rename");
-        renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of("replace", path, error))
+        renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of(path, error))
     });
     if written.is_err() {
         let _ = unlinkat(&directory, &new, AtFlags::empty());
@@ -143,14 +142,13 @@ fn fill<S: Fn() -> bool>(
     if let Some(group) = readers.group {
         fchown(&file, None, Some(Gid::from_raw(group))).map_err(|error| match error {
             Errno::PERM => Trouble::Problem(format!(
-                "cannot give {} to the group with the number {group}: nothing is written. Make SlurmUser a member of SnapshotGroup",
+                "Snapshot: cannot give {} to the group with the number {group}: nothing is written. Make SlurmUser a member of SnapshotGroup",
                 shown.display()
             )),
-            other => Trouble::of("give SnapshotGroup", shown, other),
+            other => Trouble::of(shown, other),
         })?;
     }
-    fchmod(&file, Mode::from_raw_mode(readers.mode))
-        .map_err(|error| Trouble::of("set the mode of", shown, error))?;
+    fchmod(&file, Mode::from_raw_mode(readers.mode)).map_err(|error| Trouble::of(shown, error))?;
     let mut out = BufWriter::with_capacity(PIECE, Stoppable { file: file.into(), stops });
     let written = write(&mut out).and_then(|()| out.flush());
     // What is left in it is of no use after an error.
@@ -158,6 +156,6 @@ fn fill<S: Fn() -> bool>(
     match written {
         _ if stops() => Err(Trouble::Stopped),
         Ok(()) => Ok(()),
-        Err(error) => Err(Trouble::of("write", shown, error)),
+        Err(error) => Err(Trouble::of(shown, error)),
     }
 }

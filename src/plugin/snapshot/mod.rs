@@ -82,8 +82,8 @@ impl Snapshots {
         let before = std::mem::replace(&mut self.state.lock().trouble, text.clone());
         match complaint {
             None if before.is_some() => info!("Snapshot={path} is written again"),
-            Some(Complaint::Error(text)) if before.as_ref() != Some(&text) => error!("Snapshot: {text}"),
-            Some(Complaint::Warning(text)) if before.as_ref() != Some(&text) => warn!("Snapshot: {text}"),
+            Some(Complaint::Error(text)) if before.as_ref() != Some(&text) => error!("{text}"),
+            Some(Complaint::Warning(text)) if before.as_ref() != Some(&text) => warn!("{text}"),
             _ => (),
         }
     }
@@ -114,7 +114,7 @@ impl Plugin {
         known_jobs: &mut KnownJobs,
         now: i64,
     ) {
-        let Some(path) = config.settings.snapshot.clone() else { return };
+        let Some(path) = config.settings.snapshot_file().map(str::to_owned) else { return };
         if !self.snapshots.is_due(&config.settings, now) || self.thread.is_stopping() {
             return;
         }
@@ -123,14 +123,15 @@ impl Plugin {
             parameters::hidden(host).filter(|_| config.settings.snapshot_mode == SnapshotMode::All)
         {
             let text = format!(
-                "PrivateData={hidden} and SnapshotMode=0644 contradict each other: nothing is written. Set SnapshotMode=0600, or 0640 with \
+                "Snapshot: PrivateData={hidden} and SnapshotMode=0644 contradict each other: nothing is written. Set SnapshotMode=0600, or 0640 with \
                  SnapshotGroup"
             );
             return self.snapshots.note(Some(Complaint::Error(text)), &path);
         }
         if !self.snapshots.begin(now) {
-            let text =
-                format!("{path} is still being written since the last time: look after the file system");
+            let text = format!(
+                "Snapshot: {path} is still being written since the last time: look after the file system"
+            );
             return self.snapshots.note(Some(Complaint::Error(text)), &path);
         }
         let ended = Ended(&self.snapshots);
@@ -142,7 +143,7 @@ impl Plugin {
             let stops = || ended.0.stops.load(Ordering::Relaxed) != begun;
             let complaint = guard(
                 || write(&mut unlocked, &gathered, &settings, &path, &stops),
-                || Some(Complaint::Error("the plugin failed: see the line before".to_owned())),
+                || Some(Complaint::Error("Snapshot: the plugin failed: see the line before".to_owned())),
             );
             if !stops() {
                 ended.0.note(complaint, &path);
@@ -178,17 +179,17 @@ fn write(
         SnapshotMode::Group => 0o640,
         SnapshotMode::All => 0o644,
     };
-    let group = match settings.snapshot_group.as_deref().map(|name| (name, number_of(unlocked, name))) {
+    let group = match settings.snapshot_readers().map(|name| (name, number_of(unlocked, name))) {
         None => None,
         Some((_, Ok(Some(group)))) => Some(group),
         Some((name, Ok(None))) => {
             return Some(Complaint::Warning(format!(
-                "there is no Unix group of the name SnapshotGroup={name}: nothing is written. Correct the name, or create it"
+                "Snapshot: there is no Unix group of the name SnapshotGroup={name}: nothing is written. Correct the name, or create it"
             )))
         }
         Some((name, Err(problem))) => {
             return Some(Complaint::Warning(format!(
-                "cannot look up the Unix group SnapshotGroup={name}: {problem}. Nothing is written: look after the name service of this host"
+                "Snapshot: cannot look up the Unix group SnapshotGroup={name}: {problem}. Nothing is written: look after the name service of this host"
             )))
         }
     };

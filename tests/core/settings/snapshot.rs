@@ -10,23 +10,24 @@ fn error(text: &str) -> String {
 
 #[test]
 fn by_default_nothing_is_written() {
-    let settings = Settings::default();
-    assert_eq!((settings.snapshot, settings.snapshot_period), (None, 300));
-    assert_eq!((settings.snapshot_mode, settings.snapshot_group), (SnapshotMode::Owner, None));
+    let settings = Settings::parse("Snapshot=None SnapshotGroup=none", "f").unwrap().settings;
+    assert_eq!(settings.snapshot_file(), Settings::default().snapshot_file());
+    assert_eq!((settings.snapshot_file(), settings.snapshot_period), (None, 300));
+    assert_eq!((settings.snapshot_mode, settings.snapshot_readers()), (SnapshotMode::Owner, None));
 }
 
 #[test]
 fn all_of_it_is_read_and_kept_as_it_was_written() {
     let text = "Snapshot=\"/var/lib/slurm/my snapshot\"\nSnapshotPeriod=60\nSnapshotMode=0640\nSnapshotGroup=operators";
     let settings = Settings::parse(text, "f").unwrap().settings;
-    assert_eq!(settings.snapshot.as_deref(), Some("/var/lib/slurm/my snapshot"));
+    assert_eq!(settings.snapshot_file(), Some("/var/lib/slurm/my snapshot"));
     assert_eq!((settings.snapshot_period, settings.snapshot_mode), (60, SnapshotMode::Group));
-    assert_eq!(settings.snapshot_group.as_deref(), Some("operators"));
+    assert_eq!(settings.snapshot_readers(), Some("operators"));
     assert_eq!(Settings::parse(&settings.lines().join("\n"), "f").unwrap().settings, settings);
     assert_eq!(settings.lines().len(), 4);
     let one =
         Settings::load(Some("Snapshot=/a/b,SnapshotMode=0644"), Path::new("/nonexistent")).unwrap().settings;
-    assert_eq!((one.snapshot.as_deref(), one.snapshot_mode), (Some("/a/b"), SnapshotMode::All));
+    assert_eq!((one.snapshot_file(), one.snapshot_mode), (Some("/a/b"), SnapshotMode::All));
 }
 
 #[test]

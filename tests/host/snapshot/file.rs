@@ -188,14 +188,14 @@ fn symbolic_links_and_what_is_no_file_are_refused() -> HostResult<()> {
     )?;
     refused(
         |rig| Ok(rig.directory.path().join("none/s").display().to_string()),
-        "cannot open the directory",
+        "none: No such file or directory",
     )?;
     refused(
         |rig| {
             fs::create_dir(rig.directory.path().join(".s.new"))?;
             Ok(rig.directory.path().join("s").display().to_string())
         },
-        "cannot make",
+        ".s.new: File exists",
     )
 }
 

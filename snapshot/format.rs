@@ -240,11 +240,14 @@ impl<I: BufRead> Reader<I> {
     }
 }
 
+/// Takes a record from a line whose columns have these numbers.
+type Take = fn(&mut Snapshot, &[Option<usize>], &[u8]) -> Result<(), String>;
+
 /// How the records below a heading are read.
 struct Rows {
     /// For each column of the file its number in [`Record::COLUMNS`]; `None` for one of a newer release.
     columns: Vec<Option<usize>>,
-    take: fn(&mut Snapshot, &[Option<usize>], &[u8]) -> Result<(), String>,
+    take: Take,
 }
 
 /// Says for each kind where its records go.

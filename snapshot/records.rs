@@ -73,6 +73,7 @@ macro_rules! record {
         pub struct $name { $($(#[$about])+ pub $column: $type,)+ }
 
         impl Serialize for $name {
+            #[allow(clippy::float_cmp)] // exactly as by default, or not
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let none = Self::default();
                 let (mut at, mut length) = (0, 0);

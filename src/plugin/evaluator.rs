@@ -237,16 +237,15 @@ impl<'c> Evaluator<'c> {
             let site = |qos: Option<Qos<'_, V::Qos>>| {
                 points.map_or(of_job.site, |points| points.site(partition, qos))
             };
-            match several_qos {
-                Some(list) => list.for_each(|qos| {
+            if let Some(list) = several_qos {
+                list.for_each(|qos| {
                     let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
                     let (fair_share, site) = (fair_share(Some(qos)), site(Some(qos)));
                     visit(partition, Some(qos), Evaluation { qos: of_qos, fair_share, site, ..variant });
-                }),
-                None => {
-                    let (fair_share, site) = (fair_share(None), site(None));
-                    visit(partition, None, Evaluation { fair_share, site, ..variant });
-                }
+                });
+            } else {
+                let (fair_share, site) = (fair_share(None), site(None));
+                visit(partition, None, Evaluation { fair_share, site, ..variant });
             }
         };
         match job.partitions() {

@@ -27,7 +27,7 @@ use crate::plugin::drafts::Drafts;
 use crate::plugin::evaluator::{Beside, Evaluator};
 use crate::plugin::grants::Grants;
 use crate::plugin::names::Names;
-use crate::plugin::points::PointsState;
+use crate::plugin::points::{PointsEntries, PointsState};
 use crate::plugin::queue::{tickets_of_comment, Reader};
 use crate::plugin::standing::Standing;
 use crate::plugin::waiting::waits;
@@ -384,7 +384,7 @@ impl Gathered {
             partitions: Vec::new(),
             set,
             tickets: set.and_then(|_| grants.tickets_of(job)),
-            points: points.as_ref().map(|points| points.explain()),
+            points: points.as_ref().map(PointsEntries::explain),
         };
         if job.has_variants() {
             self.read_variants(reading, job, more, next);

@@ -253,16 +253,22 @@ fn usage(gathered: &Gathered) -> Vec<Usage> {
         ids.sort_unstable();
         for id in ids {
             let amount = gathered.standing.node_in(tree, id).and_then(|node| nodes.get(node.index()));
-            amount.into_iter().for_each(|amount| add("association", id.to_string(), *amount));
+            if let Some(amount) = amount {
+                add("association", id.to_string(), *amount);
+            }
         }
         for (of, sums) in [("qos", qos), ("group", groups)] {
             let mut sums: Vec<_> = sums.iter().collect();
             sums.sort_unstable_by_key(|(id, _)| **id);
-            sums.into_iter().for_each(|(id, amount)| add(of, id.to_string(), *amount));
+            for (id, amount) in sums {
+                add(of, id.to_string(), *amount);
+            }
         }
         let mut sums: Vec<_> = partitions.iter().collect();
         sums.sort_unstable_by_key(|(name, _)| *name);
-        sums.into_iter().for_each(|(name, amount)| add("partition", name.clone(), *amount));
+        for (name, amount) in sums {
+            add("partition", name.clone(), *amount);
+        }
         add("all", String::new(), *of_all);
         add("available", String::new(), *capacity);
     }

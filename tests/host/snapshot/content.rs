@@ -85,15 +85,12 @@ fn assert_job(job: &Job, entry: Option<&Entry>, shown: &FactorsObject) {
     let site = i64::from(factors.site) - OFFSET;
     #[allow(clippy::cast_precision_loss)]
     let expected = (site - job.site) as f64;
-    let ours = match entry {
-        Some(entry) => {
-            assert_eq!(entry.points, expected, "{what}");
-            [entry.fair_share, entry.partition_addend, entry.qos_addend, entry.tres_addend]
-        }
-        None => {
-            assert_eq!(job.points.last().copied().unwrap_or_default(), expected, "{what}");
-            [job.fair_share, job.partition_addend, job.qos_addend, job.tres_addend]
-        }
+    let ours = if let Some(entry) = entry {
+        assert_eq!(entry.points, expected, "{what}");
+        [entry.fair_share, entry.partition_addend, entry.qos_addend, entry.tres_addend]
+    } else {
+        assert_eq!(job.points.last().copied().unwrap_or_default(), expected, "{what}");
+        [job.fair_share, job.partition_addend, job.qos_addend, job.tres_addend]
     };
     assert_eq!(ours, [factors.fairshare, factors.partition, factors.qos, tres], "{what}");
 }

@@ -238,7 +238,7 @@ fn a_full_disk_is_one_error_and_the_old_file_stays() -> HostResult<()> {
         rig.cycle_after(300)?;
         eventually(|| taken(&path)).expect("room for one");
         fs::write(small.join("more"), [0; 8192])?;
-        rig.host.jobs(&(100..200).map(|id| crate::setup::waiting(id)).collect::<Vec<_>>())?;
+        rig.host.jobs(&(100..200).map(crate::setup::waiting).collect::<Vec<_>>())?;
         for _ in 0..3 {
             rig.cycle_after(300)?;
             rig.expect("No space left on device");

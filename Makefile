@@ -85,7 +85,7 @@ mutants: ## plant deliberate mistakes in MUTANTS=core (or plugin, plugin/write.r
 		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 tests/mutants $(MUTANTS)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
-	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate; do \
+	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate snapshot; do \
 		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=120 || exit 1; done
 
 memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind

@@ -1,6 +1,8 @@
 //! Answers: one file a question, data in, a value out that can be shown in any form. Nothing here prints.
 
 pub mod compare;
+pub mod metrics;
+pub mod migrate;
 pub mod queue;
 pub mod reasons;
 pub mod settings;

@@ -17,16 +17,16 @@ _multifactor2() {
                 cmd="multifactor2"
                 ;;
             multifactor2,queue)
-                cmd="multifactor2__subcmd__queue"
+                cmd="multifactor2__queue"
                 ;;
             multifactor2,settings)
-                cmd="multifactor2__subcmd__settings"
+                cmd="multifactor2__settings"
                 ;;
             multifactor2,tree)
-                cmd="multifactor2__subcmd__tree"
+                cmd="multifactor2__tree"
                 ;;
             multifactor2,why)
-                cmd="multifactor2__subcmd__why"
+                cmd="multifactor2__why"
                 ;;
             *)
                 ;;
@@ -72,7 +72,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__queue)
+        multifactor2__queue)
             opts="-u -A -j -P -p -h -n -o -M -V --user --account --job --partition --me --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -146,7 +146,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__settings)
+        multifactor2__settings)
             opts="-P -p -h -n -o -M -V --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -192,7 +192,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__tree)
+        multifactor2__tree)
             opts="-u -A -P -p -h -n -o -M -V --user --account --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -254,8 +254,8 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__why)
-            opts="-M -V --from --save --anonymise --conf --cluster --at --json --help --version"
+        multifactor2__why)
+            opts="-M -V --from --save --anonymise --conf --cluster --at --json --help --version <JOB> [OTHER]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

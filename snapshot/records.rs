@@ -140,12 +140,14 @@ record! {
         source: String,
         /// What is hidden from who asked, one sentence each; empty where everything was seen.
         hidden: Vec<String>,
-        /// Kinds of records of which some are hidden, such as `association` or `job`, as the file calls them.
-        lacks: Vec<String>,
         /// CPUs of all nodes, as job sizes are measured against them; 0 where not known.
         cpus: u32,
         /// Nodes, counted as the release counts them; 0 where not known.
         nodes: u32,
+        /// Not all associations are here: what is computed over the tree cannot be.
+        partial_tree: bool,
+        /// Not all waiting jobs are here: places in the queue cannot be known.
+        partial_queue: bool,
     }
 }
 

@@ -38,6 +38,10 @@ pub fn open(options: &Options) -> Result<Snapshot, Problem> {
             "name one with --from FILE; the plugin writes it where Snapshot= in multifactor2.conf says",
         ));
     };
+    if options.save.is_some() || options.anonymise || options.cluster.is_some() {
+        let what = "--save, --anonymise and --cluster are for what Slurm's commands say, which this build does not ask";
+        return Err(Problem::new(what, "leave them out"));
+    }
     let file = File::open(path).map_err(|error| Problem::of_file(path, &error))?;
     let mut snapshot = format::read(BufReader::with_capacity(1 << 16, file))
         .map_err(|problem| Problem::new(path.display().to_string(), problem.to_string()))?;

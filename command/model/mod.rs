@@ -69,11 +69,16 @@ impl<'s> Model<'s> {
         if let Some(note) = tree.note(snapshot) {
             notes.push(note);
         }
+        if snapshot.about.partial_queue {
+            notes.push(
+                "Not all waiting jobs can be seen: places are those among the jobs that can.".to_owned(),
+            );
+        }
         let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew: options.recompute };
         let competes = looks.who_competes();
         let competitors = Competitors::of(&looks, &competes);
         let shares = Shares::compute(&config, &tree, &competitors, &tree.measured);
-        let standings = shares.standings(snapshot, &tree);
+        let standings = shares.standings(snapshot, &tree, &competitors);
         let points = points::Book::of(&looks, &mut notes);
         let evaluated = jobs::Evaluated { looks, shares: &shares, points: points.as_ref() };
         let jobs = evaluated.all(&competes, recomputed, &mut notes);

@@ -6,7 +6,7 @@ use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::TargetUsage;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
-    About, Association, Entry, Job, Parameter, Partition, Qos, Record, Running, Setting, Tres, Usage,
+    About, Association, Entry, Job, Parameter, Partition, Qos, Running, Setting, Tres, Usage,
 };
 
 use super::gather::{Gathered, More, Waiting, NONE};
@@ -62,7 +62,8 @@ fn about(gathered: &Gathered) -> About {
         plugin: VERSION.to_owned(),
         source: "plugin".to_owned(),
         hidden,
-        lacks: if gathered.has_partitions { Vec::new() } else { vec![Partition::KIND.to_owned()] },
+        partial_tree: false,
+        partial_queue: false,
         cpus: host.cluster_cpus(),
         nodes: host.node_count(),
     }

@@ -86,7 +86,7 @@ mutants: ## plant deliberate mistakes in MUTANTS=core (or plugin, plugin/write.r
 		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 tests/mutants $(MUTANTS)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
-	cd fuzz && for target in settings state_file own_usage tree numbers commands texts; do \
+	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate snapshot commands texts; do \
 		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=120 || exit 1; done
 
 memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind
@@ -114,13 +114,14 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 # Options of the measurement; without any, the tables of docs/performance.md are rewritten.
 BENCH     ?= --docs docs/performance.md
 
-bench: ## measure beside stock priority/multifactor, and the core alone; BENCH=--quick is shorter, and leaves docs/performance.md
+bench: ## measure beside stock priority/multifactor, the core alone, and how the time of a replay grows; BENCH=--quick is shorter, and leaves docs/performance.md
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)
 	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
+	env -u SLURM_SRC $(CARGO) run --release --locked -q -p multifactor2-replay --example sizes -- --all
 
 docs: ## rewrite what is made in docs, manual pages, completions and example: settings from their table, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs

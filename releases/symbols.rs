@@ -146,6 +146,11 @@ macro_rules! host_symbols {
             /// Limits in use by a user within a QOS; makes the entry where there is none.
             user_used_limits: "acct_policy_get_user_used_limits", since(V24_05), unsafe extern "C" fn(*mut RawList, u32) -> *mut c_void;
 
+            /// Why a job waits, as squeue shows it; releases before 24.05.
+            job_reason_string: "slurm_job_reason_string", optional, unsafe extern "C" fn(u32) -> *const c_char;
+            /// The same from 24.05 on.
+            job_state_reason_string: "slurm_job_state_reason_string", optional, unsafe extern "C" fn(u32) -> *const c_char;
+
             /// True where a user is at least an operator.
             validate_operator: "validate_operator", needed, unsafe extern "C" fn(u32) -> bool;
             /// 1 where the MCS plugin decides what is private.

@@ -2,6 +2,8 @@
 
 pub mod compare;
 pub mod cost;
+pub mod metrics;
+pub mod migrate;
 pub mod queue;
 pub mod reasons;
 pub mod recover;

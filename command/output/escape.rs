@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 /// Characters that change how the text around them is shown: line ends, directions, and those that are not seen.
-fn is_treacherous(character: char) -> bool {
+pub(crate) fn is_treacherous(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -17,25 +17,25 @@ _multifactor2() {
                 cmd="multifactor2"
                 ;;
             multifactor2,cost)
-                cmd="multifactor2__subcmd__cost"
+                cmd="multifactor2__cost"
                 ;;
             multifactor2,queue)
-                cmd="multifactor2__subcmd__queue"
+                cmd="multifactor2__queue"
                 ;;
             multifactor2,recover)
-                cmd="multifactor2__subcmd__recover"
+                cmd="multifactor2__recover"
                 ;;
             multifactor2,settings)
-                cmd="multifactor2__subcmd__settings"
+                cmd="multifactor2__settings"
                 ;;
             multifactor2,tree)
-                cmd="multifactor2__subcmd__tree"
+                cmd="multifactor2__tree"
                 ;;
             multifactor2,what-if)
-                cmd="multifactor2__subcmd__what__subcmd__if"
+                cmd="multifactor2__what__if"
                 ;;
             multifactor2,why)
-                cmd="multifactor2__subcmd__why"
+                cmd="multifactor2__why"
                 ;;
             *)
                 ;;
@@ -81,8 +81,8 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__cost)
-            opts="-A -p -q -n -c -N -G -t -M -V --account --partition --qos --ntasks --cpus-per-task --nodes --mem --gres --gpus --time --as --from --save --anonymise --conf --cluster --at --json --help --version"
+        multifactor2__cost)
+            opts="-A -p -q -n -c -N -G -t -M -V --account --partition --qos --ntasks --cpus-per-task --nodes --mem --gres --gpus --time --as --from --save --anonymise --conf --cluster --at --json --help --version [JOB]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -195,7 +195,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__queue)
+        multifactor2__queue)
             opts="-u -A -j -P -p -h -n -o -M -V --user --account --job --partition --me --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -269,8 +269,8 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__recover)
-            opts="-M -V --to --running-on --from --save --anonymise --conf --cluster --at --json --help --version"
+        multifactor2__recover)
+            opts="-M -V --to --running-on --from --save --anonymise --conf --cluster --at --json --help --version <USER>"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -311,7 +311,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__settings)
+        multifactor2__settings)
             opts="-P -p -h -n -o -M -V --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -357,7 +357,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__tree)
+        multifactor2__tree)
             opts="-u -A -P -p -h -n -o -M -V --user --account --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -419,7 +419,7 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__what__subcmd__if)
+        multifactor2__what__if)
             opts="-P -p -h -n -o -M -V --shares --usage --half-life --weight --plugin --submit --as --without-account --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -497,8 +497,8 @@ _multifactor2() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        multifactor2__subcmd__why)
-            opts="-M -V --from --save --anonymise --conf --cluster --at --json --help --version"
+        multifactor2__why)
+            opts="-M -V --from --save --anonymise --conf --cluster --at --json --help --version <JOB> [OTHER]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -71,6 +71,14 @@ fn the_dominant_reason_comes_first() {
     }
 }
 
+/// Slurm's reason is that of its last look: `Priority` of a job that has become the first would say that others are before it.
+#[test]
+fn a_job_that_is_first_is_not_said_to_be_behind_others() {
+    let why = ask(&changed(|job| job.priority = 20_000));
+    assert_eq!(why.kind, Kind::First);
+    assert!(why.sentence.ends_with("it starts as soon as there is room for it."), "{}", why.sentence);
+}
+
 #[test]
 fn the_sum_the_way_and_the_levers_of_the_example() {
     let why = ask(&site::example());

@@ -1,0 +1,385 @@
+//! `multifactor2 metrics`: shares, usage and queues for the textfile collector of Prometheus' `node_exporter`.
+//!
+//! By account, and of users only those that were asked for: a series a job, or a user and partition, is more than a Prometheus
+//! should keep. The rules are those of the collector: a file `*.prom` that is replaced as a whole, no times of samples, each name
+//! described once, and no series twice, for which it refuses the file. [`text`] writes it.
+
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use multifactor2_snapshot::records::{Association, Job};
+use multifactor2_snapshot::Snapshot;
+use serde::Serialize;
+
+pub use text::write;
+
+/// The most users that `top=` gives.
+pub const MOST_USERS: usize = 1000;
+
+/// How deep a tree may be: what goes on longer is a circle.
+const DEEPEST: usize = 1000;
+
+/// What to write, and where to.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Options {
+    /// The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage.
+    #[arg(long, value_name = "NAMES|top=N")]
+    pub users: Option<Users>,
+}
+
+/// Users who have series of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Users {
+    /// These.
+    Named(BTreeSet<String>),
+    /// So many, those with the largest usage.
+    Top(usize),
+}
+
+impl FromStr for Users {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(number) = text.strip_prefix("top=") {
+            let number = number.parse().ok().filter(|number| (1..=MOST_USERS).contains(number));
+            return number
+                .map(Users::Top)
+                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}"));
+        }
+        let names: BTreeSet<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
+        if names.contains("") || names.len() > MOST_USERS {
+            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N"));
+        }
+        Ok(Users::Named(names))
+    }
+}
+
+/// All that is written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The version of this form.
+    pub schema: u32,
+    /// In the order in which they are written.
+    pub metrics: Vec<Metric>,
+}
+
+/// A metric: a gauge each. Usage decays, so it is no counter either.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, with its unit.
+    pub help: &'static str,
+    /// Its series.
+    pub series: Vec<Series>,
+}
+
+/// A series of a metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// Names and values, in order.
+    pub labels: Vec<(&'static str, String)>,
+    /// Always finite.
+    pub value: f64,
+}
+
+macro_rules! metrics {
+    ($($name:ident: $help:literal,)+) => {
+        /// Every metric that there can be, with its name without the prefix.
+        const KNOWN: &[(&str, &str, &str)] =
+            &[$((stringify!($name), concat!("multifactor2_", stringify!($name)), $help)),+];
+    };
+}
+
+metrics! {
+    info: "Cluster, release of Slurm, priority plugin and its version, and where the numbers come from; always 1.",
+    calculated_timestamp_seconds: "When priorities were calculated last, or Slurm was asked.",
+    is_partial: "1 if PrivateData hides something from who asked, else 0.",
+    half_life_seconds: "PriorityDecayHalfLife; 0 for none.",
+    weight: "PriorityWeight parameters, by factor.",
+    waiting_jobs: "Waiting jobs, held ones among them.",
+    competing_jobs: "Waiting jobs that compete for the next nodes.",
+    lowest_priority_jobs: "Competing jobs with priority 1, which have no order among them.",
+    running_jobs: "Running jobs.",
+    partition_waiting_jobs: "Waiting jobs by the partition that their priority goes by.",
+    partition_oldest_wait_seconds: "The longest wait of a competing job, since it gains age.",
+    account_shares: "Raw shares of an account; none for Fairshare=parent.",
+    account_shares_ratio: "Normalised shares of an account, from 0 to 1.",
+    account_usage_ratio: "Normalised usage of an account, from 0 to 1.",
+    account_usage_billing_seconds: "Decayed usage of an account and of all below it: billing times seconds.",
+    account_level_fs: "Shares over usage of an account, as LevelFS of sshare.",
+    account_tickets: "Tickets of an account in the last calculation.",
+    account_waiting_jobs: "Waiting jobs of an account and of all below it.",
+    account_competing_jobs: "Waiting jobs that compete, of an account and of all below it.",
+    account_running_jobs: "Running jobs of an account and of all below it.",
+    account_oldest_wait_seconds: "The longest wait of a competing job of an account and of all below it, since it gains age.",
+    account_highest_priority: "The highest priority of a waiting job of an account and of all below it.",
+    user_shares_ratio: "Normalised shares of a user in an account, from 0 to 1.",
+    user_usage_ratio: "Normalised usage of a user in an account, from 0 to 1.",
+    user_usage_billing_seconds: "Decayed usage of a user in an account: billing times seconds.",
+    user_fair_share_ratio: "The fair-share factor of a user in an account, from 0 to 1.",
+    user_waiting_jobs: "Waiting jobs of a user in an account.",
+    user_running_jobs: "Running jobs of a user in an account.",
+}
+
+/// The names of all metrics.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().map(|(_, name, _)| *name)
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Series while they are collected: of each metric by its labels.
+#[derive(Default)]
+struct Collected(BTreeMap<&'static str, BTreeMap<Labels, f64>>);
+
+impl Collected {
+    /// Adds a number. Two of one series cannot be: the first stays.
+    fn add(&mut self, metric: &'static str, labels: &[(&'static str, &str)], value: f64) {
+        // An empty label is none.
+        let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+        let labels = labels.map(|(name, value)| (*name, text::shown(value))).collect();
+        if value.is_finite() {
+            self.0.entry(metric).or_default().entry(labels).or_insert(value);
+        }
+    }
+}
+
+/// What jobs an association has, with all below it.
+#[derive(Clone, Copy, Default)]
+struct Jobs {
+    waiting: u64,
+    competing: u64,
+    running: u64,
+    oldest_wait: i64,
+    highest: u32,
+}
+
+impl Jobs {
+    fn with(self, other: Self) -> Self {
+        Self {
+            waiting: self.waiting + other.waiting,
+            competing: self.competing + other.competing,
+            running: self.running + other.running,
+            oldest_wait: self.oldest_wait.max(other.oldest_wait),
+            highest: self.highest.max(other.highest),
+        }
+    }
+
+    /// The waiting tasks of a job array are one job, as in the calculation.
+    fn of(job: &Job, now: i64) -> Self {
+        let wait = if job.competes && job.accrue > 0 { now.saturating_sub(job.accrue).max(0) } else { 0 };
+        Self {
+            waiting: 1,
+            competing: u64::from(job.competes),
+            running: 0,
+            oldest_wait: wait,
+            highest: job.priority,
+        }
+    }
+}
+
+/// The metrics of a snapshot.
+pub fn of(snapshot: &Snapshot, options: &Options) -> Answer {
+    let mut collected = Collected::default();
+    let about = &snapshot.about;
+    let info = [
+        ("cluster", about.cluster.as_str()),
+        ("plugin_version", &about.plugin),
+        ("priority_type", &about.priority_type),
+        ("release", &about.release),
+        ("source", &about.source),
+    ];
+    collected.add("info", &info, 1.0);
+    let now = if about.time > 0 { about.time } else { about.taken };
+    collected.add("calculated_timestamp_seconds", &[], float(now));
+    collected.add("is_partial", &[], f64::from(u8::from(!about.hidden.is_empty())));
+    parameters(snapshot, &mut collected);
+    queue(snapshot, now, &mut collected);
+    associations(snapshot, now, options.users.as_ref(), &mut collected);
+    let metrics = KNOWN.iter().filter_map(|(short, name, help)| {
+        let series = collected.0.remove(short)?;
+        let series = series.into_iter().map(|(labels, value)| Series { labels, value }).collect();
+        Some(Metric { name, help, series })
+    });
+    Answer { schema: 1, metrics: metrics.collect() }
+}
+
+fn parameters(snapshot: &Snapshot, collected: &mut Collected) {
+    if let Some(seconds) = snapshot.parameter("PriorityDecayHalfLife").and_then(seconds) {
+        collected.add("half_life_seconds", &[], float(seconds));
+    }
+    for (name, value) in &snapshot.parameters {
+        let factor = name.to_ascii_lowercase();
+        let Some(factor) = factor.strip_prefix("priorityweight").filter(|factor| *factor != "tres") else {
+            continue;
+        };
+        if let Ok(weight) = value.parse() {
+            collected.add("weight", &[("factor", factor)], weight);
+        }
+    }
+}
+
+/// A time as `scontrol show config` prints it: days-hours:minutes:seconds, or hours:minutes:seconds.
+fn seconds(text: &str) -> Option<i64> {
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    let parts: Vec<i64> =
+        clock.split(':').map(|part| part.parse::<u16>().ok().map(i64::from)).collect::<Option<_>>()?;
+    let days: i64 = days.parse::<u32>().ok()?.into();
+    match parts[..] {
+        [hours, minutes, seconds] => Some(days * 86_400 + hours * 3600 + minutes * 60 + seconds),
+        _ => None,
+    }
+}
+
+fn queue(snapshot: &Snapshot, now: i64, collected: &mut Collected) {
+    let mut all = Jobs::default();
+    let mut partitions = BTreeMap::<&str, Jobs>::new();
+    for partition in &snapshot.partitions {
+        partitions.entry(&partition.name).or_default();
+    }
+    let mut lowest = 0_u32;
+    for job in &snapshot.jobs {
+        let own = Jobs::of(job, now);
+        all = all.with(own);
+        let entry = partitions.entry(&job.partition).or_default();
+        *entry = entry.with(own);
+        lowest += u32::from(job.competes && job.priority == 1);
+    }
+    let running: u64 = snapshot.running.iter().map(|running| u64::from(running.count)).sum();
+    collected.add("waiting_jobs", &[], count(all.waiting));
+    collected.add("competing_jobs", &[], count(all.competing));
+    collected.add("lowest_priority_jobs", &[], f64::from(lowest));
+    collected.add("running_jobs", &[], count(running));
+    for (partition, jobs) in partitions {
+        collected.add("partition_waiting_jobs", &[("partition", partition)], count(jobs.waiting));
+        collected.add("partition_oldest_wait_seconds", &[("partition", partition)], float(jobs.oldest_wait));
+    }
+}
+
+fn associations(snapshot: &Snapshot, now: i64, users: Option<&Users>, collected: &mut Collected) {
+    let by_id: HashMap<u32, usize> =
+        snapshot.associations.iter().enumerate().map(|(at, association)| (association.id, at)).collect();
+    let by_name: HashMap<(&str, &str), usize> = snapshot
+        .associations
+        .iter()
+        .enumerate()
+        .filter(|(_, association)| association.partition.is_empty())
+        .map(|(at, association)| ((association.account.as_str(), association.user.as_str()), at))
+        .collect();
+    let mut own = vec![Jobs::default(); snapshot.associations.len()];
+    for job in &snapshot.jobs {
+        let names = [(job.account.as_str(), job.user.as_str()), (job.account.as_str(), "")];
+        let at = by_id.get(&job.association).or_else(|| names.iter().find_map(|name| by_name.get(name)));
+        if let Some(at) = at {
+            own[*at] = own[*at].with(Jobs::of(job, now));
+        }
+    }
+    for running in &snapshot.running {
+        if let Some(at) = by_id.get(&running.association) {
+            own[*at].running += u64::from(running.count);
+        }
+    }
+    let mut below = own.clone();
+    for (at, jobs) in own.iter().enumerate() {
+        let parent = |at: usize| by_id.get(&snapshot.associations[at].parent).copied();
+        let above = std::iter::successors(parent(at), |at| parent(*at)).take(DEEPEST);
+        for above in above.take_while(|above| *above != at) {
+            below[above] = below[above].with(*jobs);
+        }
+    }
+    for (association, jobs) in snapshot.associations.iter().zip(&below) {
+        if association.user.is_empty() {
+            account(snapshot, &by_id, association, *jobs, collected);
+        }
+    }
+    for at in chosen(snapshot, users) {
+        user(&snapshot.associations[at], own[at], collected);
+    }
+}
+
+fn account(
+    snapshot: &Snapshot,
+    by_id: &HashMap<u32, usize>,
+    association: &Association,
+    jobs: Jobs,
+    collected: &mut Collected,
+) {
+    let parent = by_id.get(&association.parent).map_or("", |at| snapshot.associations[*at].account.as_str());
+    let labels = [("account", association.account.as_str()), ("parent", parent)];
+    let mut add = |metric, value| collected.add(metric, &labels, value);
+    if association.shares != i32::MAX.unsigned_abs() {
+        add("account_shares", f64::from(association.shares));
+    }
+    add("account_shares_ratio", association.shares_norm);
+    add("account_usage_ratio", association.usage_norm);
+    add("account_usage_billing_seconds", association.usage);
+    for (metric, value) in
+        [("account_level_fs", association.level_fs), ("account_tickets", association.tickets)]
+    {
+        if let Some(value) = value {
+            add(metric, value);
+        }
+    }
+    add("account_waiting_jobs", count(jobs.waiting));
+    add("account_competing_jobs", count(jobs.competing));
+    add("account_running_jobs", count(jobs.running));
+    add("account_oldest_wait_seconds", float(jobs.oldest_wait));
+    if jobs.waiting > 0 {
+        add("account_highest_priority", f64::from(jobs.highest));
+    }
+}
+
+fn user(association: &Association, jobs: Jobs, collected: &mut Collected) {
+    let labels = [
+        ("account", association.account.as_str()),
+        ("partition", &association.partition),
+        ("user", &association.user),
+    ];
+    let mut add = |metric, value| collected.add(metric, &labels, value);
+    add("user_shares_ratio", association.shares_norm);
+    add("user_usage_ratio", association.usage_norm);
+    add("user_usage_billing_seconds", association.usage);
+    if let Some(factor) = association.factor {
+        add("user_fair_share_ratio", factor);
+    }
+    add("user_waiting_jobs", count(jobs.waiting));
+    add("user_running_jobs", count(jobs.running));
+}
+
+/// The associations of users that were asked for, by their positions.
+fn chosen(snapshot: &Snapshot, users: Option<&Users>) -> Vec<usize> {
+    let all =
+        snapshot.associations.iter().enumerate().filter(|(_, association)| !association.user.is_empty());
+    let names: BTreeSet<&str> = match users {
+        None => return Vec::new(),
+        Some(Users::Named(names)) => names.iter().map(String::as_str).collect(),
+        Some(Users::Top(most)) => {
+            let mut usage = BTreeMap::<&str, f64>::new();
+            for (_, association) in all.clone() {
+                *usage.entry(&association.user).or_default() += association.usage;
+            }
+            let mut order: Vec<(&str, f64)> = usage.into_iter().collect();
+            // By name where usage is the same, since the map is in order.
+            order.sort_by(|a, b| b.1.total_cmp(&a.1));
+            order.into_iter().take(*most).map(|(name, _)| name).collect()
+        }
+    };
+    all.filter(|(_, association)| names.contains(association.user.as_str())).map(|(at, _)| at).collect()
+}
+
+#[allow(clippy::cast_precision_loss)] // counts and times are far below 2^53
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+#[allow(clippy::cast_precision_loss)] // as above
+fn float(number: i64) -> f64 {
+    number as f64
+}

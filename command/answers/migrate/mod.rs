@@ -1,0 +1,242 @@
+//! `multifactor2 migrate`: what a configuration of Maui, Moab or Grid Engine is here: lines for multifactor2.conf and slurm.conf,
+//! commands of sacctmgr, and a note for each thing that has none. docs/coming-from.md is the page to it: the lines are those of the
+//! page, and its reasons are read from it.
+//!
+//! [`maui`] reads maui.cfg and moab.cfg, [`grid_engine`] what `qconf` printed; both write a [`draft`]. The input may be anything, and
+//! names in it may be meant to do harm: every line of ours can be read by the plugin, and a shell takes no name for a command.
+
+mod accounts;
+mod draft;
+mod grid_engine;
+mod maui;
+mod page;
+
+use std::fmt;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use multifactor2_core::settings::{Error, Errors, Place};
+use serde::Serialize;
+
+use draft::Draft;
+pub use draft::{Line, Note, Use, Why};
+
+/// The most bytes that a file may have.
+pub const MOST_BYTES: u64 = 4 << 20;
+
+/// What the help says of the directory.
+const HELP: &str = "\
+FROM is a file of Maui or Moab, or a directory with what qconf of Grid Engine prints. In the directory:
+  ssconf   qconf -ssconf
+  sstree   qconf -sstree
+  suser    for user in $(qconf -suserl); do qconf -suser \"$user\"; done
+  sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
+  su       for set in $(qconf -sul); do qconf -su \"$set\"; done
+  sconf    qconf -sconf
+One of them is enough. Exit status: 0, or 1 if something in FROM cannot be read.";
+
+/// What to translate.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Options {
+    /// maui.cfg, moab.cfg, or a directory with outputs of qconf.
+    pub from: PathBuf,
+    /// The file is Moab's. It is by itself where its name begins with "moab".
+    #[arg(long)]
+    pub moab: bool,
+}
+
+/// What the configuration is here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// The version of this form.
+    pub schema: u32,
+    /// `Maui`, `Moab` or `Grid Engine`.
+    pub scheduler: &'static str,
+    /// Lines of multifactor2.conf.
+    pub multifactor2_conf: Vec<Line>,
+    /// Lines of slurm.conf.
+    pub slurm_conf: Vec<Line>,
+    /// Commands of sacctmgr.
+    pub sacctmgr: Vec<Line>,
+    /// What has no line, and why.
+    pub notes: Vec<Note>,
+}
+
+/// Reads what `options` name and translates it.
+///
+/// # Errors
+/// Everything that is wrong with it: each with its file, line, value, what is allowed and what to do.
+pub fn run(options: &Options) -> Result<Answer, Errors> {
+    let path = &options.from;
+    let name = path.display().to_string();
+    if fs::metadata(path).is_ok_and(|data| data.is_dir()) {
+        let mut texts = Vec::new();
+        for file in grid_engine::FILES {
+            let path = path.join(file);
+            // Not `exists`: a file that cannot be seen is an error.
+            if fs::symlink_metadata(&path).is_ok() {
+                texts.push((file, path.display().to_string(), read(&path)?));
+            }
+        }
+        if texts.is_empty() {
+            let allowed =
+                format!("allowed is a directory with at least one of {}", grid_engine::FILES.join(", "));
+            return Err(problem(
+                &name,
+                &name,
+                allowed,
+                "save what qconf prints there, as --help says".into(),
+            ));
+        }
+        return of_grid_engine(&texts);
+    }
+    let is_moab =
+        path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().starts_with("moab"));
+    of_maui(&name, &read(path)?, options.moab || is_moab)
+}
+
+/// Translates the text of maui.cfg, or of moab.cfg. `name` stands for it in messages.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn of_maui(name: &str, text: &str, is_moab: bool) -> Result<Answer, Errors> {
+    finished(if is_moab { "Moab" } else { "Maui" }, maui::translate(&Arc::from(name), text, is_moab))
+}
+
+/// Translates outputs of qconf: of each what it is called in the help, what messages call it, and its text.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn of_grid_engine(texts: &[(&str, String, String)]) -> Result<Answer, Errors> {
+    finished("Grid Engine", grid_engine::translate(texts))
+}
+
+fn finished(scheduler: &'static str, mut draft: Draft) -> Result<Answer, Errors> {
+    if !draft.errors.is_empty() {
+        return Err(draft.errors);
+    }
+    Ok(Answer {
+        schema: 1,
+        scheduler,
+        multifactor2_conf: std::mem::take(&mut draft.ours.all),
+        slurm_conf: draft.slurm_lines(),
+        sacctmgr: draft.sacctmgr.all,
+        notes: draft.notes,
+    })
+}
+
+fn problem(source: &str, value: &str, allowed: impl Into<String>, advice: String) -> Errors {
+    let place = Place { source: source.into(), line: None };
+    let mut errors = Errors::default();
+    errors.push(Error { place, key: String::new(), value: value.into(), allowed: allowed.into(), advice });
+    errors
+}
+
+fn read(path: &Path) -> Result<String, Errors> {
+    let name = path.display().to_string();
+    let refused = |error: std::io::Error| {
+        problem(&name, &name, "allowed is a file that you can read", format!("check it: {error}"))
+    };
+    // A FIFO would block, a device never end.
+    if !fs::metadata(path).map_err(refused)?.is_file() {
+        return Err(problem(&name, &name, "allowed is a regular file", "name a file".into()));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(refused)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let allowed = "allowed are files of up to 4 MiB";
+        return Err(problem(&name, &name, allowed, "check that this is the right file".into()));
+    }
+    // Old files are often in Latin-1. What is not UTF-8 becomes U+FFFD, and stays in comments mostly.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl Answer {
+    /// The lines of multifactor2.conf alone, as they can be read.
+    pub fn settings(&self) -> String {
+        let lines = self.multifactor2_conf.iter().filter(|line| line.how == Use::Take);
+        lines.map(|line| line.text.clone() + "\n").collect()
+    }
+}
+
+impl fmt::Display for Answer {
+    /// Lines for two files, with comments, notes, and commands, which are last. Whatever a name is, it does nothing where they are pasted.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let part = |f: &mut fmt::Formatter, title: &str, lines: &[Line], is_shell: bool| {
+            writeln!(f, "# {title}")?;
+            if lines.is_empty() {
+                writeln!(f, "# nothing")?;
+            }
+            let mut above: &[String] = &[];
+            for line in lines {
+                // Lines that came of the same need it once.
+                let from = if line.from == above { &[] } else { line.from.as_slice() };
+                above = &line.from;
+                for from in from.iter().filter(|_| !is_shell) {
+                    writeln!(f, "# {}", comment(from))?;
+                }
+                if !line.remark.is_empty() {
+                    let remark = if is_shell { harmless(&line.remark) } else { comment(&line.remark) };
+                    writeln!(f, "# {remark}")?;
+                }
+                match line.how {
+                    Use::Take => writeln!(f, "{}", line.text)?,
+                    Use::Instead => writeln!(f, "# or: {}", line.text)?,
+                    Use::AddTo => writeln!(f, "# add to the line that is there: {}", comment(&line.text))?,
+                }
+            }
+            writeln!(f)
+        };
+        part(f, "multifactor2.conf", &self.multifactor2_conf, false)?;
+        part(f, "slurm.conf", &self.slurm_conf, false)?;
+        writeln!(f, "# what has no line")?;
+        let of = |why| self.notes.iter().filter(move |note| note.why == why);
+        for (why, title) in [
+            (Why::ByHand, "to be done by hand"),
+            (Why::Impossible, "a priority plugin cannot do it"),
+            (Why::NotYet, "not built yet"),
+            (Why::Nothing, "nothing to write"),
+            (Why::Unknown, "not known: about something else than priorities, or misspelt"),
+        ] {
+            if of(why).next().is_some() {
+                writeln!(f, "# {title}:")?;
+            }
+            for note in of(why) {
+                let remark = if why == Why::Unknown { "" } else { note.remark.as_str() };
+                let end = if remark.is_empty() { "" } else { ": " };
+                writeln!(f, "#   {}{end}{}", comment(&note.from), comment(remark))?;
+            }
+        }
+        writeln!(f)?;
+        part(f, "commands for an administrator of accounts", &self.sacctmgr, true)
+    }
+}
+
+/// A text as a comment: on one line, and without a backslash at its end, which would continue it.
+fn comment(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .map(|letter| {
+            if crate::output::escape::is_treacherous(letter) {
+                letter.escape_unicode().to_string()
+            } else {
+                letter.to_string()
+            }
+        })
+        .collect();
+    if shown.ends_with('\\') {
+        shown.push('.');
+    }
+    shown
+}
+
+/// A text as a comment among commands. Some shells have no comments at their prompt: nothing in it may mean something to one.
+fn harmless(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || " _.,:+/=@%-".contains(letter);
+    text.chars().filter(|letter| plain(*letter)).collect()
+}

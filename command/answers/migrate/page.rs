@@ -1,0 +1,63 @@
+//! What docs/coming-from.md says of what cannot be done: the page is the one place that knows.
+
+use std::sync::OnceLock;
+
+use super::draft::Why;
+
+/// The page, as it is in the project.
+const PAGE: &str = include_str!("../../../docs/coming-from.md");
+
+struct Row {
+    there: String,
+    why: Why,
+    remark: String,
+}
+
+/// What the page says of a parameter without a line: why, and the remark beside it. The row is the first with all of these words.
+pub(super) fn says(words: &[&str]) -> Option<(Why, &'static str)> {
+    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
+    let all = |row: &&Row| words.iter().all(|word| names(&row.there).any(|name| name == *word));
+    let row = ROWS.get_or_init(rows).iter().find(all)?;
+    Some((row.why, &row.remark))
+}
+
+fn rows() -> Vec<Row> {
+    let mut there = String::new();
+    let mut rows = Vec::new();
+    for line in PAGE.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let &[_, first, whose, _, remark, _] = &cells[..] else { continue };
+        if !first.is_empty() {
+            first.clone_into(&mut there);
+        }
+        let why = match whose {
+            "no" => Why::Impossible,
+            "not yet" => Why::NotYet,
+            "–" => Why::Nothing,
+            _ => continue,
+        };
+        rows.push(Row { there: there.clone(), why, remark: plain(remark) });
+    }
+    rows
+}
+
+/// The words of a cell that are names of parameters.
+fn names(there: &str) -> impl Iterator<Item = &str> {
+    there.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'))
+}
+
+/// Without the marks of a page: backquotes, and the addresses of links.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, (link, after))) = rest
+        .split_once('[')
+        .and_then(|(before, rest)| Some((before, rest.split_once("](")?)))
+        .and_then(|(before, (link, rest))| Some((before, (link, rest.split_once(')')?.1))))
+    {
+        plain += before;
+        plain += link;
+        rest = after;
+    }
+    (plain + rest).replace('`', "")
+}

@@ -1,0 +1,26 @@
+//! Replays a recorded workload: who would have waited how long, and how near every account would have come to its share, under
+//! another policy.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`trace`] | reads what sites have: sacct, the Standard Workload Format, outputs of sacctmgr and scontrol |
+//! | [`workload`] | what all of them give: jobs, associations, the machine, and what is missing |
+//! | [`synthetic`] | makes workloads from a seed |
+//! | [`order`] | which job is first: submission order, or priorities that the engine of the plugin computes |
+//! | [`sim`] | runs the jobs on the machine, under a model of a scheduler |
+//! | [`measures`] | what came of it: waits, usage against shares |
+//!
+//! A replay is deterministic: it asks no clock, and the same input gives the same bytes. Users do not react in it: they submit
+//! when they did.
+
+#![forbid(unsafe_code)]
+
+pub mod measures;
+pub mod order;
+pub mod sim;
+pub mod synthetic;
+pub mod trace;
+pub mod workload;
+
+pub use sim::{simulate, Outcome, Plan};
+pub use workload::Workload;

@@ -1,0 +1,234 @@
+//! What came of a replay.
+//!
+//! | measure | definition |
+//! |---|---|
+//! | wait | start − submit, in seconds |
+//! | flow | end − submit, in seconds |
+//! | bounded slowdown | max(1, (wait + run) / max(10 s, run)), as Feitelson bounds it |
+//! | normalised wait of a user | Σ wait / Σ CPUs·run of the user's jobs (Klusáček, Rudová 2013) |
+//! | area-weighted wait | Σ wait·CPUs·run / Σ CPUs·run (Goponenko, SBAC-PAD'22) |
+//! | utilisation | CPU seconds that were used / CPU seconds that there were, from the first submission to the last start |
+//! | makespan | last end − first submission |
+//!
+//! Of shares, in [`mod@fairness`]: the share error, entitlements by water-filling, Jain's index, and lag; over the time in which somebody
+//! waited, as nobody can be treated unfairly on a machine with free room.
+
+pub mod fairness;
+pub mod water;
+
+use crate::sim::{Outcome, NEVER};
+use crate::workload::{Machine, Workload};
+
+pub use fairness::{fairness, Fairness, Sample};
+
+/// Mean, 95th percentile and largest of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// How many values there are.
+    pub count: usize,
+    /// The plain mean.
+    pub mean: f64,
+    /// The smallest value that at least 95 % are not above.
+    pub p95: f64,
+    /// The largest.
+    pub worst: f64,
+}
+
+impl Spread {
+    /// Of values in any order; all 0 where there are none.
+    #[allow(clippy::cast_precision_loss)] // counts of jobs
+    pub fn of(values: &mut [f64]) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        let count = values.len();
+        let Some(worst) = values.last().copied() else { return Self::default() };
+        let p95 = values[(count * 95).div_ceil(100) - 1];
+        Self { count, mean: values.iter().sum::<f64>() / count as f64, p95, worst }
+    }
+}
+
+/// Waits of some jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// Wait in seconds.
+    pub wait: Spread,
+    /// Flow in seconds.
+    pub flow: Spread,
+    /// Bounded slowdown.
+    pub slowdown: Spread,
+    /// Σ wait / Σ CPUs·run.
+    pub normalised: f64,
+    /// Σ wait·CPUs·run / Σ CPUs·run, in seconds.
+    pub area_weighted: f64,
+    /// CPU seconds that were used.
+    pub cpu_seconds: f64,
+}
+
+/// A job that has run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ran {
+    wait: f64,
+    run: f64,
+    area: f64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    waits: Vec<f64>,
+    flows: Vec<f64>,
+    slowdowns: Vec<f64>,
+    wait: f64,
+    area: f64,
+    weighted: f64,
+}
+
+impl Sums {
+    fn add(&mut self, Ran { wait, run, area }: Ran) {
+        self.waits.push(wait);
+        self.flows.push(wait + run);
+        self.slowdowns.push(bounded_slowdown(wait, run));
+        self.wait += wait;
+        self.area += area;
+        self.weighted += wait * area;
+    }
+
+    fn waits(mut self) -> Waits {
+        let by_area = |sum: f64| if self.area > 0.0 { sum / self.area } else { 0.0 };
+        let (normalised, area_weighted) = (by_area(self.wait), by_area(self.weighted));
+        Waits {
+            wait: Spread::of(&mut self.waits),
+            flow: Spread::of(&mut self.flows),
+            slowdown: Spread::of(&mut self.slowdowns),
+            normalised,
+            area_weighted,
+            cpu_seconds: self.area,
+        }
+    }
+}
+
+/// max(1, (wait + run) / max(10 s, run))
+pub fn bounded_slowdown(wait: f64, run: f64) -> f64 {
+    f64::max(1.0, (wait + run) / run.max(10.0))
+}
+
+/// Waits of all jobs, of users and of accounts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Of all jobs.
+    pub all: Waits,
+    /// By place in [`Workload::users`].
+    pub users: Vec<Waits>,
+    /// By place in [`Workload::accounts`].
+    pub accounts: Vec<Waits>,
+    /// Normalised waits over users with jobs: how evenly users are treated.
+    pub users_normalised: Spread,
+    /// Jobs that did not start.
+    pub not_started: usize,
+    /// Used CPU seconds in parts of those that there were from the first submission to the last start.
+    pub utilisation: f64,
+    /// Seconds from the first submission to the last end.
+    pub makespan: i64,
+}
+
+/// Adds up an outcome. `since`: jobs submitted before are left out, as a warm-up.
+#[allow(clippy::cast_precision_loss)] // seconds
+pub fn summary(workload: &Workload, machine: &Machine, outcome: &Outcome, since: i64) -> Summary {
+    let mut all = Sums::default();
+    let mut users = vec![Sums::default(); workload.users.len()];
+    let mut accounts = vec![Sums::default(); workload.accounts.len()];
+    let (mut not_started, mut last_start, mut last_end) = (0, i64::MIN, i64::MIN);
+    for (job, start) in workload.jobs.iter().zip(&outcome.starts) {
+        if job.submit < since {
+            continue;
+        }
+        if *start == NEVER {
+            not_started += 1;
+            continue;
+        }
+        last_start = last_start.max(*start);
+        last_end = last_end.max(start + i64::from(job.run));
+        let ran = Ran {
+            wait: (start - job.submit) as f64,
+            run: f64::from(job.run),
+            area: Workload::cpu_seconds(job) as f64,
+        };
+        all.add(ran);
+        users[workload.user(job) as usize].add(ran);
+        accounts[workload.account(job) as usize].add(ran);
+    }
+    let begin = workload.jobs.iter().map(|job| job.submit).find(|submit| *submit >= since);
+    let begin = begin.unwrap_or(since);
+    let used = used_until(workload, outcome, begin, last_start);
+    let there = machine.cpus() as f64 * last_start.saturating_sub(begin).max(0) as f64;
+    let users: Vec<Waits> = users.into_iter().map(Sums::waits).collect();
+    let mut normalised: Vec<f64> =
+        users.iter().filter(|waits| waits.wait.count > 0).map(|waits| waits.normalised).collect();
+    Summary {
+        all: all.waits(),
+        accounts: accounts.into_iter().map(Sums::waits).collect(),
+        users_normalised: Spread::of(&mut normalised),
+        users,
+        not_started,
+        utilisation: if there > 0.0 { used / there } else { 0.0 },
+        makespan: last_end.saturating_sub(begin).max(0),
+    }
+}
+
+/// CPU seconds that jobs used between two times.
+#[allow(clippy::cast_precision_loss)] // seconds
+fn used_until(workload: &Workload, outcome: &Outcome, begin: i64, end: i64) -> f64 {
+    let ran = workload.jobs.iter().zip(&outcome.starts).filter(|(_, start)| **start != NEVER);
+    ran.map(|(job, start)| {
+        let (from, to) = ((*start).max(begin), (start + i64::from(job.run)).min(end));
+        f64::from(job.cpus) * (to - from).max(0) as f64
+    })
+    .sum()
+}
+
+/// What changes for accounts or users between two outcomes, in the order of their places: the difference of mean waits (negative
+/// where the second waits less), and the order inversions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// Mean wait in the second minus that in the first, in seconds, by place.
+    pub mean_wait: Vec<f64>,
+    /// Jobs that start earlier in the second, later, and at the same time.
+    pub earlier_later_same: [u64; 3],
+    /// Pairs of jobs that followed each other at the start in the first, and come in the other order in the second, in parts of all
+    /// such pairs.
+    pub inversions: f64,
+}
+
+/// Compares two outcomes of one workload, by account.
+#[allow(clippy::cast_precision_loss)] // counts of jobs
+pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome) -> Comparison {
+    let mut sums = vec![(0.0_f64, 0_u64); workload.accounts.len()];
+    let mut counts = [0_u64; 3];
+    let mut started: Vec<(i64, usize)> = Vec::new();
+    for (at, job) in workload.jobs.iter().enumerate() {
+        let (one, two) = (first.starts[at], second.starts[at]);
+        if one == NEVER || two == NEVER {
+            continue;
+        }
+        let (sum, count) = &mut sums[workload.account(job) as usize];
+        *sum += (two - one) as f64;
+        *count += 1;
+        counts[match two.cmp(&one) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Greater => 1,
+            std::cmp::Ordering::Equal => 2,
+        }] += 1;
+        started.push((one, at));
+    }
+    started.sort_unstable();
+    let inverted = started
+        .windows(2)
+        .filter(|pair| pair[0].0 < pair[1].0 && second.starts[pair[0].1] > second.starts[pair[1].1]);
+    let pairs = started.len().saturating_sub(1);
+    Comparison {
+        mean_wait: sums
+            .iter()
+            .map(|(sum, count)| if *count == 0 { 0.0 } else { sum / *count as f64 })
+            .collect(),
+        earlier_later_same: counts,
+        inversions: if pairs == 0 { 0.0 } else { inverted.count() as f64 / pairs as f64 },
+    }
+}

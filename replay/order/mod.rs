@@ -1,0 +1,164 @@
+//! Which job is first: the order that a scheduler goes through the queue in.
+//!
+//! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and
+//! is charged each `PriorityCalcPeriod`, [`Standing`] makes fair-share factors of it, and the engine adds the others.
+//!
+//! **Add a fair-share policy**: a type that is a [`Standing`], a variant of [`Policy`], and its line in [`Policy::order`].
+
+mod multifactor;
+mod standing;
+mod tickets;
+mod usage;
+
+use std::fmt;
+use std::path::Path;
+
+use multifactor2_core::settings::{Errors, Settings};
+
+use crate::sim::Setup;
+
+pub use multifactor::Multifactor;
+pub use standing::{Ground, Newcomer, Queued, Running, Standing};
+pub use tickets::Tickets;
+pub use usage::Usage;
+
+/// A job that has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its place in the workload.
+    pub job: u32,
+    /// The partition of the machine.
+    pub partition: u16,
+    /// When.
+    pub at: i64,
+}
+
+/// An order of jobs, by priorities.
+pub trait Order {
+    /// Seconds between two calls of [`Self::cycle`]; `None` where priorities never change.
+    fn period(&self) -> Option<u32>;
+
+    /// A job comes into the queue. Pushes its priorities, one for each of its partitions.
+    fn submit(&mut self, now: i64, job: u32, priorities: &mut Vec<u32>);
+
+    /// A job starts.
+    fn start(&mut self, started: Started);
+
+    /// A job ends.
+    fn end(&mut self, now: i64, job: u32);
+
+    /// Computes all priorities anew. `set` takes those of a job that waits, one for each of its partitions; every job of `waiting` has
+    /// to be given, in any order.
+    fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32]));
+}
+
+/// Who is first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Policy {
+    /// The order of submission.
+    Fifo,
+    /// `priority/multifactor2`, with its settings.
+    Multifactor2(Box<Settings>),
+    /// `priority/multifactor` with Fair Tree.
+    FairTree,
+    /// `priority/multifactor` with the formula before Fair Tree (`PriorityFlags=NO_FAIR_TREE`).
+    Classic,
+}
+
+/// A policy that cannot be had.
+#[derive(Debug)]
+pub enum PolicyError {
+    /// Its settings are wrong.
+    Settings(Errors),
+    /// There is none of that name, and no file.
+    Unknown(String),
+    /// It is not computed here yet.
+    Unavailable(&'static str),
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings(errors) => {
+                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+            Self::Unknown(name) => write!(
+                f,
+                "there is no policy {name:?}: fifo, fair-tree, classic, multifactor2, or a file with settings of multifactor2.conf"
+            ),
+            Self::Unavailable(name) => write!(f, "the policy {name} cannot be replayed"),
+        }
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl Policy {
+    /// By its name, or a file with settings of multifactor2.
+    ///
+    /// # Errors
+    /// There is no such policy, or its settings are wrong.
+    pub fn named(name: &str) -> Result<Self, PolicyError> {
+        match name {
+            "fifo" => Ok(Self::Fifo),
+            "fair-tree" => Ok(Self::FairTree),
+            "classic" => Ok(Self::Classic),
+            "multifactor2" => Ok(Self::Multifactor2(Box::default())),
+            file if Path::new(file).is_file() => {
+                let loaded = Settings::load(None, Path::new(file)).map_err(PolicyError::Settings)?;
+                Ok(Self::Multifactor2(Box::new(loaded.settings)))
+            }
+            _ => Err(PolicyError::Unknown(name.to_owned())),
+        }
+    }
+
+    /// What its settings ask for that a replay leaves out, in words.
+    pub fn left_out(&self) -> Vec<&'static str> {
+        match self {
+            Self::Multifactor2(settings) => tickets::left_out(settings),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The order of jobs under this policy.
+    ///
+    /// # Errors
+    /// It cannot be replayed.
+    pub fn order<'s>(&self, setup: &'s Setup<'s>) -> Result<Box<dyn Order + 's>, PolicyError> {
+        let standing = match self {
+            Self::Fifo => return Ok(Box::new(Fifo { setup })),
+            Self::Multifactor2(settings) => Box::new(Tickets::new(settings)),
+            Self::FairTree => return Err(PolicyError::Unavailable("fair-tree")),
+            Self::Classic => return Err(PolicyError::Unavailable("classic")),
+        };
+        Ok(Box::new(Multifactor::new(setup, standing)))
+    }
+}
+
+/// The order of submission: all priorities are the same.
+#[derive(Debug)]
+pub struct Fifo<'s> {
+    setup: &'s Setup<'s>,
+}
+
+impl Order for Fifo<'_> {
+    fn period(&self) -> Option<u32> {
+        None
+    }
+
+    fn submit(&mut self, _: i64, job: u32, priorities: &mut Vec<u32>) {
+        priorities.extend(self.setup.partitions(job).iter().map(|_| 1));
+    }
+
+    fn start(&mut self, _: Started) {}
+
+    fn end(&mut self, _: i64, _: u32) {}
+
+    fn cycle(&mut self, _: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32])) {
+        for job in waiting {
+            let priorities: Vec<u32> = self.setup.partitions(*job).iter().map(|_| 1).collect();
+            set(*job, &priorities);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! `priority/multifactor2`: the engine of the plugin, called as the plugin calls it.
+
+use std::collections::BTreeMap;
+
+use multifactor2_core::factors::NICE_OFFSET;
+use multifactor2_core::policy::points::Points;
+use multifactor2_core::policy::pools::{
+    order, Extra, JobTickets, Measure, Pools, SizeFacts, WaitingJob, Who,
+};
+use multifactor2_core::settings::value::Date;
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{FairShare, Node, ShareTree};
+
+use super::standing::{Ground, Newcomer, Queued, Running, Standing};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Tickets {
+    fair_share: FairShare,
+    pools: Option<Pools>,
+    measure: Measure,
+    has_learnt: bool,
+    /// By place in the queue of the last cycle.
+    granted: Vec<JobTickets>,
+}
+
+impl Tickets {
+    /// With settings of multifactor2.conf.
+    pub fn new(settings: &Settings) -> Self {
+        let mut fair_share = FairShare::new();
+        fair_share.configure(settings);
+        Self {
+            fair_share,
+            pools: Pools::configured(settings),
+            measure: Measure::of(settings),
+            has_learnt: false,
+            granted: Vec::new(),
+        }
+    }
+
+    fn size(&self, job: &Queued<'_>) -> f64 {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // slurmctld keeps it as a whole number
+        let billing = job.billing as u64;
+        self.measure.size(SizeFacts { cpus: u64::from(job.cpus), billing, minutes_left: job.minutes })
+    }
+}
+
+impl Standing for Tickets {
+    fn looks_at_jobs(&self) -> bool {
+        self.pools.is_some()
+    }
+
+    fn distribute(&mut self, ground: &Ground<'_>, queue: &[Queued<'_>], running: &[Running<'_>]) {
+        self.fair_share.distribute(ground.tree, ground.usage, ground.waiting);
+        let Some(mut pools) = self.pools.take() else { return };
+        let changed = !pools.begin(date(ground.now)).is_empty();
+        if changed || !self.has_learnt {
+            self.has_learnt = true;
+            pools.learn(ground.tree, |node| (ground.names)(node));
+        }
+        let mut waiting = Vec::with_capacity(queue.len());
+        for job in queue {
+            waiting.push(WaitingJob {
+                node: job.node,
+                id: job.names.id,
+                order: order(NICE_OFFSET, Some(job.age)),
+                size: self.size(job),
+                extra: pools.extra(job.names),
+            });
+        }
+        let mut alike: BTreeMap<(Node, Extra), Who> = BTreeMap::new();
+        for Running { job } in running {
+            let (node, extra) = (job.node, pools.extra(job.names));
+            let who = alike.entry((node, extra)).or_insert(Who { node, extra, size: 0.0, count: 0 });
+            who.size += self.size(job);
+            who.count += 1;
+        }
+        let alike: Vec<Who> = alike.into_values().collect();
+        pools.distribute(ground.tree, &self.fair_share, &waiting, &alike, &mut self.granted);
+        self.pools = Some(pools);
+    }
+
+    fn of_waiting(&self, at: usize, node: Node) -> f64 {
+        match &self.pools {
+            None => self.fair_share.priority(node),
+            Some(pools) => self.granted.get(at).map_or(0.0, |tickets| pools.factor(*tickets)),
+        }
+    }
+
+    fn submit(&mut self, tree: &ShareTree, job: &Newcomer<'_>) -> f64 {
+        let size = self.size(job);
+        let Some(pools) = &mut self.pools else { return self.fair_share.submit(tree, job.node, true) };
+        let who = Who { node: job.node, extra: pools.extra(job.names), size, count: 1 };
+        let tickets = pools.of_next(tree, &self.fair_share, who);
+        self.fair_share.join(tree, job.node);
+        pools.join(tree, &self.fair_share, who, tickets);
+        pools.factor_now(tickets)
+    }
+}
+
+/// What settings ask for that a replay leaves out.
+pub fn left_out(settings: &Settings) -> Vec<&'static str> {
+    let mut left_out = Vec::new();
+    if Points::configured(settings).is_some() {
+        left_out.push("points (Credential, Service, Target and so on): jobs get none");
+    }
+    if Pools::configured(settings)
+        .is_some_and(|pools| pools.own_tickets().wckey || pools.own_tickets().admin_comment)
+    {
+        left_out.push("tickets by wckey and by AdminComment: the trace has neither");
+    }
+    left_out
+}
+
+/// The date of a time, as dates of `Override=` are compared with it.
+fn date(now: i64) -> Date {
+    let (days, clock) = (now.div_euclid(86_400), now.rem_euclid(86_400));
+    // A year begins in March here, so that the leap day is its last.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march = (5 * of_year + 2) / 153;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let small = |value: i64| u8::try_from(value).unwrap_or_default();
+    Date {
+        year: u16::try_from(year).unwrap_or(u16::MAX),
+        month: small(month),
+        day: small(of_year - (153 * march + 2) / 5 + 1),
+        hour: small(clock / 3600),
+        minute: small(clock / 60 % 60),
+        second: small(clock % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0).to_string(), "1970-01-01T00:00:00");
+        assert_eq!(date(951_868_799).to_string(), "2000-02-29T23:59:59");
+        assert_eq!(date(1_709_251_200).to_string(), "2024-03-01T00:00:00");
+    }
+}

@@ -1,0 +1,124 @@
+//! Usage of associations: it decays by half-life, and running jobs are charged for the time since the last cycle, as the plugin and
+//! stock do it.
+//!
+//! Jobs of one association that ran through the whole period count together: a cycle costs what there are of associations, and of jobs
+//! that started since the last.
+
+use std::collections::BTreeMap;
+
+use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
+use multifactor2_core::{Node, ShareTree};
+
+/// A job that runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    /// Its association.
+    pub node: Node,
+    /// When it started.
+    pub start: i64,
+    /// What it counts per second.
+    pub rate: f64,
+    /// The partition that it runs in.
+    pub partition: u16,
+    /// It is in the rate of its association.
+    settled: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Usage {
+    factor: f64,
+    run_decay: RunDecay,
+    last: i64,
+    /// By node, of accounts with that of all below.
+    sums: Vec<f64>,
+    /// By node: what its jobs count per second that ran at the last cycle, and how many they are.
+    rates: Vec<(f64, u32)>,
+    running: BTreeMap<u32, Held>,
+    fresh: Vec<u32>,
+    charges: Vec<f64>,
+}
+
+impl Usage {
+    /// Nobody has used anything. `half_life` in seconds, 0 for no decay.
+    pub fn new(tree: &ShareTree, half_life: u32, now: i64) -> Self {
+        let factor = decay_factor(half_life);
+        Self {
+            factor,
+            run_decay: RunDecay::new(factor),
+            last: now,
+            sums: vec![0.0; tree.len()],
+            rates: vec![(0.0, 0); tree.len()],
+            running: BTreeMap::new(),
+            fresh: Vec::new(),
+            charges: Vec::new(),
+        }
+    }
+
+    /// Usage by node.
+    pub fn by_node(&self) -> &[f64] {
+        &self.sums
+    }
+
+    /// Jobs that run, by their places.
+    pub fn running(&self) -> impl Iterator<Item = (u32, &Held)> {
+        self.running.iter().map(|(job, held)| (*job, held))
+    }
+
+    /// A job starts, which counts so much per second.
+    pub fn start(&mut self, job: u32, node: Node, now: i64, partition: u16, rate: f64) {
+        self.running.insert(job, Held { node, start: now, rate, partition, settled: false });
+        self.fresh.push(job);
+    }
+
+    /// A job ends, and is charged since the last cycle.
+    pub fn end(&mut self, tree: &ShareTree, now: i64, job: u32) {
+        let Some(held) = self.running.remove(&job) else { return };
+        let since = held.start.max(self.last);
+        let charge = self.run_decay.of(seconds(now - since)) * held.rate;
+        if held.settled {
+            let (rate, count) = &mut self.rates[held.node.index()];
+            *count -= 1;
+            // So that rounding does not stay behind.
+            *rate = if *count == 0 { 0.0 } else { *rate - held.rate };
+        }
+        let mut next = Some(held.node);
+        while let Some(node) = next {
+            self.sums[node.index()] += charge;
+            next = tree.parent(node);
+        }
+    }
+
+    /// A cycle: usage decays, and running jobs are charged.
+    pub fn cycle(&mut self, tree: &ShareTree, now: i64) {
+        let passed = seconds(now - self.last);
+        let over = decay_over(self.factor, passed);
+        for usage in &mut self.sums {
+            *usage *= over;
+        }
+        let whole = self.run_decay.of(passed);
+        self.charges.clear();
+        self.charges.extend(self.rates.iter().map(|(rate, _)| rate * whole));
+        for job in self.fresh.drain(..) {
+            let Some(held) = self.running.get_mut(&job) else { continue };
+            held.settled = true;
+            let at = held.node.index();
+            self.charges[at] += self.run_decay.of(seconds(now - held.start.max(self.last))) * held.rate;
+            self.rates[at].0 += held.rate;
+            self.rates[at].1 += 1;
+        }
+        for node in tree.nodes().rev() {
+            let charge = self.charges[node.index()];
+            self.sums[node.index()] += charge;
+            if let Some(parent) = tree.parent(node) {
+                self.charges[parent.index()] += charge;
+            }
+        }
+        self.last = now;
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // seconds of a simulation
+fn seconds(between: i64) -> f64 {
+    between.max(0) as f64
+}

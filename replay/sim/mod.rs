@@ -1,0 +1,247 @@
+//! Runs a workload on a machine: events in the order of time, a scheduler that decides who starts, and an order of jobs.
+//!
+//! At one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. What a
+//! pass needs is only what a real scheduler knows: time limits, never how long a job will run.
+//!
+//! Left out, whatever the scheduler: which CPU of which node a job gets, memory, GPUs and licences as things that can run out, limits
+//! of associations and QOS, reservations of the administrator, preemption, dependencies beyond the recorded eligible time, time that
+//! the scheduler itself needs, nodes that fail. Users submit when they did.
+
+mod allocation;
+mod profile;
+mod published;
+mod setup;
+mod slurm;
+mod world;
+
+use std::fmt;
+
+use crate::order::{Order, Policy, PolicyError};
+use crate::workload::{Machine, MachineError, Workload};
+
+pub use setup::Setup;
+pub use slurm::parameters::Parameters;
+
+use world::World;
+
+/// A job that did not start.
+pub const NEVER: i64 = i64::MIN;
+
+/// Which scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scheduler {
+    /// In order; the first job of a partition that does not fit stops all behind it.
+    Fcfs,
+    /// The first job that does not fit gets a reservation, and others may start if they do not delay it.
+    Easy,
+    /// The same, where those others are looked at by requested time, shortest first.
+    Sjbf,
+    /// Every job gets a reservation at its submission, which is never moved to a later time.
+    Conservative,
+    /// Slurm's main scheduler and its backfill, with `SchedulerParameters`.
+    Slurm(Parameters),
+}
+
+impl Scheduler {
+    /// By its name; `slurm` has the parameters of a configuration.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn named(name: &str, config: &crate::trace::config::Config) -> Result<Self, String> {
+        match name {
+            "fcfs" => Ok(Self::Fcfs),
+            "easy" => Ok(Self::Easy),
+            "sjbf" => Ok(Self::Sjbf),
+            "conservative" => Ok(Self::Conservative),
+            "slurm" => {
+                Ok(Self::Slurm(Parameters::parse(config.get("SchedulerParameters").unwrap_or_default())))
+            }
+            _ => Err(format!("there is no scheduler {name:?}: fcfs, easy, sjbf, conservative or slurm")),
+        }
+    }
+}
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct Plan<'p> {
+    /// The jobs.
+    pub workload: &'p Workload,
+    /// The machine.
+    pub machine: &'p Machine,
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// Which job is first.
+    pub policy: &'p Policy,
+}
+
+/// What every replay leaves out, in words.
+pub const LEFT_OUT: [&str; 8] = [
+    "which CPU of which node a job gets, topology, and nodes that are not alike",
+    "memory, GPUs and licences as things that can run out",
+    "limits of associations, QOS and partitions but their MaxTime",
+    "reservations of the administrator, preemption, and nodes that fail",
+    "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
+    "jobs that were cancelled before they started",
+    "the time that slurmctld itself needs, and its locks",
+    "users, who would submit otherwise under another policy",
+];
+
+impl Plan<'_> {
+    /// What this replay leaves out that its input asks for, besides [`LEFT_OUT`].
+    pub fn left_out(&self) -> Vec<String> {
+        let mut left_out: Vec<String> = self.policy.left_out().into_iter().map(str::to_owned).collect();
+        if let Scheduler::Slurm(parameters) = &self.scheduler {
+            left_out.extend(parameters.ignored.iter().map(|word| format!("SchedulerParameters={word}")));
+        }
+        let config = &self.workload.config;
+        let by_cpus = |word: &str| word.to_ascii_lowercase().starts_with("cpu=");
+        for (name, value) in [
+            (
+                "PriorityUsageResetPeriod",
+                config.get("PriorityUsageResetPeriod").filter(|value| *value != "NONE"),
+            ),
+            ("PreemptType", config.get("PreemptType").filter(|value| !value.ends_with("/none"))),
+            ("PriorityWeightAssoc", config.get("PriorityWeightAssoc").filter(|value| *value != "0")),
+            (
+                "all but CPUs and nodes of PriorityWeightTRES",
+                config.get("PriorityWeightTRES").filter(|value| !value.split(',').all(by_cpus)),
+            ),
+        ] {
+            left_out.extend(value.map(|value| format!("{name}={value}")));
+        }
+        for flag in ["CALCULATE_RUNNING", "DEPTH_OBLIVIOUS"] {
+            if config.has_flag(flag) {
+                left_out.push(format!("PriorityFlags={flag}"));
+            }
+        }
+        left_out
+    }
+}
+
+/// How far a simulation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Jobs that have been submitted so far.
+    pub submitted: usize,
+    /// Jobs in all.
+    pub jobs: usize,
+    /// The time in the simulation.
+    pub now: i64,
+}
+
+/// What came of it, by the place of a job in [`Workload::jobs`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// When each job started, or [`NEVER`].
+    pub starts: Vec<i64>,
+    /// In which partition of the machine.
+    pub partitions: Vec<u16>,
+    /// Jobs that fit in none of their partitions, or whose partitions the machine does not have. They never start.
+    pub misfits: u64,
+    /// It was stopped before its end.
+    pub is_partial: bool,
+    /// Passes of the scheduler that were made.
+    pub passes: u64,
+}
+
+impl Outcome {
+    /// When a job ended.
+    pub fn end(&self, workload: &Workload, job: usize) -> Option<i64> {
+        let start = self.starts[job];
+        (start != NEVER).then(|| start + i64::from(workload.jobs[job].run))
+    }
+}
+
+/// A plan that cannot be simulated.
+#[derive(Debug)]
+pub enum PlanError {
+    /// The machine is none.
+    Machine(MachineError),
+    /// The policy is none.
+    Policy(PolicyError),
+    /// There are more jobs than 2^32 - 1.
+    TooManyJobs,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine(error) => error.fmt(f),
+            Self::Policy(error) => error.fmt(f),
+            Self::TooManyJobs => f.write_str("there are more jobs than can be simulated"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Simulates a plan.
+///
+/// # Errors
+/// Machine or policy cannot be simulated.
+pub fn simulate(plan: &Plan<'_>) -> Result<Outcome, PlanError> {
+    simulate_with(plan, true, |_| true)
+}
+
+/// The same, telling from time to time how far it is; ends early where `go_on` says no. `skip`: leave out passes in which nothing can
+/// have changed. The result is the same without, and tests compare both.
+///
+/// # Errors
+/// As with [`simulate`].
+pub fn simulate_with(
+    plan: &Plan<'_>,
+    skip: bool,
+    go_on: impl FnMut(Progress) -> bool,
+) -> Result<Outcome, PlanError> {
+    plan.machine.check().map_err(PlanError::Machine)?;
+    if u32::try_from(plan.workload.jobs.len()).is_err() {
+        return Err(PlanError::TooManyJobs);
+    }
+    let setup = Setup::new(plan.workload, plan.machine);
+    let order = plan.policy.order(&setup).map_err(PlanError::Policy)?;
+    Ok(run(&setup, &plan.scheduler, order, skip, go_on))
+}
+
+/// Simulates with any order of jobs.
+pub fn run(
+    setup: &Setup<'_>,
+    scheduler: &Scheduler,
+    order: Box<dyn Order + '_>,
+    skip: bool,
+    go_on: impl FnMut(Progress) -> bool,
+) -> Outcome {
+    let mut scheduler: Box<dyn Schedules> = match scheduler {
+        Scheduler::Fcfs => Box::new(published::Published::new(published::Backfill::None)),
+        Scheduler::Easy => Box::new(published::Published::new(published::Backfill::InOrder)),
+        Scheduler::Sjbf => Box::new(published::Published::new(published::Backfill::ShortestFirst)),
+        Scheduler::Conservative => Box::new(published::Conservative::default()),
+        Scheduler::Slurm(parameters) => Box::new(slurm::Slurm::new(parameters.clone(), skip)),
+    };
+    World::new(setup, order).run(&mut *scheduler, go_on)
+}
+
+/// What a scheduler is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    /// A job has come into the queue.
+    Submitted(u32),
+    /// A job has ended.
+    Ended,
+    /// Priorities are others; `moved`: the queue has another order.
+    Recomputed {
+        /// See above.
+        moved: bool,
+    },
+}
+
+/// A scheduler.
+trait Schedules {
+    /// Something happened; who looks at once may start jobs.
+    fn note(&mut self, event: Event, world: &mut World<'_>);
+
+    /// When it looks next, without an event; at or after the present.
+    fn due(&self) -> Option<i64>;
+
+    /// Looks.
+    fn look(&mut self, world: &mut World<'_>);
+}

@@ -1,0 +1,230 @@
+//! Slurm's own schedulers: the main one, in strict order, and backfill.
+//!
+//! The main pass goes through the queue in order; the first job of a partition that cannot start holds up that partition and its nodes,
+//! unless it is too young or too low for that (`bf_min_age_reserve`, `bf_min_prio_reserve`). An event asks for a pass over
+//! `default_queue_depth` entries, which comes `batch_sched_delay` after the pass before at the earliest; each `sched_interval` a pass
+//! goes over all of them. Backfill runs each `bf_interval`: see [`backfill`].
+//!
+//! A pass in which nothing can have changed is left out. Why that changes nothing: what is free changes only at starts and ends, and
+//! who is looked at only with the queue. In backfill moreover a reservation begins where running jobs end at the latest, so that
+//! there is an end at that time at the latest; until then every reservation stays, and what stood in a job's way still does. The two
+//! that time alone changes are kept in mind: a job far ahead whose place comes into the window, and one that gets old enough for a
+//! reservation.
+
+mod backfill;
+pub mod parameters;
+
+use super::allocation::Allocation;
+use super::world::World;
+use super::{Event, Schedules};
+use backfill::Backfill;
+use parameters::Parameters;
+
+/// See the module.
+#[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a thing of its own to remember
+pub struct Slurm {
+    parameters: Parameters,
+    /// Leave out passes in which nothing can have changed.
+    skip: bool,
+    backfill: Backfill,
+    /// When the first event was.
+    origin: Option<i64>,
+    /// An event has asked for a pass of the main scheduler.
+    is_asked: bool,
+    last_main: i64,
+    last_full: i64,
+    last_backfill: i64,
+    /// Something has changed since the last pass over all.
+    main_is_stale: bool,
+    backfill_is_stale: bool,
+    /// When backfill has to look although nothing has changed.
+    recheck: Option<i64>,
+    is_waited_for: bool,
+    /// Buffers, by partition and by pool.
+    blocked: Vec<bool>,
+    closed: Vec<bool>,
+    looked_at: Vec<u32>,
+}
+
+/// Long before everything.
+const LONG_AGO: i64 = i64::MIN / 4;
+
+impl Slurm {
+    pub fn new(parameters: Parameters, skip: bool) -> Self {
+        Self {
+            backfill: Backfill::new(parameters.clone()),
+            parameters,
+            skip,
+            origin: None,
+            is_asked: false,
+            last_main: LONG_AGO,
+            last_full: LONG_AGO,
+            last_backfill: LONG_AGO,
+            main_is_stale: false,
+            backfill_is_stale: false,
+            recheck: None,
+            is_waited_for: false,
+            blocked: Vec::new(),
+            closed: Vec::new(),
+            looked_at: Vec::new(),
+        }
+    }
+
+    /// The first beat of a clock after a time.
+    fn beat_after(&self, last: i64, interval: u32, not_before: i64) -> i64 {
+        let (origin, interval) = (self.origin.unwrap_or(not_before), i64::from(interval));
+        let earliest = not_before.max(if last == LONG_AGO { origin } else { last + 1 });
+        let past = (earliest - origin).rem_euclid(interval);
+        if past == 0 {
+            earliest
+        } else {
+            earliest + interval - past
+        }
+    }
+
+    /// When the last pass over the whole queue was before a time, whether it was made or left out.
+    fn full_before(&self, now: i64) -> i64 {
+        let (Some(origin), Some(interval)) = (self.origin, self.parameters.sched_interval) else {
+            return LONG_AGO;
+        };
+        if now <= origin {
+            return LONG_AGO;
+        }
+        now - 1 - (now - 1 - origin).rem_euclid(i64::from(interval))
+    }
+
+    fn next_asked(&self) -> Option<i64> {
+        self.is_asked.then(|| self.last_main + i64::from(self.parameters.batch_sched_delay))
+    }
+
+    fn next_full(&self) -> Option<i64> {
+        let interval = self.parameters.sched_interval?;
+        let wanted = self.is_waited_for && (self.main_is_stale || !self.skip);
+        wanted.then(|| self.beat_after(self.last_full, interval, self.last_full))
+    }
+
+    fn next_backfill(&self) -> Option<i64> {
+        if !self.parameters.backfill || !self.is_waited_for {
+            return None;
+        }
+        let interval = self.parameters.bf_interval;
+        if self.backfill_is_stale || !self.skip {
+            return Some(self.beat_after(self.last_backfill, interval, self.last_backfill));
+        }
+        self.recheck.map(|at| self.beat_after(self.last_backfill, interval, at))
+    }
+
+    /// A pass of the main scheduler over so many entries.
+    fn main_pass(&mut self, world: &mut World<'_>, depth: Option<u32>) {
+        let partitions = world.setup.machine.partitions.len();
+        for (flags, count) in [(&mut self.blocked, partitions), (&mut self.closed, world.free.len())] {
+            flags.clear();
+            flags.resize(count, false);
+        }
+        self.looked_at.clear();
+        self.looked_at.resize(partitions, 0);
+        let depth = depth.map_or(usize::MAX, |depth| depth as usize);
+        let mut left = partitions;
+        let most = match self.parameters.sched_max_job_start {
+            0 => usize::MAX,
+            most => most as usize,
+        };
+        for at in 0..world.queue.len().min(depth) {
+            let entry = world.queue[at];
+            let partition = usize::from(entry.partition);
+            if self.blocked[partition] || world.has_started(entry.job) {
+                continue;
+            }
+            let bound = self.parameters.partition_job_depth;
+            self.looked_at[partition] += 1;
+            if bound > 0 && self.looked_at[partition] > bound {
+                continue;
+            }
+            let (cpus, _) = world.need(entry);
+            let pools = world.pools(entry.partition);
+            let open =
+                |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
+            if let Some(allocation) = Allocation::take(pools, cpus, open) {
+                world.start(entry, allocation);
+                if world.begun() >= most {
+                    break;
+                }
+            } else if self.backfill.reserves(world, entry) {
+                self.blocked[partition] = true;
+                for pool in pools {
+                    self.closed[usize::from(*pool)] = true;
+                }
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Schedules for Slurm {
+    fn note(&mut self, event: Event, world: &mut World<'_>) {
+        if self.origin.is_none() {
+            self.origin = Some(world.now);
+        }
+        match event {
+            Event::Submitted(_) | Event::Ended => {
+                // The pass comes with the next second at which it may, also for an empty queue: the one after it waits for its delay.
+                self.is_asked = self.parameters.sched_interval.is_some();
+                let delay = i64::from(self.parameters.batch_sched_delay);
+                self.last_main = self.last_main.max(self.full_before(world.now)).max(world.now - delay);
+            }
+            Event::Recomputed { moved } => {
+                // A bound on priorities is met by other jobs with other priorities.
+                if !moved && self.parameters.bf_min_prio_reserve == 0 {
+                    return;
+                }
+            }
+        }
+        self.main_is_stale = true;
+        self.backfill_is_stale = true;
+        // So that the next beats are not in the past.
+        self.last_full = self.last_full.max(world.now - 1);
+        self.last_backfill = self.last_backfill.max(world.now - 1);
+        self.is_waited_for = !world.queue.is_empty();
+    }
+
+    fn due(&self) -> Option<i64> {
+        [self.next_asked(), self.next_full(), self.next_backfill()].into_iter().flatten().min()
+    }
+
+    fn look(&mut self, world: &mut World<'_>) {
+        let now = world.now;
+        let is_due = |at: Option<i64>| at.is_some_and(|at| at <= now);
+        let (full, asked, backfill) =
+            (is_due(self.next_full()), is_due(self.next_asked()), is_due(self.next_backfill()));
+        // What was left out until now is past.
+        self.last_full = self.last_full.max(now - 1);
+        self.last_backfill = self.last_backfill.max(now - 1);
+        if full || asked {
+            self.main_pass(world, (!full).then_some(self.parameters.default_queue_depth));
+            self.last_main = now;
+            self.is_asked = false;
+            if full {
+                self.last_full = now;
+                self.main_is_stale = false;
+            }
+            // A bounded pass goes on the next time, and those behind a job that has started are looked at again.
+            self.main_is_stale |= world.begun() > 0;
+            self.backfill_is_stale |= world.begun() > 0;
+            world.tidy_up();
+        }
+        if backfill {
+            self.last_backfill = now;
+            // At one time the main scheduler comes first.
+            self.last_full = self.last_full.max(now);
+            self.recheck = self.backfill.pass(world);
+            self.backfill_is_stale = world.begun() > 0;
+            self.main_is_stale |= world.begun() > 0;
+            world.tidy_up();
+        }
+        self.is_waited_for = !world.queue.is_empty();
+    }
+}

@@ -1,0 +1,282 @@
+//! The state of a simulation, and its events.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use rustc_hash::FxHashMap;
+
+use super::allocation::Allocation;
+use super::profile::Profile;
+use super::setup::Setup;
+use super::{Event, Outcome, Progress, Schedules, NEVER};
+use crate::order::{Order, Started};
+
+/// A job in one of its partitions, in the order in which the scheduler looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// By the tier of the partition, then by priority; the lowest is first.
+    pub rank: u64,
+    /// The job. Those submitted earlier come first.
+    pub job: u32,
+    /// The partition of the machine.
+    pub partition: u16,
+}
+
+impl Entry {
+    fn new(tier: u16, priority: u32, job: u32, partition: u16) -> Self {
+        let rank = u64::from(u16::MAX - tier) << 32 | u64::from(u32::MAX - priority);
+        Self { rank, job, partition }
+    }
+
+    /// Its priority.
+    #[allow(clippy::cast_possible_truncation)] // the lower half
+    pub fn priority(self) -> u32 {
+        u32::MAX - self.rank as u32
+    }
+}
+
+/// Jobs between two calls of `go_on`.
+const STRIDE: usize = 4096;
+
+/// See the module.
+pub struct World<'s> {
+    pub setup: &'s Setup<'s>,
+    pub now: i64,
+    /// Free CPUs by pool.
+    pub free: Vec<i32>,
+    /// CPUs that come free by the time when they do at the latest, and by pool.
+    ends: BTreeMap<(i64, u16), i32>,
+    /// All jobs that wait, in each of their partitions.
+    pub queue: Vec<Entry>,
+    /// How many have started since the queue was tidied up.
+    begun: usize,
+    /// Jobs that wait, in the order of their submission.
+    waiting: Vec<u32>,
+    order: Box<dyn Order + 's>,
+    holds: FxHashMap<u32, (Allocation, i64)>,
+    /// Real ends: at one time in the order in which the jobs started.
+    heap: BinaryHeap<Reverse<(i64, u32, u32)>>,
+    started: u32,
+    outcome: Outcome,
+    /// Buffers.
+    priorities: Vec<u32>,
+    before: Vec<Entry>,
+}
+
+impl<'s> World<'s> {
+    pub fn new(setup: &'s Setup<'s>, order: Box<dyn Order + 's>) -> Self {
+        let jobs = setup.workload.jobs.len();
+        Self {
+            setup,
+            now: setup.workload.jobs.first().map_or(0, |job| job.submit),
+            free: setup
+                .machine
+                .pools
+                .iter()
+                .map(|pool| i32::try_from(pool.cpus).unwrap_or(i32::MAX))
+                .collect(),
+            ends: BTreeMap::new(),
+            queue: Vec::new(),
+            begun: 0,
+            waiting: Vec::new(),
+            order,
+            holds: FxHashMap::default(),
+            heap: BinaryHeap::new(),
+            started: 0,
+            outcome: Outcome { starts: vec![NEVER; jobs], partitions: vec![0; jobs], ..Outcome::default() },
+            priorities: Vec::new(),
+            before: Vec::new(),
+        }
+    }
+
+    /// From the first submission to the last end.
+    pub fn run(mut self, scheduler: &mut dyn Schedules, mut go_on: impl FnMut(Progress) -> bool) -> Outcome {
+        let arrivals = arrivals(self.setup);
+        let count = arrivals.len();
+        let mut next = 0;
+        let period = self.order.period().map(i64::from);
+        let mut cycle = period.map(|period| self.now + period);
+        loop {
+            let arrival = arrivals.get(next).map(|job| self.setup.job(*job).eligible);
+            let end = self.heap.peek().map(|Reverse((time, ..))| *time);
+            // Where nobody waits, runs or comes, it is over.
+            if arrival.is_none() && end.is_none() && self.waiting.is_empty() {
+                break;
+            }
+            let due = scheduler.due();
+            if let (Some(arrival), Some(at), Some(period)) = (arrival, cycle, period) {
+                // On an idle machine cycles only let usage decay, which one does as well as a million.
+                if self.waiting.is_empty() && end.is_none() && at < arrival {
+                    cycle = Some(arrival - (arrival - at).rem_euclid(period));
+                }
+            }
+            let times = [arrival, end, cycle, due];
+            let Some(now) = times.iter().flatten().min().copied() else { break };
+            let idle = arrival.is_none() && end.is_none() && due.is_none();
+            if idle && cycle.is_none() {
+                break;
+            }
+            self.now = now.max(self.now);
+            if arrival == Some(now) {
+                let job = arrivals[next];
+                next += 1;
+                if next % STRIDE == 0 && !go_on(Progress { submitted: next, jobs: count, now }) {
+                    self.outcome.is_partial = true;
+                    break;
+                }
+                if self.submit(job) {
+                    scheduler.note(Event::Submitted(job), &mut self);
+                }
+            } else if end == Some(now) {
+                if let Some(Reverse((_, _, job))) = self.heap.pop() {
+                    self.finish(job);
+                    scheduler.note(Event::Ended, &mut self);
+                }
+            } else if cycle == Some(now) {
+                cycle = period.map(|period| now + period);
+                let moved = self.recompute();
+                scheduler.note(Event::Recomputed { moved }, &mut self);
+                if idle && !moved && self.is_stuck(scheduler) {
+                    break;
+                }
+            } else {
+                self.outcome.passes += 1;
+                scheduler.look(&mut self);
+            }
+            self.tidy_up();
+        }
+        self.outcome
+    }
+
+    /// Nothing runs, nobody comes, and the scheduler has nothing to look at: whoever waits waits for ever.
+    fn is_stuck(&self, scheduler: &dyn Schedules) -> bool {
+        self.heap.is_empty() && scheduler.due().is_none()
+    }
+
+    /// A job comes. False where it fits nowhere.
+    fn submit(&mut self, job: u32) -> bool {
+        let setup = self.setup;
+        if !setup.partitions(job).iter().any(|partition| setup.fits(job, *partition)) {
+            self.outcome.misfits += 1;
+            return false;
+        }
+        self.priorities.clear();
+        self.order.submit(self.now, job, &mut self.priorities);
+        for (at, partition) in setup.partitions(job).iter().enumerate() {
+            if setup.fits(job, *partition) {
+                let tier = setup.machine.partitions[usize::from(*partition)].tier;
+                let priority = self.priorities.get(at).copied().unwrap_or_default();
+                let entry = Entry::new(tier, priority, job, *partition);
+                let place = self.queue.partition_point(|other| *other < entry);
+                self.queue.insert(place, entry);
+            }
+        }
+        let place = self.waiting.partition_point(|other| *other < job);
+        self.waiting.insert(place, job);
+        true
+    }
+
+    /// A job ends.
+    fn finish(&mut self, job: u32) {
+        let Some((allocation, planned)) = self.holds.remove(&job) else { return };
+        allocation.for_each(|pool, cpus| {
+            self.free[usize::from(pool)] += cpus;
+            if let Some(ending) = self.ends.get_mut(&(planned, pool)) {
+                *ending -= cpus;
+                if *ending == 0 {
+                    self.ends.remove(&(planned, pool));
+                }
+            }
+        });
+        self.order.end(self.now, job);
+    }
+
+    /// Priorities are computed anew; true where the queue has another order.
+    fn recompute(&mut self) -> bool {
+        self.tidy_up();
+        let setup = self.setup;
+        std::mem::swap(&mut self.before, &mut self.queue);
+        self.queue.clear();
+        let queue = &mut self.queue;
+        self.order.cycle(self.now, &self.waiting, &mut |job, priorities| {
+            for (partition, priority) in setup.partitions(job).iter().zip(priorities) {
+                if setup.fits(job, *partition) {
+                    let tier = setup.machine.partitions[usize::from(*partition)].tier;
+                    queue.push(Entry::new(tier, *priority, job, *partition));
+                }
+            }
+        });
+        // Mostly in the order of before, which a sort by merging makes use of where it is laid out by it; by jobs it is not.
+        self.queue.sort_unstable();
+        let same = |(old, new): (&Entry, &Entry)| (old.job, old.partition) == (new.job, new.partition);
+        !self.before.iter().zip(&self.queue).all(same)
+    }
+
+    /// A job starts now, with these CPUs.
+    pub fn start(&mut self, entry: Entry, allocation: Allocation) {
+        let Entry { job, partition, .. } = entry;
+        let planned = self.now + self.setup.planned(job, partition);
+        allocation.for_each(|pool, cpus| {
+            self.free[usize::from(pool)] -= cpus;
+            debug_assert!(self.free[usize::from(pool)] >= 0, "more CPUs are taken than there are");
+            *self.ends.entry((planned, pool)).or_default() += cpus;
+        });
+        self.holds.insert(job, (allocation, planned));
+        self.started += 1;
+        self.heap.push(Reverse((self.now + i64::from(self.setup.job(job).run), self.started, job)));
+        self.outcome.starts[job as usize] = self.now;
+        self.outcome.partitions[job as usize] = partition;
+        self.order.start(Started { job, partition, at: self.now });
+        self.begun += 1;
+    }
+
+    /// How many jobs have started in this pass.
+    pub fn begun(&self) -> usize {
+        self.begun
+    }
+
+    /// Whether a job has started; entries of jobs that have stay in the queue until the pass is over.
+    pub fn has_started(&self, job: u32) -> bool {
+        self.outcome.starts[job as usize] != NEVER
+    }
+
+    /// Takes those out of the queue that have started.
+    pub fn tidy_up(&mut self) {
+        if self.begun > 0 {
+            self.begun = 0;
+            let starts = &self.outcome.starts;
+            self.queue.retain(|entry| starts[entry.job as usize] == NEVER);
+            self.waiting.retain(|job| starts[*job as usize] == NEVER);
+        }
+    }
+
+    /// The CPUs and the length that a scheduler plans an entry with.
+    pub fn need(&self, entry: Entry) -> (i32, i64) {
+        let cpus = i32::try_from(self.setup.cpus(entry.job, entry.partition)).unwrap_or(i32::MAX);
+        (cpus, self.setup.planned(entry.job, entry.partition))
+    }
+
+    /// The pools of a partition.
+    pub fn pools(&self, partition: u16) -> &'s [u16] {
+        &self.setup.machine.partitions[usize::from(partition)].pools
+    }
+
+    /// Free CPUs in a partition.
+    pub fn free_in(&self, partition: u16) -> i32 {
+        self.pools(partition).iter().map(|pool| self.free[usize::from(*pool)]).sum()
+    }
+
+    /// Makes the profile of what runs.
+    pub fn profile(&self, profile: &mut Profile) {
+        let ends = self.ends.iter().map(|((time, pool), cpus)| (*time, *pool, *cpus));
+        profile.rebuild(self.now, &self.free, ends);
+    }
+}
+
+/// All jobs in the order in which they become eligible.
+fn arrivals(setup: &Setup<'_>) -> Vec<u32> {
+    let jobs = &setup.workload.jobs;
+    let mut arrivals: Vec<u32> = (0..u32::try_from(jobs.len()).unwrap_or(u32::MAX)).collect();
+    arrivals.sort_by_key(|job| jobs[*job as usize].eligible);
+    arrivals
+}

@@ -1,0 +1,199 @@
+//! Associations with their shares: `sacctmgr dump`, or `sacctmgr -P show assoc`; and QOS, `sacctmgr -P show qos`.
+
+use std::collections::HashMap;
+
+use multifactor2_core::USE_PARENT;
+
+use super::fields::excerpt;
+use super::problems::{Kind, Problems};
+use crate::workload::{ListedAssociation, Qos};
+
+/// The most associations that are taken.
+const MOST: usize = 2_000_000;
+
+/// Reads either format; `file` stands for it in messages.
+///
+/// # Errors
+/// It is neither.
+pub fn parse(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAssociation>, String> {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let Some(first) = first else { return Err(format!("{file}: there are no associations in it")) };
+    if first.contains('|') {
+        table(text, file, problems)
+    } else if first.contains(" - '") {
+        Ok(dump(text, file, problems))
+    } else {
+        Err(format!(
+            "{file}: the first line is neither of 'sacctmgr dump' nor of 'sacctmgr -P show assoc': {:?}",
+            excerpt(first)
+        ))
+    }
+}
+
+/// Shares as either writes them.
+fn shares(text: &str) -> Option<u32> {
+    let text = text.trim();
+    if text.eq_ignore_ascii_case("parent") {
+        return Some(USE_PARENT);
+    }
+    text.parse().ok().filter(|shares| *shares <= USE_PARENT)
+}
+
+/// Lines `Account - 'name':Key=Value:…`, below lines `Parent - 'name'`.
+fn dump(text: &str, file: &str, problems: &mut Problems) -> Vec<ListedAssociation> {
+    let mut listed = Vec::new();
+    let (mut parent, mut clusters) = (String::new(), 0);
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let bad = |problems: &mut Problems, why: &str| {
+            problems.note(Kind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
+        };
+        let parts = line.split_once(" - '").and_then(|(what, rest)| Some((what, rest.split_once('\'')?)));
+        let Some((what, (name, rest))) = parts else {
+            bad(problems, "no line of sacctmgr dump");
+            continue;
+        };
+        let of = |key: &str| {
+            rest.split(':').filter_map(|part| part.split_once('=')).find_map(|(name, value)| {
+                name.eq_ignore_ascii_case(key).then(|| value.trim_matches('\'').to_owned())
+            })
+        };
+        let given = of("Fairshare").or_else(|| of("Shares"));
+        let Some(shares) = given.map_or(Some(1), |text| shares(&text)) else {
+            bad(problems, "Fairshare is no number from 0 to 2147483647, nor parent");
+            continue;
+        };
+        if listed.len() >= MOST {
+            bad(problems, "there are too many associations");
+            break;
+        }
+        match what.trim() {
+            "Cluster" if clusters > 0 => {
+                bad(problems, "a second cluster: its associations and all that follow are left out");
+                break;
+            }
+            "Cluster" => clusters += 1,
+            "Parent" => name.clone_into(&mut parent),
+            "Account" => listed.push(ListedAssociation {
+                parent: parent.clone(),
+                account: name.to_owned(),
+                user: String::new(),
+                shares,
+            }),
+            // Users of the root are below it, in its account.
+            "User" => listed.push(ListedAssociation {
+                parent: String::new(),
+                account: if parent.is_empty() { "root".to_owned() } else { parent.clone() },
+                user: name.to_owned(),
+                shares,
+            }),
+            _ => bad(problems, "neither Cluster, Parent, Account nor User"),
+        }
+    }
+    listed
+}
+
+/// Lines of columns between bars, below their names. The parent is in a column, or else in the indentation that `tree` gives.
+fn table(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAssociation>, String> {
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let Some((_, header)) = lines.next() else { return Ok(Vec::new()) };
+    let names: Vec<&str> = header.split('|').map(str::trim).collect();
+    let column = |wanted: &[&str]| {
+        names.iter().position(|name| wanted.iter().any(|wanted| name.eq_ignore_ascii_case(wanted)))
+    };
+    let (Some(account), Some(share)) =
+        (column(&["Account"]), column(&["Share", "Shares", "Fairshare", "RawShares"]))
+    else {
+        return Err(format!(
+            "{file}: there are no columns Account and Share, but {:?}: run sacctmgr -P show assoc format=Cluster,Account,User,Partition,Share,ParentName",
+            excerpt(header)
+        ));
+    };
+    let (user, parent) = (column(&["User"]), column(&["ParentName", "Par Name", "Parent"]));
+    let (cluster, partition) = (column(&["Cluster"]), column(&["Partition"]));
+    let mut listed = Vec::new();
+    let mut first_cluster: Option<String> = None;
+    // Accounts by their indentation.
+    let mut above: HashMap<usize, String> = HashMap::new();
+    for (number, line) in lines {
+        let cells: Vec<&str> = line.split('|').collect();
+        let cell = |column: Option<usize>| column.and_then(|at| cells.get(at)).map_or("", |cell| cell.trim());
+        let bad = |problems: &mut Problems, why: &str| {
+            problems.note(Kind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
+        };
+        let name = cell(Some(account));
+        if name.is_empty() || cells.len() <= share.max(account) {
+            bad(problems, "too few columns, or no account");
+            continue;
+        }
+        let of_cluster = cell(cluster);
+        if first_cluster.get_or_insert_with(|| of_cluster.to_owned()) != of_cluster {
+            bad(problems, "of another cluster");
+            continue;
+        }
+        let Some(shares) = shares(cell(Some(share))) else {
+            bad(problems, "Share is no number from 0 to 2147483647, nor parent");
+            continue;
+        };
+        if listed.len() >= MOST {
+            bad(problems, "there are too many associations");
+            break;
+        }
+        let indent = cells[account].len() - cells[account].trim_start().len();
+        let user = cell(user);
+        if !user.is_empty() {
+            // An association for one partition has no place of its own in a replay.
+            if cell(partition).is_empty() {
+                listed.push(ListedAssociation {
+                    parent: String::new(),
+                    account: name.to_owned(),
+                    user: user.to_owned(),
+                    shares,
+                });
+            }
+            continue;
+        }
+        let below = match parent {
+            Some(_) => cell(parent).to_owned(),
+            None => above.get(&indent.wrapping_sub(1)).cloned().unwrap_or_default(),
+        };
+        above.insert(indent, name.to_owned());
+        if name != "root" {
+            listed.push(ListedAssociation {
+                parent: below,
+                account: name.to_owned(),
+                user: String::new(),
+                shares,
+            });
+        }
+    }
+    Ok(listed)
+}
+
+/// Reads QOS: columns `Name`, `Priority` and `UsageFactor`.
+pub fn qos(text: &str, file: &str, problems: &mut Problems) -> Vec<Qos> {
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let Some((_, header)) = lines.next() else { return Vec::new() };
+    let names: Vec<&str> = header.split('|').map(str::trim).collect();
+    let column = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    let (name, priority, factor) = (column("Name"), column("Priority"), column("UsageFactor"));
+    let mut listed = Vec::new();
+    for (number, line) in lines.take(crate::workload::MOST_QOS) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let cell = |column: Option<usize>| column.and_then(|at| cells.get(at)).copied().unwrap_or_default();
+        if cell(name).is_empty() {
+            problems.note(Kind::BadLine, file, number, || format!("no name of a QOS: {:?}", excerpt(line)));
+            continue;
+        }
+        let factor = cell(factor).parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor >= 0.0);
+        listed.push(Qos {
+            name: cell(name).to_owned(),
+            priority: cell(priority).parse().unwrap_or_default(),
+            usage_factor: factor.unwrap_or(1.0),
+        });
+    }
+    listed
+}

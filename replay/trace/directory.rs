@@ -1,0 +1,130 @@
+//! A directory with outputs of several commands, one file each; what is not there is told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::config::Config;
+use super::problems::Problems;
+use super::{associations, cluster, jobs, open, text, TraceError, SACCT};
+use crate::workload::{Builder, Workload};
+
+/// A file of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceFile {
+    /// Its name in the directory; `.gz` may follow.
+    pub name: &'static str,
+    /// The command whose output it is.
+    pub command: &'static str,
+    /// What it is needed for.
+    pub gives: &'static str,
+}
+
+/// All of them.
+pub const FILES: [TraceFile; 7] = [
+    TraceFile { name: JOBS, command: SACCT, gives: "jobs" },
+    TraceFile {
+        name: ASSOCIATIONS,
+        command: "sacctmgr -P show assoc format=Cluster,Account,User,Partition,Share,ParentName cluster=$(scontrol show config | awk '/^ClusterName/ {print $3}')",
+        gives: "accounts and shares",
+    },
+    TraceFile { name: DUMP, command: "sacctmgr dump CLUSTER file=sacctmgr-dump.txt", gives: "the same, in another format" },
+    TraceFile { name: QOS, command: "sacctmgr -P show qos format=Name,Priority,UsageFactor", gives: "priorities of QOS" },
+    TraceFile { name: CONFIG, command: "scontrol show config", gives: "weights, half-life, SchedulerParameters" },
+    TraceFile { name: PARTITIONS, command: "scontrol show partition", gives: "the machine" },
+    TraceFile { name: NODES, command: "scontrol show node", gives: "which nodes partitions share" },
+];
+
+const JOBS: &str = "sacct.txt";
+const ASSOCIATIONS: &str = "associations.txt";
+const DUMP: &str = "sacctmgr-dump.txt";
+const QOS: &str = "qos.txt";
+const CONFIG: &str = "config.txt";
+const PARTITIONS: &str = "partitions.txt";
+const NODES: &str = "nodes.txt";
+
+/// The file of a name, as it is or compressed.
+fn find(directory: &Path, name: &str) -> Option<PathBuf> {
+    [directory.join(name), directory.join(format!("{name}.gz"))].into_iter().find(|path| path.is_file())
+}
+
+/// Reads a directory.
+pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
+    let shown = directory.display().to_string();
+    let io = |path: &Path| {
+        let file = path.display().to_string();
+        move |error| TraceError::Io { file, error }
+    };
+    let Some(path) = find(directory, JOBS).or_else(|| only_swf(directory)) else {
+        return Err(TraceError::Foreign {
+            file: shown,
+            why: format!(
+                "there is no {JOBS} in the directory. 'multifactor2 replay --how' prints which files there may be"
+            ),
+        });
+    };
+    let mut builder = jobs(open(&path).map_err(io(&path))?, &path.display().to_string())?;
+    if builder.count() == 0 {
+        let problems = Box::new(std::mem::take(&mut builder.problems));
+        return Err(TraceError::NoJobs { file: path.display().to_string(), problems });
+    }
+    let optional = |name: &str| -> Result<Option<(String, String)>, TraceError> {
+        let Some(path) = find(directory, name) else { return Ok(None) };
+        let text = text(&path).map_err(io(&path))?;
+        Ok(Some((path.display().to_string(), text)))
+    };
+    let listed = optional(ASSOCIATIONS)?.map_or_else(|| optional(DUMP), |found| Ok(Some(found)))?;
+    let mut problems = Problems::default();
+    if let Some((file, text)) = listed {
+        let listed = associations::parse(&text, &file, &mut problems);
+        let listed = listed.map_err(|why| TraceError::Foreign { file: shown, why })?;
+        builder.list(listed);
+    }
+    match optional(QOS)? {
+        Some((file, text)) => builder.set_qos(associations::qos(&text, &file, &mut problems)),
+        None => builder.miss(QOS, "all QOS have the same priority"),
+    }
+    match optional(CONFIG)? {
+        Some((_, text)) => builder.set_config(Config::parse(&text)),
+        None => builder.miss(
+            CONFIG,
+            "fair-share alone has a weight, usage has a half-life of 7 days, and the scheduler runs by its defaults",
+        ),
+    }
+    builder.problems.append(problems);
+    let nodes = optional(NODES)?;
+    set_machine(&mut builder, optional(PARTITIONS)?, nodes);
+    Ok(builder.finish())
+}
+
+fn set_machine(builder: &mut Builder, partitions: Option<(String, String)>, nodes: Option<(String, String)>) {
+    let nodes = nodes.map(|(_, text)| text);
+    let machine = partitions.and_then(|(_, text)| cluster::machine(&text, nodes.as_deref()));
+    match machine.filter(|(machine, _)| machine.check().is_ok()) {
+        Some((machine, may_share)) => {
+            if may_share {
+                builder.miss(NODES, "partitions share nodes only where they name the same nodes");
+            }
+            builder.set_machine(machine);
+        }
+        None if builder.lacks_machine() => builder.miss(
+            PARTITIONS,
+            "the size of the machine is taken from the most CPUs that were in use at one time, which is at most what there was: give --procs or --partition",
+        ),
+        None => (),
+    }
+}
+
+/// The one file in the Standard Workload Format, where there is one.
+fn only_swf(directory: &Path) -> Option<PathBuf> {
+    let is_swf = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        name.strip_suffix(".gz").unwrap_or(&name).rsplit('.').next() == Some("swf")
+    };
+    let files = fs::read_dir(directory).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = files.filter(is_swf).take(2).collect();
+    if found.len() == 1 {
+        found.pop()
+    } else {
+        None
+    }
+}

@@ -1,0 +1,303 @@
+//! Output of `sacct -P`: a line that names the columns, then one allocation a line. Columns come in any order, and those that are
+//! not needed are ignored.
+
+use super::fields::{counts, excerpt, length, time, Counts};
+use super::problems::{Kind, Problems};
+use super::TraceError;
+use crate::workload::{Builder, Draft, NO_LIMIT, NO_TIME};
+
+/// The columns that are looked at: their names, and what cannot be said without them (nothing: they are needed).
+pub const COLUMNS: [(&str, &str); 20] = [
+    ("JobIDRaw", "ids of jobs are made up"),
+    ("JobID", "the tasks of an array are jobs of their own"),
+    ("User", "all jobs are of one user, and no fairness between users can be measured"),
+    ("Account", "all jobs are of one account, and no policy of shares can be compared"),
+    ("Partition", "all jobs are in one partition"),
+    ("QOS", "no job has a QOS"),
+    ("Submit", ""),
+    ("Eligible", "jobs could start when they were submitted, also those that waited for others"),
+    ("Start", ""),
+    ("End", ""),
+    ("Timelimit", "run times are taken for time limits: backfill knows when jobs end"),
+    ("TimelimitRaw", ""),
+    ("ReqTRES", ""),
+    ("AllocTRES", ""),
+    ("AllocCPUS", ""),
+    ("NCPUS", ""),
+    ("ReqCPUS", ""),
+    ("NNodes", ""),
+    ("State", ""),
+    ("Priority", ""),
+];
+
+const COUNT: usize = COLUMNS.len();
+
+/// A column by its place in [`COLUMNS`].
+macro_rules! columns {
+    ($($name:ident = $at:literal;)*) => { $(const $name: usize = $at;)* };
+}
+
+columns! {
+    JOB_ID_RAW = 0; JOB_ID = 1; USER = 2; ACCOUNT = 3; PARTITION = 4; QOS = 5; SUBMIT = 6; ELIGIBLE = 7; START = 8; END = 9;
+    TIME_LIMIT = 10; TIME_LIMIT_RAW = 11; REQ_TRES = 12; ALLOC_TRES = 13; ALLOC_CPUS = 14; NCPUS = 15; REQ_CPUS = 16; NNODES = 17;
+    STATE = 18; PRIORITY = 19;
+}
+
+/// See the module.
+pub struct Reading<'f> {
+    builder: Builder,
+    file: &'f str,
+    header: String,
+    /// Where in a line a column is.
+    places: [Option<usize>; COUNT],
+    width: usize,
+    last: Option<(u64, i64, i64)>,
+    /// The latest time in the file.
+    latest: i64,
+    running: Vec<usize>,
+    has_limit: bool,
+    made_up: u64,
+}
+
+impl<'f> Reading<'f> {
+    /// By the line that names the columns.
+    ///
+    /// # Errors
+    /// It does not, or a column is missing without which nothing can be replayed.
+    pub fn new(header: &str, file: &'f str) -> Result<Self, String> {
+        let names: Vec<&str> = header.split('|').map(str::trim).collect();
+        let places =
+            COLUMNS.map(|(column, _)| names.iter().position(|name| name.eq_ignore_ascii_case(column)));
+        if places.iter().filter(|place| place.is_some()).count() < 3 {
+            return Err(format!(
+                "the first line names no columns of sacct: {:?}. Run sacct without -n; 'multifactor2 replay --how' prints the command",
+                excerpt(header)
+            ));
+        }
+        let needs = |name: &str, why: &str| {
+            format!("there is no column {name}: {why}; 'multifactor2 replay --how' prints the command")
+        };
+        if places[SUBMIT].is_none() {
+            return Err(needs("Submit", "without submit times nothing can be replayed"));
+        }
+        for (at, name) in [(START, "Start"), (END, "End")] {
+            if places[at].is_none() {
+                return Err(needs(name, "without it nobody knows how long jobs ran"));
+            }
+        }
+        if [REQ_TRES, ALLOC_TRES, ALLOC_CPUS, NCPUS, REQ_CPUS].iter().all(|at| places[*at].is_none()) {
+            return Err(needs("AllocTRES", "without the sizes of jobs nothing can be replayed"));
+        }
+        let mut builder = Builder::new("account");
+        let has_raw_limit = places[TIME_LIMIT_RAW].is_some();
+        for (at, (name, so)) in COLUMNS.iter().enumerate() {
+            let instead = at == TIME_LIMIT && has_raw_limit || at == JOB_ID_RAW && places[JOB_ID].is_some();
+            if places[at].is_none() && !so.is_empty() && !instead {
+                builder.miss(format!("the column {name}"), *so);
+            }
+        }
+        Ok(Self {
+            builder,
+            file,
+            header: header.trim().to_owned(),
+            places,
+            width: places.iter().flatten().max().map_or(0, |last| last + 1),
+            last: None,
+            latest: i64::MIN,
+            running: Vec::new(),
+            has_limit: false,
+            made_up: 0,
+        })
+    }
+
+    pub fn problems(&mut self) -> &mut Problems {
+        &mut self.builder.problems
+    }
+
+    fn note(&mut self, kind: Kind, line: u64, detail: impl FnOnce() -> String) {
+        self.builder.problems.note(kind, self.file, line, detail);
+    }
+
+    /// Reads a line.
+    pub fn line(&mut self, number: u64, text: &str) -> Result<(), TraceError> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        if text.trim() == self.header {
+            self.note(Kind::Header, number, String::new);
+            return Ok(());
+        }
+        let mut cells: [&str; COUNT] = [""; COUNT];
+        let mut width = 0;
+        for (at, cell) in text.split('|').enumerate() {
+            width = at + 1;
+            if let Some(column) = self.places.iter().position(|place| *place == Some(at)) {
+                cells[column] = cell.trim();
+            }
+        }
+        if width < self.width {
+            let needed = self.width;
+            self.note(Kind::BadLine, number, || {
+                format!("{width} columns, at least {needed} are needed: {:?}", excerpt(text))
+            });
+            return Ok(());
+        }
+        match self.job(number, &cells) {
+            Ok(result) => result,
+            Err((column, allowed)) => {
+                let cell = excerpt(cells[column]);
+                let name = COLUMNS[column].0;
+                self.note(Kind::BadLine, number, || format!("{name} is {cell:?}, not {allowed}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a job; a column that cannot be understood comes back with what it should be.
+    fn job(
+        &mut self,
+        line: u64,
+        cells: &[&str; COUNT],
+    ) -> Result<Result<(), TraceError>, (usize, &'static str)> {
+        const TIME: &str = "a time such as 2024-01-31T12:00:00 or seconds since 1970";
+        let name = if cells[JOB_ID_RAW].is_empty() { cells[JOB_ID] } else { cells[JOB_ID_RAW] };
+        if name.contains('.') {
+            self.note(Kind::Step, line, || excerpt(name));
+            return Ok(Ok(()));
+        }
+        let (id, array) = self.ids(cells)?;
+        let at = |column: usize| time(cells[column]).map_err(|()| (column, TIME));
+        let (submit, start, end) = (at(SUBMIT)?, at(START)?, at(END)?);
+        let Some(submit) = submit else { return Err((SUBMIT, TIME)) };
+        let eligible = at(ELIGIBLE)?.unwrap_or(submit);
+        self.latest = self.latest.max(submit).max(start.unwrap_or(submit)).max(end.unwrap_or(submit));
+        let state = cells[STATE];
+        let waits = ["PENDING", "REQUEUED"].iter().any(|word| state.starts_with(word));
+        let Some(start) = start.filter(|_| !waits) else {
+            self.note(Kind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
+            return Ok(Ok(()));
+        };
+        let allocated = counts(cells[ALLOC_TRES]);
+        let (size, cpus) = size(cells, allocated);
+        if end.is_some_and(|end| end <= start)
+            && allocated == Counts::default()
+            && state.starts_with("CANCELLED")
+        {
+            self.note(Kind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
+            return Ok(Ok(()));
+        }
+        if cpus == 0 {
+            self.note(Kind::NoCpus, line, || format!("job {name}"));
+            return Ok(Ok(()));
+        }
+        let this = (id, submit, start);
+        if self.last == Some(this) {
+            self.note(Kind::Duplicate, line, || format!("job {name}"));
+            return Ok(Ok(()));
+        }
+        self.last = Some(this);
+        let run = end.map(|end| u64::try_from(end.saturating_sub(start)).unwrap_or_default());
+        let limit = self.limit(line, name, cells, run)?;
+        if run.is_none() {
+            self.running.push(self.builder.count());
+            self.note(Kind::StillRunning, line, || format!("job {name}"));
+        }
+        let draft = Draft {
+            id,
+            submit,
+            eligible: if start >= submit { eligible.min(start) } else { eligible },
+            start: if start >= submit { start } else { NO_TIME },
+            memory: size.memory,
+            run: run.unwrap_or_default(),
+            limit,
+            cpus,
+            nodes: if size.nodes == 0 { number(cells[NNODES]) } else { size.nodes },
+            gpus: size.gpus,
+            priority: number(cells[PRIORITY]),
+            array,
+            user: or_unknown(cells[USER]),
+            account: or_unknown(cells[ACCOUNT]),
+            partitions: if cells[PARTITION].is_empty() { "all" } else { cells[PARTITION] },
+            qos: cells[QOS],
+        };
+        let file = self.file;
+        let added = self.builder.add(&draft);
+        Ok(added.map_err(|what| TraceError::TooMany { file: file.to_owned(), line, what }))
+    }
+
+    /// The id of a job, and that of the array that it is a task of.
+    fn ids(&mut self, cells: &[&str; COUNT]) -> Result<(u64, u32), (usize, &'static str)> {
+        let shown = cells[JOB_ID];
+        let of_array = shown.split_once('_').and_then(|(array, _)| array.parse().ok());
+        let raw = cells[JOB_ID_RAW];
+        let id = if !raw.is_empty() {
+            raw.parse().map_err(|_| (JOB_ID_RAW, "the id of a job"))?
+        } else if shown.is_empty() {
+            if self.places[JOB_ID_RAW].is_some() || self.places[JOB_ID].is_some() {
+                return Err((JOB_ID, "the id of a job"));
+            }
+            self.made_up += 1;
+            self.made_up
+        } else {
+            let end = shown.find(|c: char| !c.is_ascii_digit()).unwrap_or(shown.len());
+            shown[..end].parse().map_err(|_| (JOB_ID, "the id of a job"))?
+        };
+        Ok((id, of_array.unwrap_or_default()))
+    }
+
+    /// The time limit of a job in seconds.
+    fn limit(
+        &mut self,
+        line: u64,
+        name: &str,
+        cells: &[&str; COUNT],
+        run: Option<u64>,
+    ) -> Result<u64, (usize, &'static str)> {
+        let column = if cells[TIME_LIMIT].is_empty() { TIME_LIMIT_RAW } else { TIME_LIMIT };
+        let limit = length(cells[column]).map_err(|()| (column, "a time limit such as 1-00:00:00"))?;
+        match limit.filter(|limit| *limit > 0) {
+            Some(limit) => {
+                self.has_limit = true;
+                if run.is_some_and(|run| run > limit) {
+                    self.note(Kind::BeyondLimit, line, || {
+                        format!("job {name} ran {} s of {limit} s", run.unwrap_or_default())
+                    });
+                }
+                Ok(limit)
+            }
+            None if self.places[TIME_LIMIT].is_none() && self.places[TIME_LIMIT_RAW].is_none() => {
+                Ok(run.unwrap_or(u64::from(NO_LIMIT)))
+            }
+            None => {
+                self.note(Kind::NoLimit, line, || format!("job {name}"));
+                Ok(u64::from(NO_LIMIT))
+            }
+        }
+    }
+
+    /// No more lines come.
+    pub fn finish(mut self) -> Builder {
+        self.builder.run_until(&self.running, self.latest);
+        self.builder
+    }
+}
+
+/// What a job holds: what it got, or else asked for; and its CPUs.
+fn size(cells: &[&str; COUNT], allocated: Counts) -> (Counts, u32) {
+    let size = if allocated == Counts::default() { counts(cells[REQ_TRES]) } else { allocated };
+    let cpus = [size.cpus, number(cells[ALLOC_CPUS]), number(cells[NCPUS]), number(cells[REQ_CPUS])];
+    (size, cpus.into_iter().find(|cpus| *cpus > 0).unwrap_or_default())
+}
+
+/// A number, 0 where there is none.
+fn number(text: &str) -> u32 {
+    text.parse().unwrap_or_default()
+}
+
+fn or_unknown(text: &str) -> &str {
+    if text.is_empty() {
+        "unknown"
+    } else {
+        text
+    }
+}

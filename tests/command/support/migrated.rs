@@ -1,0 +1,67 @@
+//! What must hold of every answer of `multifactor2 migrate`, for tests and fuzzing.
+
+use multifactor2_command::answers::migrate::Answer;
+use multifactor2_core::settings::{Errors, Settings, SETTINGS};
+
+/// Being built: until the settings know them, their lines cannot be read.
+const AWAITED: [&str; 3] = ["Charge", "MinimumCharge", "Book"];
+
+/// Reads the lines of ours, without those of settings that are being built.
+#[track_caller]
+pub fn read(answer: &Answer) -> Settings {
+    let is_known = |line: &&str| {
+        let key = line.split('=').next().unwrap_or_default();
+        !AWAITED.contains(&key) || SETTINGS.iter().any(|setting| setting.name == key)
+    };
+    let text = answer.settings();
+    let text = text.lines().filter(is_known).collect::<Vec<_>>().join("\n");
+    Settings::parse(&text, "multifactor2.conf").unwrap_or_else(|errors| panic!("{errors}\n{text}")).settings
+}
+
+/// What must hold of any input.
+#[track_caller]
+pub fn check(answer: &Result<Answer, Errors>) {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            for error in errors {
+                let line = error.to_string();
+                assert!(!line.chars().any(char::is_control), "{line:?}");
+            }
+            return;
+        }
+    };
+    let _ = read(answer);
+    for line in answer.multifactor2_conf.iter().chain(&answer.slurm_conf).chain(&answer.sacctmgr) {
+        assert!(!line.text.chars().any(char::is_control), "{:?}", line.text);
+    }
+    for line in &answer.sacctmgr {
+        assert!(is_quoted(&line.text), "{}", line.text);
+    }
+    for line in answer.to_string().lines().filter(|line| line.starts_with('#')) {
+        assert!(!line.ends_with('\\') && !line.chars().any(char::is_control), "{line:?}");
+    }
+}
+
+/// Whether a shell does nothing with a line but split it: quotes are closed, and between them are harmless letters.
+fn is_quoted(line: &str) -> bool {
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => {
+                if !letters.any(|letter| letter == '\'') {
+                    return false;
+                }
+            }
+            '\\' => {
+                if letters.next() != Some('\'') {
+                    return false;
+                }
+            }
+            letter if letter.is_ascii_alphanumeric() || " _.,:+/=@%-".contains(letter) => (),
+            _ => return false,
+        }
+    }
+    true
+}

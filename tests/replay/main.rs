@@ -1,0 +1,12 @@
+//! The replay: published numbers, properties of every scheduler, bad input.
+
+mod bad_input;
+mod charging;
+mod directory;
+mod invariants;
+mod kth;
+mod made;
+mod measures;
+mod skipped;
+mod slow_model;
+mod slurm;

@@ -1,0 +1,158 @@
+//! Slurm's schedulers once more, as plainly as can be: second by second, with every pass, and a search that tries every time. In one
+//! partition and in the order of submission the replay has to start every job in the same second.
+
+use multifactor2_replay::order::Policy;
+use multifactor2_replay::sim::{Parameters, Scheduler};
+use multifactor2_replay::workload::{Job, Workload};
+use proptest::prelude::*;
+
+use crate::invariants::check;
+use crate::made::{jobs, machine, outcome, workload};
+
+/// From, until, CPUs.
+type Use = (i64, i64, u32);
+
+struct Slow<'w> {
+    jobs: &'w [Job],
+    cpus: u32,
+    parameters: Parameters,
+    starts: Vec<i64>,
+}
+
+const NOT_YET: i64 = i64::MIN;
+
+impl Slow<'_> {
+    fn free(&self, now: i64) -> u32 {
+        let runs = |(job, start): &(&Job, &i64)| **start != NOT_YET && now < **start + i64::from(job.run);
+        self.cpus - self.jobs.iter().zip(&self.starts).filter(runs).map(|(job, _)| job.cpus).sum::<u32>()
+    }
+
+    fn queue(&self, now: i64) -> Vec<usize> {
+        (0..self.jobs.len())
+            .filter(|at| self.starts[*at] == NOT_YET && self.jobs[*at].submit <= now)
+            .collect()
+    }
+
+    fn main(&mut self, now: i64, depth: usize) {
+        for at in self.queue(now).into_iter().take(depth) {
+            if self.jobs[at].cpus > self.free(now) {
+                break;
+            }
+            self.starts[at] = now;
+        }
+    }
+
+    /// Whether so many CPUs are free all the time.
+    fn fits(&self, uses: &[Use], cpus: u32, from: i64, until: i64) -> bool {
+        let times = uses.iter().map(|(begin, ..)| *begin).filter(|begin| (from..until).contains(begin));
+        times.chain([from]).all(|time| {
+            let taken: u32 = uses
+                .iter()
+                .filter(|(begin, end, _)| (*begin..*end).contains(&time))
+                .map(|(.., cpus)| cpus)
+                .sum();
+            taken + cpus <= self.cpus
+        })
+    }
+
+    fn backfill(&mut self, now: i64) {
+        let mut uses: Vec<Use> = Vec::new();
+        for (job, start) in self.jobs.iter().zip(&self.starts) {
+            if *start != NOT_YET && now < *start + i64::from(job.run) {
+                uses.push((now, start + i64::from(job.limit), job.cpus));
+            }
+        }
+        let resolution = i64::from(self.parameters.bf_resolution);
+        for at in self.queue(now).into_iter().take(self.parameters.bf_max_job_test as usize) {
+            let Job { cpus, limit, .. } = self.jobs[at];
+            let mut times: Vec<i64> = uses.iter().map(|(_, end, _)| *end).filter(|end| *end > now).collect();
+            times.push(now);
+            times.sort_unstable();
+            let fits = |time: &i64| self.fits(&uses, cpus, *time, time + i64::from(limit));
+            let Some(begin) = times.into_iter().find(fits) else { continue };
+            let end = begin + i64::from(limit);
+            if begin == now {
+                self.starts[at] = now;
+                uses.push((now, end, cpus));
+            } else if begin <= now + i64::from(self.parameters.bf_window) * 60 {
+                let rounded = (end + resolution - 1).div_euclid(resolution) * resolution;
+                let floor = begin.div_euclid(resolution) * resolution;
+                uses.push((floor.max(now), rounded, cpus));
+            }
+        }
+    }
+
+    fn run(mut self) -> Vec<i64> {
+        let origin = self.jobs[0].submit;
+        let full = i64::from(self.parameters.sched_interval.unwrap());
+        let (mut is_asked, mut last) = (false, NOT_YET / 2);
+        let mut now = origin;
+        while self.starts.contains(&NOT_YET) {
+            let ended = self
+                .jobs
+                .iter()
+                .zip(&self.starts)
+                .any(|(job, start)| *start != NOT_YET && start + i64::from(job.run) == now);
+            is_asked |= ended || self.jobs.iter().any(|job| job.submit == now);
+            if (now - origin) % full == 0 {
+                self.main(now, usize::MAX);
+                (is_asked, last) = (false, now);
+            } else if is_asked && now >= last + i64::from(self.parameters.batch_sched_delay) {
+                self.main(now, self.parameters.default_queue_depth as usize);
+                (is_asked, last) = (false, now);
+            }
+            if (now - origin) % i64::from(self.parameters.bf_interval) == 0 {
+                self.backfill(now);
+            }
+            now += 1;
+        }
+        self.starts
+    }
+}
+
+fn slow(workload: &Workload, cpus: u32, parameters: Parameters) -> Vec<i64> {
+    let starts = vec![NOT_YET; workload.jobs.len()];
+    Slow { jobs: &workload.jobs, cpus, parameters, starts }.run()
+}
+
+/// An end asks for a pass also where nobody waits, and the next one keeps its distance: the replay once started such a job too early.
+#[test]
+fn a_pass_over_an_empty_queue_is_a_pass() {
+    let parameters = Parameters {
+        sched_interval: Some(39),
+        batch_sched_delay: 8,
+        bf_interval: 3,
+        ..Parameters::default()
+    };
+    let (workload, machine) = (workload(&[(0, 8, 0, 1, 0, 0), (17, 1, 0, 1, 0, 0)], &[]), machine(false));
+    let fast = outcome(&workload, &machine, Scheduler::Slurm(parameters.clone()), &Policy::Fifo);
+    assert_eq!(fast.starts, [1_000_000, 1_000_171]);
+    assert_eq!(fast.starts, slow(&workload, 16, parameters));
+}
+
+#[test]
+fn the_replay_is_the_slow_model() {
+    let parameters = (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90));
+    check(150, &(jobs(40), parameters), |(mut made, numbers)| {
+        for job in &mut made {
+            // A job that ends in the second in which it starts is seen twice in that second.
+            job.1 = job.1.max(1);
+            // No arrays.
+            job.4 %= 5;
+        }
+        let parameters = Parameters {
+            default_queue_depth: numbers.0,
+            sched_interval: Some(numbers.1),
+            batch_sched_delay: numbers.2,
+            bf_interval: numbers.3,
+            bf_max_job_test: numbers.4,
+            bf_window: numbers.5 .0,
+            bf_resolution: numbers.5 .1,
+            ..Parameters::default()
+        };
+        let (workload, machine) = (workload(&made, &[]), machine(false));
+        let fast = outcome(&workload, &machine, Scheduler::Slurm(parameters.clone()), &Policy::Fifo);
+        prop_assert_eq!(fast.starts, slow(&workload, 16, parameters));
+        Ok(())
+    });
+}

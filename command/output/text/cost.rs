@@ -1,5 +1,7 @@
 //! What a job costs, TRES by TRES and account by account.
 
+use std::fmt::Write as _;
+
 use super::{close, optional, Show};
 use crate::answers::cost::Cost;
 use crate::answers::About;
@@ -51,7 +53,7 @@ impl Cost {
             if self.accounts.len() > 1 && least.asked {
                 line += " None of the other accounts would cost less.";
             } else if self.accounts.len() > 1 {
-                line += &format!(" It would cost least in account {}.", least.account);
+                let _ = write!(line, " It would cost least in account {}.", least.account);
             }
         }
         line
@@ -83,7 +85,7 @@ impl Cost {
         };
         let mut sum = format!("Billing {}: {rule}.", number(self.billing));
         if !self.qos.is_empty() {
-            sum += &format!(" UsageFactor of QOS {} is {}.", self.qos, number(self.usage_factor));
+            let _ = write!(sum, " UsageFactor of QOS {} is {}.", self.qos, number(self.usage_factor));
         }
         sum
     }
@@ -93,7 +95,7 @@ impl Cost {
         for account in &self.accounts {
             let mut name = account.account.clone();
             if !account.partition.is_empty() {
-                name += &format!(" ({})", account.partition);
+                let _ = write!(name, " ({})", account.partition);
             }
             table.row(vec![
                 name,

@@ -150,7 +150,7 @@ impl Trial {
             foretold.rows.iter().map(|row| (row.id, row.fair_share_after.unwrap())).collect();
         for (id, _, factor) in &found {
             let expected = factors.get(id).copied().unwrap_or(f64::NAN);
-            if !((factor - expected).abs() < 1e-6) {
+            if expected.is_nan() || (factor - expected).abs() >= 1e-6 {
                 let what = format!(
                     "Slurm {release}, {words:?}: the factor of job {id} is {factor}, foretold {expected}"
                 );

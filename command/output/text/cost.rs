@@ -39,12 +39,12 @@ impl Cost {
                 usage(added),
                 self.user,
                 self.account,
-                number(self.billing * self.usage_factor),
+                number(self.billing * self.usage_factor * self.charge_factor),
                 span(i64::try_from(seconds).unwrap_or(i64::MAX))
             ),
             _ => format!(
                 "{job} adds {} of usage to {} in {} in each second, and has no time limit.",
-                number(self.billing * self.usage_factor),
+                number(self.billing * self.usage_factor * self.charge_factor),
                 self.user,
                 self.account
             ),
@@ -87,11 +87,19 @@ impl Cost {
         if !self.qos.is_empty() {
             let _ = write!(sum, " UsageFactor of QOS {} is {}.", self.qos, number(self.usage_factor));
         }
+        if (self.charge_factor - 1.0).abs() > f64::EPSILON {
+            let _ = write!(
+                sum,
+                " Charge lines multiply usage with {} in {}.",
+                number(self.charge_factor),
+                self.account
+            );
+        }
         sum
     }
 
     fn accounts(&self) -> Table {
-        let mut table = Table::new(&["Account", "FairShare now>", "after>", "Priority lost>", ""]);
+        let mut table = Table::new(&["Account", "Charge>", "FairShare now>", "after>", "Priority lost>", ""]);
         for account in &self.accounts {
             let mut name = account.account.clone();
             if !account.partition.is_empty() {
@@ -99,6 +107,7 @@ impl Cost {
             }
             table.row(vec![
                 name,
+                number(account.charge_factor),
                 optional(account.factor_before),
                 optional(account.factor_after),
                 account.priority_lost.map_or_else(|| "-".to_owned(), addend),

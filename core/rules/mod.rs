@@ -1,9 +1,9 @@
 //! What usage is charged, and to whom; how far it is from targets.
 
 pub mod charge;
-pub mod dominant;
 pub mod ended;
 pub mod ledger;
+pub mod measures;
 pub mod raw_usage;
 pub mod sums;
 pub mod sums_file;

@@ -22,7 +22,7 @@ pub use declare::Term;
 pub use loading::{Loaded, Outcome, SettingsKeeper, PARAMETERS};
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
-    ActiveJobs, Component, ComponentKind, Credential, CredentialKind, Curve, Dilution, DilutionUnit,
+    ActiveJobs, Book, Component, ComponentKind, Credential, CredentialKind, Curve, Dilution, DilutionUnit,
     Distribution, FairShareScale, Functional, FunctionalKind, Override, OverrideKind, ParentUsers, Service,
     ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
 };

@@ -117,6 +117,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
                 qos: [owners.qos, owners.qos_of_partition],
                 started: times.start,
                 raw: (amounts.usage_decayed, amounts.usage),
+                in_raw: true,
             };
             let amounts = if elapsed == of_usage {
                 amounts
@@ -145,6 +146,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             qos: [owners.qos, owners.qos_of_partition],
             started: times.start,
             raw: (0.0, 0.0),
+            in_raw: false,
         };
         self.charger.own.count(self.lock, job.read_only(), &elapsed, &amounts, charged);
     }

@@ -2,6 +2,7 @@
 //! read together at start and at every reconfigure.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracing::{error, warn};
 
@@ -10,6 +11,7 @@ use super::progress::state_file;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{constants, Host};
+use multifactor2_core::books::BookLines;
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::Points;
@@ -61,6 +63,8 @@ pub struct Config {
     pub touched: Touched,
     /// The settings ask for points.
     pub has_points: bool,
+    /// What `Book` lines say.
+    pub books: Arc<BookLines>,
     /// Our own settings.
     pub settings: Settings,
 }
@@ -103,9 +107,9 @@ impl Config {
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
-            if has_pools {
+            if has_pools || !settings.books.is_empty() {
                 warn!(
-                    "TicketsFunctional, Override and Dilution do nothing without associations: set \
+                    "TicketsFunctional, Override, Dilution and Book do nothing without associations: set \
                      AccountingStorageType=accounting_storage/slurmdbd"
                 );
             }
@@ -134,6 +138,7 @@ impl Config {
             flags,
             fair_share,
             has_points,
+            books: Arc::new(BookLines::of(&settings)),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             settings,
         }

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use multifactor2_core::books;
 use multifactor2_core::policy::pools::{Bearer, Named, Pools};
 use tracing::warn;
 
+use super::config::Config;
 use super::grants::Grants;
 use super::points::PointsState;
 use super::Plugin;
@@ -15,9 +17,12 @@ impl Plugin {
     /// Looks for them after every cycle, and warns of those that were not missing before.
     pub(super) fn warn_of_unknown(&self, unlocked: &mut Unlocked) {
         faults::point("unknown");
+        let Some(config) = self.config() else { return };
+        let accounts = read_accounts(unlocked, &config);
+        let of_books = books::named(&config.settings, |name| accounts.is_empty() || accounts.contains(name));
         let bearers: Vec<Bearer> = {
             let grants = self.grants.lock();
-            named(&grants).map(|named| named.of).collect()
+            named(&grants).chain(of_books.iter().cloned()).map(|named| named.of).collect()
         };
         if bearers.is_empty() {
             return;
@@ -30,10 +35,15 @@ impl Plugin {
             Bearer::Job => true,
         };
         let mut grants = self.grants.lock();
-        let missing = named(&grants).filter(|named| !exists(named));
+        let missing = named(&grants).chain(of_books).filter(|named| !exists(named));
         let line = |named: Named<'_>| {
-            let Named { place, setting, kind, name, .. } = named;
-            let key = if setting == "Component" { "Partition" } else { "Name" };
+            let Named { place, setting, kind, name, of } = named;
+            let key = match (setting, of) {
+                ("Component", _) => "Partition",
+                ("Book", Bearer::Partition) => "Partitions",
+                ("Book", _) => "Shares",
+                _ => "Name",
+            };
             format!("{place}: {setting}={kind} {key}={name}")
         };
         let lines: HashSet<String> = missing.map(line).collect();
@@ -52,6 +62,19 @@ impl Plugin {
 fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
     let of_pools = grants.standing.pools().into_iter().flat_map(Pools::named);
     of_pools.chain(grants.points.as_deref().into_iter().flat_map(PointsState::named))
+}
+
+/// The names of accounts in small letters, where lines of books name such; none where they do not, and no lock is taken.
+fn read_accounts(unlocked: &mut Unlocked, config: &Config) -> HashSet<String> {
+    let mut accounts = HashSet::new();
+    if config.fair_share && config.books.has_shares() {
+        if let Some(list) = unlocked.associations::<Factors>().all() {
+            list.for_each_ro(|association| {
+                accounts.insert(association.text(|assoc| assoc.acct).to_lowercase());
+            });
+        }
+    }
+    accounts
 }
 
 /// The names of partitions and of QOS, in lower case, where lines name such; none where they do not, and no lock is taken.

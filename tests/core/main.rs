@@ -2,6 +2,7 @@
 //! administrator would write, the known defects of its ancestors, and settings.
 
 mod ancestors;
+mod books;
 mod coming_from_page;
 mod distributions;
 mod dominant;

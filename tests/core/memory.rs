@@ -104,10 +104,13 @@ fn points_allocate_nothing_once_the_buffers_exist() {
 fn charges_in_many_windows_take_as_much_as_the_sums_and_not_as_the_jobs() {
     const DEPTH: usize = 1000;
     let windows = Some((60, DEPTH));
-    let sums =
-        Sums::new(Recipe { metric: "cpu".to_owned(), halflife: true, windows, tres: Vec::new() }, 100_000, 0);
+    let sums = Sums::new(
+        Recipe { metric: "cpu".to_owned(), halflife: true, windows, ..Recipe::default() },
+        100_000,
+        0,
+    );
     let mut tally = Tally::default();
-    tally.begin(sums.windows_at(100_000));
+    tally.begin(sums.windows_at(100_000), sums.width());
     let memory = measure(|| {
         for job in 0..1000_i32 {
             let run = 60_000.0 - f64::from(job);

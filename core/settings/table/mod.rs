@@ -1,8 +1,10 @@
 //! The settings of `priority/multifactor2`: each declared once.
 
+mod books;
 mod dominant;
 mod points;
 
+pub use books::Book;
 use dominant::lists_tres;
 pub use points::{
     Component, ComponentKind, Credential, CredentialKind, Curve, Service, ServiceKind, Target, TargetKind,
@@ -252,6 +254,14 @@ crate::settings! {
             "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
             lists_tres
         ) default("cpu,mem");
+        /// Keeps the usage of some partitions apart, such as `Book=gpu Partitions=gpu,gpu-long`. This is a line of its own. It is
+        /// allowed in multifactor2.conf only, up to 31 times. The tickets of a job, and so its fair-share factor, come from the book
+        /// of its partition: from what was used in the partitions of that book alone, and who waits for these. The best job of each
+        /// book has 1.0. A job in several partitions has a factor in each. All other partitions are the default book, which `sshare`
+        /// shows; `RawUsage` there stays the usage of all partitions. A new book starts empty. The usage of one that was removed is
+        /// kept for a `PriorityDecayHalfLife`, or without that until usage is reset the next time. slurmctld warns of a name that it
+        /// does not know, and looks for it again in each calculation.
+        books = "Book": declared(Book) unset("gpu");
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod active_jobs;
 mod between_cycles;
+mod books;
 mod charges;
 mod charging;
 mod differences;

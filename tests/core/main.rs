@@ -3,6 +3,7 @@
 
 mod ancestors;
 mod books;
+mod books_page;
 mod coming_from_page;
 mod distributions;
 mod dominant;

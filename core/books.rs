@@ -164,7 +164,7 @@ impl BookLines {
 }
 
 /// The names in `Book` lines; `exists` says which accounts there are, in small letters.
-pub fn named<'s>(settings: &'s Settings, exists: impl Fn(&str) -> bool) -> Vec<Named<'s>> {
+pub fn named(settings: &Settings, exists: impl Fn(&str) -> bool) -> Vec<Named<'_>> {
     let mut all = Vec::new();
     for line in &settings.books {
         let named =

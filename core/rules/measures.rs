@@ -116,15 +116,12 @@ impl Measures {
         for (measure, shares) in self.books.iter().zip(books.iter_mut()) {
             measure.shares(tree, &find, shares);
         }
-        match &self.default {
-            Some(measure) => measure.shares(tree, &find, default),
-            None => {
-                default.clear();
-                default.extend(
-                    tree.nodes()
-                        .map(|node| rest(at(raw, node), books.iter().map(|shares| at(shares, node)).sum())),
-                );
-            }
+        if let Some(measure) = &self.default {
+            measure.shares(tree, &find, default);
+        } else {
+            let of_books = |node| books.iter().map(|shares| at(shares, node)).sum();
+            default.clear();
+            default.extend(tree.nodes().map(|node| rest(at(raw, node), of_books(node))));
         }
     }
 }

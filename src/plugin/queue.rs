@@ -188,8 +188,7 @@ impl Handed {
 /// The queues of all books.
 #[derive(Debug)]
 pub struct Queues {
-    /// By book.
-    queues: Vec<Queue>,
+    by_book: Vec<Queue>,
     lines: Arc<BookLines>,
     /// The tree that the pools have known.
     pub known: Option<Arc<ShareTree>>,
@@ -214,18 +213,18 @@ impl Queues {
             None => vec![Pools::configured(&config.settings)?; count],
         };
         let begin = |(pools, book)| Queue::begin(host, &config.settings, pools, (book, jobs), now);
-        let queues = pools.into_iter().zip(BookSet::from_numbers(0..count).iter()).map(begin).collect();
-        Some(Self { queues, lines: Arc::clone(&config.books), known, is_taught: false })
+        let by_book = pools.into_iter().zip(BookSet::from_numbers(0..count).iter()).map(begin).collect();
+        Some(Self { by_book, lines: Arc::clone(&config.books), known, is_taught: false })
     }
 
     /// Lines of `Override=` that take effect with this cycle, or end.
     pub fn changes(&self) -> &[Change] {
-        self.queues.first().map_or(&[], |queue| &queue.changes)
+        self.by_book.first().map_or(&[], |queue| &queue.changes)
     }
 
     /// The pools of all books.
     pub fn pools(&mut self) -> impl Iterator<Item = &mut Pools> {
-        self.queues.iter_mut().map(|queue| &mut queue.pools)
+        self.by_book.iter_mut().map(|queue| &mut queue.pools)
     }
 
     /// A job holds resources.
@@ -235,7 +234,7 @@ impl Queues {
         job: Job<'_, A>,
         (place, book): (Place, BookAt),
     ) {
-        if let Some(queue) = self.queues.get_mut(book.index()) {
+        if let Some(queue) = self.by_book.get_mut(book.index()) {
             queue.note_running(lock, job, place, &self.lines);
         }
     }
@@ -250,7 +249,7 @@ impl Queues {
         waits: bool,
     ) {
         for book in books.iter() {
-            if let Some(queue) = self.queues.get_mut(book.index()) {
+            if let Some(queue) = self.by_book.get_mut(book.index()) {
                 queue.note(lock, job, (place, &self.lines), drafted, waits);
             }
         }
@@ -258,14 +257,14 @@ impl Queues {
 
     /// Finds the associations of all jobs. No more jobs come.
     pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
-        self.queues.iter_mut().for_each(|queue| queue.find(&node));
+        self.by_book.iter_mut().for_each(|queue| queue.find(&node));
     }
 
     /// Hands out the tickets; `books` are the tree and the tickets of associations of each.
     pub fn hand_out(self, books: &[(Arc<ShareTree>, FairShare)]) -> (Vec<Pools>, Handed) {
-        let is_one = self.queues.len() == 1;
-        let (mut pools, mut by_book) = (Vec::new(), Vec::new());
-        for (queue, (tree, fair_share)) in self.queues.into_iter().zip(books) {
+        let is_one = self.by_book.len() == 1;
+        let (mut pools, mut handed) = (Vec::new(), Vec::new());
+        for (queue, (tree, fair_share)) in self.by_book.into_iter().zip(books) {
             let ids: Vec<u32> =
                 if is_one { Vec::new() } else { queue.jobs.iter().map(|job| job.id).collect() };
             let (of_book, tickets) = queue.hand_out(tree, fair_share);
@@ -273,9 +272,9 @@ impl Queues {
             if is_one {
                 return (pools, Handed::All(tickets));
             }
-            by_book.push(ids.into_iter().zip(tickets).collect());
+            handed.push(ids.into_iter().zip(tickets).collect());
         }
-        (pools, Handed::ByBook(by_book))
+        (pools, Handed::ByBook(handed))
     }
 }
 

@@ -333,8 +333,8 @@ fn without_half_life_a_removed_book_is_kept_until_a_reset() {
 fn resets_and_removals_are_those_of_all_usage() {
     let seen = |id: u32, parent: u32, raw: f64| Seen { id, parent: (parent > 0).then_some(parent), raw };
     let mut sums = Sums::new(recipe(&[], &["a"]), 1000, 0);
-    let used = [(4, 0, vec![3.0]), (5, 0, vec![2.0]), (6, 0, vec![1.0])];
-    cycle(&mut sums, 1100, 1.0, 0, &used, &mut Vec::new());
+    let more = [(4, 0, vec![3.0]), (5, 0, vec![2.0]), (6, 0, vec![1.0])];
+    cycle(&mut sums, 1100, 1.0, 0, &more, &mut Vec::new());
     let all = [seen(1, 0, 6.0), seen(2, 1, 6.0), seen(4, 2, 3.0), seen(5, 2, 2.0), seen(6, 2, 1.0)];
     sums.survey(&all, true);
     sums.remember(&all, &[]);
@@ -347,8 +347,8 @@ fn resets_and_removals_are_those_of_all_usage() {
     assert_eq!((sums.used(4), sums.used(5), sums.used(6)), (&[][..], &[2.0][..], &[1.0][..]));
     sums.survey(&[seen(1, 0, 3.0), seen(2, 1, 3.0), seen(4, 2, 0.0), seen(6, 2, 1.0)], true);
     assert_eq!((sums.used(5), sums.used(2)), (&[][..], &[2.0][..]));
-    let names = |user: &str| {
-        let user = user.to_owned();
+    let names = |name: &str| {
+        let user = name.to_owned();
         move || multifactor2_core::rules::sums::Names { user, ..Default::default() }
     };
     sums.meet(6, 1, names("old"));

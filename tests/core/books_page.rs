@@ -22,8 +22,11 @@ fn every_example_is_read_without_a_warning() {
 fn the_table_of_moabs_example_is_computed() {
     let page = page();
     let (_, moab) = page.split_once("\n## Moab\n").unwrap();
-    let text: String =
-        moab.lines().filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect();
+    let lines: Vec<&str> = moab.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+    let text = lines.join(
+        "
+",
+    );
     let books = Settings::parse(&text, "page").unwrap().settings.books;
     let rows: Vec<Vec<&str>> = moab
         .lines()

@@ -418,7 +418,9 @@ impl Sums {
             .collect();
         if stays.len() < self.columns.len() {
             self.kept.iter_mut().for_each(|kept| rearrange(&mut kept.columns, &stays));
-            ended.iter_mut().for_each(|ended| rearrange(&mut ended.columns, &stays));
+            for ended in ended {
+                rearrange(&mut ended.columns, &stays);
+            }
             self.columns = stays.into_iter().flatten().map(|at| self.columns[at].clone()).collect();
         }
     }

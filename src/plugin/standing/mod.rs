@@ -48,7 +48,7 @@ pub struct Standing {
     usage: Vec<f64>,
     /// What share trees go by instead, where the settings ask for that; and by book and node.
     measures: Option<Arc<Measures>>,
-    measured: Vec<Vec<f64>>,
+    by_book: Vec<Vec<f64>>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
     unknown: FxHashSet<usize>,
     /// How the association factors are read, and what they are by position; empty where they have no weight.
@@ -139,8 +139,8 @@ impl Standing {
         let mut new = std::mem::take(self);
         new.read(lock, waiting);
         faults::point("distribute.half");
-        let Self { books, measured, usage, .. } = &mut new;
-        books.distribute(|book| measured.get(book.index()).unwrap_or(usage));
+        let Self { books, by_book, usage, .. } = &mut new;
+        books.distribute(|book| by_book.get(book.index()).unwrap_or(usage));
         new.unknown.clear();
         *self = new;
     }
@@ -288,15 +288,15 @@ impl Standing {
                 self.books.note_waiting(node, books);
             }
         }
-        let mut measured = std::mem::take(&mut self.measured);
+        let mut by_book = std::mem::take(&mut self.by_book);
         match self.measures.clone() {
             Some(measures) => {
                 let find = |id| Some(self.found_by_id(id)?.1);
-                measures.by_book(&self.tree, find, &self.usage, &mut measured);
+                measures.by_book(&self.tree, find, &self.usage, &mut by_book);
             }
-            None => measured.clear(),
+            None => by_book.clear(),
         }
-        self.measured = measured;
+        self.by_book = by_book;
     }
 
     /// Gives each book its shares.

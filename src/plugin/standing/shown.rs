@@ -168,8 +168,8 @@ impl Standing {
             active: competition.is_active(node),
             factor: tree.is_user(node).then(|| self.factor_in(at, node, None)),
         };
-        let measured = self.measured.get(at.index()).filter(|_| at != BookAt::DEFAULT);
-        let usage = measured.and_then(|measured| measured.get(node.index()).copied());
+        let by_book = self.by_book.get(at.index()).filter(|_| at != BookAt::DEFAULT);
+        let usage = by_book.and_then(|by_book| by_book.get(node.index()).copied());
         Shown { numbers, shares: tree.shares(node), usage }
     }
 }

@@ -61,8 +61,13 @@ fn what_is_wrong_is_said_with_line_and_value() {
         let errors = Settings::parse(&format!("\n{text}"), "f").expect_err(text).to_string();
         assert!(errors.contains(said), "{text}: {errors}");
     }
-    let lines =
-        |count: usize| (0..count).map(|at| format!("Book=b{at} Partitions=p{at}\n")).collect::<String>();
+    let line = |at: usize| format!("Book=b{at} Partitions=p{at}");
+    let lines = |count: usize| {
+        (0..count).map(line).collect::<Vec<_>>().join(
+            "
+",
+        )
+    };
     assert_eq!(read(&lines(31)).books.len(), 31);
     let errors = Settings::parse(&lines(33), "f").unwrap_err().to_string();
     assert!(errors.contains("f line 32: Book=b31: allowed are 31 books"), "{errors}");

@@ -143,8 +143,8 @@ impl Books {
                 "association" => drop(users.insert(words[1], words[5])),
                 "used" if words[1] != "-" => {
                     let amounts = words[2..].iter().map(|amount| amount.parse().unwrap()).collect();
-                    let user = users[words[1]].to_owned();
-                    used.insert(user, amounts);
+                    let name = users[words[1]].to_owned();
+                    used.insert(name, amounts);
                 }
                 _ => (),
             }

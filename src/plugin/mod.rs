@@ -167,7 +167,9 @@ impl Plugin {
         self.keep_own_usage(&config, loaded);
         if fair_share {
             let measures = self.own_usage.measures(&config.settings, &config.books);
-            self.grants.lock().standing.measure_by(measures);
+            let mut grants = self.grants.lock();
+            grants.standing.configure(&config);
+            grants.standing.measure_by(measures);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);

@@ -264,6 +264,17 @@ fn a_share_of_zero_comes_last() -> HostResult<()> {
     host.quit().map(drop)
 }
 
+/// Nothing was distributed yet: the tree is read on the spot, with the shares of each book.
+#[test]
+fn before_the_first_cycle_there_are_books() -> HostResult<()> {
+    let mut host = filled("Book=long Partitions=long Shares=physics:1\n")?;
+    host.init_without_thread()?;
+    host.jobs(&[job(11, ALICE, &["long"]), job(12, CAROL, &["long"]), job(13, CAROL, &["batch"])])?;
+    let priorities = [host.set_priority(11)?, host.set_priority(12)?, host.set_priority(13)?];
+    assert_eq!(priorities, [WEIGHT, 1, WEIGHT]);
+    host.quit().map(drop)
+}
+
 /// Each book has its own R and C, and its own best job.
 #[test]
 fn dilution_counts_in_each_book_by_itself() -> HostResult<()> {

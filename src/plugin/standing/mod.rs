@@ -115,12 +115,7 @@ impl Standing {
     ) -> Option<Queues> {
         self.of_cycle = None;
         self.assoc = config.assoc_factor();
-        if self.settings.as_ref() != Some(&config.settings) {
-            self.books = Books::default();
-            self.books.configure(&config.settings);
-            self.lines = Arc::clone(&config.books);
-            self.settings = Some(config.settings.clone());
-        }
+        self.configure(config);
         self.distribute_now(lock, waiting);
         if let Some(queues) = &mut queues {
             let is_known = queues.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &self.tree));
@@ -132,6 +127,16 @@ impl Standing {
             self.books.iter_mut().for_each(|book| book.pools = None);
         }
         queues
+    }
+
+    /// Takes settings; where they are new, what was distributed is forgotten.
+    pub fn configure(&mut self, config: &Config) {
+        if self.settings.as_ref() != Some(&config.settings) {
+            self.books = Books::default();
+            self.books.configure(&config.settings);
+            self.lines = Arc::clone(&config.books);
+            self.settings = Some(config.settings.clone());
+        }
     }
 
     fn distribute_now<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {

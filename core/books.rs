@@ -244,12 +244,7 @@ impl Books {
         std::iter::once(&mut self.default).chain(&mut self.others)
     }
 
-    /// There is the default book only.
-    pub fn is_one(&self) -> bool {
-        self.others.is_empty()
-    }
-
-    /// The books in which associations have waiting jobs, as they are to be kept: none do yet.
+    /// Nobody has waiting jobs any more, until that is noted.
     pub fn clear_waiting(&mut self) {
         for book in self.iter_mut() {
             book.waiting.clear();

@@ -60,7 +60,7 @@ pub struct Known<'k> {
 pub struct Beside<'b> {
     /// A buffer for its TRES.
     pub tres: &'b mut [f64],
-    /// What it has in each of its books.
+    /// What it has in each of its books, where it has variants or is explained.
     pub granted: Option<Granted<'b>>,
     /// Its points in each of its partitions and QOS.
     pub points: Option<PointsEntries<'b>>,
@@ -157,7 +157,9 @@ impl<'c> Evaluator<'c> {
             evaluation.site = points.site_of_job();
         }
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        let beside = Beside { tres, granted: Some(standing.granted(&share)), points };
+        let is_wanted = job.has_variants() || self.explain;
+        let granted = is_wanted.then(|| standing.granted(&share));
+        let beside = Beside { tres, granted, points };
         self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }

@@ -90,7 +90,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         }
         Question::WhatIf { changes, printed } => {
             let changes = whole(cli, changes, &snapshot)?;
-            printing(printed).print(answers::what_if::what_if(&snapshot, at, &changes)?)
+            printing(printed).print(answers::what_if::of_model(&model, &changes)?)
         }
         Question::Recover { who, to, running_on } => {
             let asked = answers::recover::Asked { who: who.clone(), to: *to, running_on: *running_on };

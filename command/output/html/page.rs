@@ -114,8 +114,8 @@ impl Page {
     /// # Errors
     /// It cannot be JSON.
     pub fn data(mut self, answer: &impl Serialize) -> Result<Self, String> {
-        self.data =
-            escape::json(answer).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
+        self.data = escape::json_line(answer)
+            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
         Ok(self)
     }
 

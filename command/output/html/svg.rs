@@ -127,6 +127,45 @@ pub fn bars(title: &str, desc: &str, series: &[&str], items: &[(String, Vec<f64>
     Chart { title: title.to_owned(), desc: desc.to_owned(), height: (top + items.len() * step).max(1), body }
 }
 
+/// A row of a tree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Branch {
+    /// How many are above it.
+    pub level: usize,
+    /// What it is called.
+    pub name: String,
+    /// Its name is in bold.
+    pub is_strong: bool,
+    /// Two parts from 0 to 1.
+    pub parts: [f64; 2],
+    /// What is behind the bars.
+    pub shown: String,
+}
+
+/// A tree: names on the left, two bars to each, and a word at the end.
+pub fn tree(title: &str, desc: &str, series: [&str; 2], rows: &[Branch]) -> Chart {
+    const STEP: usize = 24;
+    const TOP: usize = 32;
+    // Names end where bars begin, at 44 percent, also deep in the tree.
+    let indent = |row: &Branch| 14 * row.level.min(10);
+    let body = html! {
+        (legend(&series))
+        @for (at, row) in rows.iter().enumerate() {
+            @let y = TOP + at * STEP;
+            @let width = |part: f64| format!("{:.2}%", 46.0 * part.clamp(0.0, 1.0));
+            g {
+                title { (Shown(&row.name)) }
+                text.strong[row.is_strong] x=(indent(row)) y=(y + 14) { (Shown(&short(&row.name, 40 - indent(row) / 8))) }
+                rect.track x="44%" y=(y + 3) width="46%" height="15" {}
+                rect.s0 x="44%" y=(y + 3) width=(width(row.parts[0])) height="7" {}
+                rect.s1 x="44%" y=(y + 11) width=(width(row.parts[1])) height="7" {}
+                text.muted.end x="100%" y=(y + 15) { (Shown(&row.shown)) }
+            }
+        }
+    };
+    Chart { title: title.to_owned(), desc: desc.to_owned(), height: TOP + rows.len() * STEP, body }
+}
+
 /// From the least to the largest, wider than nothing.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values

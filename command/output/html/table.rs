@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use maud::{html, Markup};
 
 use super::Shown;
+use crate::output::numbers::number;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,11 @@ impl Cell {
         Self(html! { td { (Shown(text)) } })
     }
 
+    /// A word in a column of numbers.
+    pub fn word(text: &str) -> Self {
+        Self(html! { td.n { (Shown(text)) } })
+    }
+
     /// A number: what it is sorted by, and how it is written.
     pub fn number(value: f64, shown: &str) -> Self {
         let is_plain = shown.parse() == Ok(value);
@@ -73,6 +79,11 @@ impl Cell {
         };
         let sign = if value > 0.0 && !shown.starts_with('+') { "+" } else { "" };
         Self(html! { td class=(class) data-v=(value) { (sign) (Shown(shown)) } })
+    }
+
+    /// A number where there is one.
+    pub fn optional(value: Option<f64>) -> Self {
+        value.map_or_else(Self::none, |value| Self::number(value, &number(value)))
     }
 
     /// No value.

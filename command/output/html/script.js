@@ -15,14 +15,16 @@ for (const table of document.querySelectorAll("table.live")) {
     while (last.level >= level) last = last.above;
     const node = { row, level, fold, above: last, kids: [], at: all.length };
     node.open = !fold || fold.getAttribute("aria-expanded") === "true";
-    node.text = [...row.cells].filter((cell) => !cell.classList.contains("n")).map((cell) => cell.textContent).join(" ").toLowerCase();
     last.kids.push(node);
     all.push(node);
     last = node;
   }
   let order = (one, other) => one.at - other.at;
   let isFlat = false;
+  let first = Number(table.dataset.first || Infinity);
 
+  // Numbers are not searched.
+  const text = (node) => node.text ??= [...node.row.cells].filter((cell) => !cell.classList.contains("n")).map((cell) => cell.textContent).join(" ").toLowerCase();
   const value = (node, column, isNumber) => {
     const cell = node.row.cells[column];
     const text = cell.dataset.v ?? cell.textContent;
@@ -50,16 +52,18 @@ for (const table of document.querySelectorAll("table.live")) {
     body.append(rows);
   };
   const show = () => {
-    const wanted = part("search").value.trim().toLowerCase();
+    const wanted = part("search")?.value.trim().toLowerCase() ?? "";
     let found = 0;
-    for (const node of all.toReversed ? all.toReversed() : all.slice().reverse()) {
-      node.matches = !wanted || node.text.includes(wanted);
+    for (const node of all.slice().reverse()) {
+      node.matches = !wanted || text(node).includes(wanted);
       found += node.matches ? 1 : 0;
       node.holds = node.matches || !isFlat && node.kids.some((kid) => kid.holds);
     }
-    for (const node of all) {
+    let seen = 0;
+    for (const node of first < all.length ? all.slice().sort(order) : all) {
       node.isSeen = isFlat || wanted ? node.holds : node.above === root || node.above.open && node.above.isSeen;
-      node.row.hidden = !node.isSeen;
+      seen += node.isSeen ? 1 : 0;
+      node.row.hidden = !node.isSeen || seen > first;
     }
     return wanted ? `${found} of ${all.length} rows match.` : "";
   };
@@ -89,6 +93,7 @@ for (const table of document.querySelectorAll("table.live")) {
       return (left < right ? -1 : 1) * (isUp ? 1 : -1);
     };
     place();
+    show();
     status.textContent = `Sorted by ${button.textContent}, ${isUp ? "ascending" : "descending"}.`;
   });
   body.addEventListener("click", (event) => {
@@ -98,8 +103,14 @@ for (const table of document.querySelectorAll("table.live")) {
     open(node, !node.open);
     show();
   });
-  part("search").addEventListener("input", () => {
+  part("search")?.addEventListener("input", () => {
     status.textContent = show();
+  });
+  part("more")?.addEventListener("click", (event) => {
+    first = Infinity;
+    show();
+    event.target.remove();
+    status.textContent = "All rows are shown.";
   });
   for (const [name, isOpen] of [["open", true], ["close", false]]) {
     part(name)?.addEventListener("click", () => {

@@ -4,14 +4,17 @@ use std::fmt::Write as _;
 
 use maud::{html, Markup, PreEscaped};
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::{Shown, COLOURS};
+use crate::output::{escape, numbers};
 
 /// How a value is written.
 pub type Unit = fn(f64) -> String;
 
 /// Parts of 100, as they are.
 pub fn percent(value: f64) -> String {
-    format!("{value:.1} %")
+    numbers::percent(value / 100.0)
 }
 
 /// A chart.
@@ -54,51 +57,81 @@ impl Chart {
         }
     }
 
-    /// As a file of its own.
-    pub fn file(&self) -> String {
+    /// As a file of its own, with a line that says what it is about.
+    pub fn file(&self, about: &str) -> String {
         const AROUND: usize = 16;
+        const ABOVE: usize = 82;
+        // What is too long for a line is whole in the description.
+        const LINE: usize = 100;
         let svg = html! {
-            svg xmlns="http://www.w3.org/2000/svg" width="760" height=(self.height + 60 + 2 * AROUND) role="img" aria-labelledby="title desc" {
+            svg xmlns="http://www.w3.org/2000/svg" width="760" height=(self.height + ABOVE + 2 * AROUND) role="img" aria-labelledby="title desc" {
                 title #title { (Shown(&self.title)) }
-                desc #desc { (Shown(&self.desc)) }
+                desc #desc { (Shown(about)) " " (Shown(&self.desc)) }
                 style { (PreEscaped(COLOURS)) }
                 rect.ground width="100%" height="100%" {}
-                text.strong x=(AROUND) y="28" { (Shown(&self.title)) }
-                text.muted x=(AROUND) y="50" { (Shown(&self.desc)) }
-                svg x=(AROUND) y=(AROUND + 60) width=(760 - 2 * AROUND) height=(self.height) { (self.body) }
+                text.strong x=(AROUND) y="28" { (Shown(&short(&self.title, LINE))) }
+                text.muted x=(AROUND) y="50" { (Shown(&short(about, LINE))) }
+                text.muted x=(AROUND) y="72" { (Shown(&short(&self.desc, LINE))) }
+                svg x=(AROUND) y=(AROUND + ABOVE) width=(760 - 2 * AROUND) height=(self.height) { (self.body) }
             }
         };
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", svg.into_string())
     }
 }
 
-/// Names of the series, one beside the other.
-fn legend(series: &[&str]) -> Markup {
-    // 7.5 pixels a letter is more than any of them takes.
-    let width = |name: &str| 34 + name.chars().count() * 15 / 2;
-    html! {
-        @for (at, name) in series.iter().enumerate() {
-            @let x: usize = series[..at].iter().map(|name| width(name)).sum();
-            rect class={ "s" (at % 4) } x=(x) y="2" width="12" height="12" {}
-            text.muted x=(x + 18) y="13" { (Shown(name)) }
-        }
+/// Names of the series and how high they are: side by side, or one below the other where that does not fit on a phone. None for one.
+fn legend(series: &[&str], are_lines: bool) -> (usize, Markup) {
+    const ROOM: usize = 280;
+    const LINE: usize = 20;
+    if series.len() < 2 {
+        return (0, html! {});
     }
+    let names: Vec<String> = series.iter().map(|name| short(name, 34)).collect();
+    // 7.5 pixels a letter is more than any of them takes.
+    let widths: Vec<usize> = names.iter().map(|name| 34 + name.width() * 15 / 2).collect();
+    let fits = widths.iter().sum::<usize>() <= ROOM;
+    let place = |at: usize| if fits { (widths[..at].iter().sum(), 0) } else { (0, at * LINE) };
+    let markup = html! {
+        @for (at, name) in names.iter().enumerate() {
+            @let (x, y) = place(at);
+            @if are_lines {
+                line class={ "line s" (at % 4) } x1=(x) x2=(x + 14) y1=(y + 9) y2=(y + 9) {}
+            } @else {
+                rect class={ "s" (at % 4) } x=(x) y=(y + 2) width="12" height="12" {}
+            }
+            text.muted x=(x + 20) y=(y + 13) { (name) }
+        }
+    };
+    (if fits { LINE } else { LINE * names.len() } + 10, markup)
 }
 
-/// Text with an end.
-pub(super) fn short(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
+/// Text with an end: so many columns of it, as it will be shown.
+fn short(text: &str, most: usize) -> String {
+    let text = escape::terminal(text, false);
+    if text.width() <= most {
+        return text.into_owned();
     }
-    let mut short: String = text.chars().take(most.saturating_sub(1)).collect();
+    let mut short = String::new();
+    for character in text.chars() {
+        if short.width() + character.width().unwrap_or(0) >= most {
+            break;
+        }
+        short.push(character);
+    }
     short.push('\u{2026}');
     short
+}
+
+/// From 0 to the most there can be, as percent; 0 for no number.
+pub(super) fn length(value: f64, most: f64) -> String {
+    let value = if value > 0.0 { value.min(most) } else { 0.0 };
+    format!("{value:.2}%")
 }
 
 /// Bars, several to an item, one below the other. All begin at 0; what is below 0 or no number has none.
 pub fn bars(title: &str, desc: &str, series: &[&str], items: &[(String, Vec<f64>)], unit: Unit) -> Chart {
     const BAR: usize = 12;
-    let top = if series.len() > 1 { 30 } else { 0 };
+    let (top, legend) = legend(series, false);
     let step = 22 + series.len() * (BAR + 3) + 10;
     let largest = items
         .iter()
@@ -107,18 +140,18 @@ pub fn bars(title: &str, desc: &str, series: &[&str], items: &[(String, Vec<f64>
         .filter(|value| value.is_finite())
         .fold(0.0, f64::max);
     // The rest of the line is for the value.
-    let width = |value: f64| if largest > 0.0 { (84.0 * value / largest).clamp(0.0, 84.0) } else { 0.0 };
+    let width = |value: f64| length(84.0 * value / largest, 84.0);
     let body = html! {
-        @if top > 0 { (legend(series)) }
+        (legend)
         @for (at, (name, values)) in items.iter().enumerate() {
             @let y = top + at * step;
             g {
                 title { (Shown(name)) }
-                text.strong y=(y + 14) { (Shown(&short(name, 40))) }
+                text.strong y=(y + 14) { (Shown(&short(name, 30))) }
                 @for (which, value) in values.iter().enumerate() {
                     @let y = y + 22 + which * (BAR + 3);
                     rect.track y=(y) width="84%" height=(BAR) {}
-                    rect class={ "s" (which % 4) } y=(y) width=(format!("{:.2}%", width(*value))) height=(BAR) {}
+                    rect class={ "s" (which % 4) } y=(y) width=(width(*value)) height=(BAR) {}
                     text.muted.end x="100%" y=(y + 11) { (Shown(&unit(*value))) }
                 }
             }
@@ -145,14 +178,14 @@ pub struct Branch {
 /// A tree: names on the left, two bars to each, and a word at the end.
 pub fn tree(title: &str, desc: &str, series: [&str; 2], rows: &[Branch]) -> Chart {
     const STEP: usize = 24;
-    const TOP: usize = 32;
     // Names end where bars begin, at 44 percent, also deep in the tree.
     let indent = |row: &Branch| 14 * row.level.min(10);
+    let (top, legend) = legend(&series, false);
     let body = html! {
-        (legend(&series))
+        (legend)
         @for (at, row) in rows.iter().enumerate() {
-            @let y = TOP + at * STEP;
-            @let width = |part: f64| format!("{:.2}%", 46.0 * part.clamp(0.0, 1.0));
+            @let y = top + at * STEP;
+            @let width = |part: f64| length(46.0 * part, 46.0);
             g {
                 title { (Shown(&row.name)) }
                 text.strong[row.is_strong] x=(indent(row)) y=(y + 14) { (Shown(&short(&row.name, 40 - indent(row) / 8))) }
@@ -163,7 +196,7 @@ pub fn tree(title: &str, desc: &str, series: [&str; 2], rows: &[Branch]) -> Char
             }
         }
     };
-    Chart { title: title.to_owned(), desc: desc.to_owned(), height: TOP + rows.len() * STEP, body }
+    Chart { title: title.to_owned(), desc: desc.to_owned(), height: top + rows.len() * STEP, body }
 }
 
 /// From the least to the largest, wider than nothing.
@@ -188,10 +221,11 @@ fn frame(
     inner: &Markup,
 ) -> (usize, Markup) {
     const HEIGHT: usize = 220;
-    let top = if series.len() > 1 { 54 } else { 26 };
+    let (top, legend) = legend(series, true);
+    let top = top + 26;
     let part = |(low, high): (f64, f64), part: f64| low + (high - low) * part;
     let body = html! {
-        @if series.len() > 1 { (legend(series)) }
+        (legend)
         text.muted y=(top - 10) { (y.name) }
         @for quarter in 0..=4_u16 {
             @let height = top + HEIGHT * usize::from(quarter) / 4;

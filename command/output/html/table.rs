@@ -4,8 +4,15 @@ use std::fmt::Write as _;
 
 use maud::{html, Markup};
 
+use super::svg::length;
 use super::Shown;
 use crate::output::numbers::number;
+
+/// A table with so many rows needs no search.
+const FEW: usize = 10;
+
+/// So many rows of a table without levels are seen at first: more of them are slow to lay out.
+const FIRST: usize = 500;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +68,9 @@ impl Cell {
         Self(html! { td.n { (Shown(text)) } })
     }
 
-    /// A number: what it is sorted by, and how it is written.
+    /// A number, and how it is written. It is sorted by what is written where that is a number by itself.
     pub fn number(value: f64, shown: &str) -> Self {
-        let is_plain = shown.parse() == Ok(value);
+        let is_plain = shown.parse::<f64>().is_ok();
         let value = (!is_plain && value.is_finite()).then_some(value);
         Self(html! { td.n data-v=[value] { (Shown(shown)) } })
     }
@@ -99,10 +106,9 @@ impl Cell {
 
 /// Two bars in a cell.
 fn pair(first: f64, second: f64) -> Markup {
-    let width = |part: f64| format!("{:.1}%", 100.0 * part.clamp(0.0, 1.0));
+    let width = |part: f64| length(100.0 * part, 100.0);
     html! {
         svg aria-hidden="true" {
-            rect.track width="100%" height="13" {}
             rect.s0 width=(width(first)) height="6" {}
             rect.s1 y="7" width=(width(second)) height="6" {}
         }
@@ -198,22 +204,27 @@ impl Table {
         let id = format!("table{id}");
         html! {
             div.controls id={ (id) "-controls" } {
+                @if self.rows.len() > FEW {
                 label { "Search " input.search type="search" autocomplete="off" spellcheck="false"; }
+                }
                 @if is_tree {
                     button.open type="button" { "Open all" }
                     button.close type="button" { "Close all" }
                     label { input.flat type="checkbox" autocomplete="off"; " Without levels" }
                 }
+                @if !is_tree && self.rows.len() > FIRST {
+                    button.more type="button" { "Show all " (self.rows.len()) " rows" }
+                }
                 p role="status" {}
             }
             div.wrap {
-                table.live.tree[is_tree] id=(id) {
+                table.live.tree[is_tree] id=(id) data-first=[(!is_tree).then_some(FIRST)] {
                     caption { (Shown(&self.caption)) }
                     thead { tr { @for column in &self.columns { (head(*column)) } } }
                     tbody {
                         @for (at, row) in self.rows.iter().enumerate() {
                             @let has_more = self.rows.get(at + 1).is_some_and(|next| next.level > row.level);
-                            (self.render_row(row, is_tree, has_more))
+                            (self.render_row(at, row, is_tree, has_more))
                         }
                     }
                 }
@@ -231,11 +242,11 @@ impl Table {
         }
     }
 
-    fn render_row(&self, row: &Row, is_tree: bool, has_more: bool) -> Markup {
+    fn render_row(&self, at: usize, row: &Row, is_tree: bool, has_more: bool) -> Markup {
         let level = is_tree.then_some(row.level);
         let class = level.filter(|level| *level > 0).map(|level| format!("l{}", level.min(8)));
         html! {
-            tr class=[class] data-level=[level] hidden[row.level >= self.open] {
+            tr class=[class] data-level=[level] hidden[row.level >= self.open || !is_tree && at >= FIRST] {
                 th scope="row" {
                     @if has_more {
                         button.fold type="button" aria-expanded=(row.level + 1 < self.open) { (Shown(&row.name)) }

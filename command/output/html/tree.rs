@@ -76,14 +76,13 @@ pub fn picture(report: &Report<Tree>) -> String {
             }
         })
         .collect();
-    let title = format!("Shares and usage. {}", report.about.in_words());
     svg::tree(
-        &title,
+        "Shares and usage",
         "Parts of the account above; at the end LevelFS, above 1: less used than the share.",
         ["share", "usage"],
         &lines,
     )
-    .file()
+    .file(&report.about.in_words())
 }
 
 /// The part of shares and usage that a row has of the row above it.

@@ -42,12 +42,12 @@ pub fn everything(text: &str) -> String {
         .paragraph(text)
         .list(&[text])
         .facts(&[(text, text.to_owned())])
-        .chart(svg::bars(text, text, &[text, "b"], &[(text.to_owned(), vec![1.0, f64::NAN])], |_| {
+        .chart(&svg::bars(text, text, &[text, "b"], &[(text.to_owned(), vec![1.0, f64::NAN])], |_| {
             "1".to_owned()
         }))
-        .chart(svg::lines(text, text, axis, axis, &[line(0.0), line(3.0)], true))
-        .chart(svg::histogram(text, text, axis, &[1.0, 2.0, 2.0, f64::INFINITY], 4))
-        .table(table)
+        .chart(&svg::lines(text, text, axis, axis, &[line(0.0), line(3.0)], true))
+        .chart(&svg::histogram(text, text, axis, &[1.0, 2.0, 2.0, f64::INFINITY], 4))
+        .table(&table)
         .data(&[text])
         .unwrap()
         .finish()

@@ -10,8 +10,8 @@
 //! table.row(Row::new("chem").cell(Cell::number(30.0, "30")));
 //! let page = Page::new("Shares", "Cluster pages, 12:00.")
 //!     .section("Accounts")
-//!     .chart(svg::bars("Shares", "In percent.", &["shares"], &[("chem".to_owned(), vec![30.0])], svg::percent))
-//!     .table(table)
+//!     .chart(&svg::bars("Shares", "In percent.", &["shares"], &[("chem".to_owned(), vec![30.0])], svg::percent))
+//!     .table(&table)
 //!     .finish();
 //! assert!(page.starts_with("<!DOCTYPE html>"));
 //! ```

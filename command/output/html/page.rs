@@ -94,7 +94,7 @@ impl Page {
 
     /// A table.
     #[must_use]
-    pub fn table(mut self, table: Table) -> Self {
+    pub fn table(mut self, table: &Table) -> Self {
         self.style += &table.style(self.parts);
         let markup = table.render(self.parts);
         self.with(markup)
@@ -102,7 +102,7 @@ impl Page {
 
     /// A chart, with its title and what it shows above it.
     #[must_use]
-    pub fn chart(self, chart: Chart) -> Self {
+    pub fn chart(self, chart: &Chart) -> Self {
         let svg = chart.inline(self.parts);
         self.with(
             html! { figure { figcaption { (Shown(&chart.title)) span { (Shown(&chart.desc)) } } (svg) } },

@@ -12,7 +12,7 @@ use crate::output::numbers::number;
 const FEW: usize = 10;
 
 /// So many rows of a table without levels are seen at first: more of them are slow to lay out.
-const FIRST: usize = 500;
+const FIRST: usize = 200;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Table {
                 }
                 p role="status" {}
             }
-            div.wrap {
+            div.wrap tabindex="0" role="region" aria-label=(Shown(&self.caption)) {
                 table.live.tree[is_tree] id=(id) data-first=[(!is_tree).then_some(FIRST)] {
                     caption { (Shown(&self.caption)) }
                     thead { tr { @for column in &self.columns { (head(*column)) } } }

@@ -50,13 +50,13 @@ pub fn page(report: &Report<Tree>) -> Result<String, String> {
         ("Running jobs", sum(|row| row.running)),
     ]);
     if first.len() > 1 {
-        page = page.section("The first level").chart(chart(&first));
+        page = page.section("The first level").chart(&chart(&first));
     }
     let open = if rows.len() > OPEN { 2 } else { usize::MAX };
     let mut table = Table::new("Shares, usage and standing by account and user", &COLUMNS).open(open);
     let parts = Parts::of(rows);
     rows.iter().for_each(|row| table.row(line(row, &parts)));
-    Ok(page.section("Accounts and users").table(table).data(report)?.finish())
+    Ok(page.section("Accounts and users").table(&table).data(report)?.finish())
 }
 
 /// As a picture: all rows, with bars.

@@ -27,7 +27,7 @@ pub fn page(report: &Report<WhatIf>) -> Result<String, String> {
     ]);
     if answer.moved > 0 {
         let places = svg::Axis { name: "places forward", unit: |places| format!("{places:.0}") };
-        page = page.section("How far places move").chart(svg::histogram(
+        page = page.section("How far places move").chart(&svg::histogram(
             "Places of the queue by how far they move",
             "To the right: forward, so sooner. To the left: backward.",
             places,
@@ -38,14 +38,14 @@ pub fn page(report: &Report<WhatIf>) -> Result<String, String> {
     for (title, name, groups) in [("Accounts", "Account", &answer.accounts), ("Users", "User", &answer.users)]
     {
         if !groups.is_empty() {
-            page = page.section(title).table(of_groups(title, name, groups));
+            page = page.section(title).table(&of_groups(title, name, groups));
         }
     }
     if !answer.standings.is_empty() {
-        page = page.section("Shares and usage").table(of_standings(&answer.standings));
+        page = page.section("Shares and usage").table(&of_standings(&answer.standings));
     }
     if !answer.rows.is_empty() {
-        page = page.section("The queue").table(of_rows(&answer.rows));
+        page = page.section("The queue").table(&of_rows(&answer.rows));
     }
     match answer.rows.len().checked_sub(SHOWN + 1) {
         None => page.data(report).map(Page::finish),

@@ -12,6 +12,7 @@ use super::snapshot::Told;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
+use multifactor2_core::books::BookLines;
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::Points;
@@ -66,6 +67,8 @@ pub struct Config {
     pub has_points: bool,
     /// What usage is multiplied with, and was until lately.
     pub charging: RuleHistory,
+    /// What `Book` lines say.
+    pub books: Arc<BookLines>,
     /// Our own settings.
     pub settings: Settings,
     /// What a snapshot says of both, where one is asked for.
@@ -146,9 +149,9 @@ impl Config {
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
-            if has_pools {
+            if has_pools || !settings.books.is_empty() {
                 warn!(
-                    "TicketsFunctional, Override and Dilution do nothing without associations: set \
+                    "TicketsFunctional, Override, Dilution and Book do nothing without associations: set \
                      AccountingStorageType=accounting_storage/slurmdbd"
                 );
             }
@@ -178,6 +181,7 @@ impl Config {
             fair_share,
             has_points,
             charging: now_in_force(rules, &settings, charged),
+            books: Arc::new(BookLines::of(&settings)),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             told: settings.snapshot_file().is_some().then(|| Arc::new(Told::read(host, lines))),
             settings,

@@ -9,6 +9,7 @@
 mod advice;
 mod assoc_factor;
 mod assoc_index;
+mod books;
 mod charging;
 pub mod config;
 mod cycle;
@@ -181,7 +182,10 @@ impl Plugin {
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
         if fair_share {
-            self.grants.lock().standing.measure_by(self.own_usage.dominant(&config.settings));
+            let measures = self.own_usage.measures(&config.settings, &config.books);
+            let mut grants = self.grants.lock();
+            grants.standing.configure(&config);
+            grants.standing.measure_by(measures);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
@@ -214,8 +218,9 @@ impl Plugin {
 
     /// Which usage we keep ourselves from now on.
     fn keep_own_usage(&self, config: &Config, loaded: Loaded) {
-        let recipe = recipe(&config.settings).filter(|_| config.fair_share);
-        self.own_usage.configure(recipe.as_ref(), config.state_file.as_deref(), loaded);
+        let recipe = recipe(&config.settings, &config.books);
+        let kept = config.fair_share.then_some((&recipe, &config.books));
+        self.own_usage.configure(kept, config.state_file.as_deref(), loaded);
     }
 
     /// Forgets what is known of associations and jobs.

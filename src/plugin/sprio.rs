@@ -67,7 +67,8 @@ impl Plugin {
                     faults::point("sprio");
                     if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
-                        let entries = Entries::of(job, lock, grants.granted_of(job));
+                        let granted = grants.granted_of(job);
+                        let entries = Entries::of(job, lock, granted.as_ref());
                         let now = evaluator.core.now;
                         let points = grants.points_of(lock, job, now).filter(|_| job.has_variants());
                         let shown =
@@ -93,7 +94,8 @@ impl Answering<'_, '_> {
     ) -> Option<Evaluation> {
         grants.evaluation_of(next, job.get(|job| job.job_id)).or_else(|| {
             let (address, id) = job.named_association();
-            let known = if address == 0 { None } else { grants.standing.known_by_id(id) };
+            let own = || grants.standing.books_of(job).own;
+            let known = if address == 0 { None } else { grants.standing.known_by_id(id, own()) };
             let facts = self.evaluator.facts(job, job.qos(self.lock).map(views::qos))?;
             let evaluation = self.evaluator.core.evaluate(&facts, known.unwrap_or_default(), tres);
             let points = grants.points_of(self.lock, job, self.evaluator.core.now);
@@ -109,7 +111,7 @@ struct Shown<'s, 'l> {
     job: Job<'s>,
     evaluation: Evaluation,
     /// What differs among its partitions and QOS.
-    entries: Option<Entries<'s>>,
+    entries: Option<Entries<'s, 's>>,
     points: Option<PointsEntries<'s>>,
     /// Weighted factors by TRES; empty where TRES have no weight.
     tres: &'s [f64],

@@ -3,6 +3,7 @@
 
 mod active_jobs;
 mod between_cycles;
+mod books;
 mod charge_rules;
 mod charges;
 mod charging;

@@ -1,11 +1,13 @@
 //! The settings of `priority/multifactor2`: each declared once.
 
+mod books;
 mod charging;
 mod dominant;
 mod points;
 
 use std::path::Path;
 
+pub use books::Book;
 pub use charging::{Charge, ChargeKind, ChargeScope};
 use dominant::lists_tres;
 pub use points::{
@@ -267,6 +269,14 @@ crate::settings! {
             "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
             lists_tres
         ) default("cpu,mem");
+        /// Keeps the usage of some partitions apart, such as `Book=gpu Partitions=gpu,gpu-long`. This is a line of its own. It is
+        /// allowed in multifactor2.conf only, up to 31 times. The tickets of a job, and so its fair-share factor, come from the book
+        /// of its partition: from what was used in the partitions of that book alone, and who waits for these. The best job of each
+        /// book has 1.0. A job in several partitions has a factor in each. All other partitions are the default book, which `sshare`
+        /// shows; `RawUsage` there stays the usage of all partitions. A new book starts empty. The usage of one that was removed is
+        /// kept for a `PriorityDecayHalfLife`, or without that until usage is reset the next time. slurmctld warns of a name that it
+        /// does not know, and looks for it again in each calculation.
+        books = "Book": declared(Book) unset("gpu");
         /// The file to which the plugin writes what priorities are made of, such as `/var/lib/slurm/snapshot`: associations, waiting jobs with
         /// every addend, weights and settings. The command `multifactor2` reads it. Nobody but the owner and root may be able to write the
         /// directory, which belongs to `SlurmUser` or root and is no symbolic link. The file has no names of jobs and no comments. With

@@ -1,5 +1,6 @@
 //! What settings say together: each is allowed alone, and a pair of them is not, or one takes the effect of the other.
 
+mod books;
 mod charging;
 mod points;
 
@@ -18,6 +19,7 @@ pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors,
     overrides(entries, settings, &mut errors);
     functional(entries, settings, &mut errors);
     points::check(entries, settings, &mut errors);
+    books::check(entries, settings, &mut errors);
     charging::check(entries, settings, &mut errors);
     snapshot(entries, settings, &mut errors);
     errors.sort();

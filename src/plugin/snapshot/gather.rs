@@ -385,7 +385,7 @@ impl Gathered {
         let more = More {
             partitions: Vec::new(),
             set,
-            tickets: set.and_then(|_| grants.tickets_of(job)),
+            tickets: set.and_then(|_| grants.tickets_of(job).get(grants.standing.books_of(job).own)),
             points: points.as_ref().map(PointsEntries::explain),
         };
         if job.has_variants() {

@@ -28,7 +28,7 @@ fn every_example_in_the_help_works() {
             let mut words = shlex::split(line).unwrap();
             let mut written = Vec::new();
             for word in &mut words {
-                if word.ends_with(".html") || word.ends_with(".svg") {
+                if [".html", ".svg"].iter().any(|end| word.ends_with(end)) {
                     *word = directory.path().join(&*word).display().to_string();
                     written.push(word.clone());
                 }

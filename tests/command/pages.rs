@@ -235,7 +235,7 @@ fn pages_are_well_formed_and_say_what_everything_is() {
                         names.extend(tag.get("aria-labelledby").unwrap().split(' '));
                     }
                     "svg" => {
-                        assert!(open.contains(&"svg") || tag.get("aria-hidden") == Some("true"), "{what}")
+                        assert!(open.contains(&"svg") || tag.get("aria-hidden") == Some("true"), "{what}");
                     }
                     _ => (),
                 }

@@ -1,6 +1,7 @@
 //! The tree as a page, and as a picture.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use super::{svg, Cell, Column, Page, Row as Line, Table};
 use crate::answers::tree::{Row, Tree};
@@ -55,7 +56,9 @@ pub fn page(report: &Report<Tree>) -> Result<String, String> {
     let open = if rows.len() > OPEN { 2 } else { usize::MAX };
     let mut table = Table::new("Shares, usage and standing by account and user", &COLUMNS).open(open);
     let parts = Parts::of(rows);
-    rows.iter().for_each(|row| table.row(line(row, &parts)));
+    for row in rows {
+        table.row(line(row, &parts));
+    }
     Ok(page.section("Accounts and users").table(&table).data(report)?.finish())
 }
 
@@ -164,7 +167,8 @@ fn chart(first: &[&Row]) -> svg::Chart {
     let rest = largest.len().saturating_sub(IN_CHART);
     let mut desc = "In percent of the whole cluster.".to_owned();
     if rest > 0 {
-        desc += &format!(" The {IN_CHART} largest; {} in the table.", count(rest, "other is", "others are"));
+        let _ =
+            write!(desc, " The {IN_CHART} largest; {} in the table.", count(rest, "other is", "others are"));
     }
     let items: Vec<(String, Vec<f64>)> = largest
         .iter()

@@ -1,4 +1,4 @@
-//! A browser without a screen, driven by chromedriver as WebDriver says (https://www.w3.org/TR/webdriver2/).
+//! A browser without a screen, driven by chromedriver as [the standard](https://www.w3.org/TR/webdriver2/) says.
 
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
@@ -133,7 +133,7 @@ impl Drop for Browser {
     }
 }
 
-/// Keys as WebDriver calls them.
+/// Keys as the standard calls them.
 pub mod key {
     pub const TAB: &str = "\u{e004}";
     pub const ENTER: &str = "\u{e007}";

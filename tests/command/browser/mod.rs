@@ -165,6 +165,30 @@ fn pages_fit_every_screen_and_can_be_read_in_the_dark() {
     }
 }
 
+#[test]
+fn all_rows_are_there_in_print_and_without_scripts() {
+    let Some(browser) = Browser::start("browser") else { return };
+    let page =
+        Sample::new(&site::random(Size { associations: 300, jobs: 10 }, 1)).written(&["tree"], "--html");
+    let file = File::new(&page);
+    browser.open(&file.path());
+    let seen = || {
+        let rows = browser.eval(
+            "return [...document.querySelectorAll('tbody tr')].filter(row => row.checkVisibility()).length",
+        );
+        rows.as_u64().unwrap()
+    };
+    assert!(seen() < 300, "only two levels are open");
+    browser.devtools("Emulation.setEmulatedMedia", &json!({"media": "print"}));
+    assert_eq!(seen(), 300);
+    browser.devtools("Emulation.setEmulatedMedia", &json!({"media": ""}));
+    assert!(seen() < 300);
+    browser.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
+    browser.open(&file.path());
+    assert_eq!(seen(), 300);
+    assert!(browser.is("!document.querySelector('.controls').checkVisibility()"));
+}
+
 /// Cards on a phone are a table for a screen reader still.
 fn roles_are_kept(browser: &Browser, what: &str) {
     let tree = browser.devtools("Accessibility.getFullAXTree", &json!({}));

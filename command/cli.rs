@@ -5,6 +5,8 @@
 // What is printed has no backticks.
 #![allow(clippy::doc_markdown)]
 
+use std::path::PathBuf;
+
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::answers::submission::JobOptions;
@@ -86,6 +88,14 @@ impl Printed {
 const JOB_OPTIONS: [&str; 10] =
     ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
+/// What is written instead of being printed.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Files {
+    /// Writes a page for a browser: one file that needs no network
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
+    pub html: Option<PathBuf>,
+}
+
 /// What is asked.
 #[derive(Debug, Subcommand)]
 pub enum Question {
@@ -124,7 +134,7 @@ pub enum Question {
     },
     /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
     #[command(
-        after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0"
+        after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg"
     )]
     Tree {
         /// These users
@@ -134,16 +144,23 @@ pub enum Question {
         #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
         accounts: Vec<String>,
         #[command(flatten)]
+        files: Files,
+        /// Writes a picture of the tree
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
+        svg: Option<PathBuf>,
+        #[command(flatten)]
         printed: Printed,
     },
     /// Shows the queue before and after a change: who gains, who loses, how far
     #[command(
         name = "what-if",
-        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html switch.html\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
     )]
     WhatIf {
         #[command(flatten)]
         changes: Box<Changes>,
+        #[command(flatten)]
+        files: Files,
         #[command(flatten)]
         printed: Printed,
     },

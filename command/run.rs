@@ -13,7 +13,7 @@ use crate::answers::{self, Answer, Report};
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
-use crate::output::{escape, Show, Terminal};
+use crate::output::{escape, html, Show, Terminal};
 
 /// What is printed, and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,13 +84,27 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             };
             printing(printed).print(answers::queue::queue(&model, &filter)?)
         }
-        Question::Tree { users, accounts, printed } => {
+        Question::Tree { users, accounts, files, svg, printed } => {
             let filter = answers::tree::Filter { users: users.clone(), accounts: accounts.clone() };
-            printing(printed).print(answers::tree::tree(&model, &filter))
+            let tree = answers::tree::tree(&model, &filter);
+            if files.html.is_none() && svg.is_none() {
+                return printing(printed).print(tree);
+            }
+            let report = Report::new(&model, tree);
+            if let Some(file) = &files.html {
+                write(file, &html::tree::page(&report)?)?;
+            }
+            if let Some(file) = svg {
+                write(file, &html::tree::picture(&report))?;
+            }
+            Ok(Printout::default())
         }
-        Question::WhatIf { changes, printed } => {
+        Question::WhatIf { changes, files, printed } => {
             let changes = whole(cli, changes, &snapshot)?;
-            printing(printed).print(answers::what_if::of_model(&model, &changes)?)
+            let answer = answers::what_if::of_model(&model, &changes)?;
+            let Some(file) = &files.html else { return printing(printed).print(answer) };
+            write(file, &html::what_if::page(&Report::new(&model, answer))?)?;
+            Ok(Printout::default())
         }
         Question::Recover { who, to, running_on } => {
             let asked = answers::recover::Asked { who: who.clone(), to: *to, running_on: *running_on };
@@ -123,6 +137,11 @@ impl Printing<'_> {
         };
         Ok(Printout { out, ..Printout::default() })
     }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text)
+        .map_err(|error| format!("{} cannot be written: {error}: choose another file", file.display()))
 }
 
 /// Changes with the settings of `--conf`, and with who submits.

@@ -12,8 +12,8 @@ libnss-wrapper
 gcc libc6-dev binutils make
 "
 # Slurm's own headers and sources, which the tests compare with, other releases of Debian, what slurmctld runs under and is looked into with, and what
-# changes the database behind slurmdbd's back; promtool.
-[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap valgrind gdb mariadb-client-core prometheus"
+# changes the database behind slurmdbd's back; promtool; a browser for the pages of the command.
+[ "${1-}" != test ] || packages="$packages libclang-dev dpkg-dev mmdebstrap valgrind gdb mariadb-client-core prometheus chromium chromium-driver"
 
 say() {
     echo "install-deps: $*"

@@ -57,7 +57,18 @@ pub fn csv(text: &str) -> String {
 /// # Errors
 /// The value cannot be JSON.
 pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
-    let plain = serde_json::to_string_pretty(value)?;
+    Ok(escaped(&serde_json::to_string_pretty(value)?))
+}
+
+/// The same in one line.
+///
+/// # Errors
+/// The value cannot be JSON.
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(escaped(&serde_json::to_string(value)?))
+}
+
+fn escaped(plain: &str) -> String {
     let mut text = String::with_capacity(plain.len() + 1);
     // None of these is part of JSON itself, so all are within strings.
     for character in plain.chars() {
@@ -70,7 +81,7 @@ pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
         }
     }
     text.push('\n');
-    Ok(text)
+    text
 }
 
 #[cfg(test)]

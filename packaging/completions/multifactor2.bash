@@ -358,7 +358,7 @@ _multifactor2() {
             return 0
             ;;
         multifactor2__tree)
-            opts="-u -A -P -p -h -n -o -M -V --user --account --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
+            opts="-u -A -P -p -h -n -o -M -V --user --account --html --svg --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -377,6 +377,14 @@ _multifactor2() {
                     return 0
                     ;;
                 -A)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --svg)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -420,7 +428,7 @@ _multifactor2() {
             return 0
             ;;
         multifactor2__what__if)
-            opts="-P -p -h -n -o -M -V --shares --usage --half-life --weight --plugin --submit --as --without-account --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
+            opts="-P -p -h -n -o -M -V --shares --usage --half-life --weight --plugin --submit --as --without-account --html --parsable2 --parsable --csv --noheader --format --from --save --anonymise --conf --cluster --at --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -455,6 +463,10 @@ _multifactor2() {
                     return 0
                     ;;
                 --without-account)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -70,6 +70,8 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand queue" -l help
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand queue" -s V -l version -d 'Prints the version'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -s u -l user -d 'These users' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -s A -l account -d 'These accounts, with all below them' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l html -d 'Writes a page for a browser: one file that needs no network' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l svg -d 'Writes a picture of the tree' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -s o -l format -d 'These columns only, in this order' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
@@ -94,6 +96,7 @@ multifactor2\t'priority/multifactor2; its settings are those of --conf, else of 
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l submit -d 'One more job, as options of sbatch in quotes, such as "-A chem -p gpu --gres=gpu:4 -t 1-0"' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l as -d 'The user who would submit; you by default' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l without-account -d 'Without an account and all below it: their jobs and their usage are taken out' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l html -d 'Writes a page for a browser: one file that needs no network' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -s o -l format -d 'These columns only, in this order' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F

@@ -6,10 +6,10 @@ use multifactor2_snapshot::Snapshot;
 use crate::outputs::{Sample, QUESTIONS};
 use crate::site;
 
-const NAME: &str = "<script>alert(\"x\")</script>'&\u{1b}]0;title\u{7}\nnext|\u{202e}back";
+pub const NAME: &str = "<script>alert(\"x\")</script>'&\u{1b}]0;title\u{7}\nnext|\u{202e}back";
 
 /// The example with such names everywhere; numbers keep those of one kind apart.
-fn snapshot() -> Snapshot {
+pub fn snapshot() -> Snapshot {
     let mut snapshot = site::example();
     snapshot.about.cluster = NAME.into();
     snapshot.about.hidden = vec![NAME.to_owned()];

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use multifactor2_command::{cli::Cli, made};
+use multifactor2_command::{cli::Cli, made, run::Printout};
 
 use crate::outputs::{answered, Sample};
 
@@ -20,13 +20,26 @@ fn what_is_made_from_the_command_is_as_in_the_project() {
 fn every_example_in_the_help_works() {
     use clap::CommandFactory;
     let sample = Sample::new(&crate::site::example());
+    let directory = tempfile::tempdir().unwrap();
     let mut examples = 0;
     for question in Cli::command().get_subcommands() {
         let help = question.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 ")) {
-            let words = shlex::split(line).unwrap();
+            let mut words = shlex::split(line).unwrap();
+            let mut written = Vec::new();
+            for word in &mut words {
+                if [".html", ".svg"].iter().any(|end| word.ends_with(end)) {
+                    *word = directory.path().join(&*word).display().to_string();
+                    written.push(word.clone());
+                }
+            }
             let printed = sample.ask(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(answered(&printed), "multifactor2 {line}: {}", printed.err);
+            if written.is_empty() {
+                assert!(answered(&printed), "multifactor2 {line}: {}", printed.err);
+            } else {
+                assert_eq!(printed, Printout::default(), "multifactor2 {line}");
+                assert!(written.iter().all(|file| Path::new(file).is_file()), "multifactor2 {line}");
+            }
             examples += 1;
         }
     }

@@ -1,12 +1,14 @@
 //! The command: its model against the documented example and the engine, its answers, and how it shows them.
 
 mod answers;
+mod browser;
 mod example;
 mod forecast;
 mod hostile;
 mod made;
 mod order;
 mod outputs;
+mod pages;
 mod random;
 mod site;
 mod what_if;

@@ -38,6 +38,16 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// What is written into the file that an option names.
+    pub fn written(&self, words: &[&str], option: &str) -> String {
+        let file = self.directory.path().join("written");
+        let printed = self.ask(&[words, &[option, file.to_str().unwrap()]].concat());
+        assert_eq!(printed, Printout::default(), "{words:?}");
+        fs::read_to_string(file).unwrap()
+    }
+}
+
 pub fn answered(printed: &Printout) -> bool {
     printed.status == 0 && printed.err.is_empty() && !printed.out.is_empty()
 }

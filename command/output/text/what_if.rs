@@ -42,7 +42,8 @@ impl Show for WhatIf {
 }
 
 impl WhatIf {
-    fn headline(&self) -> String {
+    /// What matters most.
+    pub(in crate::output) fn headline(&self) -> String {
         if self.changes.is_empty() {
             return "Nothing is different: this is the queue as it is. See 'multifactor2 what-if --help' for what can be.".to_owned();
         }

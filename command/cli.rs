@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::answers::{metrics, migrate};
 use crate::input;
 use crate::output::Form;
 
@@ -63,6 +64,20 @@ pub struct Global {
 }
 
 impl Global {
+    /// The first option that is about a cluster, where one is given.
+    pub fn about_a_cluster(&self) -> Option<&'static str> {
+        [
+            ("--from", self.from.is_some()),
+            ("--save", self.save.is_some()),
+            ("--anonymise", self.anonymise),
+            ("--conf", self.conf.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--at", self.at.is_some()),
+        ]
+        .into_iter()
+        .find_map(|(name, given)| given.then_some(name))
+    }
+
     /// Where the snapshot comes from.
     pub fn input(&self) -> input::Options {
         input::Options {
@@ -164,4 +179,8 @@ pub enum Question {
         #[command(flatten)]
         printed: Printed,
     },
+    /// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
+    Metrics(metrics::Options),
+    /// Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr
+    Migrate(migrate::Options),
 }

@@ -7,7 +7,7 @@ use clap::Parser;
 use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_snapshot::Snapshot;
 
-use crate::answers::{self, Answer, Report};
+use crate::answers::{self, Answer, Bare, Report};
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
@@ -25,6 +25,10 @@ pub struct Printout {
 }
 
 impl Printout {
+    fn text(out: String) -> Self {
+        Self { out, ..Self::default() }
+    }
+
     fn failed(message: &str) -> Self {
         let err = format!("multifactor2: {}\n", escape::terminal(message, false));
         Self { err, status: 1, ..Self::default() }
@@ -44,14 +48,35 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
             return if error.use_stderr() {
                 Printout { err: text, status: 1, ..Printout::default() }
             } else {
-                Printout { out: text, ..Printout::default() }
+                Printout::text(text)
             };
         }
     };
     answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
 }
 
+/// The one question that is about no cluster.
+fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, String> {
+    if let Some(option) = cli.global.about_a_cluster() {
+        return Err(format!("migrate asks no cluster: leave {option} out"));
+    }
+    let answer = match answers::migrate::run(options) {
+        Ok(answer) => answer,
+        Err(errors) => {
+            let err = errors.to_string().lines().map(|line| Printout::failed(line).err).collect();
+            return Ok(Printout { err, status: 1, ..Printout::default() });
+        }
+    };
+    if cli.global.json {
+        return json(&Bare::new(answer));
+    }
+    Ok(Printout::text(answer.to_string()))
+}
+
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
+    if let Question::Migrate(options) = &cli.question {
+        return migrate(cli, options);
+    }
     let snapshot = input::open(&cli.global.input()).map_err(|problem| problem.to_string())?;
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
@@ -80,6 +105,18 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             printing(printed).print(answers::tree::tree(&model, &filter))
         }
         Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
+        Question::Metrics(options) => {
+            if at.is_some() {
+                return Err("metrics are of the time of the snapshot: leave --at out".to_owned());
+            }
+            let metrics = answers::metrics::of(&snapshot, options);
+            let Some(path) = &options.out else { return printing(&plain).print(metrics) };
+            answers::metrics::write(&metrics, path)
+                .map_err(|error| format!("{}: {error}: nothing was written there", path.display()))?;
+            Ok(Printout::default())
+        }
+        // Answered above.
+        Question::Migrate(_) => Ok(Printout::default()),
     }
 }
 
@@ -94,13 +131,17 @@ struct Printing<'p> {
 impl Printing<'_> {
     fn print<A: Answer + Show>(self, answer: A) -> Result<Printout, String> {
         let report = Report::new(self.model, answer);
-        let out = if self.json {
-            escape::json(&report).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?
-        } else {
-            report.answer.show(&report.about, self.printed, self.terminal)?
-        };
-        Ok(Printout { out, ..Printout::default() })
+        if self.json {
+            return json(&report);
+        }
+        report.answer.show(&report.about, self.printed, self.terminal).map(Printout::text)
     }
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Printout, String> {
+    let text =
+        escape::json(value).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
+    Ok(Printout::text(text))
 }
 
 /// The name of who asks.

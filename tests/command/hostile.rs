@@ -3,7 +3,7 @@
 use multifactor2_command::output::Terminal;
 use multifactor2_snapshot::Snapshot;
 
-use crate::outputs::{Sample, QUESTIONS};
+use crate::outputs::{Sample, METRICS, QUESTIONS};
 use crate::site;
 
 const NAME: &str = "<script>alert(\"x\")</script>'&\u{1b}]0;title\u{7}\nnext|\u{202e}back";
@@ -47,7 +47,7 @@ fn snapshot() -> Snapshot {
 fn no_name_does_harm_in_any_output() {
     let sample = Sample::new(&snapshot());
     let is_bad = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
-    for question in QUESTIONS {
+    for question in QUESTIONS.into_iter().chain([METRICS]) {
         for options in [&[][..], &["--json"], &["-P"], &["-p"], &["--csv"]] {
             let has_table = ["queue", "tree", "settings"].contains(&question[0]);
             if !has_table && options.iter().any(|option| *option != "--json") {

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use multifactor2_command::{cli::Cli, made};
-
-use crate::outputs::{answered, Sample};
+use multifactor2_snapshot::format;
 
 #[test]
 fn what_is_made_from_the_command_is_as_in_the_project() {
@@ -19,15 +19,35 @@ fn what_is_made_from_the_command_is_as_in_the_project() {
 #[test]
 fn every_example_in_the_help_works() {
     use clap::CommandFactory;
-    let sample = Sample::new(&crate::site::example());
+    // As they stand there: the command itself, in a directory with the files that they name.
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &[u8]| fs::write(directory.path().join(name), text).unwrap();
+    let mut snapshot = Vec::new();
+    format::write(&crate::site::example(), &mut snapshot).unwrap();
+    write("snapshot", &snapshot);
+    write("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n");
+    write("site.cfg", b"FSWEIGHT 1\nACCOUNTCFG[chem] FSTARGET=25\n");
+    fs::create_dir(directory.path().join("qconf")).unwrap();
+    write("qconf/sstree", b"id=0\nname=Root\ntype=0\nshares=1\nchildnodes=NONE\n");
     let mut examples = 0;
     for question in Cli::command().get_subcommands() {
         let help = question.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 ")) {
-            let printed = sample.ask(&line.split_whitespace().collect::<Vec<_>>());
-            assert!(answered(&printed), "multifactor2 {line}: {}", printed.err);
+            let mut command = Command::new(env!("CARGO_BIN_EXE_multifactor2"));
+            command.args(line.split_whitespace()).current_dir(directory.path());
+            if question.get_name() != "migrate" {
+                command.args(["--from", "snapshot"]);
+            }
+            let output = command.output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && error.is_empty(), "multifactor2 {line}: {error}");
+            let is_written = line.contains("--out");
+            assert_eq!(output.stdout.is_empty(), is_written, "multifactor2 {line}");
+            if is_written {
+                assert!(directory.path().join("multifactor2.prom").exists(), "multifactor2 {line}");
+            }
             examples += 1;
         }
     }
-    assert!(examples > 8, "{examples}");
+    assert!(examples > 14, "{examples}");
 }

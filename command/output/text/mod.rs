@@ -1,6 +1,7 @@
 //! Answers as text: one file an answer.
 
 mod compare;
+mod metrics;
 mod queue;
 mod settings;
 mod tree;

@@ -3,8 +3,8 @@
 use multifactor2_command::answers::migrate::Answer;
 use multifactor2_core::settings::{Errors, Settings, SETTINGS};
 
-/// Being built: until the settings know them, their lines cannot be read.
-const AWAITED: [&str; 3] = ["Charge", "MinimumCharge", "Book"];
+/// Being built: until the settings know it, its lines cannot be read.
+const AWAITED: [&str; 1] = ["Book"];
 
 /// Reads the lines of ours, without those of settings that are being built.
 #[track_caller]

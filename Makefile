@@ -25,10 +25,11 @@ HEADERS   := target/slurm-src
 
 all: build
 
-build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+build: command ## build the plugin and the commands (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
 	@packaging/check-compilers rust c
 	$(CARGO) build --release --locked $(FEATURES)
 
+# By itself, so that what it needs of a crate changes nothing in the plugin.
 command: ## build the command multifactor2
 	@packaging/check-compilers rust
 	$(CARGO) build --release --locked --package multifactor2-command
@@ -44,7 +45,7 @@ endef
 install-command: command ## install the command alone, for login nodes: into BINDIR and MANDIR, completions into DATADIR
 	$(INSTALL_COMMAND)
 
-install: build command ## install the plugin into DESTDIR/PLUGINDIR, doctor and trial into SBINDIR, and the command
+install: build ## install the plugin into DESTDIR/PLUGINDIR, doctor and trial into SBINDIR, and the command
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
 	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
@@ -109,7 +110,7 @@ mutants: ## plant deliberate mistakes in MUTANTS=core (or plugin, plugin/write.r
 		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 tests/mutants $(MUTANTS)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
-	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate; do \
+	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate snapshot commands texts; do \
 		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=120 || exit 1; done
 
 memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind

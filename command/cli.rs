@@ -5,11 +5,12 @@
 // What is printed has no backticks.
 #![allow(clippy::doc_markdown)]
 
-use std::path::PathBuf;
-
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::answers::submission::JobOptions;
+use crate::answers::what_if::Changes;
 use crate::answers::{metrics, migrate};
+use crate::check;
 use crate::input;
 use crate::output::Form;
 
@@ -34,21 +35,8 @@ pub struct Cli {
 /// What every question takes.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Reads a snapshot of the plugin, or what --save has kept, instead of asking Slurm
-    #[arg(long, global = true, value_name = "PATH")]
-    pub from: Option<PathBuf>,
-    /// Keeps what was read, so that --from gives the same answers later and elsewhere
-    #[arg(long, global = true, value_name = "DIR")]
-    pub save: Option<PathBuf>,
-    /// With stable pseudonyms in place of names of users, accounts and the like
-    #[arg(long, global = true)]
-    pub anonymise: bool,
-    /// Our settings, where the snapshot does not have them
-    #[arg(long, global = true, value_name = "FILE")]
-    pub conf: Option<PathBuf>,
-    /// Another cluster than the local one
-    #[arg(short = 'M', long = "cluster", global = true, value_name = "NAME")]
-    pub cluster: Option<String>,
+    #[command(flatten)]
+    pub input: input::Arguments,
     /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
     #[arg(long, global = true, value_name = "TIME")]
     pub at: Option<String>,
@@ -64,29 +52,18 @@ pub struct Global {
 }
 
 impl Global {
-    /// The first option that is about a cluster, where one is given.
-    pub fn about_a_cluster(&self) -> Option<&'static str> {
+    /// The options that are given of those which say what the question is about.
+    pub fn about(&self) -> impl Iterator<Item = &'static str> {
         [
-            ("--from", self.from.is_some()),
-            ("--save", self.save.is_some()),
-            ("--anonymise", self.anonymise),
-            ("--conf", self.conf.is_some()),
-            ("--cluster", self.cluster.is_some()),
+            ("--from", self.input.from.is_some()),
+            ("--save", self.input.save.is_some()),
+            ("--anonymise", self.input.anonymise),
+            ("--conf", self.input.conf.is_some()),
+            ("--cluster", self.input.cluster.is_some()),
             ("--at", self.at.is_some()),
         ]
         .into_iter()
-        .find_map(|(name, given)| given.then_some(name))
-    }
-
-    /// Where the snapshot comes from.
-    pub fn input(&self) -> input::Options {
-        input::Options {
-            from: self.from.clone(),
-            save: self.save.clone(),
-            anonymise: self.anonymise,
-            conf: self.conf.clone(),
-            cluster: self.cluster.clone(),
-        }
+        .filter_map(|(name, given)| given.then_some(name))
     }
 }
 
@@ -122,6 +99,10 @@ impl Printed {
         }
     }
 }
+
+/// Those of [`JobOptions`].
+const JOB_OPTIONS: [&str; 10] =
+    ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
 /// What is asked.
 #[derive(Debug, Subcommand)]
@@ -173,12 +154,54 @@ pub enum Question {
         #[command(flatten)]
         printed: Printed,
     },
+    /// Shows the queue before and after a change: who gains, who loses, how far
+    #[command(
+        name = "what-if",
+        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+    )]
+    WhatIf {
+        #[command(flatten)]
+        changes: Box<Changes>,
+        #[command(flatten)]
+        printed: Printed,
+    },
+    /// Says how long until a fair-share factor reaches a value
+    #[command(
+        after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
+    )]
+    Recover {
+        /// A user, or a user and an account such as ann@chem
+        #[arg(value_name = "USER")]
+        who: String,
+        /// The factor to reach, from 0 to 1
+        #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
+        to: f64,
+        /// The jobs of the user that run now go on
+        #[arg(long)]
+        running_on: bool,
+    },
+    /// Says what a job adds to usage and takes from the fair-share factor, and in which account least
+    #[command(
+        after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
+    )]
+    Cost {
+        /// A job that waits, as squeue shows it
+        #[arg(value_name = "JOB", conflicts_with_all = JOB_OPTIONS)]
+        job: Option<String>,
+        #[command(flatten)]
+        options: Box<JobOptions>,
+        /// The user who would submit; you by default
+        #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
+        submitter: Option<String>,
+    },
     /// Shows parameters and settings in force, and where each value came from
     #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]
     Settings {
         #[command(flatten)]
         printed: Printed,
     },
+    /// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
+    Check(check::Arguments),
     /// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
     Metrics(metrics::Options),
     /// Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr

@@ -5,6 +5,7 @@
 //! shows answers as text, JSON, CSV or HTML. [`cli`] says what can be asked, [`run`] puts all of it together.
 
 pub mod answers;
+pub mod check;
 pub mod cli;
 pub mod input;
 pub mod made;

@@ -7,9 +7,10 @@ use clap_mangen::Man;
 use schemars::JsonSchema;
 
 use crate::answers::{
-    compare::Compare, metrics, migrate, queue::Queue, settings::Settings, tree::Tree, why::Why, Answer, Bare,
-    Report,
+    compare::Compare, cost::Cost, metrics, migrate, queue::Queue, recover::Recover, settings::Settings,
+    tree::Tree, what_if::WhatIf, why::Why, Answer, Bare, Report,
 };
+use crate::check;
 use crate::cli::Cli;
 
 /// All files, with their paths in the project.
@@ -18,12 +19,16 @@ use crate::cli::Cli;
 /// Memory is exhausted: they are written to it.
 pub fn files() -> std::io::Result<Vec<(String, String)>> {
     let mut files = vec![
+        schema::<Bare<check::Report>, check::Report>(),
         schema::<Report<Compare>, Compare>(),
+        schema::<Report<Cost>, Cost>(),
         schema::<Report<metrics::Answer>, metrics::Answer>(),
         schema::<Bare<migrate::Answer>, migrate::Answer>(),
         schema::<Report<Queue>, Queue>(),
+        schema::<Report<Recover>, Recover>(),
         schema::<Report<Settings>, Settings>(),
         schema::<Report<Tree>, Tree>(),
+        schema::<Report<WhatIf>, WhatIf>(),
         schema::<Report<Why>, Why>(),
     ];
     let mut command = Cli::command();

@@ -5,9 +5,12 @@ use std::path::Path;
 
 use clap::Parser;
 use multifactor2_core::settings::value::{Kind, Value};
+use multifactor2_core::settings::PARAMETERS;
 use multifactor2_snapshot::Snapshot;
 
+use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Bare, Report};
+use crate::check;
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
@@ -55,9 +58,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
     answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
 }
 
+/// The one question whose answer can be that something was found.
+fn check(cli: &Cli, arguments: &check::Arguments) -> Result<Printout, String> {
+    if let Some(option) = cli.global.about().find(|option| *option != "--from") {
+        return Err(format!("check looks at this cluster as it is: leave {option} out"));
+    }
+    let report = check::check(arguments, cli.global.input.from.as_deref());
+    let status = report.exit_code();
+    let printed = if cli.global.json { json(&Bare::new(report))? } else { Printout::text(report.text()) };
+    Ok(Printout { status, ..printed })
+}
+
 /// The one question that is about no cluster.
 fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, String> {
-    if let Some(option) = cli.global.about_a_cluster() {
+    if let Some(option) = cli.global.about().next() {
         return Err(format!("migrate asks no cluster: leave {option} out"));
     }
     let answer = match answers::migrate::run(options) {
@@ -74,10 +88,19 @@ fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, S
 }
 
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
-    if let Question::Migrate(options) = &cli.question {
-        return migrate(cli, options);
+    match &cli.question {
+        Question::Check(arguments) => return check(cli, arguments),
+        Question::Migrate(options) => return migrate(cli, options),
+        _ => (),
     }
-    let snapshot = input::open(&cli.global.input()).map_err(|problem| problem.to_string())?;
+    let mut options = cli.global.input.clone();
+    if matches!(cli.question, Question::WhatIf { .. }) {
+        // It is a change there.
+        options.conf = None;
+    }
+    let snapshot =
+        input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. }))
+            .map_err(|problem| problem.to_string())?;
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
@@ -104,6 +127,19 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             let filter = answers::tree::Filter { users: users.clone(), accounts: accounts.clone() };
             printing(printed).print(answers::tree::tree(&model, &filter))
         }
+        Question::WhatIf { changes, printed } => {
+            let changes = whole(cli, changes, &snapshot)?;
+            printing(printed).print(answers::what_if::what_if(&snapshot, at, &changes)?)
+        }
+        Question::Recover { who, to, running_on } => {
+            let asked = answers::recover::Asked { who: who.clone(), to: *to, running_on: *running_on };
+            printing(&plain).print(answers::recover::recover(&model, &asked)?)
+        }
+        Question::Cost { job: Some(job), .. } => printing(&plain).print(answers::cost::of_job(&model, job)?),
+        Question::Cost { job: None, options, submitter } => {
+            let user = submitter.clone().map_or_else(own_name, Ok)?;
+            printing(&plain).print(answers::cost::of_options(&model, options, &user)?)
+        }
         Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
         Question::Metrics(options) => {
             if at.is_some() {
@@ -116,7 +152,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             Ok(Printout::default())
         }
         // Answered above.
-        Question::Migrate(_) => Ok(Printout::default()),
+        Question::Check(_) | Question::Migrate(_) => Ok(Printout::default()),
     }
 }
 
@@ -144,12 +180,27 @@ fn json(value: &impl serde::Serialize) -> Result<Printout, String> {
     Ok(Printout::text(text))
 }
 
+/// Changes with the settings of `--conf`, and with who submits.
+fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
+    let mut changes = changes.clone();
+    if let Some(conf) = &cli.global.input.conf {
+        let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)");
+        let lines = input::settings(Some(conf.as_path()), parameters.unwrap_or_default());
+        let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
+        changes.settings = Some(answers::what_if::Settings { file: conf.display().to_string(), lines });
+    }
+    if !changes.submissions.is_empty() && changes.submitter.is_none() {
+        changes.submitter = Some(own_name()?);
+    }
+    Ok(changes)
+}
+
 /// The name of who asks.
 fn own_name() -> Result<String, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    variable("USER")
-        .or_else(|| variable("LOGNAME"))
-        .ok_or_else(|| "--me: the environment does not say who you are: give your name with -u".to_owned())
+    variable("USER").or_else(|| variable("LOGNAME")).ok_or_else(|| {
+        "the environment does not say who you are: give your name with -u, or with --as".to_owned()
+    })
 }
 
 /// A time as `--at` takes it.

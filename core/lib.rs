@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod books;
 pub mod competition;
 pub mod decay;
 pub mod evaluator;

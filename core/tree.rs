@@ -90,20 +90,38 @@ impl ShareTree {
     }
 
     fn link(&mut self, nodes: &[NodeSpec], order: &[u32]) {
-        self.parents = Vec::with_capacity(order.len());
-        self.fair_share_parents = Vec::with_capacity(order.len());
         self.shares = order.iter().map(|&index| nodes[index as usize].shares).collect();
         self.users = order.iter().map(|&index| nodes[index as usize].user).collect();
-        for &index in order {
-            let parent = nodes[index as usize].parent.map_or(0, |parent| self.positions[parent as usize]);
+        let parent = |index: u32| nodes[index as usize].parent;
+        self.parents = order
+            .iter()
+            .map(|&index| parent(index).map_or(0, |parent| self.positions[parent as usize]))
+            .collect();
+        self.relate();
+    }
+
+    /// Finds out whom each draws on: those above with `Fairshare=parent` are looked through.
+    fn relate(&mut self) {
+        self.fair_share_parents = Vec::with_capacity(self.parents.len());
+        for &parent in &self.parents {
             let transparent = parent != 0 && self.shares[parent as usize] == USE_PARENT;
-            self.parents.push(parent);
             self.fair_share_parents.push(if transparent {
                 self.fair_share_parents[parent as usize]
             } else {
                 parent
             });
         }
+    }
+
+    /// The same associations at the same places, with other shares.
+    #[must_use]
+    pub fn with_shares(&self, shares: impl Fn(Node) -> u32) -> Self {
+        let mut tree = Self { shares: self.nodes().map(shares).collect(), ..self.clone() };
+        tree.relate();
+        if !tree.is_empty() {
+            tree.normalise();
+        }
+        tree
     }
 
     fn normalise(&mut self) {

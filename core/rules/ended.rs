@@ -26,8 +26,8 @@ pub struct Ended {
     pub started: i64,
     /// What it has used since the last cycle.
     pub charge: Charge,
-    /// The same of each TRES that is kept beside, as it counts with half-life decay; empty where there is nothing.
-    pub tres: Vec<f64>,
+    /// The same by [column](super::sums::columns), as it counts with half-life decay; empty where there is nothing.
+    pub columns: Vec<f64>,
     /// What slurmctld's raw usage has got of it, to tell resets from what was charged. None after a restart.
     pub raw: Option<RawCharge>,
     /// Who is charged.
@@ -51,10 +51,10 @@ impl Ended {
     pub fn taken_until(&mut self, at: i64) -> Self {
         let (before, after) = self.charge.cut(at);
         let part = if self.charge.run > 0.0 { before.run / self.charge.run } else { 1.0 };
-        let tres = self.tres.iter().map(|amount| amount * part).collect();
-        self.tres.iter_mut().for_each(|amount| *amount -= *amount * part);
+        let columns = self.columns.iter().map(|amount| amount * part).collect();
+        self.columns.iter_mut().for_each(|amount| *amount -= *amount * part);
         self.charge = after;
         // slurmctld has counted all of it at once.
-        Self { charge: before, tres, raw: self.raw.take(), ..self.clone() }
+        Self { charge: before, columns, raw: self.raw.take(), ..self.clone() }
     }
 }

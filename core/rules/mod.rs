@@ -2,10 +2,10 @@
 
 pub mod charge;
 pub mod charge_rules;
-pub mod dominant;
 pub mod ended;
 pub mod given_back;
 pub mod ledger;
+pub mod measures;
 pub mod minimum;
 pub mod raw_usage;
 pub mod sums;

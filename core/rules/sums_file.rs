@@ -2,16 +2,18 @@
 //!
 //! | line | what |
 //! |---|---|
-//! | `multifactor2_usage 2` | the first: the version of the format; 1 where there is no line `tres`, and so nothing that version 1 has not |
+//! | `multifactor2_usage 3` | the first: the version of the format; 2 where there are no books, 1 where there is no `tres` either: nothing then that older ones do not know |
 //! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
 //! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
-//! | `tres NAME...` | the TRES whose usage is kept beside: as many amounts are in each `used`, and behind each `ended` or behind none |
+//! | `tres NAME...` | the TRES whose usage is kept beside |
+//! | `books NAME...` | the books whose usage is kept beside: of each TRES, or else billing |
+//! | `removed BOOK NAME LEFT` | a TRES, or billing, of a book that was removed, and the part of its usage that is left |
 //! | `all SUM`, `capacity SUM` | what all jobs used, and what the cluster could have given |
 //! | `association ID PARENT RAW ACCOUNT USER PARTITION SUM` | usage of its own; slurmctld's raw usage at that time |
-//! | `used ID AMOUNT...` | what the association on a line before has used of each TRES; `-`: what the cluster could have given |
+//! | `used ID AMOUNT...` | what the association on a line before has used: of each TRES, of each book, of each that was removed, in the order of the lines; `-`: what the cluster could have given |
 //! | `qos ID RAW DECAYS NAME SUM` | |
 //! | `group GID SUM`, `partition NAME SUM` | |
-//! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION AMOUNT...` | what is still to be counted of a job |
+//! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION AMOUNT...` | what is still to be counted of a job, with as many amounts as `used` has, or none |
 //! | `end` | the last, without which the file is not whole |
 //!
 //! A sum is what decays and then the windows, the current one first. `-` stands for what there is not. In names all but letters, digits and
@@ -21,13 +23,15 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ended::Ended;
+use super::sums::columns::{self, Column};
 use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
 use super::tally::Place;
 use super::windows::Windows;
 
 const FIRST: &str = "multifactor2_usage ";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+const WITHOUT_BOOKS: u32 = 2;
 const OLDEST: u32 = 1;
 const LAST: &str = "end";
 const NONE: &str = "-";
@@ -37,22 +41,33 @@ const LATEST: i64 = 253_402_300_799;
 
 /// What the file holds.
 pub fn text(sums: &Sums, ended: &[Ended]) -> String {
-    let Recipe { metric, halflife, tres, .. } = &sums.recipe;
-    let version = if tres.is_empty() { OLDEST } else { VERSION };
+    let Recipe { metric, halflife, tres, books, .. } = &sums.recipe;
+    let version = match (sums.has_books(), tres.is_empty()) {
+        (true, _) => VERSION,
+        (false, false) => WITHOUT_BOOKS,
+        (false, true) => OLDEST,
+    };
     let mut text = format!("{FIRST}{version}\nsince {} {}\n", sums.since, sums.last_reset);
     let _ = write!(text, "recipe {} {} ", escaped(metric), yes_no(*halflife));
     let _ = match &sums.windows {
         Some(windows) => writeln!(text, "{} {} {}", windows.length(), windows.depth(), windows.newest()),
         None => writeln!(text, "{NONE} {NONE} {NONE}"),
     };
-    if !tres.is_empty() {
-        let names: Vec<String> = tres.iter().map(|name| escaped(name)).collect();
-        let _ = writeln!(text, "tres {}", names.join(" "));
+    for (word, names) in [("tres", tres), ("books", books)] {
+        if !names.is_empty() {
+            let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+            let _ = writeln!(text, "{word} {}", names.join(" "));
+        }
     }
+    for Column { book, of, left } in sums.columns.iter().skip(columns::count(&sums.recipe)) {
+        let book = book.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "removed {} {} {}", escaped(book), escaped(of), Number(*left));
+    }
+    let width = sums.columns.len();
     let used = |text: &mut String, id: Option<u32>, place: Place| {
-        let amounts = &sums.kept[place.index()].tres;
-        if !amounts.is_empty() {
-            let _ = writeln!(text, "used {}{}", or_none(id), all_of(amounts, tres.len()));
+        let amounts = &sums.kept[place.index()].columns;
+        if width > 0 && !amounts.is_empty() {
+            let _ = writeln!(text, "used {}{}", or_none(id), all_of(amounts, width));
         }
     };
     let sum = |text: &mut String, place: Place| {
@@ -100,7 +115,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         let _ = write!(text, "partition {}", escaped(name));
         sum(&mut text, *place);
     }
-    for Ended { job, started, charge, association, qos, group, partition, tres: used, .. } in ended {
+    for Ended { job, started, charge, association, qos, group, partition, columns: used, .. } in ended {
         let Charge { start, run, rate, decayed } = charge;
         let _ = writeln!(
             text,
@@ -110,7 +125,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
             or_none(qos[1]),
             or_none(*group),
             or_none(partition.as_deref().map(escaped)),
-            all_of(used, if used.is_empty() { 0 } else { tres.len() }),
+            all_of(used, if used.is_empty() { 0 } else { width }),
         );
     }
     text.push_str(LAST);
@@ -248,9 +263,17 @@ impl Reader {
                 self.since = Some((words.time()?, words.time()?));
             }
             ("recipe", None) => self.sums = Some(words.recipe(self.since?)?),
-            ("tres", Some(sums)) if self.totals == [false; 2] && sums.recipe.tres.is_empty() => {
-                sums.recipe.tres = words.tres()?;
+            ("tres", Some(sums)) if self.totals == [false; 2] && sums.columns.is_empty() => {
+                sums.recipe.tres = words.names()?;
+                sums.columns = columns::of(&sums.recipe);
             }
+            ("books", Some(sums))
+                if self.totals == [false; 2] && sums.columns.len() == sums.recipe.tres.len() =>
+            {
+                sums.recipe.books = words.names()?;
+                sums.columns = columns::of(&sums.recipe);
+            }
+            ("removed", Some(sums)) if self.totals == [false; 2] => words.removed(sums)?,
             ("used", Some(sums)) => words.used(sums)?,
             ("all", Some(sums)) if !std::mem::replace(&mut self.totals[0], true) => {
                 words.sum(sums, Place::ALL)?;
@@ -272,7 +295,7 @@ impl Reader {
                 words.sum(sums, place)?;
                 sums.partitions.insert(name, place).is_none().then_some(())?;
             }
-            ("ended", Some(sums)) => self.ended.push(words.ended(sums.recipe.tres.len())?),
+            ("ended", Some(sums)) => self.ended.push(words.ended(sums.columns.len())?),
             (LAST, Some(_)) => self.has_ended = true,
             _ => return None,
         }
@@ -322,12 +345,20 @@ impl<'a> Words<'a> {
     }
 
     /// The rest of the line: names, each once.
-    fn tres(&mut self) -> Option<Vec<String>> {
+    fn names(&mut self) -> Option<Vec<String>> {
         let mut names: Vec<String> = Vec::new();
         while self.0.clone().next().is_some() {
             names.push(self.name().filter(|name| !names.contains(name))?);
         }
         (!names.is_empty()).then_some(names)
+    }
+
+    fn removed(&mut self, sums: &mut Sums) -> Option<()> {
+        let (book, of) = (self.name()?, self.name()?);
+        let left = self.amount().filter(|left| *left <= 1.0)?;
+        let column = Column { book: Some(book), of, left };
+        let is_known = |known: &Column| (&known.book, &known.of) == (&column.book, &column.of);
+        (!sums.columns.iter().any(is_known)).then(|| sums.columns.push(column))
     }
 
     /// The rest of the line: so many amounts.
@@ -340,8 +371,8 @@ impl<'a> Words<'a> {
             None => Place::CAPACITY,
             Some(id) => sums.associations.get(&id)?.place,
         };
-        let amounts = self.amounts(sums.recipe.tres.len()).filter(|amounts| !amounts.is_empty())?;
-        let kept = &mut sums.kept[place.index()].tres;
+        let amounts = self.amounts(sums.columns.len()).filter(|amounts| !amounts.is_empty())?;
+        let kept = &mut sums.kept[place.index()].columns;
         kept.is_empty().then(|| *kept = amounts)
     }
 
@@ -365,7 +396,7 @@ impl<'a> Words<'a> {
             _ => return None,
         };
         let windows_of_it = windows.map(|(length, depth, _)| (length, depth));
-        let recipe = Recipe { metric, halflife, windows: windows_of_it, tres: Vec::new() };
+        let recipe = Recipe { metric, halflife, windows: windows_of_it, ..Recipe::default() };
         let mut sums = Sums::new(recipe, since, last_reset);
         sums.windows =
             windows.map(|(length, depth, newest)| Windows::new(length, depth, since).with_newest(newest));
@@ -381,7 +412,7 @@ impl<'a> Words<'a> {
             windows.push(self.amount()?);
         }
         (windows.len() <= depth).then_some(())?;
-        sums.kept[place.index()] = Kept { halflife, windows, tres: Vec::new() };
+        sums.kept[place.index()] = Kept { halflife, windows, columns: Vec::new() };
         Some(())
     }
 
@@ -408,7 +439,7 @@ impl<'a> Words<'a> {
         sums.qos.insert(id, Qos { place, name, raw, decays }).is_none().then_some(())
     }
 
-    fn ended(&mut self, tres: usize) -> Option<Ended> {
+    fn ended(&mut self, columns: usize) -> Option<Ended> {
         let ended = Ended {
             job: self.number()?,
             started: self.number()?,
@@ -423,9 +454,9 @@ impl<'a> Words<'a> {
             qos: [self.optional(Self::number)?, self.optional(Self::number)?],
             group: self.optional(Self::number)?,
             partition: self.optional(Self::name)?,
-            tres: Vec::new(),
+            columns: Vec::new(),
         };
         let has_amounts = self.0.clone().next().is_some();
-        Some(Ended { tres: if has_amounts { self.amounts(tres)? } else { Vec::new() }, ..ended })
+        Some(Ended { columns: if has_amounts { self.amounts(columns)? } else { Vec::new() }, ..ended })
     }
 }

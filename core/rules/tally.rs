@@ -88,8 +88,8 @@ pub struct Tally {
     /// By place and age, what is in other windows than the current one, which is nothing here. As large as the sums are, however many jobs
     /// have run through however many windows.
     pub(super) older: Vec<Vec<f64>>,
-    /// What is added by TRES, as many amounts for each place.
-    tres: Vec<f64>,
+    /// What is added by column, as many amounts for each place.
+    columns: Vec<f64>,
     width: usize,
     /// Start and seconds of the last charge, and how they fall into windows.
     span: (i64, f64),
@@ -97,36 +97,36 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins a cycle, with the windows that there are in it.
-    pub fn begin(&mut self, windows: Option<Windows>) {
+    /// Begins a cycle, with the windows and the number of columns that there are in it.
+    pub fn begin(&mut self, windows: Option<Windows>, columns: usize) {
+        self.width = columns;
         self.windows = windows;
         self.rows.clear();
         self.older.clear();
-        self.tres.clear();
+        self.columns.clear();
         self.span = (0, f64::NAN);
     }
 
-    /// Adds amounts of TRES, as they count with half-life decay, to those of an owner: as many in each call of a cycle. What is no number
-    /// counts nothing.
-    pub fn add_tres(&mut self, place: Place, amounts: &[f64]) {
+    /// Adds amounts, as they count with half-life decay, to those of an owner, from a column on. What is no number counts nothing.
+    pub fn add_columns(&mut self, place: Place, from: usize, amounts: &[f64]) {
         if amounts.is_empty() {
             return;
         }
-        self.width = amounts.len();
         let begin = place.index() * self.width;
-        if self.tres.len() < begin + self.width {
-            self.tres.resize(begin + self.width, 0.0);
+        if self.columns.len() < begin + self.width {
+            self.columns.resize(begin + self.width, 0.0);
         }
-        for (sum, amount) in self.tres[begin..].iter_mut().zip(amounts) {
+        let columns = self.columns[begin..begin + self.width].iter_mut().skip(from);
+        for (sum, amount) in columns.zip(amounts) {
             if amount.is_finite() && *amount > 0.0 {
                 *sum = plus(*sum, *amount);
             }
         }
     }
 
-    /// What was added by [`Self::add_tres`], place by place.
-    pub(super) fn tres(&self) -> impl Iterator<Item = &[f64]> {
-        self.tres.chunks(self.width.max(1))
+    /// What was added by [`Self::add_columns`], place by place.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &[f64]> {
+        self.columns.chunks(self.width.max(1))
     }
 
     /// Adds a charge to those of an owner; what does not decay counts in full.

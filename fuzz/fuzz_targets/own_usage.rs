@@ -32,7 +32,7 @@ fn all_are_numbers(readings: &Readings) {
 fuzz_target!(|input: Input| {
     // A line of the file is as good as the whole, so that mutations get somewhere.
     let whole = format!(
-        "multifactor2_usage 2\nsince 1000 0\nrecipe cpu yes 100 4 10\ntres mem gres/gpu\nall 1 2\ncapacity 3\n{}\nend\n",
+        "multifactor2_usage 3\nsince 1000 0\nrecipe cpu yes 100 4 10\ntres mem gres/gpu\nbooks a b\nremoved c mem 0.9\nall 1 2\ncapacity 3\n{}\nend\n",
         input.text
     );
     for given in [input.text, &whole] {
@@ -40,22 +40,22 @@ fuzz_target!(|input: Input| {
         let written = text(&sums, &ended);
         let (again, jobs) = parse(&written).expect("what was written is read");
         assert_eq!(text(&again, &jobs), written);
-        let before = sums.recipe().clone();
-        sums.follow(&Recipe {
+        let recipe = Recipe {
             metric: sums.recipe().metric.clone(),
             halflife: true,
             windows: Some((input.length, input.depth.into())),
             tres: vec!["cpu".to_owned(), "mem".to_owned()],
-        });
+            books: vec!["b".to_owned(), "c".to_owned()],
+        };
+        sums.follow(&recipe, &mut ended);
         let (job, association, start, run, rate, decayed) = input.job;
         let charge = Charge { start, run, rate, decayed }.finite();
-        let tres = vec![rate, decayed];
-        ended.iter_mut().for_each(|ended| ended.follow(&before, sums.recipe()));
-        ended.push(Ended { job, charge, tres, association: Some(association), ..Ended::default() });
+        let columns = vec![rate, decayed, 0.0, run];
+        ended.push(Ended { job, charge, columns, association: Some(association), ..Ended::default() });
         let mut tally = Tally::default();
-        tally.begin(sums.windows_at(input.now));
+        tally.begin(sums.windows_at(input.now), sums.width());
         tally.add(Place::CAPACITY, &charge, true);
-        tally.add_tres(Place::CAPACITY, &[run, start as f64]);
+        tally.add_columns(Place::CAPACITY, 1, &[run, start as f64]);
         let now: Vec<Seen> =
             input.associations.iter().map(|&(id, parent, raw)| Seen { id, parent, raw }).collect();
         sums.reset_as_slurmctld(&now, &[], &mut ended);

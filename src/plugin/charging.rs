@@ -168,6 +168,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             qos: [owners.qos, owners.qos_of_partition],
             started: times.start,
             raw,
+            in_raw: true,
         };
         if let Some(of_own) = of_own {
             let amounts = if of_own == of_usage && rates.charge == ChargeFactors::NONE {
@@ -202,13 +203,14 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             qos: [owners.qos, owners.qos_of_partition],
             started: times.start,
             raw: RawCharge::default(),
+            in_raw: false,
         };
         self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
         let Some(run) = untold_run(job) else { return };
         let missing = run.missing(self.charger.factors.minimum_at(run.end));
         if missing > 0 {
             let rates = self.rates_at(job, owners, rates, run.end);
-            self.count_minimum(job, run, missing, &rates, charged);
+            self.count_minimum(job, run, missing, &rates, Charged { in_raw: true, ..charged });
         }
     }
 

@@ -14,6 +14,7 @@
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
 //! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
+//! | read what a snapshot has, where one is due; another thread writes it | jobs, associations, QOS and TRES for reading |
 //!
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
@@ -39,7 +40,7 @@ use super::points::{GroupFinder, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
 use super::progress::own_usage::Counting;
-use super::queue::{Queue, BAD_COMMENT};
+use super::queue::{Queues, BAD_COMMENT};
 use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
 use super::waiting::Waiting;
@@ -109,7 +110,7 @@ impl Schedule {
 
 impl Plugin {
     /// Runs one cycle at `now`, on the decay thread.
-    pub(super) fn run_cycle(&self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
+    pub(super) fn run_cycle(&'static self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
         let host = unlocked.host();
         let Some(config) = self.config() else { return };
         if self.is_passive() || !self.records_are_sound(unlocked) {
@@ -129,7 +130,7 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, ended, queue, mut points, .. } =
+        let Gathered { mut drafts, running, ended, queues, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
@@ -143,13 +144,13 @@ impl Plugin {
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, points.group_names(), || self.thread.is_stopping());
             points.read_own_usage(&self.own_usage);
-            self.distribute::<Factors>(unlocked, &config, &mut drafts, queue, |lock, standing, waiting| {
+            self.distribute::<Factors>(unlocked, &config, &mut drafts, queues, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
             // Where it fails all jobs keep their priorities, which are nearer to what they should be than those without points.
             Self::value(&mut drafts, points);
         } else if config.fair_share {
-            self.distribute::<Shares>(unlocked, &config, &mut drafts, queue, |_, _, _| ());
+            self.distribute::<Shares>(unlocked, &config, &mut drafts, queues, |_, _, _| ());
         }
         if config.fair_share {
             attempt(|| self.publish(unlocked));
@@ -175,6 +176,7 @@ impl Plugin {
             attempt(|| self.advise(unlocked));
         }
         attempt(|| self.warn_of_unknown(unlocked));
+        attempt(|| self.take_snapshot(unlocked, &config, &mut schedule.known_jobs, now));
     }
 
     /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same
@@ -184,32 +186,32 @@ impl Plugin {
         unlocked: &mut Unlocked,
         config: &Config,
         drafts: &mut Drafts,
-        queue: Option<Queue>,
+        queues: Option<Queues>,
         beside: impl FnOnce(&AssocLock<'_, V>, &Standing, &Waiting),
     ) {
-        let dominant = self.own_usage.dominant(&config.settings);
+        let measures = self.own_usage.measures(&config.settings, &config.books);
         let lock = unlocked.associations::<V>();
         let mut grants = self.grants.lock();
         let standing = &mut grants.standing;
-        standing.measure_by(dominant);
-        let queue = if config.fair_share {
+        standing.measure_by(measures);
+        let queues = if config.fair_share {
             faults::point("distribute");
-            let queue = standing.distribute(&lock, drafts.waiting(), config, queue);
+            let queues = standing.distribute(&lock, drafts.waiting(), config, queues);
             standing.read_members(&lock);
-            queue
+            queues
         } else {
             None
         };
         beside(&lock, standing, drafts.waiting());
         drop(lock);
-        let Some(mut queue) = queue else { return };
-        explain::changes(&queue.changes);
-        queue.find(|place| standing.node_at(drafts.waiting(), place));
+        let Some(mut queues) = queues else { return };
+        explain::changes(queues.changes());
+        queues.find(|place| standing.node_at(drafts.waiting(), place));
         let ground = standing.ground();
         // Submissions need not wait: the pools of the last cycle answer, where they have the same associations and lines.
-        let kept = queue.is_taught.then_some(grants);
+        let kept = queues.is_taught.then_some(grants);
         faults::point("hand_out");
-        let (pools, tickets) = queue.hand_out(&ground.tree, &ground.fair_share);
+        let (pools, tickets) = queues.hand_out(&ground.books);
         kept.unwrap_or_else(|| self.grants.lock()).standing.take_pools(pools, &ground);
         drafts.grant(tickets);
     }

@@ -7,15 +7,17 @@
 
 use std::sync::Arc;
 
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::factors::{with_points, Evaluation, Priority};
 use multifactor2_core::facts;
 use multifactor2_core::policy::pools::JobTickets;
 
+use super::books::{of_partition, ByBook, JobBooks};
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
 use super::palette::{Index, Palette};
-use super::queue::Drafted;
-use super::standing::Standing;
+use super::queue::{Drafted, Handed};
+use super::standing::{Granted, Standing};
 use super::waiting::{Place, Waiting};
 use crate::host::access::Open;
 use crate::host::jobs::{Note, Seen};
@@ -96,6 +98,14 @@ struct OfQos {
     threshold: bool,
 }
 
+/// What the jobs of a partition have in common.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct OfPartition {
+    /// The weighted factor.
+    factor: f64,
+    book: BookAt,
+}
+
 /// How many priorities a cycle has computed, and what is to become of them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Finished {
@@ -113,12 +123,12 @@ pub struct Drafts {
     config: Arc<Config>,
     waiting: Waiting,
     jobs: Vec<Draft>,
-    partitions: Palette<usize, f64>,
+    partitions: Palette<usize, OfPartition>,
     /// By what jobs name: a pointer, which may be stale, and an id.
     qos: Palette<(usize, u32), OfQos>,
     offsets: Palette<(u32, u32), (u32, u32)>,
-    /// The tickets of every job, where pools give them to single jobs.
-    tickets: Vec<JobTickets>,
+    /// The tickets of jobs, where pools give them to single jobs.
+    tickets: Handed,
     /// The points of every job, where the settings ask for some.
     points: Vec<i32>,
 }
@@ -136,7 +146,7 @@ impl Drafts {
             partitions: Palette::new(),
             qos: Palette::new(),
             offsets: Palette::new(),
-            tickets: Vec::new(),
+            tickets: Handed::default(),
             points: Vec::new(),
         }
     }
@@ -194,7 +204,10 @@ impl Drafts {
         let core = &evaluator.core;
         let partition = job.partition();
         let of_partition = self.partitions.place(partition.map_or(0, Record::address), || {
-            partition.map_or(0.0, |partition| core.weighted_partition(&views::partition(partition)))
+            partition.map_or(OfPartition::default(), |partition| OfPartition {
+                factor: core.weighted_partition(&views::partition(partition)),
+                book: of_partition(&evaluator.config.books, partition),
+            })
         });
         let of_qos = self.qos.place(job.named_qos(), || {
             let qos = job.qos(lock).map(views::qos);
@@ -255,8 +268,8 @@ impl Drafts {
         }
     }
 
-    /// Takes the tickets of the jobs, which are in the order of their ids.
-    pub fn grant(&mut self, tickets: Vec<JobTickets>) {
+    /// Takes the tickets of the jobs.
+    pub fn grant(&mut self, tickets: Handed) {
         self.tickets = tickets;
     }
 
@@ -269,6 +282,13 @@ impl Drafts {
     pub fn priority_of(&self, id: u32) -> Option<u32> {
         let draft = self.jobs[self.place_of(id)?];
         (draft.task != Task::Clear).then_some(draft.priority)
+    }
+
+    /// The tickets of pools that a job has in the book of its partition.
+    pub fn tickets_of(&self, id: u32) -> Option<JobTickets> {
+        let at = self.place_of(id)?;
+        let OfPartition { book, .. } = self.partitions.get(self.jobs[at].partition);
+        self.tickets.of(at, id, book)
     }
 
     /// Puts the factors of associations in. Needs no lock of the host.
@@ -303,12 +323,13 @@ impl Drafts {
 
     /// What the priority of the draft at a place is made of; `None` where the association is none that the last distribution knew.
     fn evaluation(&self, draft: &Draft, at: usize, standing: &Standing) -> Option<Evaluation> {
-        let tickets = self.tickets.get(at).copied();
+        let OfPartition { factor: partition, book } = self.partitions.get(draft.partition);
+        let tickets = self.tickets.of(at, draft.id, book);
         let config = &self.config.factors;
         let age = if draft.age == NO_AGE { None } else { Some(draft.age) };
         let known = match draft.association {
             Place::NONE => facts::Standing::default(),
-            place => standing.known_at(&self.waiting, place, tickets)?,
+            place => standing.known_at(&self.waiting, place, (book, tickets))?,
         };
         let (assoc, fair_share) = config.weighted_standing(known);
         let (site, nice) = self.offsets.get(draft.offsets);
@@ -317,7 +338,7 @@ impl Drafts {
             assoc,
             fair_share,
             job_size: draft.job_size,
-            partition: self.partitions.get(draft.partition),
+            partition,
             qos: self.qos.get(draft.qos).factor,
             tres: draft.tres,
             site: self.points.get(at).map_or(site, |points| with_points(site, *points)),
@@ -344,22 +365,26 @@ impl Drafts {
         self.evaluation(draft, at, standing)
     }
 
-    /// The tickets of a job, where pools give them to single jobs.
-    pub fn tickets_of(&self, id: u32) -> Option<JobTickets> {
-        if self.tickets.is_empty() {
-            return None;
-        }
-        self.tickets.get(self.place_of(id)?).copied()
+    /// What a job had in each of its books; `None` where that is not known.
+    pub fn granted<'s, A: Open>(&self, job: Job<'_, A>, standing: &'s Standing) -> Option<Granted<'s>> {
+        let id = job.get(|job| job.job_id);
+        let at = self.place_of(id)?;
+        let draft = &self.jobs[at];
+        // Its priority came from this book, whichever partition was tried since.
+        let own = self.partitions.get(draft.partition).book;
+        let all = JobBooks::by(&self.config.books, job).all.and(BookSet::one(own));
+        let tickets = |book| self.tickets.of(at, id, book);
+        standing.granted_at(&self.waiting, draft.association, JobBooks { own, all }, tickets)
     }
 
-    /// The same where the job is still of the same association, by address and id.
-    pub fn tickets_still(&self, id: u32, (address, association): (usize, u32)) -> Option<JobTickets> {
-        if self.tickets.is_empty() {
-            return None;
-        }
-        let at = self.place_of(id)?;
-        let of = self.waiting.at(self.jobs[at].association);
-        self.tickets.get(at).copied().filter(|_| of == Some((association, address)))
+    /// The tickets of a job, where pools give them to single jobs, in each of its books, if it is still of the same association, by
+    /// address and id.
+    pub fn tickets_still(&self, id: u32, (address, association): (usize, u32)) -> ByBook<JobTickets> {
+        let place = if self.tickets.is_empty() { None } else { self.place_of(id) };
+        let same = |at: &usize| self.waiting.at(self.jobs[*at].association) == Some((association, address));
+        let Some(at) = place.filter(same) else { return ByBook::default() };
+        let books = BookSet::from_numbers(0..=self.config.books.names().len());
+        books.iter().filter_map(|book| Some((book, self.tickets.of(at, id, book)?))).collect()
     }
 
     fn place_of(&self, id: u32) -> Option<usize> {

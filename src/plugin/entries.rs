@@ -1,9 +1,10 @@
-//! Fair-share of a job in each of its partitions and QOS: where override tickets go by these, they count in their own entry only.
+//! Fair-share of a job in each of its partitions and QOS: where its partitions are in several books each has that of its book, and where
+//! override tickets go by partitions or QOS, they count in their own entry only.
 //!
 //! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked
 //! from within a walk over it.
 
-use multifactor2_core::policy::pools::JobNames;
+use multifactor2_core::policy::pools::{JobNames, Pools};
 
 use super::standing::Granted;
 use crate::host::access::Open;
@@ -12,38 +13,47 @@ use crate::host::records::{Job, Partition, Qos};
 
 /// See the module.
 #[derive(Debug)]
-pub struct Entries<'s> {
-    granted: Granted<'s>,
-    /// The partition and the QOS that the job is in or was tried in last.
-    partition: String,
-    qos: String,
+pub struct Entries<'g, 's> {
+    granted: &'g Granted<'s>,
+    /// The partition and the QOS that the job is in or was tried in last, where override tickets go by these.
+    names: Option<(String, String)>,
 }
 
-impl<'s> Entries<'s> {
+impl<'g, 's> Entries<'g, 's> {
     /// `None` where all entries of the job have the same. No list of the job's may be walked at the moment.
     pub fn of<V: Levels<Qos: Open>>(
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
-        granted: Option<Granted<'s>>,
+        granted: Option<&'g Granted<'s>>,
     ) -> Option<Self> {
-        let granted = granted?;
-        let own = granted.pools.own_tickets();
-        if !job.has_variants() || !(own.partition || own.qos) {
-            return None;
-        }
-        let partition = job.partition().map(partition_name).unwrap_or_default();
-        Some(Self { granted, partition, qos: job.qos(lock).map(qos_name).unwrap_or_default() })
+        let granted = granted.filter(|_| job.has_variants())?;
+        let has_tickets = granted.in_books.iter().any(|(_, has)| has.tickets.is_some());
+        let own = granted.pools(granted.own).filter(|_| has_tickets).map(Pools::own_tickets);
+        let names = own.filter(|own| own.partition || own.qos).map(|_| {
+            let partition = job.partition().map(partition_name).unwrap_or_default();
+            (partition, job.qos(lock).map(qos_name).unwrap_or_default())
+        });
+        (names.is_some() || granted.in_books.is_several()).then_some(Self { granted, names })
     }
 
     /// The fair-share factor in a partition, under a QOS; `None` is the one of the job.
     pub fn factor<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> f64 {
-        let (partition, qos) = (partition.map(partition_name), qos.map(qos_name));
+        let partition = partition.map(partition_name);
+        let granted = self.granted;
+        let book = partition.as_deref().map_or(granted.own, |partition| granted.book_of(partition));
+        let has = granted.in_books.get(book).or_else(|| granted.in_books.get(granted.own));
+        let Some(has) = has else { return 0.0 };
+        let (Some((own_partition, own_qos)), Some(tickets), Some(pools)) =
+            (&self.names, has.tickets, granted.pools(book))
+        else {
+            return has.factor;
+        };
+        let qos = qos.map(qos_name);
         let entry = JobNames {
-            partition: partition.as_deref().unwrap_or(&self.partition),
-            qos: qos.as_deref().unwrap_or(&self.qos),
+            partition: partition.as_deref().unwrap_or(own_partition),
+            qos: qos.as_deref().unwrap_or(own_qos),
             ..JobNames::default()
         };
-        let Granted { pools, tickets } = self.granted;
         pools.factor_now(pools.in_entry(tickets, entry))
     }
 }

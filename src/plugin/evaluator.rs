@@ -12,6 +12,7 @@ use multifactor2_core::policy::pools::JobTickets;
 use tracing::error;
 
 use super::assoc_factor::AssocFactor;
+use super::books::ByBook;
 use super::config::Config;
 use super::entries::Entries;
 use super::explain;
@@ -37,8 +38,8 @@ pub struct Evaluated {
     pub priority: u32,
     /// What it came from, where it was computed.
     pub evaluation: Option<Evaluation>,
-    /// The tickets of pools with which it begins to wait now.
-    pub joins_with: Option<JobTickets>,
+    /// Its fair-share.
+    pub share: Share,
     /// User and account, where points went by these because its association is newer than the last cycle.
     pub newcomer: Option<(String, String)>,
 }
@@ -48,8 +49,8 @@ pub struct Evaluated {
 pub struct Known<'k> {
     /// Is asked for the factor of its association where that has a weight.
     pub standing: &'k mut Standing,
-    /// The tickets that it was granted in the last cycle, if any.
-    pub granted: Option<JobTickets>,
+    /// The tickets that it was granted in the last cycle, if any, by book.
+    pub granted: ByBook<JobTickets>,
     /// Gives it points, where the settings ask for some.
     pub points: Option<&'k PointsState>,
 }
@@ -59,7 +60,7 @@ pub struct Known<'k> {
 pub struct Beside<'b> {
     /// A buffer for its TRES.
     pub tres: &'b mut [f64],
-    /// Its tickets of pools.
+    /// What it has in each of its books, where it has variants or is explained.
     pub granted: Option<Granted<'b>>,
     /// Its points in each of its partitions and QOS.
     pub points: Option<PointsEntries<'b>>,
@@ -123,7 +124,8 @@ impl<'c> Evaluator<'c> {
         known: Known<'_>,
     ) -> Evaluated {
         let Known { standing, granted, points } = known;
-        let none = |priority| Evaluated { priority, evaluation: None, joins_with: None, newcomer: None };
+        let none =
+            |priority| Evaluated { priority, evaluation: None, share: Share::default(), newcomer: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
             keep_fair_share(job, qos.as_ref(), 0.0);
@@ -142,8 +144,8 @@ impl<'c> Evaluator<'c> {
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let job = job.read_only();
             let now = self.core.now;
-            share = standing.fair_share(lock, job, (waits(self.config, job, now), now), granted);
-            known.fair_share = share.factor;
+            share = standing.fair_share(lock, job, (waits(self.config, job, now), now), &granted);
+            known.fair_share = share.factor();
         }
         let mut evaluation = self.core.evaluate(&facts, known, tres);
         let place = points.and_then(|points| points.node(standing, job));
@@ -155,10 +157,11 @@ impl<'c> Evaluator<'c> {
             evaluation.site = points.site_of_job();
         }
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
-        let beside = Beside { tres, granted: standing.granted(share.tickets), points };
+        let is_wanted = job.has_variants() || self.explain;
+        let granted = is_wanted.then(|| standing.granted(&share));
+        let beside = Beside { tres, granted, points };
         self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
-        let joins_with = share.tickets.filter(|_| share.joins);
-        Evaluated { priority, evaluation: Some(evaluation), joins_with, newcomer }
+        Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
@@ -179,7 +182,7 @@ impl<'c> Evaluator<'c> {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
-            let tickets = granted.map(|granted| (granted.tickets, granted.pools.max_now()));
+            let tickets = granted.and_then(|granted| granted.explained());
             let points = points.map(|points| points.explain());
             let job = ExplainedJob { id, evaluation, tickets, points, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
@@ -200,7 +203,7 @@ impl<'c> Evaluator<'c> {
         let id = job.get(|job| job.job_id);
         let increase = self.config.flags.increase_only();
         let (mut at, mut changed) = (0, false);
-        self.for_each_variant(job.read_only(), lock, (evaluation, beside), |variant| {
+        self.for_each_variant(job.read_only(), lock, (evaluation, beside), |_, _, variant| {
             let priority = warn_of_overflow(id, Priority::from_sum(variant.sum_of_variant()));
             if let Some(slot) = slots.get(at) {
                 let old = slot.get();
@@ -213,16 +216,17 @@ impl<'c> Evaluator<'c> {
         (slots, changed)
     }
 
-    /// Calls `visit` with the evaluation of the job in each of its partitions and QOS, partition by partition.
-    fn for_each_variant<V: Levels<Qos: Open>>(
+    /// Calls `visit` with the evaluation of the job in each of its partitions and QOS, partition by partition, and with both; no QOS stands
+    /// for the one of the job.
+    pub fn for_each_variant<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
         (of_job, beside): (&Evaluation, &Beside<'_>),
-        mut visit: impl FnMut(Evaluation),
+        mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_, V::Qos>>, Evaluation),
     ) {
         let mut buffer = self.core.scratch();
-        let entries = Entries::of(job, lock, beside.granted);
+        let entries = Entries::of(job, lock, beside.granted.as_ref());
         let points = beside.points.as_ref();
         let several_qos = job.qos_list(lock);
         let mut in_partition = |partition: Option<Partition<'_>>| {
@@ -236,13 +240,15 @@ impl<'c> Evaluator<'c> {
             let site = |qos: Option<Qos<'_, V::Qos>>| {
                 points.map_or(of_job.site, |points| points.site(partition, qos))
             };
-            match several_qos {
-                Some(list) => list.for_each(|qos| {
+            if let Some(list) = several_qos {
+                list.for_each(|qos| {
                     let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
                     let (fair_share, site) = (fair_share(Some(qos)), site(Some(qos)));
-                    visit(Evaluation { qos: of_qos, fair_share, site, ..variant });
-                }),
-                None => visit(Evaluation { fair_share: fair_share(None), site: site(None), ..variant }),
+                    visit(partition, Some(qos), Evaluation { qos: of_qos, fair_share, site, ..variant });
+                });
+            } else {
+                let (fair_share, site) = (fair_share(None), site(None));
+                visit(partition, None, Evaluation { fair_share, site, ..variant });
             }
         };
         match job.partitions() {

@@ -3,11 +3,12 @@
 
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::explain::{self, ExplainedJob, Tally};
+use multifactor2_core::facts;
 use multifactor2_core::policy::pools::Change;
 use multifactor2_core::rules::charge::{Amounts, Elapsed};
 use tracing::info;
 
-use super::standing::Standing;
+use super::standing::{Shown, Standing};
 use crate::faults;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels, Shares};
@@ -39,12 +40,15 @@ pub fn associations(standing: &Standing, lock: &AssocLock<'_, Shares>) {
     faults::point("explain");
     let (count, waiting) = standing.counts();
     info!(target: PRIORITY, "{count} associations, {waiting} users with waiting jobs");
-    standing.for_each(lock, |association, numbers| {
-        let raw_usage = association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw));
-        let facts = views::association(association);
-        let line = explain::association(&name(association), &facts, raw_usage, numbers);
-        info!(target: PRIORITY, "{line}");
-    });
+    for (book, called) in standing.books() {
+        standing.for_each(lock, book, |association, Shown { numbers, shares, usage }| {
+            let raw_usage = || association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw));
+            let facts = facts::Association { shares, ..views::association(association) };
+            let line =
+                explain::association(&name(association), &facts, usage.unwrap_or_else(raw_usage), numbers);
+            info!(target: PRIORITY, "{called}{line}");
+        });
+    }
 }
 
 fn name<A: Open>(association: Association<'_, A>) -> String {

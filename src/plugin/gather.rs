@@ -6,13 +6,14 @@ use multifactor2_core::factors::Evaluation;
 use multifactor2_core::facts::TresTotal;
 use tracing::trace;
 
+use super::books::Finder;
 use super::charging::{has_ended_untold, is_chargeable, untold_run};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::Evaluator;
 use super::grants::Earlier;
 use super::points::PointsQueue;
-use super::queue::Queue;
+use super::queue::Queues;
 use super::standing::Standing;
 use super::waiting::waits;
 use super::Plugin;
@@ -40,7 +41,8 @@ pub struct Gathered {
     /// See [`super::progress::own_usage::OwnUsage::looks_for_ends`].
     ended_after: Option<i64>,
     /// What pools need of the jobs, where they give tickets to single ones.
-    pub queue: Option<Queue>,
+    pub queues: Option<Queues>,
+    books: Finder,
     /// What points go by, where the settings ask for some.
     pub points: Option<PointsQueue>,
     /// A buffer for TRES.
@@ -51,6 +53,7 @@ impl Gathered {
     /// To be called whenever the locks were let go of.
     fn begin_hold(&mut self) {
         self.drafts.begin_hold();
+        self.books.begin_hold();
         if let Some(points) = &mut self.points {
             points.begin_hold();
         }
@@ -72,10 +75,11 @@ impl Gathered {
         if has_ended && untold_run(job).is_some() {
             self.ended.push(Seen::of(job));
         }
-        if let Some(queue) = self.queue.as_mut().filter(|_| job.state().holds_resources()) {
+        let lines = &evaluator.config.books;
+        if let Some(queues) = self.queues.as_mut().filter(|_| job.state().holds_resources()) {
             attempt(|| {
                 let place = standing.place(self.drafts.waiting_mut(), lock, job);
-                queue.note_running(lock, job, place);
+                queues.note_running(lock, job, (place, self.books.books_of(lines, job).own));
             });
         }
         if let Some(points) = &mut self.points {
@@ -89,14 +93,15 @@ impl Gathered {
             let waiting = self.drafts.waiting_mut();
             let association = standing.place(waiting, lock, job);
             // Mostly another job of the same user has been noted already.
-            let asks = self.queue.is_some() || !waiting.is_noted(association);
+            let books = self.books.books_of(lines, job).all;
+            let asks = self.queues.is_some() || !waiting.is_noted(association, books);
             let waits = asks && waits(evaluator.config, job, evaluator.core.now);
             if waits {
-                waiting.note(association);
+                waiting.note(association, books);
             }
             let drafted = self.drafts.add(evaluator, lock, job, association, &mut self.tres);
-            if let Some(queue) = &mut self.queue {
-                queue.note(lock, job, association, drafted, waits);
+            if let Some(queues) = &mut self.queues {
+                queues.note(lock, job, (association, books), drafted, waits);
             }
             if let Some(points) = &mut self.points {
                 points.note(lock, job, association, drafted);
@@ -168,7 +173,7 @@ impl Plugin {
     ) -> Gathered {
         let grants = self.grants.lock();
         let waiting = grants.standing.collect();
-        let queue = grants.standing.begin_queue(host, config, jobs, evaluator.core.now);
+        let queues = grants.standing.begin_queues(host, config, jobs, evaluator.core.now);
         let points = grants.points.clone();
         drop(grants);
         let points = PointsQueue::begin(points.as_deref(), config, totals, jobs, evaluator.core.now);
@@ -180,7 +185,8 @@ impl Plugin {
             ended: Vec::new(),
             ended_since: self.looks_for_ended(host, config, evaluator.core.now),
             ended_after: self.own_usage.looks_for_ends(host),
-            queue,
+            queues,
+            books: Finder::default(),
             points,
             tres: evaluator.core.scratch(),
         }

@@ -11,13 +11,15 @@ use multifactor2_core::factors::Evaluation;
 use multifactor2_core::policy::pools::JobTickets;
 use rustc_hash::FxHashMap;
 
+use super::books::ByBook;
 use super::config::Config;
 use super::drafts::{Drafts, Finished};
 use super::evaluator::Known;
-use super::points::{PointsQueue, PointsState};
+use super::points::{PointsEntries, PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
-use super::standing::{Granted, Standing};
+use super::standing::{Granted, Share, Standing};
 use crate::host::access::Open;
+use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 
 /// See the module.
@@ -37,7 +39,9 @@ pub struct Grants {
     /// Lines of settings that name what there is not, as they have been warned of.
     pub unknown: HashSet<String>,
     /// Tickets of jobs that have begun to wait since, with their associations by address and id: they are counted once.
-    since: FxHashMap<u32, (JobTickets, (usize, u32))>,
+    since: FxHashMap<u32, (ByBook<JobTickets>, (usize, u32))>,
+    /// What jobs have in each of their books that were set since, where they are in several, by job id.
+    pub shares: FxHashMap<u32, Share>,
 }
 
 /// How points were asked for of a job that was set between two cycles.
@@ -81,17 +85,27 @@ impl Grants {
     }
 
     /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.
-    pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> Option<JobTickets> {
+    pub fn tickets_of<A: Open>(&self, job: Job<'_, A>) -> ByBook<JobTickets> {
         let (id, association) = (job.get(|job| job.job_id), job.named_association());
-        match self.since.get(&id) {
-            Some((tickets, of)) => Some(*tickets).filter(|_| *of == association),
-            None => self.drafts.as_ref()?.tickets_still(id, association),
-        }
+        let tickets = match (self.since.get(&id), &self.drafts) {
+            (Some((tickets, of)), _) => (*of == association).then(|| tickets.clone()),
+            (None, drafts) => drafts.as_ref().map(|drafts| drafts.tickets_still(id, association)),
+        };
+        tickets.unwrap_or_default()
     }
 
     /// Notes the tickets that a job has got between two cycles.
-    pub fn note_tickets<A: Open>(&mut self, job: Job<'_, A>, tickets: JobTickets) {
+    pub fn note_tickets<A: Open>(&mut self, job: Job<'_, A>, tickets: ByBook<JobTickets>) {
         self.since.insert(job.get(|job| job.job_id), (tickets, job.named_association()));
+    }
+
+    /// Notes what a job has that is set between two cycles.
+    pub fn note_share(&mut self, id: u32, share: Share) {
+        if share.in_books.is_several() {
+            self.shares.insert(id, share);
+        } else {
+            self.shares.remove(&id);
+        }
     }
 
     /// Notes how the points of a job in several partitions or QOS were asked for: those of its other entries are asked for in the
@@ -100,16 +114,36 @@ impl Grants {
         self.asked.insert(id, asked);
     }
 
-    /// How the points of a job were asked for that was set since the last cycle.
-    pub fn asked_of(&self, id: u32) -> Option<&Asked> {
-        self.asked.get(&id)
+    /// What a job in several partitions or QOS has in each of its books; `None` for one in a single book whose priority is newer than
+    /// the last cycle, and for others with one of each.
+    pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
+        if !job.has_variants() {
+            return None;
+        }
+        let id = job.get(|job| job.job_id);
+        if self.set.get(id).is_some() {
+            return self.shares.get(&id).map(|share| self.standing.granted(share));
+        }
+        match &self.drafts {
+            Some(drafts) => drafts.granted(job, &self.standing),
+            None => self.standing.granted_by_id(job.named_association().1, self.standing.books_of(job)),
+        }
     }
 
-    /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
-    pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
-        let id = job.get(|job| job.job_id);
-        let tickets = self.drafts.as_ref().and_then(|drafts| drafts.tickets_of(id));
-        self.standing.granted(tickets.filter(|_| self.set.get(id).is_none()))
+    /// The points of a job: of when it was set since the last cycle, which ran at `now`, else of that cycle. No list of the job's may be
+    /// walked at the moment.
+    pub fn points_of<V: Levels<Qos: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        now: i64,
+    ) -> Option<PointsEntries<'_>> {
+        let points = self.points.as_ref()?;
+        let (mut at, mut newcomer) = (now, None);
+        if let Some(asked) = self.asked.get(&job.get(|job| job.job_id)) {
+            (at, newcomer) = (asked.at, asked.newcomer.as_ref());
+        }
+        points.entries(lock, job, (points.node(&self.standing, job), newcomer), at)
     }
 
     /// A cycle begins: what priorities came from until now, and the memory of the drafts where they are not needed for that.
@@ -118,6 +152,7 @@ impl Grants {
         let (kept, memory) =
             if keep_drafts { (drafts, None) } else { (None, drafts.and_then(Arc::into_inner)) };
         self.asked.clear();
+        self.shares.clear();
         (Earlier { drafts: kept, set: std::mem::take(&mut self.set) }, memory)
     }
 

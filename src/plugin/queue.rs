@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use multifactor2_core::books::{BookAt, BookLines, BookSet};
 use multifactor2_core::policy::pools::{
     comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, QueuedJob, Role,
     SizeFacts, Who,
@@ -13,6 +14,8 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
 use tracing::warn;
 
+use super::books::first_partition;
+use super::config::Config;
 use super::waiting::Place;
 use crate::host::access::Open;
 use crate::host::clock::Local;
@@ -40,6 +43,11 @@ impl Reader {
         Self { own, measure: Measure::of(settings), now }
     }
 
+    /// For sizes alone.
+    pub fn of_sizes(settings: &Settings, now: i64) -> Self {
+        Self { own: OwnTickets::default(), measure: Measure::of(settings), now }
+    }
+
     /// The size of a job: of one that holds resources what it has, of any other what it requests.
     pub fn size<A: Open>(&self, job: Job<'_, A>) -> f64 {
         if self.measure.is_by_job() {
@@ -59,18 +67,19 @@ impl Reader {
         self.measure.size(facts)
     }
 
-    /// What a job has besides what its association has.
+    /// What a job has besides what its association has, in a book.
     pub fn extra<A: Open, V: Levels<Qos: Open>>(
         &self,
         pools: &mut Pools,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
+        (lines, book): (&BookLines, BookAt),
     ) -> Extra {
         if self.own.none() {
             return Extra::default();
         }
         let job = job.read_only();
-        let partition = if self.own.partition { job.first_partition() } else { None };
+        let partition = if self.own.partition { first_partition(lines, job, book) } else { None };
         let partition = partition.map(|partition| partition.text(|part| part.name));
         let qos = if self.own.qos { job.qos(lock) } else { None };
         let qos = qos.map(|qos| qos.text(|qos| qos.name));
@@ -83,6 +92,15 @@ impl Reader {
             array: if self.own.id { job.array() } else { None },
             own: if self.own.admin_comment { tickets_in_comment(job) } else { 0 },
         })
+    }
+}
+
+/// The tickets that the `AdminComment` of a job gives it, where the settings ask for that.
+pub fn tickets_of_comment(settings: &Settings, job: Job<'_>) -> u32 {
+    if settings.admin_comment_tickets && job.host().verified {
+        tickets_in_comment(job)
+    } else {
+        0
     }
 }
 
@@ -121,48 +139,79 @@ pub enum Drafted {
     },
 }
 
-/// See the module.
+/// The tickets of the jobs of a cycle.
 #[derive(Debug)]
-pub struct Queue {
-    pub pools: Pools,
-    pub reader: Reader,
-    /// Lines of `Override=` that take effect with this cycle, or end.
-    pub changes: Vec<Change>,
+pub enum Handed {
+    /// Of every draft, in the order of their ids.
+    All(Vec<JobTickets>),
+    /// By book, of the jobs in it with their ids, in the order of these.
+    ByBook(Vec<Vec<(u32, JobTickets)>>),
+}
+
+impl Default for Handed {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+impl Handed {
+    /// Pools give no tickets to single jobs.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::All(all) if all.is_empty())
+    }
+
+    /// Those of a job in a book, whose draft is at a place.
+    pub fn of(&self, at: usize, id: u32, book: BookAt) -> Option<JobTickets> {
+        match self {
+            Self::All(all) => all.get(at).copied(),
+            Self::ByBook(by_book) => {
+                let jobs = by_book.get(book.index())?;
+                jobs.binary_search_by_key(&id, |(id, _)| *id).ok().map(|at| jobs[at].1)
+            }
+        }
+    }
+}
+
+/// The queues of all books.
+#[derive(Debug)]
+pub struct Queues {
+    by_book: Vec<Queue>,
+    lines: Arc<BookLines>,
     /// The tree that the pools have known.
     pub known: Option<Arc<ShareTree>>,
     /// The pools have learnt what associations there are, or what lines are in force.
     pub is_taught: bool,
-    /// One for every draft, with the place of its association.
-    jobs: Vec<(Place, QueuedJob)>,
-    running: Vec<(Place, Extra, f64)>,
-    /// Those that run, alike ones together.
-    alike: Vec<Who>,
 }
 
-impl Queue {
+impl Queues {
     /// Begins to collect about so many jobs; `None` where the share tree alone gives tickets. `pools` are those of the cycle before,
     /// with the tree that they know.
     pub fn begin(
         host: &Host,
-        settings: &Settings,
-        pools: Option<(Pools, Arc<ShareTree>)>,
+        config: &Config,
+        pools: Option<(Vec<Pools>, Arc<ShareTree>)>,
         jobs: usize,
         now: i64,
     ) -> Option<Self> {
         let (pools, known) = pools.unzip();
-        let mut pools = pools.or_else(|| Pools::configured(settings))?;
-        let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
-        let reader = Reader::new(host, &pools, settings, now);
-        Some(Self {
-            pools,
-            reader,
-            changes,
-            known,
-            is_taught: false,
-            jobs: Vec::with_capacity(jobs),
-            running: Vec::new(),
-            alike: Vec::new(),
-        })
+        let count = config.books.names().len() + 1;
+        let pools = match pools.filter(|pools| pools.len() == count) {
+            Some(pools) => pools,
+            None => vec![Pools::configured(&config.settings)?; count],
+        };
+        let begin = |(pools, book)| Queue::begin(host, &config.settings, pools, (book, jobs), now);
+        let by_book = pools.into_iter().zip(BookSet::from_numbers(0..count).iter()).map(begin).collect();
+        Some(Self { by_book, lines: Arc::clone(&config.books), known, is_taught: false })
+    }
+
+    /// Lines of `Override=` that take effect with this cycle, or end.
+    pub fn changes(&self) -> &[Change] {
+        self.by_book.first().map_or(&[], |queue| &queue.changes)
+    }
+
+    /// The pools of all books.
+    pub fn pools(&mut self) -> impl Iterator<Item = &mut Pools> {
+        self.by_book.iter_mut().map(|queue| &mut queue.pools)
     }
 
     /// A job holds resources.
@@ -170,18 +219,107 @@ impl Queue {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        place: Place,
+        (place, book): (Place, BookAt),
     ) {
-        let extra = self.reader.extra(&mut self.pools, lock, job);
-        self.running.push((place, extra, self.reader.size(job)));
+        if let Some(queue) = self.by_book.get_mut(book.index()) {
+            queue.note_running(lock, job, place, &self.lines);
+        }
     }
 
-    /// A job has got a draft. It `waits`, or its user only might.
+    /// A job has got a draft. It `waits` in its books, or its user only might.
     pub fn note<A: Open, V: Levels<Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
+        (place, books): (Place, BookSet),
+        drafted: Drafted,
+        waits: bool,
+    ) {
+        for book in books.iter() {
+            if let Some(queue) = self.by_book.get_mut(book.index()) {
+                queue.note(lock, job, (place, &self.lines), drafted, waits);
+            }
+        }
+    }
+
+    /// Finds the associations of all jobs. No more jobs come.
+    pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
+        self.by_book.iter_mut().for_each(|queue| queue.find(&node));
+    }
+
+    /// Hands out the tickets; `books` are the tree and the tickets of associations of each.
+    pub fn hand_out(self, books: &[(Arc<ShareTree>, FairShare)]) -> (Vec<Pools>, Handed) {
+        let is_one = self.by_book.len() == 1;
+        let (mut pools, mut handed) = (Vec::new(), Vec::new());
+        for (queue, (tree, fair_share)) in self.by_book.into_iter().zip(books) {
+            let ids: Vec<u32> =
+                if is_one { Vec::new() } else { queue.jobs.iter().map(|(_, job)| job.id).collect() };
+            let (of_book, tickets) = queue.hand_out(tree, fair_share);
+            pools.push(of_book);
+            if is_one {
+                return (pools, Handed::All(tickets));
+            }
+            handed.push(ids.into_iter().zip(tickets).collect());
+        }
+        (pools, Handed::ByBook(handed))
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+struct Queue {
+    pools: Pools,
+    reader: Reader,
+    book: BookAt,
+    changes: Vec<Change>,
+    /// One for every draft of a job in the book, with the place of its association.
+    jobs: Vec<(Place, QueuedJob)>,
+    running: Vec<(Place, Extra, f64)>,
+    /// Those that run, alike ones together.
+    alike: Vec<Who>,
+}
+
+impl Queue {
+    /// Begins to collect about so many jobs.
+    fn begin(
+        host: &Host,
+        settings: &Settings,
+        mut pools: Pools,
+        (book, jobs): (BookAt, usize),
+        now: i64,
+    ) -> Self {
+        let changes = Local::at(now).map(|now| pools.begin(now.date())).unwrap_or_default();
+        let reader = Reader::new(host, &pools, settings, now);
+        Self {
+            pools,
+            reader,
+            book,
+            changes,
+            // Which jobs are in which book is not known yet.
+            jobs: Vec::with_capacity(if book == BookAt::DEFAULT { jobs } else { 0 }),
+            running: Vec::new(),
+            alike: Vec::new(),
+        }
+    }
+
+    /// A job holds resources.
+    fn note_running<A: Open, V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
         place: Place,
+        lines: &BookLines,
+    ) {
+        let extra = self.reader.extra(&mut self.pools, lock, job, (lines, self.book));
+        self.running.push((place, extra, self.reader.size(job)));
+    }
+
+    /// A job has got a draft. It `waits`, or its user only might.
+    fn note<A: Open, V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+        (place, lines): (Place, &BookLines),
         drafted: Drafted,
         waits: bool,
     ) {
@@ -194,7 +332,7 @@ impl Queue {
                 id,
                 leader: job.het_leader().filter(|leader| *leader != id),
                 node: None,
-                extra: self.reader.extra(&mut self.pools, lock, job),
+                extra: self.reader.extra(&mut self.pools, lock, job, (lines, self.book)),
                 role: match (job.state().is_pending(), waits) {
                     (true, true) => Role::Waits,
                     (true, false) => Role::Idle,
@@ -209,7 +347,7 @@ impl Queue {
     }
 
     /// Finds the associations of all jobs. No more jobs come.
-    pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
+    fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
         self.jobs.sort_unstable_by_key(|(_, job)| job.id);
         for (place, job) in &mut self.jobs {
             job.node = node(*place);
@@ -218,7 +356,7 @@ impl Queue {
     }
 
     /// Hands out the tickets: to every job that has a draft, in the order of their ids.
-    pub fn hand_out(self, tree: &ShareTree, fair_share: &FairShare) -> (Pools, Vec<JobTickets>) {
+    fn hand_out(self, tree: &ShareTree, fair_share: &FairShare) -> (Pools, Vec<JobTickets>) {
         let mut pools = self.pools;
         let mut jobs: Vec<QueuedJob> = self.jobs.into_iter().map(|(_, job)| job).collect();
         let tickets = pools.hand_out(tree, fair_share, &mut jobs, &self.alike);

@@ -3,6 +3,7 @@
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::rules::charge::Period;
 
+use super::books::tickets;
 use super::charging::Charger;
 use super::evaluator::Evaluator;
 use super::grants::Asked;
@@ -52,8 +53,11 @@ impl Plugin {
             let asked = Asked { at: evaluator.core.now, newcomer: evaluated.newcomer };
             grants.note_asked(job.get(|job| job.job_id), asked);
         }
-        if let Some(tickets) = evaluated.joins_with {
-            grants.note_tickets(job, tickets);
+        if evaluated.share.joins {
+            grants.note_tickets(job, tickets(&evaluated.share.in_books));
+        }
+        if job.has_variants() {
+            grants.note_share(job.get(|job| job.job_id), evaluated.share);
         }
         evaluated.priority
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use multifactor2_core::books;
 use multifactor2_core::policy::pools::{Bearer, Named, Pools};
 use multifactor2_core::rules::charge_rules;
 use multifactor2_core::settings::{Charge, ChargeKind};
@@ -20,12 +21,14 @@ impl Plugin {
         faults::point("unknown");
         let Some(config) = self.config() else { return };
         let accounts = read_accounts(unlocked, &config);
-        let of_charges: Vec<Named<'_>> =
-            charge_rules::named(&config.settings, |name| accounts.is_empty() || accounts.contains(name))
-                .collect();
+        let known = |name: &str| accounts.is_empty() || accounts.contains(name);
+        let of_lines: Vec<Named<'_>> = books::named(&config.settings, known)
+            .into_iter()
+            .chain(charge_rules::named(&config.settings, known))
+            .collect();
         let bearers: Vec<Bearer> = {
             let grants = self.grants.lock();
-            named(&grants).chain(of_charges.iter().cloned()).map(|named| named.of).collect()
+            named(&grants).chain(of_lines.iter().cloned()).map(|named| named.of).collect()
         };
         if bearers.is_empty() {
             return;
@@ -38,10 +41,15 @@ impl Plugin {
             Bearer::Job => true,
         };
         let mut grants = self.grants.lock();
-        let missing = named(&grants).chain(of_charges).filter(|named| !exists(named));
+        let missing = named(&grants).chain(of_lines).filter(|named| !exists(named));
         let line = |named: Named<'_>| {
-            let Named { place, setting, kind, name, .. } = named;
-            let key = if setting == "Component" { "Partition" } else { "Name" };
+            let Named { place, setting, kind, name, of } = named;
+            let key = match (setting, of) {
+                ("Component", _) => "Partition",
+                ("Book", Bearer::Partition) => "Partitions",
+                ("Book", _) => "Shares",
+                _ => "Name",
+            };
             format!("{place}: {setting}={kind} {key}={name}")
         };
         let lines: HashSet<String> = missing.map(line).collect();
@@ -62,11 +70,11 @@ fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
     of_pools.chain(grants.points.as_deref().into_iter().flat_map(PointsState::named))
 }
 
-/// The names of accounts in small letters, where lines of charging name such; none where they do not, and no lock is taken.
+/// The names of accounts in small letters, where lines of books or charging name such; none where they do not, and no lock is taken.
 fn read_accounts(unlocked: &mut Unlocked, config: &Config) -> HashSet<String> {
     let by_account = |line: &Charge| matches!(line.kind, ChargeKind::Account | ChargeKind::Parent);
     let mut accounts = HashSet::new();
-    if config.settings.charges.iter().any(by_account) {
+    if config.fair_share && config.books.has_shares() || config.settings.charges.iter().any(by_account) {
         if let Some(list) = unlocked.associations::<Factors>().all() {
             list.for_each_ro(|association| {
                 accounts.insert(association.text(|assoc| assoc.acct).to_lowercase());

@@ -1,9 +1,10 @@
-//! Which associations have waiting jobs, as a cycle collects them job by job.
+//! Which associations have waiting jobs, and in which books, as a cycle collects them job by job.
 
 use std::sync::Arc;
 
+use multifactor2_core::books::BookSet;
 use multifactor2_core::facts;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::config::Config;
 use crate::host::access::Open;
@@ -37,8 +38,8 @@ impl Entry {
 pub struct Waiting {
     /// The associations that the flags were noted by.
     entries: Arc<Vec<Entry>>,
-    /// By place.
-    flags: Vec<bool>,
+    /// The books in which there are some, by place.
+    flags: Vec<BookSet>,
     /// Associations that are not in `entries`, by id and address; their places follow.
     strangers: Vec<(u32, usize)>,
     /// Their places by address.
@@ -66,7 +67,7 @@ impl Place {
 
 impl Waiting {
     /// None has any yet but those that `flags` names.
-    pub fn by(entries: &Arc<Vec<Entry>>, flags: Vec<bool>) -> Self {
+    pub fn by(entries: &Arc<Vec<Entry>>, flags: Vec<BookSet>) -> Self {
         Self { entries: Arc::clone(entries), flags, strangers: Vec::new(), places: FxHashMap::default() }
     }
 
@@ -75,16 +76,16 @@ impl Waiting {
         Arc::ptr_eq(entries, &self.entries)
     }
 
-    /// Notes a waiting job.
-    pub fn note(&mut self, place: Place) {
+    /// Notes a job that waits in some books.
+    pub fn note(&mut self, place: Place, books: BookSet) {
         if let Some(flag) = self.flags.get_mut(place.index()) {
-            *flag = true;
+            *flag = flag.and(books);
         }
     }
 
-    /// Whether one was noted; true where there is none to note.
-    pub fn is_noted(&self, place: Place) -> bool {
-        self.flags.get(place.index()).copied().unwrap_or(true)
+    /// Whether some were noted in all of these books; true where there is none to note.
+    pub fn is_noted(&self, place: Place, books: BookSet) -> bool {
+        self.flags.get(place.index()).is_none_or(|flag| flag.has_all(books))
     }
 
     /// All places, in their order.
@@ -97,7 +98,7 @@ impl Waiting {
         let (flags, strangers) = (&mut self.flags, &mut self.strangers);
         Place(*self.places.entry(address).or_insert_with(|| {
             let place = u32::try_from(flags.len()).unwrap_or(u32::MAX);
-            flags.push(false);
+            flags.push(BookSet::default());
             strangers.push((id, address));
             place
         }))
@@ -113,15 +114,18 @@ impl Waiting {
 
     /// The flags for a list of associations, which may be another one than they were noted by. Ids are never given twice, so
     /// that they say who is who also where all records were made anew.
-    pub fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<bool> {
+    pub fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<BookSet> {
         if self.is_by(entries) {
             return self.flags[..entries.len()].to_vec();
         }
         let known = self.entries.iter().map(|entry| entry.facts.id);
         let all = known.chain(self.strangers.iter().map(|(id, _)| *id));
-        let noted: FxHashSet<u32> =
-            all.zip(&self.flags).filter_map(|(id, flag)| flag.then_some(id)).collect();
-        entries.iter().map(|entry| noted.contains(&entry.facts.id)).collect()
+        let noted: FxHashMap<u32, BookSet> = all
+            .zip(&self.flags)
+            .filter(|(_, books)| **books != BookSet::default())
+            .map(|(id, books)| (id, *books))
+            .collect();
+        entries.iter().map(|entry| noted.get(&entry.facts.id).copied().unwrap_or_default()).collect()
     }
 }
 

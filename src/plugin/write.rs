@@ -6,14 +6,16 @@
 //! whenever they look at it there. So the number in the record does not say whether the cycle may write.
 
 use multifactor2_core::explain::Tally;
+use rustc_hash::FxHashMap;
 
+use super::books::ByBook;
 use super::config::Config;
 use super::drafts::{Draft, Drafts, Finished, Task};
 use super::evaluator::{Beside, Evaluated, Evaluator, Known};
 use super::grants::{Asked, Grants};
 use super::points::PointsState;
 use super::set_jobs::SetJobs;
-use super::standing::Standing;
+use super::standing::{Share, Standing};
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Write;
@@ -38,6 +40,7 @@ struct Writer<'w, 'l> {
     points: Option<&'w PointsState>,
     drafts: &'w Drafts,
     set: &'w mut SetJobs,
+    shares: &'w mut FxHashMap<u32, Share>,
     tres: &'w mut Vec<f64>,
     tally: &'w mut Tally,
     /// Something was written that clients see.
@@ -63,7 +66,9 @@ impl Plugin {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations::<Explained>();
             let mut grants = self.grants.lock();
-            let Grants { standing, points, drafts: Some(drafts), set, .. } = &mut *grants else { break };
+            let Grants { standing, points, drafts: Some(drafts), set, shares, .. } = &mut *grants else {
+                break;
+            };
             let (mut held, mut direct) = (0, 0);
             let wants = |job: Job<'_, Write>, draft: &Draft| {
                 let is_direct = job.get(|job| job.direct_set_prio) != 0;
@@ -82,6 +87,7 @@ impl Plugin {
                 points: points.as_deref(),
                 drafts,
                 set,
+                shares,
                 tres: &mut tres,
                 tally: &mut tally,
                 changed: false,
@@ -113,7 +119,7 @@ impl Plugin {
             attempt(|| {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
-                    let known = Known { granted: None, ..grants.known(job, config) };
+                    let known = Known { granted: ByBook::default(), ..grants.known(job, config) };
                     let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
                     let id = job.get(|job| job.job_id);
                     if let Some(evaluation) = evaluated.evaluation {
@@ -159,16 +165,16 @@ impl Writer<'_, '_> {
 
     /// Writes what there is beside the number; returns the number.
     fn write_more(&mut self, id: u32, job: Job<'_, Write>, draft: &Draft) -> u32 {
-        let tickets = self.drafts.tickets_of(id);
         let Some(evaluation) = self.drafts.evaluation_of(id, self.standing) else {
             return self.evaluate_anew(id, job);
         };
         let qos = job.qos(self.lock).map(views::qos);
         let now = self.evaluator.core.now;
-        let points = self.points.filter(|_| job.has_variants() || self.evaluator.explain);
+        let is_wanted = job.has_variants() || self.evaluator.explain;
+        let points = self.points.filter(|_| is_wanted);
         let beside = Beside {
             tres: &mut self.tres[..],
-            granted: self.standing.granted(tickets),
+            granted: if is_wanted { self.drafts.granted(job, self.standing) } else { None },
             points: points.and_then(|points| {
                 points.entries(self.lock, job, (points.node(self.standing, job), None), now)
             }),
@@ -183,6 +189,9 @@ impl Writer<'_, '_> {
         let evaluated = self.evaluate(job);
         if let Some(evaluation) = evaluated.evaluation {
             self.set.note(id, evaluation, |_| true);
+            if job.has_variants() && evaluated.share.in_books.is_several() {
+                self.shares.insert(id, evaluated.share);
+            }
         }
         // Of its partitions and QOS perhaps; that is rare enough to tell clients without asking.
         self.changed = true;

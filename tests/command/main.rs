@@ -2,9 +2,12 @@
 
 mod answers;
 mod example;
+mod forecast;
 mod hostile;
 mod made;
 mod order;
 mod outputs;
 mod random;
+mod recorded;
 mod site;
+mod what_if;

@@ -2,6 +2,7 @@
 
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
 use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::measures::Measure;
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Recipe, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
@@ -25,11 +26,11 @@ fn weighted(weights: &[f64]) -> Vec<(String, f64)> {
 /// A cycle at `now` without decay: what associations, by id, and the cluster have had more of.
 fn count(sums: &mut Sums, now: i64, used: &[(u32, Vec<f64>)], capacity: &[f64]) {
     let mut tally = Tally::default();
-    tally.begin(None);
-    tally.add_tres(Place::CAPACITY, capacity);
+    tally.begin(None, sums.width());
+    tally.add_columns(Place::CAPACITY, 0, capacity);
     for (id, amounts) in used {
         let place = sums.association(*id);
-        tally.add_tres(place, amounts);
+        tally.add_columns(place, 0, amounts);
     }
     sums.settle(Cycle { now, decay: 1.0, last_reset: 0, tally: &tally }, &mut Vec::new());
 }
@@ -51,11 +52,15 @@ fn find(tree: &ShareTree) -> impl Fn(u32) -> Option<Node> + '_ {
     |id| tree.position(id as usize - 1)
 }
 
+fn measure(sums: &Sums, weights: &[f64]) -> Measure {
+    sums.measures(Some(&weighted(weights)), &[]).default.unwrap()
+}
+
 /// D by the index of the association.
 fn shares(sums: &Sums, weights: &[f64], parents: &[Option<usize>]) -> Vec<f64> {
     let tree = tree(parents);
     let mut by_node = Vec::new();
-    sums.dominant(&weighted(weights)).shares(&tree, find(&tree), &mut by_node);
+    measure(sums, weights).shares(&tree, find(&tree), &mut by_node);
     (0..parents.len()).map(|at| by_node[tree.position(at).unwrap().index()]).collect()
 }
 
@@ -140,20 +145,20 @@ fn one_tres_is_billing() {
             *usage *= over;
         }
         let mut tally = Tally::default();
-        tally.begin(None);
-        tally.add_tres(Place::CAPACITY, &[run_decay(seconds, factor) * 512.0]);
+        tally.begin(None, sums.width());
+        tally.add_columns(Place::CAPACITY, 0, &[run_decay(seconds, factor) * 512.0]);
         for (id, cpus) in [(4_u32, cycle % 7), (5, cycle * cycle % 11), (6, 1)] {
             // Some start within the cycle; a QOS has a factor.
             let ran = run_decay(if cpus == 3 { seconds / 3.0 } else { seconds }, factor) * 0.7;
             let place = sums.association(id);
-            tally.add_tres(place, &[ran * f64::from(cpus)]);
+            tally.add_columns(place, 0, &[ran * f64::from(cpus)]);
             for at in std::iter::successors(Some(id as usize - 1), |at| parents[*at]) {
                 billed[at] += ran * f64::from(cpus);
             }
         }
         sums.settle(Cycle { now, decay: over, last_reset: 0, tally: &tally }, &mut Vec::new());
         let mut by_node = Vec::new();
-        sums.dominant(&weighted(&[1.0])).shares(&tree, find(&tree), &mut by_node);
+        measure(&sums, &[1.0]).shares(&tree, find(&tree), &mut by_node);
         let by_billing: Vec<f64> = (0..parents.len()).map(|at| billed[at]).collect();
         let waiting = vec![0; parents.len()];
         let [mut dominant, mut billing] = [FairShare::new(), FairShare::new()];
@@ -171,9 +176,9 @@ fn one_tres_is_billing() {
     }
 }
 
-fn ended(job: u32, association: u32, start: i64, run: f64, tres: Vec<f64>) -> Ended {
+fn ended(job: u32, association: u32, start: i64, run: f64, columns: Vec<f64>) -> Ended {
     let charge = Charge { start, run, rate: 0.0, decayed: 0.0 };
-    Ended { job, started: start, charge, tres, association: Some(association), ..Ended::default() }
+    Ended { job, started: start, charge, columns, association: Some(association), ..Ended::default() }
 }
 
 #[test]
@@ -181,10 +186,10 @@ fn a_job_that_has_ended_counts_up_to_the_time_of_each_cycle() {
     let mut sums = Sums::new(recipe(&["cpu", "mem"]), 1000, 0);
     let mut jobs = vec![ended(1, 4, 1080, 40.0, vec![80.0, 400.0])];
     let mut tally = Tally::default();
-    tally.begin(None);
+    tally.begin(None, sums.width());
     sums.settle(Cycle { now: 1100, decay: 0.5, last_reset: 0, tally: &tally }, &mut jobs);
     assert_eq!(sums.used(4), [20.0, 100.0]);
-    assert_eq!(jobs[0].tres, [20.0, 100.0]);
+    assert_eq!(jobs[0].columns, [20.0, 100.0]);
     sums.settle(Cycle { now: 1200, decay: 1.0, last_reset: 0, tally: &tally }, &mut jobs);
     assert_eq!((sums.used(4), jobs.len()), (&[40.0, 200.0][..], 0));
     // A reset of all, and one of an association by the fall of slurmctld's usage.
@@ -249,11 +254,10 @@ fn a_file_has_all_of_it_and_one_of_the_version_before_is_read() {
                association 4 - - - - - 3 0 1\nended 1 5 6 7.0 8.0 9.0 4 - - - -\nend\n";
     let (mut read, mut jobs) = parse(old).unwrap();
     assert_eq!(text(&read, &jobs), old);
-    assert!(parse(&old.replacen('1', "3", 1)).unwrap_err().contains("newer"));
+    assert!(parse(&old.replacen('1', "4", 1)).unwrap_err().contains("newer"));
     let with = Recipe { tres: vec!["cpu".to_owned()], ..read.recipe().clone() };
-    jobs[0].follow(read.recipe(), &with);
-    read.follow(&with);
-    assert!(read.used(4).is_empty() && jobs[0].tres.is_empty());
+    assert!(read.follow(&with, &mut jobs).is_empty());
+    assert!(read.used(4).is_empty() && jobs[0].columns.is_empty());
     assert_eq!(text(&read, &jobs), old.replacen('1', "2", 1).replace("10\n", "10\ntres cpu\n"));
 }
 
@@ -271,11 +275,10 @@ fn another_list_keeps_what_is_on_both_and_another_metric_keeps_all() {
             [4.0, 0.0],
         ),
     ] {
-        job.follow(sums.recipe(), &new);
-        sums.follow(&new);
-        assert_eq!((sums.used(4), sums.given(), &job.tres[..]), (&used[..], &given[..], &of_job[..]));
+        sums.follow(&new, [&mut job]);
+        assert_eq!((sums.used(4), sums.given(), &job.columns[..]), (&used[..], &given[..], &of_job[..]));
     }
-    sums.follow(&recipe(&[]));
+    sums.follow(&recipe(&[]), []);
     assert!(sums.used(4).is_empty() && sums.given().is_empty());
 }
 

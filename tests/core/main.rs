@@ -2,6 +2,8 @@
 //! administrator would write, the known defects of its ancestors, and settings.
 
 mod ancestors;
+mod books;
+mod books_page;
 mod charging_page;
 mod coming_from_page;
 mod distributions;

@@ -1,8 +1,10 @@
 //! What the engine takes from the heap. Apart from the other tests, because it brings a counting allocator.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use allocation_counter::measure;
+use multifactor2_core::books::{BookLines, Books};
 use multifactor2_core::factors::{tres_factors, weigh_tres, Evaluation, Priority, Weights};
 use multifactor2_core::policy::points::{Points, PointsJob, TargetUsage};
 use multifactor2_core::policy::pools::{Extra, Names, Pools, WaitingJob, Who};
@@ -47,6 +49,33 @@ fn a_cycle_allocates_nothing_once_the_buffers_exist() {
     });
     assert!(sum > 0);
     assert_eq!(cycle.count_total, 0, "allocations in a cycle");
+}
+
+/// What docs/books.md says of it. The sums of usage have 8 bytes more for each column.
+#[test]
+fn a_book_takes_little_for_each_association() {
+    let tree = Arc::new(ShareTree::build(&associations()));
+    let usage = vec![1.0; tree.len()];
+    let bytes = |text: &str| {
+        let settings = Settings::parse(text, "test").unwrap().settings;
+        let (lines, mut books) = (BookLines::of(&settings), Books::default());
+        let kept = measure(|| {
+            books.configure(&settings);
+            books.plant(&tree, &lines, |node| (node.index() == 1).then_some("a"));
+            books.clear_waiting();
+            books.distribute(|_| &usage);
+        });
+        kept.bytes_current / i64::from(ASSOCIATIONS)
+    };
+    let [none, book, own] = [
+        "",
+        "Book=a Partitions=a\nBook=b Partitions=b\n",
+        "Book=a Partitions=a Shares=a:3\nBook=b Partitions=b Shares=a:2,*:1\n",
+    ]
+    .map(bytes);
+    // With the usage that its tree goes by.
+    let each = [(book - none) / 2 + 8, (own - none) / 2 + 8];
+    assert_eq!(each, [45, 70], "bytes for each association and book, without and with shares of its own");
 }
 
 /// Points of any job, one with an association newer than the tree excepted, and the usage of a cycle.
@@ -104,10 +133,13 @@ fn points_allocate_nothing_once_the_buffers_exist() {
 fn charges_in_many_windows_take_as_much_as_the_sums_and_not_as_the_jobs() {
     const DEPTH: usize = 1000;
     let windows = Some((60, DEPTH));
-    let sums =
-        Sums::new(Recipe { metric: "cpu".to_owned(), halflife: true, windows, tres: Vec::new() }, 100_000, 0);
+    let sums = Sums::new(
+        Recipe { metric: "cpu".to_owned(), halflife: true, windows, ..Recipe::default() },
+        100_000,
+        0,
+    );
     let mut tally = Tally::default();
-    tally.begin(sums.windows_at(100_000));
+    tally.begin(sums.windows_at(100_000), sums.width());
     let memory = measure(|| {
         for job in 0..1000_i32 {
             let run = 60_000.0 - f64::from(job);

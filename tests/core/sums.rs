@@ -49,7 +49,7 @@ fn charge(sums: &mut Sums, tally: &mut Tally, user: u32, charge: &Charge) {
 /// A cycle in which jobs of users have run for all of it.
 fn cycle(sums: &mut Sums, now: i64, decay: f64, running: &[(u32, f64)], ended: &mut Vec<Ended>) {
     let mut tally = Tally::default();
-    tally.begin(sums.windows_at(now));
+    tally.begin(sums.windows_at(now), 0);
     for (user, rate) in running {
         #[allow(clippy::cast_precision_loss)]
         let run = (now - sums.since()) as f64;
@@ -111,7 +111,7 @@ fn the_sums_of_each_kind_are_the_total() {
         (4, 2, 3, 3, 100.0),
     ];
     let mut tally = Tally::default();
-    tally.begin(sums.windows_at(1000));
+    tally.begin(sums.windows_at(1000), 0);
     for (user, group, account, qos, amount) in jobs {
         let charge = Charge { start: 0, run: 1000.0, rate: amount, decayed: 0.0 };
         let places = [Place::ALL, sums.association(10 + user), sums.group(group), sums.qos(qos).0];
@@ -184,13 +184,13 @@ fn a_reset_takes_from_all_above_and_from_no_total() {
     assert_eq!(sums.readings(Model::HalfLife).of_tree, 201.0);
     // All of it.
     let mut tally = Tally::default();
-    tally.begin(sums.windows_at(1300));
+    tally.begin(sums.windows_at(1300), 0);
     sums.settle(Cycle { now: 1300, decay: 1.0, last_reset: 1300, tally: &tally }, &mut Vec::new());
     assert_eq!((sums.readings(Model::HalfLife).all, sums.readings(WINDOWS).all), (0.0, 0.0));
     // Each reset once, also where slurmctld does it again after a kill; a time to come is none.
     let mut settle = |now, last_reset| {
         let place = sums.partition("batch");
-        tally.begin(sums.windows_at(now));
+        tally.begin(sums.windows_at(now), 0);
         tally.add(place, &Charge { start: now, run: 1.0, rate: 1.0, decayed: 1.0 }, true);
         sums.settle(Cycle { now, decay: 1.0, last_reset, tally: &tally }, &mut Vec::new());
         sums.readings(Model::HalfLife).partitions["batch"]
@@ -286,15 +286,15 @@ fn another_recipe_keeps_what_it_can() {
     cycle(&mut sums, 1150, 1.0, &[(4, 2.0)], &mut Vec::new());
     let reading = |sums: &Sums, decay| sums.readings(Model::Windows { decay }).all;
     assert_eq!([reading(&sums, 1.0), reading(&sums, 0.0)], [300.0, 100.0]);
-    sums.follow(&Recipe { windows: Some((50, 3)), ..recipe() });
+    sums.follow(&Recipe { windows: Some((50, 3)), ..recipe() }, []);
     assert_eq!([reading(&sums, 1.0), reading(&sums, 0.0)], [200.0, 0.0]);
-    sums.follow(&Recipe { windows: None, ..recipe() });
+    sums.follow(&Recipe { windows: None, ..recipe() }, []);
     assert_eq!((sums.readings(Model::HalfLife).all, reading(&sums, 1.0)), (300.0, 0.0));
-    sums.follow(&Recipe { halflife: false, ..recipe() });
+    sums.follow(&Recipe { halflife: false, ..recipe() }, []);
     assert_eq!(sums.readings(Model::HalfLife).all, 0.0);
     let mut sums = Sums::new(recipe(), 1000, 0);
     cycle(&mut sums, 1150, 1.0, &[(4, 2.0)], &mut Vec::new());
-    sums.follow(&Recipe { metric: "node".to_owned(), ..recipe() });
+    sums.follow(&Recipe { metric: "node".to_owned(), ..recipe() }, []);
     assert_eq!((reading(&sums, 1.0), sums.since()), (0.0, 1150));
 }
 
@@ -308,7 +308,7 @@ fn names_of_any_letters_are_read_back() {
         sums.meet(id, 64, || Names { account, user, partition: name.to_owned() });
         let place = sums.partition(name);
         let mut tally = Tally::default();
-        tally.begin(sums.windows_at(1000));
+        tally.begin(sums.windows_at(1000), 0);
         tally.add(place, &Charge { start: 990, run: 10.0, rate: f64::from(id), decayed: 1.0 }, true);
         sums.settle(Cycle { now: 1000, decay: 1.0, last_reset: 0, tally: &tally }, &mut Vec::new());
     }
@@ -334,7 +334,7 @@ fn a_file_that_is_not_whole_says_why() {
         assert!(parse(&good[..cut]).is_err(), "{cut}");
     }
     for (from, to, why) in [
-        ("multifactor2_usage 1", "multifactor2_usage 3", "newer"),
+        ("multifactor2_usage 1", "multifactor2_usage 4", "newer"),
         ("multifactor2_usage 1", "multifactor3", "first line"),
         ("since 1100 0", "since -1 0", "line 2"),
         ("since 1100 0", "since 1100 253402300800", "line 2"),
@@ -452,7 +452,7 @@ proptest! {
                 }
                 Event::Windows(count) => {
                     depth = usize::from(*count);
-                    sums.follow(&Recipe { windows: Some((100, depth)), ..recipe() });
+                    sums.follow(&Recipe { windows: Some((100, depth)), ..recipe() }, []);
                     let oldest = last.div_euclid(100) - i64::from(*count) + 1;
                     for seconds in &mut naive.seconds {
                         seconds.retain(|second, _| second.div_euclid(100) >= oldest || *second >= last);
@@ -477,7 +477,7 @@ proptest! {
                         raw[user] = raw[user] * OVER + of_running;
                     }
                     let mut tally = Tally::default();
-                    tally.begin(sums.windows_at(now));
+                    tally.begin(sums.windows_at(now), 0);
                     for (start, user, rate) in &running {
                         let start = (*start).max(last);
                         #[allow(clippy::cast_precision_loss)]

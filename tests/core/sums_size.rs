@@ -15,7 +15,7 @@ fn bytes(users: u32, depth: usize) -> usize {
         metric: "gres/gpu".to_owned(),
         halflife: true,
         windows: Some((HALF_DAY, depth)),
-        tres: Vec::new(),
+        ..Recipe::default()
     };
     let mut sums = Sums::new(recipe, HALF_DAY, 0);
     let account = |user: u32| 2 + user / 10;
@@ -33,7 +33,7 @@ fn bytes(users: u32, depth: usize) -> usize {
     for _ in 0..depth {
         let (since, mut tally) = (sums.since(), Tally::default());
         let now = since + HALF_DAY;
-        tally.begin(sums.windows_at(now - 1));
+        tally.begin(sums.windows_at(now - 1), sums.width());
         for user in 0..users {
             // All digits of a number are there.
             let charge =

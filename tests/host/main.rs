@@ -3,6 +3,7 @@
 
 mod active_jobs;
 mod between_cycles;
+mod books;
 mod charge_rules;
 mod charges;
 mod charging;
@@ -25,6 +26,7 @@ mod security;
 mod settings;
 mod setup;
 mod site_factor;
+mod snapshot;
 mod state_file;
 mod surroundings;
 mod tree;

@@ -1,10 +1,13 @@
 //! Answers as text: one file an answer.
 
 mod compare;
+mod cost;
 mod metrics;
 mod queue;
+mod recover;
 mod settings;
 mod tree;
+mod what_if;
 mod why;
 
 use super::page::{Page, Terminal};

@@ -1,6 +1,6 @@
 //! Our own sums of usage, for targets that slurmctld's do not serve: of Unix groups and partitions, of a TRES whether limits are
-//! enforced or not, in windows. Beside them what each association has used of some TRES, and what the cluster could have given of these: see
-//! [`super::dominant`].
+//! enforced or not, in windows. Beside them, in [`columns`], what each association has used of some TRES, and in some partitions, and what
+//! the cluster could have given of these TRES: see [`super::measures`].
 //!
 //! Half-life sums are what slurmctld's raw usage is: at a cycle the charges of jobs that have ended since are added, all decays, and
 //! the charges of running jobs are added. Windows have what ran in them. An association has what its own jobs used; what is below an account
@@ -10,6 +10,7 @@
 //! A sum is one of all until [`Sums::since`], which moves with the sums and is saved with them.
 
 mod census;
+pub mod columns;
 mod readings;
 
 use rustc_hash::FxHashMap;
@@ -17,6 +18,8 @@ use rustc_hash::FxHashMap;
 use super::ended::Ended;
 use super::tally::{Charge, Place, Tally};
 use super::windows::{self, plus, Windows};
+
+use columns::{rearrange, Column};
 
 pub use census::{Names, SeenQos};
 pub use readings::{Model, Readings};
@@ -32,6 +35,8 @@ pub struct Recipe {
     pub windows: Option<(i64, usize)>,
     /// The names of TRES whose usage by associations decays beside, and what the cluster could have given of them: each once, in small letters.
     pub tres: Vec<String>,
+    /// The names of books whose usage by associations decays beside: of [`Self::tres`], or where there are none, billing. Each once, in small letters.
+    pub books: Vec<String>,
 }
 
 impl Recipe {
@@ -40,29 +45,9 @@ impl Recipe {
         self.halflife || self.windows.is_some()
     }
 
-    /// Where the amounts of [`Self::tres`] were in another recipe.
-    fn columns_in(&self, other: &Self) -> Vec<Option<usize>> {
-        self.tres.iter().map(|name| other.tres.iter().position(|known| known == name)).collect()
-    }
-}
-
-impl Ended {
-    /// Something else is kept from now on: what was used of another metric does not count.
-    pub fn follow(&mut self, old: &Recipe, new: &Recipe) {
-        if old.metric != new.metric {
-            (self.charge.rate, self.charge.decayed) = (0.0, 0.0);
-        }
-        if old.tres != new.tres {
-            rearrange(&mut self.tres, &new.columns_in(old));
-        }
-    }
-}
-
-/// Amounts by [`Recipe::tres`], where these are now the ones that were in such columns. New ones are 0.
-fn rearrange(amounts: &mut Vec<f64>, columns: &[Option<usize>]) {
-    if !amounts.is_empty() {
-        let at = |column: &Option<usize>| column.and_then(|at| amounts.get(at).copied()).unwrap_or(0.0);
-        *amounts = columns.iter().map(at).collect();
+    /// Nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        !self.counts_metric() && self.tres.is_empty() && self.books.is_empty()
     }
 }
 
@@ -73,32 +58,32 @@ pub struct Kept {
     pub halflife: f64,
     /// The current window first.
     pub windows: Vec<f64>,
-    /// By [`Recipe::tres`], with decay. Empty where there is nothing.
-    pub tres: Vec<f64>,
+    /// By [`columns`], with decay. Those that are missing at the end are 0.
+    pub columns: Vec<f64>,
 }
 
 impl Kept {
     /// Nothing in it, or less than anybody will ever see.
     pub fn is_faded(&self) -> bool {
-        self.halflife < 1e-3 && self.windows.iter().all(|amount| *amount == 0.0) && self.tres.is_empty()
+        self.halflife < 1e-3 && self.windows.iter().all(|amount| *amount == 0.0) && self.columns.is_empty()
     }
 
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    pub(super) fn add_tres(&mut self, amounts: &[f64]) {
-        if self.tres.len() < amounts.len() {
-            self.tres.resize(amounts.len(), 0.0);
+    pub(super) fn add_columns(&mut self, amounts: &[f64]) {
+        if self.columns.len() < amounts.len() {
+            self.columns.resize(amounts.len(), 0.0);
         }
-        for (sum, amount) in self.tres.iter_mut().zip(amounts) {
+        for (sum, amount) in self.columns.iter_mut().zip(amounts) {
             *sum = plus(*sum, *amount);
         }
     }
 
     pub(super) fn take(&mut self, other: Self) {
         self.halflife = plus(self.halflife, other.halflife);
-        self.add_tres(&other.tres);
+        self.add_columns(&other.columns);
         for (age, amount) in other.windows.into_iter().enumerate() {
             if amount != 0.0 {
                 windows::enter(&mut self.windows, age, amount);
@@ -131,6 +116,8 @@ pub(super) struct Qos {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sums {
     pub(super) recipe: Recipe,
+    /// Those of the recipe, and behind them those of books that were removed.
+    pub(super) columns: Vec<Column>,
     pub(super) since: i64,
     pub(super) last_reset: i64,
     pub(super) windows: Option<Windows>,
@@ -161,6 +148,7 @@ impl Sums {
     pub fn new(recipe: Recipe, since: i64, last_reset: i64) -> Self {
         let windows = recipe.windows.map(|(length, depth)| Windows::new(length, depth, since));
         Self {
+            columns: columns::of(&recipe),
             recipe,
             since,
             last_reset,
@@ -190,18 +178,34 @@ impl Sums {
     }
 
     /// From now on something else is kept. Another metric starts empty, as does a TRES that was not kept; other windows get what overlaps.
-    pub fn follow(&mut self, recipe: &Recipe) {
+    /// `ended` is what waits to be counted. Returns the books that start empty.
+    pub fn follow<'e>(
+        &mut self,
+        recipe: &Recipe,
+        ended: impl IntoIterator<Item = &'e mut Ended>,
+    ) -> Vec<String> {
         if self.recipe == *recipe {
-            return;
+            return Vec::new();
         }
-        if self.recipe.tres != recipe.tres {
-            let columns = recipe.columns_in(&self.recipe);
-            self.kept.iter_mut().for_each(|kept| rearrange(&mut kept.tres, &columns));
+        let (columns, before) = columns::replaced(&self.columns, recipe);
+        let is_new = |book: &&String| {
+            let known =
+                |(column, at): (&Column, &Option<usize>)| column.book.as_ref() == Some(book) && at.is_some();
+            !columns.iter().zip(&before).any(known)
+        };
+        let new = recipe.books.iter().filter(is_new).cloned().collect();
+        self.kept.iter_mut().for_each(|kept| rearrange(&mut kept.columns, &before));
+        for ended in ended {
+            rearrange(&mut ended.columns, &before);
+            if self.recipe.metric != recipe.metric {
+                (ended.charge.rate, ended.charge.decayed) = (0.0, 0.0);
+            }
         }
+        self.columns = columns;
         if self.recipe.metric != recipe.metric {
             self.windows = None;
             for kept in &mut self.kept {
-                *kept = Kept { tres: std::mem::take(&mut kept.tres), ..Kept::default() };
+                *kept = Kept { columns: std::mem::take(&mut kept.columns), ..Kept::default() };
             }
         }
         let old = self.windows.take();
@@ -221,6 +225,22 @@ impl Sums {
             }
         }
         self.recipe = recipe.clone();
+        new
+    }
+
+    /// Nothing is kept any more, not even of books that were removed.
+    pub fn is_needless(&self) -> bool {
+        self.recipe.is_empty() && self.columns.is_empty()
+    }
+
+    /// How many columns there are.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether something of books is kept.
+    pub fn has_books(&self) -> bool {
+        self.columns.iter().any(|column| column.book.is_some())
     }
 
     pub(super) fn new_place(&mut self) -> Place {
@@ -299,14 +319,14 @@ impl Sums {
         let set_back = now < self.since;
         let mut later = Vec::new();
         let mut of_ended = Tally::default();
-        of_ended.begin(self.windows);
+        of_ended.begin(self.windows, self.columns.len());
         for mut one in ended.drain(..) {
             let before = if set_back { std::mem::take(&mut one) } else { one.taken_until(now) };
             self.enter(&mut of_ended, &before);
             if !one.charge.is_empty() {
                 // slurmctld has charged that already, and decays it now.
                 one.charge.decayed *= decay;
-                one.tres.iter_mut().for_each(|amount| *amount *= decay);
+                one.columns.iter_mut().for_each(|amount| *amount *= decay);
                 later.push(one);
             }
         }
@@ -316,6 +336,7 @@ impl Sums {
         let is_future = self.last_reset > now.saturating_add(DAY);
         if last_reset > self.last_reset || is_future && last_reset != self.last_reset {
             self.kept.iter_mut().for_each(Kept::clear);
+            self.columns.truncate(columns::count(&self.recipe));
             self.last_reset = last_reset;
         }
         if self.recipe.halflife {
@@ -327,13 +348,14 @@ impl Sums {
                 self.kept[place.index()].halflife = full;
             }
         }
-        if !self.recipe.tres.is_empty() {
-            let amounts = self.kept.iter_mut().flat_map(|kept| &mut kept.tres);
+        if !self.columns.is_empty() {
+            let amounts = self.kept.iter_mut().flat_map(|kept| &mut kept.columns);
             amounts.for_each(|amount| *amount *= decay);
         }
         self.add(tally);
         self.since = now;
         self.drop_faded();
+        self.drop_removed(decay, ended);
     }
 
     /// Enters what a job that has ended is charged.
@@ -346,7 +368,7 @@ impl Sums {
         if let Some(id) = ended.association {
             let place = self.association(id);
             tally.add(place, &charge, true);
-            tally.add_tres(place, &ended.tres);
+            tally.add_columns(place, 0, &ended.columns);
         }
         for id in ended.qos.iter().flatten() {
             let (place, decays) = self.qos(*id);
@@ -376,10 +398,30 @@ impl Sums {
                 windows::enter(&mut kept.windows, age, *amount);
             }
         }
-        for (kept, amounts) in self.kept.iter_mut().zip(tally.tres()) {
+        for (kept, amounts) in self.kept.iter_mut().zip(tally.columns()) {
             if amounts.iter().any(|amount| *amount > 0.0) {
-                kept.add_tres(amounts);
+                kept.add_columns(amounts);
             }
+        }
+    }
+
+    /// Forgets books that were removed once half of their usage has decayed.
+    fn drop_removed(&mut self, decay: f64, ended: &mut [Ended]) {
+        let count = columns::count(&self.recipe);
+        if self.columns.len() <= count {
+            return;
+        }
+        self.columns[count..].iter_mut().for_each(|column| column.left *= decay);
+        let stays: Vec<Option<usize>> = (0..self.columns.len())
+            .filter(|at| *at < count || self.columns[*at].left > 0.5)
+            .map(Some)
+            .collect();
+        if stays.len() < self.columns.len() {
+            self.kept.iter_mut().for_each(|kept| rearrange(&mut kept.columns, &stays));
+            for ended in ended {
+                rearrange(&mut ended.columns, &stays);
+            }
+            self.columns = stays.into_iter().flatten().map(|at| self.columns[at].clone()).collect();
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use multifactor2_core::books::{Book, BookAt};
 use multifactor2_core::policy::pools::{Extra, JobTickets, Names, Pools, Who};
 use multifactor2_core::{FairShare, Node, ShareTree};
 
+use super::super::books::{ByBook, InBook, JobBooks};
 use super::super::config::Config;
-use super::super::queue::{Queue, Reader};
+use super::super::queue::{Queues, Reader};
 use super::super::waiting::{Place, Waiting};
 use super::Standing;
 use crate::host::access::Open;
@@ -14,24 +16,50 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 use crate::host::Host;
 
-/// The fair-share factor of a job, and what it came from.
-#[derive(Clone, Copy, Debug, Default)]
+/// The fair-share of a job that is set now.
+#[derive(Clone, Debug, Default)]
 pub struct Share {
-    /// From 0 to 1.
-    pub factor: f64,
-    /// Its tickets of pools.
-    pub tickets: Option<JobTickets>,
+    /// The book of its partition.
+    pub own: BookAt,
+    /// What it has in each of its books.
+    pub in_books: ByBook<InBook>,
     /// It begins to wait, and is counted for those that come next.
     pub joins: bool,
 }
 
-/// The tickets of a job.
-#[derive(Clone, Copy, Debug)]
+impl Share {
+    /// The factor that goes into its priority.
+    pub fn factor(&self) -> f64 {
+        self.in_books.get(self.own).map_or(0.0, |has| has.factor)
+    }
+}
+
+/// What a job has in each of its books, with what gave it.
+#[derive(Clone, Debug)]
 pub struct Granted<'s> {
-    /// What gave them.
-    pub pools: &'s Pools,
-    /// Its tickets.
-    pub tickets: JobTickets,
+    standing: &'s Standing,
+    /// The book of its partition.
+    pub own: BookAt,
+    /// By book.
+    pub in_books: ByBook<InBook>,
+}
+
+impl<'s> Granted<'s> {
+    /// What gave tickets in a book.
+    pub fn pools(&self, book: BookAt) -> Option<&'s Pools> {
+        self.standing.books.get(book).pools.as_ref()
+    }
+
+    /// The book of a partition.
+    pub fn book_of(&self, partition: &str) -> BookAt {
+        self.standing.lines.of_partition(partition)
+    }
+
+    /// The tickets that its priority came from, and those of the best.
+    pub fn explained(&self) -> Option<(JobTickets, f64)> {
+        let tickets = self.in_books.get(self.own)?.tickets?;
+        Some((tickets, self.pools(self.own)?.max_now()))
+    }
 }
 
 /// User and account of every association of a tree.
@@ -48,18 +76,18 @@ impl NamesByNode {
 /// See [`Standing::ground`].
 #[derive(Clone, Debug)]
 pub struct Ground {
-    /// The associations.
-    pub tree: Arc<ShareTree>,
-    /// Their tickets.
-    pub fair_share: FairShare,
+    tree: Arc<ShareTree>,
+    /// Shares and tickets of associations, by book.
+    pub books: Vec<(Arc<ShareTree>, FairShare)>,
 }
 
 impl Standing {
     /// Begins to collect the jobs that get tickets of their own, about so many; `None` where none do.
-    pub fn begin_queue(&self, host: &Host, config: &Config, jobs: usize, now: i64) -> Option<Queue> {
+    pub fn begin_queues(&self, host: &Host, config: &Config, jobs: usize, now: i64) -> Option<Queues> {
         let same = self.settings.as_ref() == Some(&config.settings);
-        let pools = self.pools.clone().filter(|_| same).map(|pools| (pools, Arc::clone(&self.tree)));
-        config.fair_share.then(|| Queue::begin(host, &config.settings, pools, jobs, now)).flatten()
+        let pools = || self.books.iter().map(|book| book.pools.clone()).collect::<Option<Vec<Pools>>>();
+        let pools = same.then(pools).flatten().map(|pools| (pools, Arc::clone(&self.tree)));
+        config.fair_share.then(|| Queues::begin(host, config, pools, jobs, now)).flatten()
     }
 
     /// The association at a place in the `waiting` of a cycle.
@@ -69,26 +97,35 @@ impl Standing {
 
     /// What tickets of single jobs are handed out by, as it is now.
     pub fn ground(&self) -> Ground {
-        Ground { tree: Arc::clone(&self.tree), fair_share: self.fair_share.clone() }
+        let books = self.books.iter().map(|book| (Arc::clone(&book.tree), book.fair_share.clone()));
+        Ground { tree: Arc::clone(&self.tree), books: books.collect() }
     }
 
-    /// From here on these pools answer, which have handed out tickets on that ground.
-    pub fn take_pools(&mut self, pools: Pools, ground: &Ground) {
-        if Arc::ptr_eq(&self.tree, &ground.tree) {
-            self.pools = Some(pools);
-            return;
-        }
-        // Associations have come meanwhile.
-        let of_cycle = self.of_cycle.as_mut().filter(|of_cycle| Arc::ptr_eq(&of_cycle.tree, &ground.tree));
-        if let Some(of_cycle) = of_cycle {
-            of_cycle.pools = Some(pools);
+    /// From here on these pools answer, one for each book, which have handed out tickets on that ground.
+    pub fn take_pools(&mut self, pools: Vec<Pools>, ground: &Ground) {
+        let of_cycle = self.of_cycle.as_deref_mut();
+        let standing = if Arc::ptr_eq(&self.tree, &ground.tree) {
+            Some(self)
+        } else {
+            // Associations have come meanwhile.
+            of_cycle.filter(|of_cycle| Arc::ptr_eq(&of_cycle.tree, &ground.tree))
+        };
+        if let Some(standing) = standing {
+            standing.books.iter_mut().zip(pools).for_each(|(book, pools)| book.pools = Some(pools));
         }
     }
 
     /// Tells pools what the associations are called.
-    pub(super) fn teach<V: Levels<Assoc: Open>>(&self, lock: &AssocLock<'_, V>, pools: &mut Pools) {
-        let names = self.names(lock);
-        pools.learn(&self.tree, |node| names.of(node));
+    pub(super) fn teach<'p, V: Levels<Assoc: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        pools: impl Iterator<Item = &'p mut Pools>,
+    ) {
+        let mut names = None;
+        for pools in pools {
+            let names = names.get_or_insert_with(|| self.names(lock));
+            pools.learn(&self.tree, |node| names.of(node));
+        }
     }
 
     /// What the associations are called.
@@ -101,18 +138,18 @@ impl Standing {
         NamesByNode(names)
     }
 
-    /// The fair-share factor of a job as it is now, 0 without an association. A job that `waits` makes its user take part. `known`:
+    /// The fair-share of a job as it is now; a factor of 0 without an association. A job that `waits` makes its user take part. `known`:
     /// the tickets of a job that the last cycle knew already.
     pub fn fair_share<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
         (waits, now): (bool, i64),
-        known: Option<JobTickets>,
+        known: &ByBook<JobTickets>,
     ) -> Share {
         // Mostly without a look at the association itself.
         let (address, id) = job.named_association();
-        if self.pools.is_some() {
+        if self.pools().is_some() {
             // What is counted of those that the cycle knew is counted there.
             if let Some(of_cycle) = self.of_cycle.as_deref_mut().filter(|of| of.node(address, id).is_some()) {
                 return of_cycle.fair_share(lock, job, (waits, now), known);
@@ -122,57 +159,119 @@ impl Standing {
             let association = job.association(lock)?;
             self.node_now(lock, (association.address(), association.get(|assoc| assoc.id)))
         });
-        let Some(node) = node else { return Share::default() };
-        if let Some(waiting) = self.waiting.get_mut(node.index()).filter(|_| waits) {
+        let JobBooks { own, all } = JobBooks::by(&self.lines, job);
+        let mut share = Share { own, ..Share::default() };
+        let Some(node) = node else { return share };
+        if waits {
             // For a tree that is read again before the next cycle.
-            *waiting = (*waiting).max(1);
+            self.books.note_waiting(node, all);
         }
-        let Some((pools, settings)) = self.pools.as_mut().zip(self.settings.as_ref()) else {
-            return Share { factor: self.fair_share.submit(&self.tree, node, waits), ..Share::default() };
+        for book in all.iter() {
+            let (has, joins) = self.in_book(lock, job, (node, book), (waits, now), known.get(book));
+            share.in_books.push(book, has);
+            share.joins |= joins;
+        }
+        share
+    }
+
+    /// What a job has in one book, and whether it is counted there from now on.
+    fn in_book<V: Levels<Assoc: Open, Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        (node, at): (Node, BookAt),
+        (waits, now): (bool, i64),
+        known: Option<JobTickets>,
+    ) -> (InBook, bool) {
+        let Book { tree, fair_share, pools, .. } = self.books.get_mut(at);
+        let Some((pools, settings)) = pools.as_mut().zip(self.settings.as_ref()) else {
+            return (InBook { factor: fair_share.submit(tree, node, waits), tickets: None }, false);
         };
         let reader = Reader::new(lock.host(), pools, settings, now);
-        let who = Who { node, extra: reader.extra(pools, lock, job), size: reader.size(job), count: 1 };
+        let extra = reader.extra(pools, lock, job, (&self.lines, at));
+        let who = Who { node, extra, size: reader.size(job), count: 1 };
         let tickets = known.unwrap_or_else(|| {
             if job.state().holds_resources() {
-                pools.of_running(&self.tree, &self.fair_share, who)
+                pools.of_running(tree, fair_share, who)
             } else {
-                pools.of_next(&self.tree, &self.fair_share, who)
+                pools.of_next(tree, fair_share, who)
             }
         });
         let joins = waits && known.is_none();
         if joins {
-            self.fair_share.join(&self.tree, node);
-            pools.join(&self.tree, &self.fair_share, who, tickets);
+            fair_share.join(tree, node);
+            pools.join(tree, fair_share, who, tickets);
         }
-        Share { factor: pools.factor_now(tickets), tickets: Some(tickets), joins }
+        (InBook { factor: pools.factor_now(tickets), tickets: Some(tickets) }, joins)
     }
 
-    /// The factors of the next jobs of all associations, by node, where they have to be worked out: without any lock of the host's. Else
-    /// none.
+    /// The factors of the next jobs of all associations in the default book, by node, where they have to be worked out: without any lock
+    /// of the host's. Else none.
     pub fn factors(&self) -> Vec<f64> {
-        let nodes = self.pools.iter().flat_map(|_| self.tree.nodes());
+        let nodes = self.pools().into_iter().flat_map(|_| self.tree.nodes());
         nodes.map(|node| if self.tree.is_user(node) { self.factor(node) } else { 0.0 }).collect()
     }
 
-    /// The factor of the next job of an association.
+    /// The factor of the next job of an association in the default book.
     pub(super) fn factor(&self, node: Node) -> f64 {
-        match &self.pools {
-            None => self.fair_share.priority(node),
-            Some(pools) => {
-                let next = Who { node, extra: Extra::default(), size: 0.0, count: 1 };
-                pools.factor(pools.of_next(&self.tree, &self.fair_share, next))
-            }
-        }
+        self.factor_in(BookAt::DEFAULT, node, None)
     }
 
-    /// What gives tickets to single jobs, where the settings ask for that.
+    /// The factor in a book of a job with these tickets of pools, or of the next of its association.
+    pub(super) fn factor_in(&self, book: BookAt, node: Node, tickets: Option<JobTickets>) -> f64 {
+        let Book { tree, fair_share, pools, .. } = self.books.get(book);
+        let Some(pools) = pools else { return fair_share.priority(node) };
+        pools.factor(tickets.unwrap_or_else(|| {
+            let next = Who { node, extra: Extra::default(), size: 0.0, count: 1 };
+            pools.of_next(tree, fair_share, next)
+        }))
+    }
+
+    /// What gives tickets to single jobs in the default book, where the settings ask for that.
     pub fn pools(&self) -> Option<&Pools> {
-        self.pools.as_ref()
+        self.books.get(BookAt::DEFAULT).pools.as_ref()
     }
 
-    /// What a job was granted, with the pools that gave it.
-    pub fn granted(&self, tickets: Option<JobTickets>) -> Option<Granted<'_>> {
-        let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
-        of_cycle.pools.as_ref().zip(tickets).map(|(pools, tickets)| Granted { pools, tickets })
+    /// What a job has that is set now.
+    pub fn granted(&self, share: &Share) -> Granted<'_> {
+        let standing = self.of_cycle.as_deref().unwrap_or(self);
+        Granted { standing, own: share.own, in_books: share.in_books.clone() }
+    }
+
+    /// What a job of the last cycle has at a place in its `waiting`; `tickets` are those of pools.
+    pub fn granted_at(
+        &self,
+        waiting: &Waiting,
+        place: Place,
+        books: JobBooks,
+        tickets: impl Fn(BookAt) -> Option<JobTickets>,
+    ) -> Option<Granted<'_>> {
+        let standing = self.of_cycle.as_deref().unwrap_or(self);
+        let (_, node) = standing.found_at(waiting, place)?;
+        Some(standing.granted_to(node, books, tickets))
+    }
+
+    /// What a job of the association with an id would have now.
+    pub fn granted_by_id(&self, id: u32, books: JobBooks) -> Option<Granted<'_>> {
+        let (_, node) = self.found_by_id(id)?;
+        Some(self.granted_to(node, books, |_| None))
+    }
+
+    fn granted_to(
+        &self,
+        node: Node,
+        JobBooks { own, all }: JobBooks,
+        tickets: impl Fn(BookAt) -> Option<JobTickets>,
+    ) -> Granted<'_> {
+        let has = |book| {
+            let tickets = tickets(book);
+            (book, InBook { factor: self.factor_in(book, node, tickets), tickets })
+        };
+        Granted { standing: self, own, in_books: all.iter().map(has).collect() }
+    }
+
+    /// The books of a job, by the lines of the last cycle.
+    pub fn books_of<A: Open>(&self, job: Job<'_, A>) -> JobBooks {
+        JobBooks::by(&self.lines, job)
     }
 }

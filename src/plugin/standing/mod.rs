@@ -11,16 +11,17 @@ mod shown;
 
 use std::sync::Arc;
 
-use multifactor2_core::policy::pools::{JobTickets, Pools};
-use multifactor2_core::rules::dominant::Dominant;
+use multifactor2_core::books::{BookAt, BookLines, BookSet, Books};
+use multifactor2_core::policy::pools::JobTickets;
+use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::settings::Settings;
-use multifactor2_core::{facts, FairShare, Node, NodeSpec, ShareTree};
+use multifactor2_core::{facts, Node, NodeSpec, ShareTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::assoc_factor::AssocFactor;
 use super::assoc_index::{Index, Slot};
 use super::config::Config;
-use super::queue::Queue;
+use super::queue::Queues;
 use super::waiting::{Entry, Place, Waiting};
 use crate::faults;
 use crate::host::access::Open;
@@ -29,6 +30,7 @@ use crate::host::records::{Association, Job};
 use crate::host::views;
 
 pub use job_tickets::{Granted, Share};
+pub use shown::Shown;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -37,16 +39,16 @@ pub struct Standing {
     entries: Arc<Vec<Entry>>,
     by_id: Index,
     tree: Arc<ShareTree>,
-    fair_share: FairShare,
+    /// Shares, who waits, and tickets, by book.
+    books: Books,
+    lines: Arc<BookLines>,
     /// The settings that the last distribution was by.
     settings: Option<Settings>,
     /// Raw usage by node.
     usage: Vec<f64>,
-    /// What the share tree goes by instead, where the settings ask for that; and by node.
-    dominant: Option<Arc<Dominant>>,
-    shares: Vec<f64>,
-    /// 1 for a user with waiting jobs, by node.
-    waiting: Vec<u32>,
+    /// What share trees go by instead, where the settings ask for that; and by book and node.
+    measures: Option<Arc<Measures>>,
+    by_book: Vec<Vec<f64>>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
     unknown: FxHashSet<usize>,
     /// How the association factors are read, and what they are by position; empty where they have no weight.
@@ -54,8 +56,6 @@ pub struct Standing {
     assoc_factors: Vec<f64>,
     /// Who has an association in which account, where slurmctld asks that to show a job.
     members: Option<Members>,
-    /// What gives tickets to single jobs, where the settings ask for that.
-    pools: Option<Pools>,
     /// The standing of the last cycle, where associations have come since and it was read again.
     of_cycle: Option<Box<Standing>>,
 }
@@ -69,14 +69,14 @@ impl Standing {
         *self = Self::default();
     }
 
-    /// What the share tree goes by from the next distribution on instead of raw usage, where there is something.
-    pub fn measure_by(&mut self, dominant: Option<Arc<Dominant>>) {
-        self.dominant = dominant;
+    /// What share trees go by from the next distribution on instead of raw usage, where there is something.
+    pub fn measure_by(&mut self, measures: Option<Arc<Measures>>) {
+        self.measures = measures;
     }
 
     /// Begins to collect waiting jobs.
     pub fn collect(&self) -> Waiting {
-        Waiting::by(&self.entries, vec![false; self.entries.len()])
+        Waiting::by(&self.entries, vec![BookSet::default(); self.entries.len()])
     }
 
     /// The place of a job's association among those of `waiting`.
@@ -111,25 +111,32 @@ impl Standing {
         lock: &AssocLock<'_, V>,
         waiting: &Waiting,
         config: &Config,
-        mut queue: Option<Queue>,
-    ) -> Option<Queue> {
+        mut queues: Option<Queues>,
+    ) -> Option<Queues> {
         self.of_cycle = None;
         self.assoc = config.assoc_factor();
-        if self.settings.as_ref() != Some(&config.settings) {
-            self.fair_share.configure(&config.settings);
-            self.settings = Some(config.settings.clone());
-        }
+        self.configure(config);
         self.distribute_now(lock, waiting);
-        if let Some(queue) = &mut queue {
-            let is_known = queue.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &self.tree));
-            queue.is_taught = !is_known || !queue.changes.is_empty();
-            if queue.is_taught {
-                self.teach(lock, &mut queue.pools);
+        if let Some(queues) = &mut queues {
+            let is_known = queues.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &self.tree));
+            queues.is_taught = !is_known || !queues.changes().is_empty();
+            if queues.is_taught {
+                self.teach(lock, queues.pools());
             }
         } else {
-            self.pools = None;
+            self.books.iter_mut().for_each(|book| book.pools = None);
         }
-        queue
+        queues
+    }
+
+    /// Takes settings; where they are new, what was distributed is forgotten.
+    pub fn configure(&mut self, config: &Config) {
+        if self.settings.as_ref() != Some(&config.settings) {
+            self.books = Books::default();
+            self.books.configure(&config.settings);
+            self.lines = Arc::clone(&config.books);
+            self.settings = Some(config.settings.clone());
+        }
     }
 
     fn distribute_now<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, waiting: &Waiting) {
@@ -137,8 +144,8 @@ impl Standing {
         let mut new = std::mem::take(self);
         new.read(lock, waiting);
         faults::point("distribute.half");
-        let usage = if new.dominant.is_some() { &new.shares } else { &new.usage };
-        new.fair_share.distribute(&new.tree, usage, &new.waiting);
+        let Self { books, by_book, usage, .. } = &mut new;
+        books.distribute(|book| by_book.get(book.index()).unwrap_or(usage));
         new.unknown.clear();
         *self = new;
     }
@@ -156,10 +163,9 @@ impl Standing {
             // What priorities came from is still to be told.
             let of_cycle = self.of_cycle.take().unwrap_or_else(|| Box::new(self.clone()));
             self.distribute_now(lock, &waiting);
-            if let Some(mut pools) = self.pools.take() {
-                self.teach(lock, &mut pools);
-                self.pools = Some(pools);
-            }
+            let mut books = std::mem::take(&mut self.books);
+            self.teach(lock, books.iter_mut().filter_map(|book| book.pools.as_mut()));
+            self.books = books;
             self.of_cycle = Some(of_cycle);
             self.unknown = unknown;
             if self.slot(address, id).is_some() {
@@ -205,35 +211,36 @@ impl Standing {
         Some((slot.at as usize, self.tree.node(slot.node)?))
     }
 
-    /// What the last cycle knew of a place in its `waiting`, and of a job there with these tickets of pools; `None` where it had no
-    /// such association.
+    /// What the last cycle knew of a place in its `waiting`, and of a job there in a book, with these tickets of pools; `None` where it
+    /// had no such association.
     pub fn known_at(
         &self,
         waiting: &Waiting,
         place: Place,
-        tickets: Option<JobTickets>,
+        (book, tickets): (BookAt, Option<JobTickets>),
     ) -> Option<facts::Standing> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
         let (at, node) = of_cycle.found_at(waiting, place)?;
-        of_cycle.known(at, node, tickets)
+        of_cycle.known(at, node, (book, tickets))
     }
 
-    /// What is known of the association with an id.
-    pub fn known_by_id(&self, id: u32) -> Option<facts::Standing> {
+    /// What is known of the association with an id, in a book.
+    pub fn known_by_id(&self, id: u32, book: BookAt) -> Option<facts::Standing> {
         let (at, node) = self.found_by_id(id)?;
-        self.known(at, node, None)
+        self.known(at, node, (book, None))
     }
 
-    fn known(&self, at: usize, node: Node, tickets: Option<JobTickets>) -> Option<facts::Standing> {
+    fn known(
+        &self,
+        at: usize,
+        node: Node,
+        (book, tickets): (BookAt, Option<JobTickets>),
+    ) -> Option<facts::Standing> {
         let assoc = match self.assoc {
             AssocFactor::None => 0.0,
             _ => *self.assoc_factors.get(at)?,
         };
-        let fair_share = match (&self.pools, tickets) {
-            (Some(pools), Some(tickets)) => pools.factor(tickets),
-            _ => self.factor(node),
-        };
-        Some(facts::Standing { assoc, fair_share })
+        Some(facts::Standing { assoc, fair_share: self.factor_in(book, node, tickets) })
     }
 
     /// Its place in the tree; `None` also for one that is not in it.
@@ -249,7 +256,7 @@ impl Standing {
     fn as_collected(&self) -> Waiting {
         let known = (0..self.entries.len()).map(|at| {
             let node = self.tree.position(at);
-            node.is_some_and(|node| self.waiting[node.index()] > 0)
+            node.map_or(BookSet::default(), |node| self.books.waiting_of(node))
         });
         Waiting::by(&self.entries, known.collect())
     }
@@ -273,23 +280,43 @@ impl Standing {
         if seen != *self.entries {
             self.rebuild(seen, lock.root().map_or(0, Association::address));
         }
+        if !Arc::ptr_eq(&self.books.get(BookAt::DEFAULT).tree, &self.tree) {
+            self.plant(lock);
+        }
         let flags = waiting.flags_for(&self.entries);
         self.usage.clear();
         self.usage.resize(self.tree.len(), 0.0);
-        self.waiting.clear();
-        self.waiting.resize(self.tree.len(), 0);
-        for (at, (usage, waits)) in usage.into_iter().zip(flags).enumerate() {
+        self.books.clear_waiting();
+        for (at, (usage, books)) in usage.into_iter().zip(flags).enumerate() {
             if let Some(node) = self.tree.position(at) {
                 self.usage[node.index()] = usage;
-                self.waiting[node.index()] = u32::from(waits);
+                self.books.note_waiting(node, books);
             }
         }
-        self.shares.clear();
-        if let Some(dominant) = self.dominant.clone() {
-            let mut shares = std::mem::take(&mut self.shares);
-            dominant.shares(&self.tree, |id| Some(self.found_by_id(id)?.1), &mut shares);
-            self.shares = shares;
+        let mut by_book = std::mem::take(&mut self.by_book);
+        match self.measures.clone() {
+            Some(measures) => {
+                let find = |id| Some(self.found_by_id(id)?.1);
+                measures.by_book(&self.tree, find, &self.usage, &mut by_book);
+            }
+            None => by_book.clear(),
         }
+        self.by_book = by_book;
+    }
+
+    /// Gives each book its shares.
+    fn plant<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>) {
+        let mut accounts: Vec<Option<String>> = Vec::new();
+        if self.lines.has_shares() {
+            accounts.resize(self.tree.len(), None);
+            self.for_each_node(lock, |association, node| {
+                if !self.tree.is_user(node) {
+                    accounts[node.index()] = Some(association.text(|assoc| assoc.acct).into_owned());
+                }
+            });
+        }
+        let account = |node: Node| accounts.get(node.index())?.as_deref();
+        self.books.plant(&self.tree, &self.lines, account);
     }
 
     fn rebuild(&mut self, entries: Vec<Entry>, root: usize) {

@@ -1,21 +1,47 @@
 //! What others are told of the standing: `sshare`, the log, and who asks what is odd.
 
+use multifactor2_core::books::{Book, BookAt, BookSet};
 use multifactor2_core::explain::Numbers;
-use multifactor2_core::Node;
+use multifactor2_core::{FairShare, Node};
 use rustc_hash::FxHashSet;
 
 use super::{Members, Standing};
 use crate::faults;
 use crate::host::access::{Open, Write};
-use crate::host::locks::{AssocLock, Levels, Shown};
+use crate::host::locks::{self, AssocLock, Levels};
 use crate::host::records::Association;
 use crate::host::views;
+
+/// What an association has in the competition.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Its id.
+    pub id: u32,
+    /// Its place in the tree.
+    pub node: Node,
+    /// Raw usage.
+    pub usage: f64,
+    /// What the share tree goes by instead, where the settings ask for that.
+    pub dominant: Option<f64>,
+    /// What `sshare` shows, and tickets.
+    pub numbers: Numbers,
+}
+
+/// Where an association stands in a book.
+pub struct Shown {
+    /// The numbers of the engine.
+    pub numbers: Numbers,
+    /// Its shares there.
+    pub shares: u32,
+    /// What the share tree goes by, where that is not the default book.
+    pub usage: Option<f64>,
+}
 
 impl Standing {
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
     /// Associations that came since the distribution are left for the next.
     /// `factors` are [`Self::factors`].
-    pub fn publish(&self, lock: &AssocLock<'_, Shown>, factors: &[f64]) {
+    pub fn publish(&self, lock: &AssocLock<'_, locks::Shown>, factors: &[f64]) {
         let Some(list) = lock.all() else { return };
         views::shown_associations(lock.host()).walk_list(list, |association| {
             faults::point("publish.association");
@@ -28,16 +54,20 @@ impl Standing {
     fn publish_one(&self, association: Association<'_, Write>, node: Node, factor: Option<f64>) {
         let Some(usage) = association.usage() else { return };
         usage.set(|u| u.shares_norm, self.tree.shares_norm(node));
-        usage.set_ld(|u| u.usage_norm, self.fair_share.competition().usage_norm(node));
-        usage.set_ld(|u| u.usage_efctv, self.fair_share.competition().usage_effective(&self.tree, node));
-        usage.set_ld(|u| u.level_fs, self.fair_share.competition().level_fs(&self.tree, node));
+        usage.set_ld(|u| u.usage_norm, self.default_book().competition().usage_norm(node));
+        usage.set_ld(|u| u.usage_efctv, self.default_book().competition().usage_effective(&self.tree, node));
+        usage.set_ld(|u| u.level_fs, self.default_book().competition().level_fs(&self.tree, node));
         if self.tree.is_user(node) {
             usage.set(|u| u.fs_factor, factor.unwrap_or_else(|| self.factor(node)));
         }
     }
 
     /// As [`Standing::publish`] for one association.
-    pub fn publish_single(&mut self, lock: &AssocLock<'_, Shown>, association: Association<'_, Write>) {
+    pub fn publish_single(
+        &mut self,
+        lock: &AssocLock<'_, locks::Shown>,
+        association: Association<'_, Write>,
+    ) {
         let named = (association.address(), association.get(|assoc| assoc.id));
         if let Some(node) = self.node_now(lock, named) {
             self.publish_one(association, node, None);
@@ -97,16 +127,26 @@ impl Standing {
 
     /// Number of associations, and of users among them with waiting jobs.
     pub fn counts(&self) -> (usize, usize) {
-        (self.entries.len(), self.waiting.iter().filter(|count| **count > 0).count())
+        let waiting = self.tree.nodes().filter(|node| self.books.waiting_of(*node) != BookSet::default());
+        (self.entries.len(), waiting.count())
     }
 
-    /// Calls `explain` for every association with its record and numbers, in the host's order.
+    /// The books, and what stands before their lines in the log: nothing for the default one.
+    pub fn books(&self) -> impl Iterator<Item = (BookAt, String)> + '_ {
+        BookSet::from_numbers(0..=self.lines.names().len()).iter().map(|book| match book {
+            BookAt::DEFAULT => (book, String::new()),
+            _ => (book, format!("book {}: ", self.lines.name(book))),
+        })
+    }
+
+    /// Calls `explain` for every association with its record and numbers in a book, in the host's order.
     pub fn for_each<V: Levels<Assoc: Open>>(
         &self,
         lock: &AssocLock<'_, V>,
-        mut explain: impl FnMut(Association<'_, V::Assoc>, Numbers),
+        book: BookAt,
+        mut explain: impl FnMut(Association<'_, V::Assoc>, Shown),
     ) {
-        self.for_each_node(lock, |association, node| explain(association, self.numbers(node)));
+        self.for_each_node(lock, |association, node| explain(association, self.shown(book, node)));
     }
 
     /// Calls `visit` for every association of the tree with its record and place, in the host's order.
@@ -125,16 +165,42 @@ impl Standing {
         });
     }
 
-    fn numbers(&self, node: Node) -> Numbers {
-        Numbers {
-            shares_norm: self.tree.shares_norm(node),
-            usage_norm: self.fair_share.competition().usage_norm(node),
-            usage_effective: self.fair_share.competition().usage_effective(&self.tree, node),
-            level_fs: self.fair_share.competition().level_fs(&self.tree, node),
-            tickets: self.fair_share.tickets(node),
-            level_share: self.fair_share.level_share(&self.tree, node),
-            active: self.fair_share.competition().is_active(node),
-            factor: self.tree.is_user(node).then(|| self.factor(node)),
-        }
+    /// What every association has, a parent before those below it.
+    pub fn held(&self) -> Vec<Held> {
+        let mut all: Vec<Held> = self
+            .ids()
+            .map(|(id, node)| Held {
+                id,
+                node,
+                usage: self.usage[node.index()],
+                dominant: self.by_book.first().and_then(|measured| measured.get(node.index()).copied()),
+                numbers: self.shown(BookAt::DEFAULT, node).numbers,
+            })
+            .collect();
+        all.sort_unstable_by_key(|held| held.node);
+        all
+    }
+
+    /// That of the default book.
+    fn default_book(&self) -> &FairShare {
+        &self.books.get(BookAt::DEFAULT).fair_share
+    }
+
+    fn shown(&self, at: BookAt, node: Node) -> Shown {
+        let Book { tree, fair_share, .. } = self.books.get(at);
+        let competition = fair_share.competition();
+        let numbers = Numbers {
+            shares_norm: tree.shares_norm(node),
+            usage_norm: competition.usage_norm(node),
+            usage_effective: competition.usage_effective(tree, node),
+            level_fs: competition.level_fs(tree, node),
+            tickets: fair_share.tickets(node),
+            level_share: fair_share.level_share(tree, node),
+            active: competition.is_active(node),
+            factor: tree.is_user(node).then(|| self.factor_in(at, node, None)),
+        };
+        let by_book = self.by_book.get(at.index()).filter(|_| at != BookAt::DEFAULT);
+        let usage = by_book.and_then(|by_book| by_book.get(node.index()).copied());
+        Shown { numbers, shares: tree.shares(node), usage }
     }
 }

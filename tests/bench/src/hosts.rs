@@ -38,19 +38,7 @@ impl Pair {
 
     /// Two hosts with running jobs of ten TRES, in a deep tree, with limits enforced.
     pub fn running(scene: &Scene) -> Result<Self> {
-        Self::of(|host| {
-            host.configure(&Conf::new().enforce(ENFORCE_LIMITS))?;
-            host.add_tres(1001, "gres", "gpu")?;
-            host.add_tres(1002, "license", "solver")?;
-            let tree = deep_tree(scene.associations);
-            let users: Vec<u32> = (1..).zip(&tree).filter(|(_, (_, user))| *user).map(|(id, _)| id).collect();
-            fill(host, scene, tree)?;
-            let promised = users.iter().map(|user| AssociationUsage::new(*user).run_secs(run_seconds(1)));
-            host.usage(&promised.collect::<Vec<_>>())?;
-            host.qos_usage(&QosUsage::new(1_u32).run_secs(run_seconds(1000)))?;
-            let jobs = (1..=scene.jobs).zip(users.iter().cycle()).map(|(id, user)| running_job(id, *user));
-            Ok(host.jobs(&jobs.collect::<Vec<_>>())?)
-        })
+        Self::of(|host| fill_running(host, scene, &["batch"]))
     }
 
     fn of(fill: impl Fn(&mut Host) -> Result<()>) -> Result<Self> {
@@ -83,6 +71,22 @@ impl Pair {
 pub fn fill_pending(host: &mut Host, scene: &Scene) -> Result<()> {
     fill(host, scene, tree(scene.associations))?;
     Ok(host.bulk_jobs(1, scene.jobs.into(), 7, scene.heap == "scattered")?)
+}
+
+/// Settings, a deep tree, and running jobs of ten TRES in these partitions, with limits enforced.
+pub fn fill_running(host: &mut Host, scene: &Scene, partitions: &[&str]) -> Result<()> {
+    host.configure(&Conf::new().enforce(ENFORCE_LIMITS))?;
+    host.add_tres(1001, "gres", "gpu")?;
+    host.add_tres(1002, "license", "solver")?;
+    let tree = deep_tree(scene.associations);
+    let users: Vec<u32> = (1..).zip(&tree).filter(|(_, (_, user))| *user).map(|(id, _)| id).collect();
+    fill(host, scene, tree)?;
+    let promised = users.iter().map(|user| AssociationUsage::new(*user).run_secs(run_seconds(1)));
+    host.usage(&promised.collect::<Vec<_>>())?;
+    host.qos_usage(&QosUsage::new(1_u32).run_secs(run_seconds(1000)))?;
+    let jobs = (1..=scene.jobs).zip(users.iter().cycle()).zip(partitions.iter().cycle());
+    let jobs = jobs.map(|((id, user), partition)| running_job(id, *user, partition));
+    Ok(host.jobs(&jobs.collect::<Vec<_>>())?)
 }
 
 /// Parent, and whether it is a user, of associations 1 (the root), 2, …: a tenth accounts, the others users.
@@ -163,14 +167,14 @@ fn run_seconds(times: u64) -> Vec<(u32, u64)> {
     (1..=8).chain([1001, 1002]).map(|tres| (tres, times * 1_000_000_000_000)).collect()
 }
 
-fn running_job(id: u32, user: u32) -> Job {
+fn running_job(id: u32, user: u32, partition: &str) -> Job {
     let cpus = 1 + u64::from(id % 64);
     let tres = (1..=8).chain([1001, 1002]).map(|tres| (tres, cpus * (1 + u64::from(tres % 3))));
     Job::new(id)
         .association(user)
         .user_id(1000 + user)
         .qos(1_u32)
-        .partitions(["batch".to_owned()])
+        .partitions([partition.to_owned()])
         .state(state::RUNNING)
         .priority(1_u32)
         .submit_time(NOW - 7200)

@@ -144,6 +144,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
     if arguments.wants("running") {
         let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };
         compare::running(&running, rounds, &mut report)?;
+        policies::running(&running, rounds, &mut report)?;
     }
     if arguments.wants("growth") {
         growth(arguments.quick, rounds, &mut report)?;

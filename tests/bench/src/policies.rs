@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use slurm_inproc::{Host, Options, Plugin};
 
 use crate::compare::{held, milliseconds, next_cycle, per_job};
-use crate::hosts::fill_pending;
+use crate::hosts::{fill_pending, fill_running};
 use crate::process::memory;
 use crate::report::Report;
 use crate::samples::{Beside, Row, Samples, Scene};
@@ -24,6 +24,14 @@ const GOAL_JOB_LOCK: f64 = 1.2;
 /// The same of points.
 const GOAL_POINTS: f64 = 2.0;
 const GOAL_SET: f64 = 1.5;
+
+/// The same of books, and of charging with them.
+const GOAL_BOOKS: f64 = 2.0;
+const GOAL_CHARGING: f64 = 1.5;
+
+/// Three partitions, each with a book of its own, one of these with shares of its own.
+const PARTITIONS: [&str; 3] = ["batch", "fast", "debug"];
+const BOOKS: &str = "Book=fast Partitions=fast\nBook=debug Partitions=debug\nBook=batch Partitions=batch Shares=a2:5,a3:3,*:1\n";
 
 /// Jobs that come after a cycle, to be submitted.
 const NEW_JOBS: u32 = 500;
@@ -63,6 +71,7 @@ pub fn policies(accounts: &[String], users: &[String]) -> Vec<Policy> {
         policy("Dilution=user", "Dilution=user\n", GOAL_CYCLE),
         policy("tree + O + F", &everything, GOAL_CYCLE),
         points,
+        policy("3 books", BOOKS, GOAL_BOOKS),
     ]
 }
 
@@ -234,6 +243,50 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
     let (without, others) = sides.split_first().context("the first has no settings")?;
     for side in others {
         side.report(without, scene, report);
+    }
+    Ok(())
+}
+
+/// Cycles in which running jobs are charged: three books and the dominant share of four TRES, beside no settings.
+pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let file = format!("{BOOKS}UsageMeasure=dominant\nDominantTRES=cpu,mem,node,gres/gpu\n");
+    let policy = Policy { name: "books + dominant", file, goal: GOAL_BOOKS, goal_set: None };
+    let name = policy.name;
+    let (mut before, mut now) = (Side::new(plain("")), Side::new(policy));
+    let mut host = Host::start(&Options::new(Plugin::multifactor2()?))?;
+    fill_running(&mut host, scene, &PARTITIONS)?;
+    host.check_locks(false)?;
+    for round in 0..rounds {
+        let mut order = [&mut before, &mut now];
+        order.rotate_left(round % 2);
+        for side in order {
+            fs::write(host.directory().join(FILE), &side.policy.file)?;
+            load(&mut host)?;
+            side.cycle.push(milliseconds(next_cycle(&mut host)?.cpu));
+            host.check_locks(true)?;
+            let [job, association] = held(&mut host)?;
+            host.check_locks(false)?;
+            side.job_lock.push(job.0);
+            side.association_lock.push(association.0);
+            host.fini()?;
+        }
+    }
+    host.quit()?;
+    for (measure, before, now, goal) in [
+        ("cycle with running jobs, CPU", before.cycle, now.cycle, Some(GOAL_BOOKS)),
+        ("running: job write lock held", before.job_lock, now.job_lock, Some(GOAL_CHARGING)),
+        ("running: association write lock held", before.association_lock, now.association_lock, None),
+    ] {
+        report.add(Row {
+            measure,
+            scene: scene.clone(),
+            unit: "ms",
+            beside: Beside::Plain(name),
+            stock: before,
+            ours: now,
+            floor: None,
+            goal,
+        });
     }
     Ok(())
 }

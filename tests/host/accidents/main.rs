@@ -3,6 +3,7 @@
 
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact
 
+mod books;
 mod clocks;
 mod dominant;
 mod exhaustion;

@@ -26,7 +26,7 @@ enum Event {
         killed: Option<u8>,
     },
     Kill,
-    /// A regular end, and a start with windows of another length.
+    /// A regular end, and a start with windows of another length, and with the book where that is even.
     Stop {
         length: u8,
     },
@@ -106,9 +106,14 @@ impl Cluster {
             halflife: true,
             windows: Some((self.length, 100_000)),
             tres: vec!["cpu".to_owned(), "gres/gpu".to_owned()],
+            books: if self.length % 2 == 0 { vec!["odd".to_owned()] } else { Vec::new() },
         };
         let times = Times { last_ran: 1000, last_reset: 1 };
-        self.own.configure(Some(&recipe), Some(&self.file()), Loaded { times, ..Loaded::default() });
+        self.own.configure(
+            Some((&recipe, &Arc::default())),
+            Some(&self.file()),
+            Loaded { times, ..Loaded::default() },
+        );
     }
 
     fn kill(&mut self) {
@@ -128,9 +133,11 @@ impl Cluster {
         Charge { start, run, rate, decayed: run * rate }
     }
 
-    /// By TRES: as much as of the metric, and three times that.
-    fn used(charge: &Charge) -> Vec<f64> {
-        vec![charge.decayed, 3.0 * charge.decayed]
+    /// By TRES: as much as of the metric, and three times that. The same again in the book that every job with an odd rate is in.
+    fn used(job: &Job, charge: &Charge) -> Vec<f64> {
+        #[allow(clippy::cast_precision_loss)] // 0 or 1
+        let is_odd = (job.rate % 2) as f64;
+        [1.0, 3.0, is_odd, 3.0 * is_odd].map(|times| times * charge.decayed).to_vec()
     }
 
     fn end(&mut self) {
@@ -139,8 +146,15 @@ impl Cluster {
         (job.end, job.remembered) = (Some(now), false);
         let mut ends = self.own.ends.lock();
         let charge = Self::charge(job, ends.since.unwrap(), now);
-        let (tres, association) = (Self::used(&charge), Some(7));
-        ends.note(Ended { job: job.id, started: job.start, charge, tres, association, ..Ended::default() });
+        let (columns, association) = (Self::used(job, &charge), Some(7));
+        ends.note(Ended {
+            job: job.id,
+            started: job.start,
+            charge,
+            columns,
+            association,
+            ..Ended::default()
+        });
     }
 
     /// False: killed in it.
@@ -157,12 +171,12 @@ impl Cluster {
             let mut state = self.own.state.lock();
             let sums = state.sums.as_mut().unwrap();
             let mut tally = Tally::default();
-            tally.begin(sums.windows_at(at));
+            tally.begin(sums.windows_at(at), sums.width());
             for job in self.jobs.iter().filter(|job| job.end.is_none()) {
                 let charge = Self::charge(job, sums.since(), at);
                 tally.add(Place::ALL, &charge, true);
                 let place = sums.association(7);
-                tally.add_tres(place, &Self::used(&charge));
+                tally.add_columns(place, 0, &Self::used(job, &charge));
             }
             let mut ends = self.own.ends.lock();
             let jobs = &self.jobs;
@@ -220,12 +234,16 @@ proptest! {
         }
         // A last cycle counts what is left, and one more what has ended within it.
         model.cycle((0, false), None);
-        let (mut due, mut lost) = (0, 0);
-        for job in &model.jobs {
-            let until = job.end.unwrap_or(model.now);
-            due += (until - job.start - job.gap) * job.rate;
-            lost += if job.end.is_some() { job.lost * job.rate } else { 0 };
-        }
+        let sums = |is_counted: fn(&Job) -> bool| {
+            let (mut due, mut lost) = (0, 0);
+            for job in model.jobs.iter().filter(|job| is_counted(job)) {
+                let until = job.end.unwrap_or(model.now);
+                due += (until - job.start - job.gap) * job.rate;
+                lost += if job.end.is_some() { job.lost * job.rate } else { 0 };
+            }
+            (due, lost)
+        };
+        let ((due, lost), (due_odd, lost_odd)) = (sums(|_| true), sums(|job| job.rate % 2 == 1));
         for which in [super::Model::HalfLife, super::Model::Windows { decay: 1.0 }] {
             let found = model.own.readings(which).unwrap().all;
             #[allow(clippy::cast_precision_loss)]
@@ -235,7 +253,13 @@ proptest! {
             for (amount, times) in used.iter().zip([1.0, 3.0]) {
                 prop_assert!((amount - times * found).abs() <= 1e-6, "{:?} of {}", used, found);
             }
-            prop_assert!(used.len() == 2 || found == 0.0);
+            prop_assert!(used.len() == 4 || found == 0.0);
+            // The book goes on where it is added again, and what has waited meanwhile is in it.
+            let odd = used.get(2).copied().unwrap_or(0.0);
+            #[allow(clippy::cast_precision_loss)]
+            let (most, least) = (due_odd as f64, (due_odd - lost_odd) as f64);
+            prop_assert!((least - 1e-6..=most + 1e-6).contains(&odd), "in the book {}, not {} to {}", odd, least, most);
+            prop_assert!((used.get(3).copied().unwrap_or(0.0) - 3.0 * odd).abs() <= 1e-6);
         }
     }
 }

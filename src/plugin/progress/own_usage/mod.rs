@@ -27,8 +27,10 @@
 //! What slurmctld's raw usage was after the cycle of T is saved, too, so that a reset by `sacctmgr` is noticed after a restart. It
 //! is compared only where slurmctld has loaded usage that includes just that cycle.
 //!
-//! Without targets that need sums of our own, and without `UsageMeasure=dominant`, nothing is counted, and there is no file.
+//! Without targets that need sums of our own, `UsageMeasure=dominant` and books, nothing is counted, and there is no file. Books that were
+//! removed are kept for a while all the same.
 
+mod columns;
 mod recipe;
 mod round;
 
@@ -37,8 +39,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use multifactor2_core::rules::dominant::Dominant;
+use multifactor2_core::books::BookLines;
 use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums};
 use multifactor2_core::rules::sums_file;
 use multifactor2_core::settings::Settings;
@@ -75,6 +78,7 @@ struct Ends {
     /// Up to when running jobs are counted, where sums are kept.
     since: Option<i64>,
     recipe: Recipe,
+    books: Arc<BookLines>,
     jobs: Vec<Ended>,
     /// The latest time of a cycle, also where the clock was set back since.
     latest: i64,
@@ -128,12 +132,24 @@ impl Default for OwnUsage {
 }
 
 impl OwnUsage {
-    /// What is to be kept from now on. Where nothing was, the file is read; without one everything is counted from the last cycle on.
-    /// `file` is the state file of cycles.
-    pub fn configure(&self, recipe: Option<&Recipe>, state_file: Option<&Path>, loaded: Loaded) {
+    /// What is to be kept from now on: nothing where nobody can be charged. Where nothing was, the file is read; without one everything is
+    /// counted from the last cycle on. `state_file` is that of cycles.
+    pub fn configure(
+        &self,
+        recipe: Option<(&Recipe, &Arc<BookLines>)>,
+        state_file: Option<&Path>,
+        loaded: Loaded,
+    ) {
         let mut state = self.state.lock();
         let Times { last_ran, last_reset } = loaded.times;
-        let Some(recipe) = recipe else {
+        let keeps = |recipe: &Recipe| {
+            let has_books = || match &state.sums {
+                Some(sums) => sums.has_books(),
+                None => state_file.is_some_and(|file| has_books(&file.with_file_name(NAME))),
+            };
+            !recipe.is_empty() || has_books()
+        };
+        let Some((recipe, books)) = recipe.filter(|(recipe, _)| keeps(recipe)) else {
             *state = State::default();
             *self.ends.lock() = Ends::default();
             return;
@@ -142,7 +158,7 @@ impl OwnUsage {
         if state.sums.is_none() {
             let (sums, restored) = state_file
                 .and_then(|file| recover(&file.with_file_name(NAME)))
-                .unwrap_or_else(|| (Sums::new(recipe.clone(), last_ran, last_reset), Vec::new()));
+                .unwrap_or_else(|| (Sums::new(Recipe::default(), last_ran, last_reset), Vec::new()));
             let comparable = loaded.includes_newest && sums.since() == last_ran;
             let sums = state.sums.insert(sums);
             if !loaded.knows_reset {
@@ -155,10 +171,12 @@ impl OwnUsage {
         }
         if let Some(sums) = &mut state.sums {
             let Ends { jobs, restored, .. } = &mut *ends;
-            jobs.iter_mut().chain(restored).for_each(|ended| ended.follow(sums.recipe(), recipe));
-            sums.follow(recipe);
+            for book in sums.follow(recipe, jobs.iter_mut().chain(restored)) {
+                info!("Book={book} starts empty: what jobs use in its partitions counts there from now on");
+            }
             ends.since = Some(sums.since());
             ends.recipe.clone_from(recipe);
+            ends.books = Arc::clone(books);
         }
     }
 
@@ -180,11 +198,16 @@ impl OwnUsage {
         ends.since.is_some() && !(metric.eq_ignore_ascii_case("billing") && tres.is_empty())
     }
 
-    /// What the share tree goes by instead of slurmctld's raw usage, as the last cycle left it; `None` where the settings say raw usage.
-    pub fn dominant(&self, settings: &Settings) -> Option<Arc<Dominant>> {
-        let weights = settings.dominant_weights()?;
-        let dominant = self.state.lock().sums.as_ref().map(|sums| sums.dominant(&weights));
-        Some(Arc::new(dominant.unwrap_or_default()))
+    /// What share trees go by instead of slurmctld's raw usage, as the last cycle left it; `None` where the settings say raw usage, and
+    /// there are no books.
+    pub fn measures(&self, settings: &Settings, books: &BookLines) -> Option<Arc<Measures>> {
+        let weights = settings.dominant_weights();
+        if weights.is_none() && books.is_empty() {
+            return None;
+        }
+        let measures = |sums: &Sums| Arc::new(sums.measures(weights.as_deref(), books.names()));
+        let state = self.state.lock();
+        Some(state.sums.as_ref().map_or_else(|| measures(&Sums::new(Recipe::default(), 0, 0)), measures))
     }
 
     /// The TRES of `DominantTRES` that the cluster did not have in the last cycle.
@@ -201,7 +224,7 @@ impl OwnUsage {
     pub fn save(&self, state_file: Option<&Path>) {
         faults::point("own_usage.save");
         let Some(file) = state_file.map(|file| file.with_file_name(NAME)) else { return };
-        let text = {
+        let (text, is_needless) = {
             let state = self.state.lock();
             let Some(sums) = &state.sums else { return };
             // No cycle runs: what ends meanwhile is in none of both.
@@ -209,17 +232,23 @@ impl OwnUsage {
                 let ends = self.ends.lock();
                 [&ends.restored[..], &ends.jobs].concat()
             };
-            sums_file::text(sums, &ended)
+            (sums_file::text(sums, &ended), sums.is_needless())
         };
         let written = replace(&file, &text);
+        if is_needless && written.is_ok() {
+            // The last of the books that were removed is forgotten, and the file says so.
+            *self.state.lock() = State::default();
+            *self.ends.lock() = Ends::default();
+            return;
+        }
         let failing = std::mem::replace(&mut self.state.lock().failing, written.is_err());
         match written {
             Err(problem) if !failing => error!(
-                "cannot save {}: {problem}. Usage for targets and UsageMeasure is not lost while slurmctld runs; make room or mend the \
+                "cannot save {}: {problem}. Usage for targets, UsageMeasure and books is not lost while slurmctld runs; make room or mend the \
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("usage for targets and UsageMeasure is saved again in {}", file.display()),
+            Ok(()) if failing => info!("usage for targets, UsageMeasure and books is saved again in {}", file.display()),
             _ => (),
         }
     }
@@ -250,7 +279,7 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()),
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
             info!(
-                "no {} to recover: usage for targets and UsageMeasure is counted from the last cycle on",
+                "no {} to recover: usage for targets, UsageMeasure and books is counted from the last cycle on",
                 file.display()
             );
             return None;
@@ -261,7 +290,7 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
         Ok(found) => Some(found),
         Err(problem) => {
             error!(
-                "cannot use {}: {problem}: {}. Usage for targets and UsageMeasure is counted anew from the last cycle on. Find out what damages \
+                "cannot use {}: {problem}: {}. Usage for targets, UsageMeasure and books is counted anew from the last cycle on. Find out what damages \
                  files there: a disk that is full or fails, another program",
                 file.display(),
                 put_aside(file)
@@ -269,6 +298,12 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
             None
         }
     }
+}
+
+/// Whether a file has usage of books. What cannot be used is left to whoever needs it.
+fn has_books(file: &Path) -> bool {
+    let text = fs::read_to_string(file).ok();
+    text.and_then(|text| sums_file::parse(&text).ok()).is_some_and(|(sums, _)| sums.has_books())
 }
 
 fn put_aside(file: &Path) -> String {

@@ -1,20 +1,21 @@
 //! Which sums of our own the settings in force need.
 
+use multifactor2_core::books::BookLines;
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::rules::sums::Recipe;
 use multifactor2_core::settings::Settings;
 
-/// `None` where slurmctld's own usage is enough: half-life usage of billing, by association and QOS.
-pub fn recipe(settings: &Settings) -> Option<Recipe> {
+/// Empty where slurmctld's own usage is enough: half-life usage of billing, by association and QOS.
+pub fn recipe(settings: &Settings, books: &BookLines) -> Recipe {
     let needs = Points::configured(settings).map(|points| points.needs()).unwrap_or_default();
     let length = i64::try_from(settings.target_window.as_secs()).unwrap_or(i64::MAX);
     let depth = usize::try_from(settings.target_depth).unwrap_or(1);
     let weights = settings.dominant_weights().unwrap_or_default();
-    let recipe = Recipe {
+    Recipe {
         metric: settings.target_metric.to_ascii_lowercase(),
         halflife: needs.own_halflife,
         windows: needs.windows.then_some((length, depth)),
         tres: weights.into_iter().map(|(name, _)| name).collect(),
-    };
-    (recipe.counts_metric() || !recipe.tres.is_empty()).then_some(recipe)
+        books: books.names().to_vec(),
+    }
 }

@@ -8,10 +8,11 @@ use multifactor2_core::facts::{amount, TresTotal};
 use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
 use multifactor2_core::rules::ended::{Ended, RawCharge};
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Names, Recipe, SeenQos, Sums};
+use multifactor2_core::rules::sums::{columns, Cycle, Names, SeenQos, Sums};
 use multifactor2_core::rules::tally::{Charge, Place, Tally};
 use rustc_hash::FxHashMap;
 
+use super::columns::Columns;
 use super::{OwnUsage, State};
 use crate::faults;
 use crate::host::access::{Open, Write};
@@ -22,7 +23,7 @@ use crate::plugin::sync::RankedGuard;
 
 /// What is counted of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Metric {
+pub enum Metric {
     /// What it is billed.
     Billing,
     /// A TRES, by its position, where the cluster has it.
@@ -30,7 +31,8 @@ enum Metric {
 }
 
 impl Metric {
-    fn of(name: &str, is_at: impl FnOnce() -> Option<usize>) -> Self {
+    /// The one with a name; `is_at` says which TRES that is.
+    pub fn of(name: &str, is_at: impl FnOnce() -> Option<usize>) -> Self {
         if name.eq_ignore_ascii_case("billing") {
             Self::Billing
         } else {
@@ -50,6 +52,14 @@ impl Metric {
         let rate = if elapsed.run > 0.0 { plain / elapsed.run * count } else { 0.0 };
         Charge { start: elapsed.start, run: elapsed.run, rate, decayed }.finite()
     }
+
+    /// The same as it counts with half-life decay.
+    pub fn used(self, job: Job<'_>, amounts: &Amounts) -> f64 {
+        match self {
+            Self::Billing => amounts.usage_decayed,
+            Self::Tres(at) => amounts.wall_decayed * count_of(job, at),
+        }
+    }
 }
 
 /// How much a job has of the TRES at a position.
@@ -58,11 +68,6 @@ fn count_of(job: Job<'_>, at: Option<usize>) -> f64 {
     #[allow(clippy::cast_precision_loss)] // exact up to 2^53 of a TRES
     let count = count as f64;
     count
-}
-
-/// What a job has used of the TRES at a position, as it counts with half-life decay.
-fn used(job: Job<'_>, at: Option<usize>, amounts: &Amounts) -> f64 {
-    amounts.wall_decayed * count_of(job, at)
 }
 
 /// Who is counting: nobody, a cycle, or the end of a job.
@@ -88,6 +93,8 @@ pub struct Charged<'a> {
     pub started: i64,
     /// What slurmctld's raw usage is charged for it.
     pub raw: RawCharge,
+    /// slurmctld's raw usage has what is counted now, or had it before a restart.
+    pub in_raw: bool,
 }
 
 impl Charged<'_> {
@@ -124,9 +131,7 @@ impl Counting<'_> {
             Self::Nobody => (),
             Self::Cycle(round) => {
                 let charge = round.metric.charge(job, elapsed, amounts);
-                round.used.clear();
-                round.used.extend(round.tres.iter().map(|at| used(job, *at, amounts)));
-                round.count(job, &charge, charged);
+                round.count(job, &charge, amounts, charged);
             }
             Self::End(own) => {
                 let mut ends = own.ends.lock();
@@ -136,15 +141,17 @@ impl Counting<'_> {
                 let find = |name: &str| {
                     (0..lock.host().tres_count()).find(|at| lock.tres_name(*at).eq_ignore_ascii_case(name))
                 };
-                let Recipe { metric, tres, .. } = &ends.recipe;
-                let used = tres.iter().map(|name| used(job, find(name), amounts)).collect();
-                let metric = Metric::of(metric, || find(metric));
+                let metric = Metric::of(&ends.recipe.metric, || find(&ends.recipe.metric));
+                let mut all = vec![0.0; columns::count(&ends.recipe)];
+                Columns::of(&ends.recipe, &ends.books, find).each(job, amounts, charged, |from, used| {
+                    all[from..from + used.len()].copy_from_slice(used);
+                });
                 let Charged { started, raw, .. } = charged;
                 let ended = Ended {
                     job: job.get(|job| job.job_id),
                     started,
                     charge: metric.charge(job, elapsed, amounts),
-                    tres: used,
+                    columns: all,
                     raw: Some(raw),
                     association: charged.association.map(|association| association.get(|assoc| assoc.id)),
                     qos: charged.qos.map(|qos| qos.map(|qos| qos.get(|qos| qos.id))),
@@ -163,11 +170,9 @@ pub struct Round<'o> {
     own: &'o OwnUsage,
     state: RankedGuard<'o, State>,
     metric: Metric,
-    /// Usage of the metric is kept; else only that of [`Self::tres`].
+    /// Usage of the metric is kept; else only columns.
     counts_metric: bool,
-    /// The positions of the TRES that are kept beside, and what the job at hand has used of them.
-    tres: Vec<Option<usize>>,
-    used: Vec<f64>,
+    columns: Columns,
     since: i64,
     now: i64,
     /// As they are before this cycle decays and charges.
@@ -204,11 +209,10 @@ impl OwnUsage {
         faults::point("own_usage.begin");
         let at = |name: &str| totals.iter().position(|total| total.is_called(name));
         let metric = Metric::of(&sums.recipe().metric, || at(&sums.recipe().metric));
-        let tres: Vec<Option<usize>> = sums.recipe().tres.iter().map(|name| at(name)).collect();
+        let columns = Columns::of(sums.recipe(), &self.ends.lock().books, at);
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if totals.iter().any(|total| total.count > 0) {
-            let names = sums.recipe().tres.iter().zip(&tres);
-            *lacking = names.filter(|(_, at)| at.is_none()).map(|(name, _)| name.clone()).collect();
+            *lacking = sums.recipe().tres.iter().filter(|name| at(name).is_none()).cloned().collect();
         }
         let associations = read_associations(lock, |id, association| {
             sums.meet(id, association.address(), || names(association));
@@ -216,7 +220,7 @@ impl OwnUsage {
         let qos = read_qos(lock);
         sums.survey_qos(&qos);
         let mut tally = Tally::default();
-        tally.begin(sums.windows_at(now));
+        tally.begin(sums.windows_at(now), sums.width());
         let since = sums.since();
         if since > 0 && now > since {
             #[allow(clippy::cast_precision_loss)] // exact up to 2^53 of a TRES
@@ -229,19 +233,21 @@ impl OwnUsage {
                 let capacity = Charge { start: since, run, rate, decayed: run_decayed * rate }.finite();
                 tally.add(Place::CAPACITY, &capacity, true);
             }
-            let capacities: Vec<f64> = tres.iter().map(|at| at.map_or(0.0, total) * run_decayed).collect();
-            tally.add_tres(Place::CAPACITY, &capacities);
+            let of = |metric: &Metric| match metric {
+                Metric::Tres(Some(at)) => total(*at) * run_decayed,
+                _ => 0.0,
+            };
+            let capacities: Vec<f64> = columns.tres().iter().map(of).collect();
+            tally.add_columns(Place::CAPACITY, 0, &capacities);
         }
         let counts_metric = sums.recipe().counts_metric();
         let places = Places::default();
-        let used = Vec::with_capacity(tres.len());
         Some(Box::new(Round {
             own: self,
             state,
             metric,
             counts_metric,
-            tres,
-            used,
+            columns,
             since,
             now,
             associations,
@@ -253,7 +259,7 @@ impl OwnUsage {
 }
 
 impl Round<'_> {
-    fn count(&mut self, job: Job<'_>, charge: &Charge, charged: Charged<'_>) {
+    fn count(&mut self, job: Job<'_>, charge: &Charge, amounts: &Amounts, charged: Charged<'_>) {
         if charge.is_empty() {
             return;
         }
@@ -268,7 +274,7 @@ impl Round<'_> {
                 place
             });
             tally.add(place, charge, true);
-            tally.add_tres(place, &self.used);
+            self.columns.each(job, amounts, charged, |from, used| tally.add_columns(place, from, used));
         }
         if !self.counts_metric {
             return;

@@ -1,0 +1,277 @@
+//! Books: partitions that have usage of their own, and perhaps shares of their own (`Book` lines).
+//!
+//! The shape of the association tree is the same for all books, and so is the place of an association in it ([`Node`]): only shares,
+//! usage and who waits differ. Each book has a distribution of its own, with its own best user. All partitions that are in no book are
+//! the default book; where there are no lines, that is all there is.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::policy::pools::{Bearer, Named, Pools};
+use crate::policy::FairShare;
+use crate::settings::Settings;
+use crate::tree::{at, Node, ShareTree};
+
+/// As many lines there may be.
+pub const MOST_BOOKS: usize = MOST_BOOK as usize;
+const MOST_BOOK: u8 = 31;
+
+/// Which book is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BookAt(u8);
+
+impl BookAt {
+    /// That of all partitions that no line names.
+    pub const DEFAULT: Self = Self(0);
+
+    /// 0 for the default book, then in the order of the lines.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// Some books.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BookSet(u32);
+
+impl BookSet {
+    /// The default book alone.
+    pub const DEFAULT: Self = Self(1);
+
+    /// One book alone.
+    pub fn one(book: BookAt) -> Self {
+        Self(1 << book.0)
+    }
+
+    /// Those with these numbers, 0 for the default book.
+    pub fn from_numbers(numbers: impl IntoIterator<Item = usize>) -> Self {
+        let known = numbers.into_iter().filter(|number| *number <= MOST_BOOKS);
+        Self(known.fold(0, |set, number| set | 1 << number))
+    }
+
+    /// These, and those.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// Whether all of those are among these.
+    pub fn has_all(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// Whether a book is among these.
+    pub fn has(self, book: BookAt) -> bool {
+        self.has_all(Self::one(book))
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = BookAt> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let book = u8::try_from(rest.trailing_zeros()).ok().filter(|_| rest > 0)?;
+            rest &= rest - 1;
+            Some(BookAt(book))
+        })
+    }
+}
+
+/// Shares of one book's own.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct OwnShares {
+    /// By account, in small letters.
+    accounts: FxHashMap<String, u32>,
+    /// Those of all others beside one of these.
+    others: u32,
+}
+
+impl OwnShares {
+    fn tree<'n>(&self, tree: &ShareTree, account: impl Fn(Node) -> Option<&'n str>) -> ShareTree {
+        let named: Vec<Option<u32>> = tree
+            .nodes()
+            .map(|node| self.accounts.get(&account(node).filter(|_| !tree.is_user(node))?.to_lowercase()))
+            .map(Option::<&u32>::copied)
+            .collect();
+        // Whether somebody below a node is named.
+        let mut divided = vec![false; tree.len()];
+        for (node, _) in tree.nodes().zip(&named).filter(|(_, shares)| shares.is_some()) {
+            if let Some(parent) = tree.parent(node) {
+                divided[parent.index()] = true;
+            }
+        }
+        tree.with_shares(|node| {
+            let beside = tree.parent(node).is_some_and(|parent| divided[parent.index()]);
+            match at(&named, node) {
+                Some(shares) => shares,
+                None if beside => self.others,
+                None => tree.shares(node),
+            }
+        })
+    }
+}
+
+/// What the lines of settings say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BookLines {
+    /// In their order, in small letters.
+    names: Vec<String>,
+    partitions: FxHashMap<String, BookAt>,
+    shares: Vec<Option<OwnShares>>,
+}
+
+impl BookLines {
+    /// Those of these settings.
+    pub fn of(settings: &Settings) -> Self {
+        let mut lines = Self::default();
+        for (book, line) in (1..=MOST_BOOK).map(BookAt).zip(&settings.books) {
+            lines.names.push(line.name.to_ascii_lowercase());
+            let partitions = line.partitions.iter().map(|name| (name.clone(), book));
+            lines.partitions.extend(partitions);
+            lines.shares.push(line.shares_of_accounts().map(|shares| {
+                let mut accounts: FxHashMap<String, u32> = shares.into_iter().collect();
+                let others = accounts.remove("*").unwrap_or(0);
+                OwnShares { accounts, others }
+            }));
+        }
+        lines
+    }
+
+    /// There is the default book only.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Some have shares of their own.
+    pub fn has_shares(&self) -> bool {
+        self.shares.iter().any(Option::is_some)
+    }
+
+    /// What the books are called, without the default one.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What a book is called.
+    pub fn name(&self, book: BookAt) -> &str {
+        book.index().checked_sub(1).and_then(|at| self.names.get(at)).map_or("default", String::as_str)
+    }
+
+    /// The book of a partition.
+    pub fn of_partition(&self, name: &str) -> BookAt {
+        self.partitions.get(name).copied().unwrap_or_default()
+    }
+}
+
+/// The names in `Book` lines; `exists` says which accounts there are, in small letters.
+pub fn named(settings: &Settings, exists: impl Fn(&str) -> bool) -> Vec<Named<'_>> {
+    let mut all = Vec::new();
+    for line in &settings.books {
+        let named =
+            |name, of| Named { place: &line.place.0, setting: "Book", kind: line.name.clone(), name, of };
+        all.extend(line.partitions.iter().map(|name| named(name, Bearer::Partition)));
+        let shares = line.shares.as_deref().unwrap_or_default();
+        let accounts = shares.split(',').filter_map(|entry| Some(entry.rsplit_once(':')?.0.trim()));
+        let accounts = accounts.filter(|name| *name != "*");
+        all.extend(accounts.map(|name| named(name, Bearer::Association(exists(&name.to_lowercase())))));
+    }
+    all
+}
+
+/// One book: shares, who waits, and the tickets of its last distribution.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    /// The associations with their shares in this book.
+    pub tree: Arc<ShareTree>,
+    /// The number of waiting jobs of each user, by [`Node::index`].
+    pub waiting: Vec<u32>,
+    /// Who has which tickets.
+    pub fair_share: FairShare,
+    /// What gives tickets to single jobs, where the settings ask for that.
+    pub pools: Option<Pools>,
+}
+
+/// All books.
+#[derive(Clone, Debug, Default)]
+pub struct Books {
+    default: Book,
+    /// In the order of the lines.
+    others: Vec<Book>,
+}
+
+impl Books {
+    /// Takes settings that are new: what was distributed is forgotten.
+    pub fn configure(&mut self, settings: &Settings) {
+        self.others.resize_with(settings.books.len().min(MOST_BOOKS), Book::default);
+        for book in self.iter_mut() {
+            book.fair_share.configure(settings);
+        }
+    }
+
+    /// Takes a tree that is new to all books; `account` is what an account of it is called.
+    pub fn plant<'n>(
+        &mut self,
+        tree: &Arc<ShareTree>,
+        lines: &BookLines,
+        account: impl Fn(Node) -> Option<&'n str>,
+    ) {
+        self.default.tree = Arc::clone(tree);
+        for (book, shares) in self.others.iter_mut().zip(&lines.shares) {
+            book.tree = match shares {
+                Some(shares) => Arc::new(shares.tree(tree, &account)),
+                None => Arc::clone(tree),
+            };
+        }
+    }
+
+    /// A book; the default one in place of one that there is not.
+    pub fn get(&self, book: BookAt) -> &Book {
+        book.index().checked_sub(1).and_then(|at| self.others.get(at)).unwrap_or(&self.default)
+    }
+
+    /// The same to be changed.
+    pub fn get_mut(&mut self, book: BookAt) -> &mut Book {
+        book.index().checked_sub(1).and_then(|at| self.others.get_mut(at)).unwrap_or(&mut self.default)
+    }
+
+    /// All books, the default one first.
+    pub fn iter(&self) -> impl Iterator<Item = &Book> {
+        std::iter::once(&self.default).chain(&self.others)
+    }
+
+    /// The same to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Book> {
+        std::iter::once(&mut self.default).chain(&mut self.others)
+    }
+
+    /// Nobody has waiting jobs any more, until that is noted.
+    pub fn clear_waiting(&mut self) {
+        for book in self.iter_mut() {
+            book.waiting.clear();
+            book.waiting.resize(book.tree.len(), 0);
+        }
+    }
+
+    /// The user at a place has waiting jobs in some books.
+    pub fn note_waiting(&mut self, node: Node, books: BookSet) {
+        let count = self.others.len();
+        for book in books.iter().take_while(|book| book.index() <= count) {
+            if let Some(waiting) = self.get_mut(book).waiting.get_mut(node.index()) {
+                *waiting = (*waiting).max(1);
+            }
+        }
+    }
+
+    /// The books in which the user at a place has waiting jobs.
+    pub fn waiting_of(&self, node: Node) -> BookSet {
+        let books = (0..).map(BookAt).zip(self.iter()).filter(|(_, book)| at(&book.waiting, node) > 0);
+        books.fold(BookSet::default(), |set, (book, _)| set.and(BookSet::one(book)))
+    }
+
+    /// Distributes the tickets of every book anew; `usage` is what the tree of a book goes by, by [`Node::index`].
+    pub fn distribute<'u>(&mut self, usage: impl Fn(BookAt) -> &'u [f64]) {
+        for (at, book) in (0..).map(BookAt).zip(self.iter_mut()) {
+            book.fair_share.distribute(&book.tree, usage(at), &book.waiting);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What share trees go by instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, and what was
+//! used in the partitions of a book.
+//!
+//! D(n) is the largest, over the TRES listed, of weight times usage over what the cluster could have given in the same time, both with
+//! half-life decay. What is below an account is added up TRES by TRES, and the largest taken then: an account that uses a tenth of the
+//! processors and a tenth of the GPUs has D = 0.1, in one job or in two, of one user or of two. So D of an account is at most the sum of the D
+//! below it, and at least the largest of them. Billing is the same with one column that has the weight 1.
+//!
+//! The default book has what all jobs have used less what those in books have: never less than 0, and 0 where the rest is what rounding
+//! leaves.
+
+use super::sums::{columns, Sums};
+use super::tally::Place;
+use super::windows::plus;
+use crate::tree::{at, Node, ShareTree};
+
+/// A rest that is a smaller part than this of what it was taken from is none.
+const SMALLEST_REST: f64 = 1e-9;
+
+/// What associations have used, without what is below them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measure {
+    ids: Vec<u32>,
+    /// For each, as many as there are weights.
+    used: Vec<f64>,
+    /// Of each column its weight, and what there could have been used of it.
+    weights: Vec<(f64, f64)>,
+}
+
+/// What the share tree of each book goes by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measures {
+    /// That of the default book; `None` where it is raw usage, less that of the others.
+    pub default: Option<Measure>,
+    /// Those of the others.
+    pub books: Vec<Measure>,
+}
+
+/// A column, and its weight with what could have been used of it.
+type Weighted = (usize, (f64, f64));
+
+impl Sums {
+    /// What an association itself has used, by [column](columns), with decay.
+    pub fn used(&self, id: u32) -> &[f64] {
+        self.associations.get(&id).map_or(&[], |known| &self.kept[known.place.index()].columns)
+    }
+
+    /// What the cluster could have given, likewise, in the columns of all jobs.
+    pub fn given(&self) -> &[f64] {
+        &self.kept[Place::CAPACITY.index()].columns
+    }
+
+    /// What share trees go by, as the last cycle left it: TRES with these weights, or billing, in all books with these names. A TRES that
+    /// is not kept, or that the cluster has none of, counts nothing, as does a book that is not kept.
+    pub fn measures(&self, weights: Option<&[(String, f64)]>, books: &[String]) -> Measures {
+        // TRES by their numbers in the recipe.
+        let weighted: Vec<Weighted> = match weights {
+            None => vec![(0, (1.0, 1.0))],
+            Some(weights) => weights
+                .iter()
+                .filter_map(|(name, weight)| {
+                    let at = self.recipe.tres.iter().position(|known| known == name)?;
+                    let given = self.given().get(at).copied().filter(|given| *given > 0.0)?;
+                    Some((at, (*weight, given)))
+                })
+                .collect(),
+        };
+        let is_kept = weights.is_some() != self.recipe.tres.is_empty();
+        let first = |book: &String| {
+            let at = self.recipe.books.iter().position(|known| known == book).filter(|_| is_kept)?;
+            Some(columns::first_of(&self.recipe, at))
+        };
+        let firsts: Vec<Option<usize>> = books.iter().map(first).collect();
+        let of = |own: &[f64], first: usize, at: usize| own.get(first + at).copied().unwrap_or(0.0);
+        let default = weights.map(|_| {
+            self.measure(&weighted, |own, at| {
+                let all = of(own, 0, at);
+                rest(all, firsts.iter().flatten().map(|first| of(own, *first, at)).sum())
+            })
+        });
+        let book = |first: &Option<usize>| match *first {
+            Some(first) => self.measure(&weighted, |own, at| of(own, first, at)),
+            None => Measure::default(),
+        };
+        Measures { default, books: firsts.iter().map(book).collect() }
+    }
+
+    fn measure(&self, weighted: &[Weighted], used: impl Fn(&[f64], usize) -> f64) -> Measure {
+        let weights = weighted.iter().map(|(_, weight)| *weight).collect();
+        let mut measure = Measure { weights, ..Measure::default() };
+        for (id, known) in &self.associations {
+            let own = &self.kept[known.place.index()].columns;
+            let begin = measure.used.len();
+            measure.used.extend(weighted.iter().map(|(at, _)| used(own, *at)));
+            if measure.used[begin..].iter().any(|amount| *amount > 0.0) {
+                measure.ids.push(*id);
+            } else {
+                measure.used.truncate(begin);
+            }
+        }
+        measure
+    }
+}
+
+impl Measures {
+    /// What every book goes by, the default one first, by [`Node::index`]. `find` says where an id is, `raw` is slurmctld's raw usage.
+    pub fn by_book(
+        &self,
+        tree: &ShareTree,
+        find: impl Fn(u32) -> Option<Node>,
+        raw: &[f64],
+        by_book: &mut Vec<Vec<f64>>,
+    ) {
+        by_book.resize_with(self.books.len() + 1, Vec::new);
+        let Some((default, books)) = by_book.split_first_mut() else { return };
+        for (measure, shares) in self.books.iter().zip(books.iter_mut()) {
+            measure.shares(tree, &find, shares);
+        }
+        if let Some(measure) = &self.default {
+            measure.shares(tree, &find, default);
+        } else {
+            let of_books = |node| books.iter().map(|shares| at(shares, node)).sum();
+            default.clear();
+            default.extend(tree.nodes().map(|node| rest(at(raw, node), of_books(node))));
+        }
+    }
+}
+
+/// What is left.
+fn rest(all: f64, books: f64) -> f64 {
+    let rest = all - books;
+    // False for what is no number.
+    if rest > SMALLEST_REST * all {
+        rest
+    } else {
+        0.0
+    }
+}
+
+impl Measure {
+    /// The dominant share of every association of a tree, or what it has used, by [`Node::index`]; `find` says where an id is.
+    pub fn shares(&self, tree: &ShareTree, find: impl Fn(u32) -> Option<Node>, shares: &mut Vec<f64>) {
+        shares.clear();
+        shares.resize(tree.len(), 0.0);
+        let width = self.weights.len();
+        if width == 0 {
+            return;
+        }
+        let mut sums = vec![0.0; tree.len() * width];
+        let row = |node: Node| node.index() * width..(node.index() + 1) * width;
+        for (id, used) in self.ids.iter().zip(self.used.chunks(width)) {
+            if let Some(node) = find(*id).filter(|node| node.index() < tree.len()) {
+                add(&mut sums[row(node)], used);
+            }
+        }
+        // Children come behind their parents.
+        for node in tree.nodes().rev() {
+            let parts = sums[row(node)]
+                .iter()
+                .zip(&self.weights)
+                .map(|(used, (weight, given))| weight * used / given);
+            // Never NaN, as that is no larger than anything.
+            shares[node.index()] = parts.fold(0.0, f64::max);
+            if let Some(parent) = tree.parent(node) {
+                let (above, below) = sums.split_at_mut(row(node).start);
+                add(&mut above[row(parent)], &below[..width]);
+            }
+        }
+    }
+}
+
+fn add(sums: &mut [f64], more: &[f64]) {
+    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum = plus(*sum, *more));
+}

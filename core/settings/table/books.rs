@@ -1,0 +1,56 @@
+//! The lines of books: shares and usage of their own for some partitions.
+
+use std::collections::HashSet;
+
+crate::block! {
+    /// Partitions with usage of their own.
+    pub struct Book(name: text(
+        "a name of at most 64 letters, digits and ._-, other than default",
+        is_name
+    )) {
+        /// The partitions of the book. A partition may be in one book only.
+        partitions = "Partitions": names() required("gpu,gpu-long");
+        /// The shares of accounts in this book, in place of their `Fairshare`. An account may be at any level of the tree.
+        /// The shares are those among the accounts and users directly below the same account; `*` stands for all of these that
+        /// are not named. Without `*` they have 0. Levels of the tree without a named account keep their `Fairshare`. Jobs with
+        /// 0 shares have a factor of 0: they come last, and start where nothing else can. Without `Shares` all keep theirs.
+        shares = "Shares": text(
+            "names of accounts, each once, with :shares behind it, a whole number from 0 to 2147483646, separated by commas; * for all \
+             others beside them",
+            lists_shares
+        ) unset("chem:3,bio:1,*:0");
+    }
+}
+
+impl Book {
+    /// Accounts in small letters, as Slurm keeps them, with their shares. `*` is the last.
+    pub fn shares_of_accounts(&self) -> Option<Vec<(String, u32)>> {
+        self.shares.as_deref().and_then(read_shares)
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+        && !text.eq_ignore_ascii_case("default")
+}
+
+/// What `Shares` lists; `None` for a text that is none.
+fn read_shares(text: &str) -> Option<Vec<(String, u32)>> {
+    let mut seen = HashSet::new();
+    let entry = |entry: &str| {
+        let (name, shares) = entry.rsplit_once(':')?;
+        let (name, shares) = (name.trim().to_lowercase(), shares.trim());
+        let digits = shares.bytes().all(|byte| byte.is_ascii_digit());
+        let shares = shares.parse().ok().filter(|shares| digits && *shares <= super::MAX_SHARES)?;
+        (!name.is_empty() && seen.insert(name.clone())).then_some((name, shares))
+    };
+    let mut all: Vec<(String, u32)> = text.split(',').map(entry).collect::<Option<_>>()?;
+    all.sort_by_key(|(name, _)| name == "*");
+    // `*` alone is beside nobody.
+    (all[0].0 != "*").then_some(all)
+}
+
+fn lists_shares(text: &str) -> bool {
+    read_shares(text).is_some()
+}

@@ -4,7 +4,7 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
-# Where multifactor2-doctor and multifactor2-trial go, and the manual pages.
+# Where multifactor2-doctor and multifactor2-trial go.
 SBINDIR   ?= /usr/local/sbin
 # Where the command multifactor2 goes; completions go below DATADIR.
 BINDIR    ?= /usr/local/bin
@@ -37,6 +37,8 @@ command: ## build the command multifactor2
 define INSTALL_COMMAND
 	install -D -m 755 -t "$(DESTDIR)$(BINDIR)" $(OUTPUT)/multifactor2
 	ln -sf multifactor2 "$(DESTDIR)$(BINDIR)/swhy"
+	install -d "$(DESTDIR)$(SBINDIR)"
+	ln -sf "$(BINDIR)/multifactor2" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" packaging/man/*.1
 	for shell in $(COMPLETED); do \
 		install -D -m 644 -t "$(DESTDIR)$(DATADIR)/$${shell%:*}" packaging/completions/$${shell#*:}/* || exit 1; done
@@ -45,11 +47,10 @@ endef
 install-command: command ## install the command alone, for login nodes: into BINDIR and MANDIR, completions into DATADIR
 	$(INSTALL_COMMAND)
 
-install: build ## install the plugin into DESTDIR/PLUGINDIR, doctor and trial into SBINDIR, and the command
+install: build ## install the plugin into DESTDIR/PLUGINDIR, the trial into SBINDIR, and the command
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
 	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
-	install -D -m 755 -t "$(DESTDIR)$(SBINDIR)" $(OUTPUT)/multifactor2-doctor
 	install -D -m 755 packaging/trial "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man8" packaging/man/*.8
 	$(INSTALL_COMMAND)

@@ -36,11 +36,27 @@ fn every_example_in_the_help_works() {
     fs::create_dir(directory.path().join("qconf")).unwrap();
     write("qconf/sstree", b"id=0\nname=Root\ntype=0\nshares=1\nchildnodes=NONE\n");
     let mut examples = 0;
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command.md")).unwrap();
     for question in Cli::command().get_subcommands() {
         let help = question.get_after_help().map(ToString::to_string).unwrap_or_default();
-        for line in help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 ")) {
+        let of_help = help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 "));
+        // Those of the page stand between backquotes.
+        let name = question.get_name();
+        let of_page: Vec<&str> = page
+            .split('`')
+            .filter_map(|part| part.strip_prefix("multifactor2 "))
+            .filter(|line| {
+                line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ') || rest.is_empty())
+            })
+            .filter(|line| !line.contains("JOB"))
+            .collect();
+        assert!(
+            !of_page.is_empty() && page.contains(&format!("| `{name}` |")),
+            "docs/command.md lacks {name}"
+        );
+        for line in of_help.chain(of_page) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_multifactor2"));
-            command.args(shlex::split(line).unwrap()).current_dir(directory.path());
+            command.args(shlex::split(line).unwrap()).current_dir(directory.path()).env("USER", "user2");
             if !["check", "migrate"].contains(&question.get_name()) {
                 command.args(["--from", "snapshot"]);
             }

@@ -34,6 +34,8 @@ pub struct Cost {
     pub billing: f64,
     /// `UsageFactor` of its QOS.
     pub usage_factor: f64,
+    /// What `Charge` lines multiply in its account; 1 without any.
+    pub charge_factor: f64,
     /// The usage that it adds if it runs until its limit, in seconds times billing; `None` without a limit.
     pub usage: Option<f64>,
     /// The accounts of the user, the one where it costs least first; where that is not known, in the order of the tree.
@@ -51,6 +53,8 @@ pub struct Account {
     pub partition: String,
     /// The job is, or is to be, submitted to it.
     pub asked: bool,
+    /// What `Charge` lines multiply there; 1 without any.
+    pub charge_factor: f64,
     /// The fair-share factor of the next job now, from 0 to 1.
     pub factor_before: Option<f64>,
     /// The same once the job has run until its limit, all else being as now.
@@ -113,12 +117,15 @@ fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, 
     let usage_factor = usage_factor(model, job, &mut remarks);
     let seconds = Model::minutes(job, partition).map(|minutes| 60 * u64::from(minutes));
     #[allow(clippy::cast_precision_loss)] // seconds
-    let usage = seconds.map(|seconds| seconds as f64 * bill.billing * usage_factor);
+    let plain = seconds.map(|seconds| seconds as f64 * bill.billing * usage_factor);
+    let charge_factor =
+        model.tree.by_id(job.association).map_or(1.0, |place| model.charge_factor(place, job));
+    let usage = plain.map(|usage| usage * charge_factor);
     if usage.is_none() {
         remarks.push("The job has no time limit, so what it adds has no bound: give one with -t.".to_owned());
     }
     let why_not = why_not(model);
-    let weigh = usage.filter(|_| why_not.is_none());
+    let weigh = plain.filter(|_| why_not.is_none());
     remarks.extend(why_not);
     if weigh.is_some() {
         remarks.push(
@@ -152,6 +159,7 @@ fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, 
         tres: bill.tres,
         billing: bill.billing,
         usage_factor,
+        charge_factor,
         usage,
         accounts,
         remarks,
@@ -196,8 +204,9 @@ fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Optio
     let place = model.tree.by_id(association.id);
     let node = place.and_then(|place| model.tree.node(place));
     let before = place.and_then(|place| model.standings[place].factor);
+    let charge_factor = place.map_or(1.0, |place| model.charge_factor(place, job));
     let after = usage.zip(place).zip(node).and_then(|((usage, place), node)| {
-        let measured = model.tree.measured_with(place, usage);
+        let measured = model.tree.measured_with(place, usage * charge_factor);
         let shares = model.shares.with_usage(&model.config, &model.tree, &measured);
         shares.factor_of_next(&model.tree, node)
     });
@@ -206,6 +215,7 @@ fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Optio
         account: association.account.clone(),
         partition: association.partition.clone(),
         asked: association.id == job.association,
+        charge_factor,
         factor_before: before,
         factor_after: after,
         priority_lost: lost.map(|lost| lost * f64::from(model.config.factors.weights.fair_share)),

@@ -131,10 +131,12 @@ fn gpus(text: &str) -> Result<Gres, String> {
 
 /// `4`, `a100` or `a100:4`.
 fn typed(text: &str) -> Option<(Option<String>, u64)> {
+    if text.starts_with([':', '=']) {
+        return None;
+    }
     let count = |text: &str| text.parse::<u32>().ok().map(u64::from);
     match text.split_once([':', '=']) {
-        Some((kind, number)) if !kind.is_empty() => Some((Some(kind.to_owned()), count(number)?)),
-        Some(_) => None,
+        Some((kind, number)) => count(number).map(|count| (Some(kind.to_owned()), count)),
         None if text.starts_with(|first: char| first.is_ascii_digit()) => Some((None, count(text)?)),
         None if !text.is_empty() && text.chars().all(|one| one.is_alphanumeric() || one == '_') => {
             Some((Some(text.to_owned()), 1))
@@ -181,7 +183,7 @@ impl JobOptions {
         // sbatch takes no more nodes than tasks.
         let nodes = nodes.min(tasks);
         let cpus = tasks.saturating_mul(self.cpus_per_task.unwrap_or(1));
-        let tres = self.tres(snapshot, partition, (nodes, cpus), &mut assumed)?;
+        let tres = self.tres(snapshot, partition, (nodes, cpus), &mut assumed);
         if self.time.is_none() {
             assumed.push(format!(
                 "No time limit is given, so it is MaxTime of partition {}: its DefaultTime is not known here.",
@@ -295,7 +297,7 @@ impl JobOptions {
         partition: &Partition,
         (nodes, cpus): (u32, u32),
         assumed: &mut Vec<String>,
-    ) -> Result<Vec<u64>, String> {
+    ) -> Vec<u64> {
         let mut amounts = vec![0_u64; snapshot.tres.len()];
         let find = |name: &str| snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
         let mut set = |name: &str, amount: u64| {
@@ -334,7 +336,7 @@ impl JobOptions {
         if let Some(at) = find("billing") {
             amounts[at] = whole;
         }
-        Ok(amounts)
+        amounts
     }
 }
 

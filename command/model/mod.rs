@@ -17,6 +17,7 @@ pub mod tree;
 
 use std::collections::HashMap;
 
+use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_snapshot::records::{Job, Partition};
 use multifactor2_snapshot::Snapshot;
 
@@ -119,6 +120,28 @@ impl<'s> Model<'s> {
     pub fn usage_factor(&self, qos: &str) -> Option<f64> {
         let found = self.snapshot.qos.iter().find(|known| known.name == qos)?;
         Some(if found.usage_factor >= 0.0 { found.usage_factor } else { 1.0 })
+    }
+
+    /// What usage of an association, by its place, is multiplied with by `Charge` lines in the first run of a job.
+    pub fn charge_factor(&self, association: usize, job: &Job) -> f64 {
+        let Some(settings) = &self.config.settings else { return 1.0 };
+        let rules = ChargeRules::of(settings);
+        if rules.are_none() {
+            return 1.0;
+        }
+        let account = |place: usize| self.snapshot.associations[place].account.as_str();
+        // From the root down, without the root; a user has the account that it is in.
+        let path = self.tree.path(association);
+        let above = path.iter().skip(1).filter(|place| self.snapshot.associations[**place].user.is_empty());
+        let of_job = [
+            rules.partitions.of(&job.partition),
+            rules.qos.of(&job.qos),
+            rules.reservations.of(&job.reservation),
+            rules.wckeys.of(job.wckey.trim_start_matches('*')),
+            rules.accounts.of(account(association)),
+        ];
+        let factors = of_job.into_iter().chain(above.map(|place| rules.parents.of(account(*place))));
+        factors.map(|factors| factors.usage).product()
     }
 
     /// Minutes that a job may run; `None` without a limit.

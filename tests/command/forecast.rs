@@ -194,6 +194,23 @@ fn a_job_costs_what_it_is_billed_until_its_limit() {
 }
 
 #[test]
+fn charge_lines_count_in_the_cost() {
+    let mut snapshot = site::example();
+    for line in [
+        "Charge=Partition Name=main Factor=0.5",
+        "Charge=Account Name=c Factor=3",
+        "Charge=Parent Name=a Factor=0.2",
+    ] {
+        site::set(&mut snapshot, line);
+    }
+    let answer = cost_of(&snapshot, "-p main -c 10 -t 60", "user2").unwrap();
+    assert_near(answer.charge_factor, 0.5 * 3.0 * 0.2, "factor");
+    assert_near(answer.usage.unwrap(), 36_000.0 * 0.3, "usage");
+    let other = cost_of(&snapshot, "-p gpu -c 10 -t 60", "user4").unwrap();
+    assert_near(other.usage.unwrap(), 36_000.0, "no line fits");
+}
+
+#[test]
 fn a_job_that_waits_costs_what_it_asks_for() {
     let snapshot = site::example();
     let answer = cost::of_job(&model(&snapshot), "1001").unwrap();

@@ -2,6 +2,7 @@
 
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
 use multifactor2_core::Node;
+use multifactor2_snapshot::records::Job;
 
 use super::Others;
 use crate::model::Model;
@@ -88,7 +89,15 @@ fn running(model: &Model<'_>) -> Vec<f64> {
     for running in &model.snapshot.running {
         let node = model.tree.by_id(running.association).and_then(|place| model.tree.node(place));
         if let Some(node) = node {
-            rates[node.index()] += running.billing * model.usage_factor(&running.qos).unwrap_or(1.0);
+            let job = Job {
+                partition: running.partition.clone(),
+                qos: running.qos.clone(),
+                wckey: running.wckey.clone(),
+                ..Job::default()
+            };
+            let factor = model.usage_factor(&running.qos).unwrap_or(1.0);
+            rates[node.index()] +=
+                running.billing * factor * model.charge_factor(model.tree.association(node), &job);
         }
     }
     rates

@@ -31,45 +31,45 @@ pub struct Changed {
 /// # Errors
 /// Somebody or something that is named is not there, or what the change is about is not known.
 pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, String> {
-    let mut changed = Changed { snapshot: model.snapshot.clone(), ..Changed::default() };
-    changed.plugin(model, changes)?;
-    changed.check_fair_share(model, changes)?;
+    let mut edited = Changed { snapshot: model.snapshot.clone(), ..Changed::default() };
+    edited.plugin(model, changes)?;
+    edited.check_fair_share(model, changes)?;
     if let Some(seconds) = changes.half_life {
-        changed.half_life(model, seconds);
+        edited.half_life(model, seconds);
     }
     for weight in &changes.weights {
-        changed.weight(model, weight)?;
+        edited.weight(model, weight)?;
     }
     for share in &changes.shares {
-        changed.shares(share)?;
+        edited.shares(share)?;
     }
     for usage in &changes.usage {
-        changed.usage(model, usage)?;
+        edited.usage(model, usage)?;
     }
     for options in &changes.submissions {
         let user = changes.submitter.as_deref().unwrap_or_default();
-        let submission = options.job(&changed.snapshot, user, model.at)?;
+        let submission = options.job(&edited.snapshot, user, model.at)?;
         let mut job = submission.job;
         if !model.shares.is_computed() {
             // What the next job of the user would get, as sshare shows it.
-            let factor = changed.snapshot.associations.iter().find(|one| one.id == job.association);
+            let factor = edited.snapshot.associations.iter().find(|one| one.id == job.association);
             if let Some(factor) = factor.and_then(|association| association.factor) {
                 job.fair_share = factor * f64::from(model.config.factors.weights.fair_share);
                 job.is_computed = true;
             }
         }
-        changed.said.push(format!(
+        edited.said.push(format!(
             "{} submits job {} to account {}, partition {}.",
             job.user, job.id, job.account, job.partition
         ));
-        changed.remarks.extend(submission.assumed);
-        changed.submitted.push(job.id);
-        changed.snapshot.jobs.push(job);
+        edited.remarks.extend(submission.assumed);
+        edited.submitted.push(job.id);
+        edited.snapshot.jobs.push(job);
     }
     for account in &changes.without {
-        changed.without(account)?;
+        edited.without(account)?;
     }
-    Ok(changed)
+    Ok(edited)
 }
 
 impl Changed {

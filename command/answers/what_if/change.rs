@@ -20,7 +20,7 @@ pub struct Changes {
     /// Other usage, such as ann@chem=0, ann@chem=+1000h or chem=0; in seconds, or with m, h or d behind it
     #[arg(long, value_name = "WHO=USAGE", value_delimiter = ',', help_heading = "Changes")]
     pub usage: Vec<UsageChange>,
-    /// Another PriorityDecayHalfLife, such as 14-0; usage as it is now stays, so give --at as well
+    /// Another half-life of usage, such as 14-0; usage as it is now stays, so give --at as well
     #[arg(long, value_name = "TIME", value_parser = half_life, help_heading = "Changes")]
     pub half_life: Option<u32>,
     /// Other weights, such as fairshare=50000,age=1000; of age, assoc, fairshare, jobsize, partition, qos, or a TRES

@@ -131,9 +131,9 @@ impl Answer for WhatIf {
 pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, String> {
     let options = Options { at, recompute: !changes.is_empty() };
     let before = Model::of(snapshot, options);
-    let changed = apply(&before, changes)?;
-    let after = Model::of(&changed.snapshot, options);
-    let mut remarks = changed.remarks;
+    let edited = apply(&before, changes)?;
+    let after = Model::of(&edited.snapshot, options);
+    let mut remarks = edited.remarks;
     if options.recompute {
         remarks.extend(differs_from_now(snapshot, at, &before));
     }
@@ -141,9 +141,9 @@ pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Resul
     let (queue_before, queue_after) = (places(&before), places(&after));
     let keys = |places: &[Place]| places.iter().map(|place| place.key.clone()).collect::<Vec<_>>();
     let tau = order::tau(&keys(&queue_before), &keys(&queue_after));
-    let rows = rows((&before, queue_before), (&after, queue_after), &changed.submitted);
+    let rows = rows((&before, queue_before), (&after, queue_after), &edited.submitted);
     Ok(WhatIf {
-        changes: changed.said,
+        changes: edited.said,
         remarks,
         algorithm_after: after.config.algorithm,
         tau,
@@ -282,12 +282,14 @@ fn groups(rows: &[Row], name: impl Fn(&Row) -> &String) -> Vec<Group> {
 /// Associations whose shares, usage or factor differ by more than what rounding leaves.
 fn standings(before: &Model<'_>, after: &Model<'_>) -> Vec<StandingChange> {
     let is_another = |a: f64, b: f64| (a - b).abs() > 1e-12 * a.abs().max(b.abs());
+    // Each algorithm has normalised shares of its own.
+    let same_algorithm = before.config.algorithm == after.config.algorithm;
     let by_id: HashMap<u32, usize> =
         before.snapshot.associations.iter().enumerate().map(|(at, one)| (one.id, at)).collect();
     let change = |(at, association): (usize, &Association)| {
         let (old, new) = (before.standings[*by_id.get(&association.id)?], after.standings[at]);
         let of = |factor: Option<f64>| factor.unwrap_or(-1.0);
-        let differs = is_another(old.shares_norm, new.shares_norm)
+        let differs = same_algorithm && is_another(old.shares_norm, new.shares_norm)
             || is_another(old.usage, new.usage)
             || is_another(of(old.factor), of(new.factor));
         differs.then(|| StandingChange {

@@ -1,5 +1,7 @@
 //! What a job costs, TRES by TRES and account by account.
 
+use std::fmt::Write as _;
+
 use super::{close, optional, Show};
 use crate::answers::cost::Cost;
 use crate::answers::About;
@@ -37,12 +39,12 @@ impl Cost {
                 usage(added),
                 self.user,
                 self.account,
-                number(self.billing * self.usage_factor),
+                number(self.billing * self.usage_factor * self.charge_factor),
                 span(i64::try_from(seconds).unwrap_or(i64::MAX))
             ),
             _ => format!(
                 "{job} adds {} of usage to {} in {} in each second, and has no time limit.",
-                number(self.billing * self.usage_factor),
+                number(self.billing * self.usage_factor * self.charge_factor),
                 self.user,
                 self.account
             ),
@@ -51,7 +53,7 @@ impl Cost {
             if self.accounts.len() > 1 && least.asked {
                 line += " None of the other accounts would cost less.";
             } else if self.accounts.len() > 1 {
-                line += &format!(" It would cost least in account {}.", least.account);
+                let _ = write!(line, " It would cost least in account {}.", least.account);
             }
         }
         line
@@ -83,20 +85,29 @@ impl Cost {
         };
         let mut sum = format!("Billing {}: {rule}.", number(self.billing));
         if !self.qos.is_empty() {
-            sum += &format!(" UsageFactor of QOS {} is {}.", self.qos, number(self.usage_factor));
+            let _ = write!(sum, " UsageFactor of QOS {} is {}.", self.qos, number(self.usage_factor));
+        }
+        if (self.charge_factor - 1.0).abs() > f64::EPSILON {
+            let _ = write!(
+                sum,
+                " Charge lines multiply usage with {} in {}.",
+                number(self.charge_factor),
+                self.account
+            );
         }
         sum
     }
 
     fn accounts(&self) -> Table {
-        let mut table = Table::new(&["Account", "FairShare now>", "after>", "Priority lost>", ""]);
+        let mut table = Table::new(&["Account", "Charge>", "FairShare now>", "after>", "Priority lost>", ""]);
         for account in &self.accounts {
             let mut name = account.account.clone();
             if !account.partition.is_empty() {
-                name += &format!(" ({})", account.partition);
+                let _ = write!(name, " ({})", account.partition);
             }
             table.row(vec![
                 name,
+                number(account.charge_factor),
                 optional(account.factor_before),
                 optional(account.factor_after),
                 account.priority_lost.map_or_else(|| "-".to_owned(), addend),

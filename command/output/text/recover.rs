@@ -1,5 +1,7 @@
 //! How a factor recovers, with a small plot: a bar for each time.
 
+use std::fmt::Write as _;
+
 use super::{close, Show};
 use crate::answers::recover::{Account, Point, Recover, Scenario};
 use crate::answers::About;
@@ -37,7 +39,7 @@ impl Show for Recover {
 fn headline(user: &str, account: &Account) -> String {
     let mut name = format!("{user} in {}", account.account);
     if !account.partition.is_empty() {
-        name += &format!(" ({})", account.partition);
+        let _ = write!(name, " ({})", account.partition);
     }
     format!("The fair-share factor of {name} is {} now.", number(account.factor))
 }

@@ -1,5 +1,7 @@
 //! What a change does, as tables: accounts, users, the queue before and after.
 
+use std::fmt::Write as _;
+
 use super::{close, for_programs, optional, Show};
 use crate::answers::what_if::{Group, Row, StandingChange, WhatIf};
 use crate::answers::About;
@@ -50,12 +52,13 @@ impl WhatIf {
             moved => format!("{} of {both} in the queue.", count(moved, "place moves", "places move")),
         };
         if let Some(tau) = self.tau {
-            line +=
-                &format!(" Kendall's tau of both orders is {} (1: the same, -1: the opposite).", number(tau));
+            let tau = number(tau);
+            let _ = write!(line, " Kendall's tau of both orders is {tau} (1: the same, -1: the opposite).");
         }
         for row in self.rows.iter().filter(|row| row.submitted) {
             if let Some(position) = row.position_after {
-                line += &format!(
+                let _ = write!(
+                    line,
                     " The submitted job would have position {position} of {}.",
                     self.rows.iter().filter(|row| row.position_after.is_some()).count()
                 );
@@ -113,7 +116,7 @@ fn standings(changes: &[StandingChange]) -> Table {
     for change in changes.iter().take(SHOWN) {
         let mut user = change.user.clone();
         if !change.partition.is_empty() {
-            user += &format!(" ({})", change.partition);
+            let _ = write!(user, " ({})", change.partition);
         }
         table.row(vec![
             change.account.clone(),

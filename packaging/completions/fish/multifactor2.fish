@@ -89,7 +89,7 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l help 
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -s V -l version -d 'Prints the version'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l shares -d 'Other shares, such as chem=30, ann@chem=5 or chem=parent' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l usage -d 'Other usage, such as ann@chem=0, ann@chem=+1000h or chem=0; in seconds, or with m, h or d behind it' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l half-life -d 'Another PriorityDecayHalfLife, such as 14-0; usage as it is now stays, so give --at as well' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l half-life -d 'Another half-life of usage, such as 14-0; usage as it is now stays, so give --at as well' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l weight -d 'Other weights, such as fairshare=50000,age=1000; of age, assoc, fairshare, jobsize, partition, qos, or a TRES' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l plugin -d 'Another plugin or algorithm' -r -f -a "stock\t'priority/multifactor with Fair Tree'
 classic\t'priority/multifactor with `PriorityFlags=NO_FAIR_TREE`'

@@ -4,6 +4,7 @@
 //! `make-root`), and test clusters run in it, beside each other and beside the machine's own Slurm,
 //! with files and ports as everywhere (`enter`).
 
+pub mod asked;
 pub mod renumbered;
 
 use std::ffi::OsStr;

@@ -10,12 +10,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use multifactor2_command::input::ask::{ask_with, Answer, Question};
+use multifactor2_command::input::ask::Question;
 use multifactor2_command::input::commands::{
-    ASSOCIATIONS, CONFIG, ENVIRONMENT, NAMES, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES,
+    ASSOCIATIONS, CONFIG, NAMES, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES,
 };
 use multifactor2_command::input::texts::Texts;
-use multifactor2_command::input::Problem;
 use slurm_releases::{Suite, SUITES};
 use slurm_testcluster::{Account, Accounts, Cluster, Job, Release, Shares};
 
@@ -112,20 +111,7 @@ impl Recorder {
     /// Keeps those of the texts that the case is about.
     fn ask(&mut self, cluster: &Cluster, case: &str, user: &str, about: &[&str]) -> Result<()> {
         let question = Question { cluster: self.of, qos: true, local_weights: case == FIRST };
-        let texts = ask_with(&question, cluster.ids(user)?.0, MARK, &mut |call| {
-            let mut command = cluster.command(call.program).args(&call.arguments);
-            for (name, value) in ENVIRONMENT {
-                command = command.env(name, value);
-            }
-            let fail = |error: anyhow::Error| Problem { what: error.to_string(), next: String::new() };
-            let output = command.user(user).and_then(slurm_testcluster::Call::output).map_err(fail)?;
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            Ok(Answer {
-                is_good: output.status.success(),
-                text: text(output.stdout),
-                said: text(output.stderr),
-            })
-        })?;
+        let texts = slurm_releases::asked::ask(cluster, &question, user, MARK)?;
         let mut left = texts.clone();
         left.texts.retain(|name, _| about.contains(&name.as_str()));
         match &self.first {

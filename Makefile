@@ -4,41 +4,66 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
-# Where multifactor2-doctor and multifactor2-trial go, and the manual pages.
+# Where multifactor2-doctor and multifactor2-trial go.
 SBINDIR   ?= /usr/local/sbin
-MANDIR    ?= /usr/local/share/man
+# Where the command multifactor2 goes; completions go below DATADIR.
+BINDIR    ?= /usr/local/bin
+DATADIR   ?= /usr/local/share
+MANDIR    ?= $(DATADIR)/man
 # A Slurm source tree whose layout is to be compiled in besides the known releases.
 SLURM_SRC ?=
 export SLURM_SRC
 
-PACKAGES  := --package slurm-multifactor2 --package multifactor2-command
-FEATURES  := $(if $(SLURM_SRC),--features slurm-multifactor2/slurm-src)
-BUILT     := target/release/libpriority_multifactor2.so
+FEATURES  := $(if $(SLURM_SRC),--features slurm-src)
+OUTPUT    ?= target/release
+BUILT     := $(OUTPUT)/libpriority_multifactor2.so
+COMPLETED := bash-completion/completions:bash zsh/site-functions:zsh fish/vendor_completions.d:fish
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build install uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
-build: ## build the plugin and the commands (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+build: command ## build the plugin and the commands (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
 	@packaging/check-compilers rust c
-	$(CARGO) build --release --locked $(PACKAGES) $(FEATURES)
+	$(CARGO) build --release --locked $(FEATURES)
 
-install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
+# By itself, so that what it needs of a crate changes nothing in the plugin.
+command: ## build the command multifactor2
+	@packaging/check-compilers rust
+	$(CARGO) build --release --locked --package multifactor2-command
+
+define INSTALL_COMMAND
+	install -D -m 755 -t "$(DESTDIR)$(BINDIR)" $(OUTPUT)/multifactor2
+	ln -sf multifactor2 "$(DESTDIR)$(BINDIR)/swhy"
+	install -d "$(DESTDIR)$(SBINDIR)"
+	ln -sf "$(BINDIR)/multifactor2" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
+	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" packaging/man/*.1
+	for shell in $(COMPLETED); do \
+		install -D -m 644 -t "$(DESTDIR)$(DATADIR)/$${shell%:*}" packaging/completions/$${shell#*:}/* || exit 1; done
+endef
+
+install-command: command ## install the command alone, for login nodes: into BINDIR and MANDIR, completions into DATADIR
+	$(INSTALL_COMMAND)
+
+install: build ## install the plugin into DESTDIR/PLUGINDIR, the trial into SBINDIR, and the command
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
 	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
-	install -D -m 755 -t "$(DESTDIR)$(SBINDIR)" target/release/multifactor2-doctor
 	install -D -m 755 packaging/trial "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man8" packaging/man/*.8
+	$(INSTALL_COMMAND)
 	@echo "Installed $(DESTDIR)$(PLUGINDIR)/$(PLUGIN). Set PriorityType=priority/multifactor2 in slurm.conf and restart slurmctld."
 
-uninstall: ## remove what install has installed
+uninstall: ## remove what install or install-command has installed
 	@if file=$$(packaging/notice configured); then \
 		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
 	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
-	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
+	rm -f "$(DESTDIR)$(BINDIR)/multifactor2" "$(DESTDIR)$(BINDIR)/swhy"
+	cd packaging/man && for page in *.[18]; do rm -f "$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page"; done
+	cd packaging/completions && for shell in $(COMPLETED); do for file in $${shell#*:}/*; do \
+		rm -f "$(DESTDIR)$(DATADIR)/$${shell%:*}/$${file##*/}"; done; done
 
 demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running; POLICIES=1: the ticket policies)
 	tests/install-deps.sh demo
@@ -169,7 +194,8 @@ release-check: ## everything that a release needs
 	rpmlint -r packaging/slurm-multifactor2.rpmlintrc dist/*.rpm packaging/slurm-multifactor2.spec
 	$(MAKE) deb
 	lintian --fail-on error dist/*.deb
-	test -z "$$(groff -man -t -ww -Tutf8 packaging/man/*.8 2>&1 >/dev/null)"
+	cd packaging/man && mkdir -p ../../target/man/man1 && cp *.1 ../../target/man/man1 && \
+		test -z "$$(groff -man -t -ww -Tutf8 -I ../../target/man *.[18] 2>&1 >/dev/null)"
 	$(MAKE) package-test
 	git diff --quiet HEAD
 

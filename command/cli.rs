@@ -11,6 +11,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::answers::submission::JobOptions;
 use crate::answers::what_if::Changes;
+use crate::answers::{metrics, migrate};
+use crate::check;
 use crate::input;
 use crate::output::Form;
 
@@ -49,6 +51,22 @@ pub struct Global {
     /// Prints the version
     #[arg(short = 'V', long, global = true, action = ArgAction::Version)]
     pub version: Option<bool>,
+}
+
+impl Global {
+    /// The options that are given of those which say what the question is about.
+    pub fn about(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("--from", self.input.from.is_some()),
+            ("--save", self.input.save.is_some()),
+            ("--anonymise", self.input.anonymise),
+            ("--conf", self.input.conf.is_some()),
+            ("--cluster", self.input.cluster.is_some()),
+            ("--at", self.at.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+    }
 }
 
 /// How a table is printed.
@@ -199,4 +217,10 @@ pub enum Question {
         #[command(flatten)]
         printed: Printed,
     },
+    /// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
+    Check(check::Arguments),
+    /// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
+    Metrics(metrics::Options),
+    /// Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr
+    Migrate(migrate::Options),
 }

@@ -9,7 +9,8 @@ use multifactor2_core::settings::PARAMETERS;
 use multifactor2_snapshot::Snapshot;
 
 use crate::answers::what_if::Changes;
-use crate::answers::{self, Answer, Report};
+use crate::answers::{self, Answer, Bare, Report};
+use crate::check;
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
@@ -27,6 +28,10 @@ pub struct Printout {
 }
 
 impl Printout {
+    fn text(out: String) -> Self {
+        Self { out, ..Self::default() }
+    }
+
     fn failed(message: &str) -> Self {
         let err = format!("multifactor2: {}\n", escape::terminal(message, false));
         Self { err, status: 1, ..Self::default() }
@@ -46,14 +51,48 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
             return if error.use_stderr() {
                 Printout { err: text, status: 1, ..Printout::default() }
             } else {
-                Printout { out: text, ..Printout::default() }
+                Printout::text(text)
             };
         }
     };
     answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
 }
 
+/// The one question whose answer can be that something was found.
+fn check(cli: &Cli, arguments: &check::Arguments) -> Result<Printout, String> {
+    if let Some(option) = cli.global.about().find(|option| *option != "--from") {
+        return Err(format!("check looks at this cluster as it is: leave {option} out"));
+    }
+    let report = check::check(arguments, cli.global.input.from.as_deref());
+    let status = report.exit_code();
+    let printed = if cli.global.json { json(&Bare::new(report))? } else { Printout::text(report.text()) };
+    Ok(Printout { status, ..printed })
+}
+
+/// The one question that is about no cluster.
+fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, String> {
+    if let Some(option) = cli.global.about().next() {
+        return Err(format!("migrate asks no cluster: leave {option} out"));
+    }
+    let answer = match answers::migrate::run(options) {
+        Ok(answer) => answer,
+        Err(errors) => {
+            let err = errors.to_string().lines().map(|line| Printout::failed(line).err).collect();
+            return Ok(Printout { err, status: 1, ..Printout::default() });
+        }
+    };
+    if cli.global.json {
+        return json(&Bare::new(answer));
+    }
+    Ok(Printout::text(answer.to_string()))
+}
+
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
+    match &cli.question {
+        Question::Check(arguments) => return check(cli, arguments),
+        Question::Migrate(options) => return migrate(cli, options),
+        _ => (),
+    }
     let mut options = cli.global.input.clone();
     if matches!(cli.question, Question::WhatIf { .. }) {
         // It is a change there.
@@ -116,6 +155,18 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             printing(&plain).print(answers::cost::of_options(&model, options, &user)?)
         }
         Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
+        Question::Metrics(options) => {
+            if at.is_some() {
+                return Err("metrics are of the time of the snapshot: leave --at out".to_owned());
+            }
+            let metrics = answers::metrics::of(&snapshot, options);
+            let Some(path) = &options.out else { return printing(&plain).print(metrics) };
+            answers::metrics::write(&metrics, path)
+                .map_err(|error| format!("{}: {error}: nothing was written there", path.display()))?;
+            Ok(Printout::default())
+        }
+        // Answered above.
+        Question::Check(_) | Question::Migrate(_) => Ok(Printout::default()),
     }
 }
 
@@ -130,18 +181,22 @@ struct Printing<'p> {
 impl Printing<'_> {
     fn print<A: Answer + Show>(self, answer: A) -> Result<Printout, String> {
         let report = Report::new(self.model, answer);
-        let out = if self.json {
-            escape::json(&report).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?
-        } else {
-            report.answer.show(&report.about, self.printed, self.terminal)?
-        };
-        Ok(Printout { out, ..Printout::default() })
+        if self.json {
+            return json(&report);
+        }
+        report.answer.show(&report.about, self.printed, self.terminal).map(Printout::text)
     }
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
     std::fs::write(file, text)
         .map_err(|error| format!("{} cannot be written: {error}: choose another file", file.display()))
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Printout, String> {
+    let text =
+        escape::json(value).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
+    Ok(Printout::text(text))
 }
 
 /// Changes with the settings of `--conf`, and with who submits.

@@ -40,6 +40,17 @@ pub struct Report<A> {
     pub answer: A,
 }
 
+/// An answer that is about no cluster, which is what `--json` shows of it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Bare<A> {
+    /// Which answer this is.
+    pub schema: String,
+    /// The version of its schema.
+    pub version: u32,
+    /// The answer.
+    pub answer: A,
+}
+
 /// Of which cluster and time an answer is, and what could not be known.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct About {
@@ -98,15 +109,22 @@ impl About {
     }
 }
 
+/// What the JSON says that it is.
+fn schema<A: Answer>() -> String {
+    format!("multifactor2/{}", A::NAME)
+}
+
+impl<A: Answer> Bare<A> {
+    /// With what it is.
+    pub fn new(answer: A) -> Self {
+        Self { schema: schema::<A>(), version: A::VERSION, answer }
+    }
+}
+
 impl<A: Answer> Report<A> {
     /// Puts an answer together with what it is about.
     pub fn new(model: &Model<'_>, answer: A) -> Self {
-        Self {
-            schema: format!("multifactor2/{}", A::NAME),
-            version: A::VERSION,
-            about: About::of(model),
-            answer,
-        }
+        Self { schema: schema::<A>(), version: A::VERSION, about: About::of(model), answer }
     }
 }
 

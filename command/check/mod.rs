@@ -8,19 +8,31 @@ mod host;
 pub mod installed;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::Snapshot;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::answers::Answer;
 use crate::input::ask::{ask, Question};
 use crate::input::commands::LOCAL_WEIGHTS;
 use crate::input::texts::Texts;
 use crate::input::{assemble, Problem};
+use crate::output::escape;
+
+/// What the help says besides.
+const HELP: &str = "\
+Exit status: 0, 1 for an error, with which slurmctld would not take the settings, 2 where something was found that works, but hardly as meant.
+
+Examples:
+  multifactor2 check multifactor2.conf
+  multifactor2 check --from saved
+  multifactor2 check --from saved --json";
 
 /// What `multifactor2 check` takes.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = HELP)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
     /// The settings to check [default: multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
@@ -35,7 +47,7 @@ pub struct Arguments {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Report {
     /// What slurmctld will not take, or what could not be examined.
     pub errors: Vec<String>,
@@ -43,6 +55,10 @@ pub struct Report {
     pub findings: Vec<String>,
     /// What is in order, and what could not be looked at.
     pub notes: Vec<String>,
+}
+
+impl Answer for Report {
+    const NAME: &'static str = "check";
 }
 
 impl Report {
@@ -61,21 +77,14 @@ impl Report {
         let mut text = String::new();
         for (kind, all) in kinds {
             for one in all {
-                text.extend([kind, ": ", one, "\n"]);
+                text.extend([kind, ": ", &escape::terminal(one, false), "\n"]);
             }
         }
         text
     }
 }
 
-/// Checks, prints, and gives the exit code; `from` is a directory of `--save` to look at instead of asking Slurm.
-pub fn run(arguments: &Arguments, from: Option<&Path>) -> ExitCode {
-    let report = check(arguments, from);
-    print!("{}", report.text());
-    ExitCode::from(report.exit_code())
-}
-
-/// The same without printing.
+/// Checks; `from` is a directory of `--save` to look at instead of asking Slurm.
 pub fn check(arguments: &Arguments, from: Option<&Path>) -> Report {
     let mut report = Report::default();
     let cluster = of_cluster(from);

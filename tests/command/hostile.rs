@@ -3,7 +3,7 @@
 use multifactor2_command::output::Terminal;
 use multifactor2_snapshot::Snapshot;
 
-use crate::outputs::{Sample, QUESTIONS};
+use crate::outputs::{Sample, METRICS, QUESTIONS};
 use crate::site;
 
 pub const NAME: &str = "<script>alert(\"x\")</script>'&\u{1b}]0;title\u{7}\nnext|\u{202e}back";
@@ -49,7 +49,7 @@ fn no_name_does_harm_in_any_output() {
     let is_bad = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
     let user2 = format!("user2{NAME}");
     let named = |word: &&'static str| if *word == "user2" { user2.clone() } else { (*word).to_owned() };
-    for question in QUESTIONS {
+    for question in QUESTIONS.into_iter().chain([METRICS]) {
         let words: Vec<String> = question.iter().map(named).collect();
         let question: &[&str] = &words.iter().map(String::as_str).collect::<Vec<_>>();
         for options in [&[][..], &["--json"], &["-P"], &["-p"], &["--csv"]] {

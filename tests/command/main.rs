@@ -10,5 +10,6 @@ mod order;
 mod outputs;
 mod pages;
 mod random;
+mod recorded;
 mod site;
 mod what_if;

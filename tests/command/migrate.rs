@@ -292,12 +292,18 @@ const CASES: &[(Origin, &str, &[&str])] = &[
 ];
 
 /// Lines of ours on the page that no parameter leads to: what they stand beside is a command, or a choice of the administrator.
-const CHOSEN: [&str; 5] = [
+const CHOSEN: [&str; 10] = [
     "Override=Account Name=climate Tickets=20000 From=2027-01-18 Until=2027-01-24",
     "TicketsFunctional=10000",
     "Override=Job Name=7 Tickets=2000",
     "AdminCommentTickets=yes",
     "Charge=Account Name=scavenger Factor=0.1",
+    // Other shares than those that the parameter beside it has: see below for what it becomes.
+    "Book=gpu Partitions=gpu Shares=physics:10,chemistry:5,*:1",
+    "Book=gpu Partitions=gpu",
+    "Book=long Partitions=long",
+    "UsageMeasure=dominant",
+    "DominantTRES=cpu,mem,gres/gpu",
 ];
 
 /// A line in a form that can be compared: the attributes of ours in order, and what the page needs to be tried in a cluster left out.

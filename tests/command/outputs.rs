@@ -52,7 +52,7 @@ pub fn answered(printed: &Printout) -> bool {
     printed.status == 0 && printed.err.is_empty() && !printed.out.is_empty()
 }
 
-/// All questions to the example.
+/// All questions to the example whose answers are for people.
 pub const QUESTIONS: [&[&str]; 11] = [
     &["why", "1001"],
     &["why", "1002"],
@@ -67,6 +67,9 @@ pub const QUESTIONS: [&[&str]; 11] = [
     &["cost", "1001"],
 ];
 
+/// One whose answer is for a program.
+pub const METRICS: &[&str] = &["metrics", "--users", "top=5"];
+
 #[test]
 fn json_is_as_its_schema_says() {
     let mut sites = vec![site::example()];
@@ -74,19 +77,94 @@ fn json_is_as_its_schema_says() {
     for snapshot in &sites {
         let sample = Sample::new(snapshot);
         let jobs: Vec<String> = snapshot.jobs.iter().map(|job| job.id.to_string()).collect();
-        let mut questions: Vec<Vec<&str>> = vec![vec!["queue"], vec!["tree"], vec!["settings"]];
+        let mut questions: Vec<Vec<&str>> =
+            vec![vec!["queue"], vec!["tree"], vec!["settings"], vec!["metrics"]];
         questions.extend(jobs.iter().map(|job| vec!["why", job]));
         questions.extend(jobs.windows(2).map(|pair| vec!["why", pair[0].as_str(), pair[1].as_str()]));
         for mut question in questions {
             question.push("--json");
             let printed = sample.ask(&question);
             assert!(answered(&printed), "{question:?}: {}", printed.err);
-            let value: Value = serde_json::from_str(&printed.out).unwrap();
-            let name = value["schema"].as_str().unwrap().strip_prefix("multifactor2/").unwrap();
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schema/{name}.json"));
-            let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-            conforms(&value, &schema, &schema, name).unwrap();
+            is_as_its_schema_says(&printed.out);
         }
+    }
+}
+
+#[track_caller]
+fn is_as_its_schema_says(json: &str) {
+    let value: Value = serde_json::from_str(json).unwrap();
+    let name = value["schema"].as_str().unwrap().strip_prefix("multifactor2/").unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schema/{name}.json"));
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    conforms(&value, &schema, &schema, name).unwrap();
+}
+
+/// Asks for a translation of a file.
+fn migrated(name: &str, text: &str, options: &[&str]) -> Printout {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(name);
+    fs::write(&file, text).unwrap();
+    let words = ["multifactor2".into(), "migrate".into(), file.into_os_string()];
+    run(words.into_iter().chain(options.iter().map(OsString::from)), Terminal::PLAIN)
+}
+
+const MAUI: &str =
+    "FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25 MAXJOB=3\nNODEALLOCATIONPOLICY FASTEST\n";
+
+#[test]
+fn a_translation_is_text_or_json_and_asks_no_cluster() {
+    let text = migrated("maui.cfg", MAUI, &[]);
+    assert!(answered(&text) && text.out.contains("Target=User Name=ann Percent=25"), "{text:?}");
+    let json = migrated("maui.cfg", MAUI, &["--json"]);
+    assert!(answered(&json), "{json:?}");
+    is_as_its_schema_says(&json.out);
+    let about_a_cluster: [&[&str]; 6] = [
+        &["--from", "x"],
+        &["--save", "x"],
+        &["--anonymise"],
+        &["--conf", "x"],
+        &["--cluster", "x"],
+        &["--at", "+1"],
+    ];
+    for options in about_a_cluster {
+        let printed = migrated("maui.cfg", MAUI, options);
+        assert!(printed.status == 1 && printed.out.is_empty(), "{printed:?}");
+        assert!(printed.err.contains(&format!("leave {} out", options[0])), "{printed:?}");
+    }
+}
+
+/// Each on a line of its own, and no text of the file does anything to the terminal.
+#[test]
+fn all_errors_of_a_translation_are_told() {
+    let text = "USERWEIGHT x\u{1b}]0;t\u{7}\u{202e}\nFSWEIGHT y\nFSUSERWEIGHT 1\n";
+    let printed = migrated("maui.cfg", text, &[]);
+    assert_eq!((printed.status, printed.out.as_str()), (1, ""));
+    let lines: Vec<&str> = printed.err.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", printed.err);
+    for (line, place) in lines.iter().zip(["line 1", "line 2"]) {
+        assert!(line.starts_with("multifactor2: ") && line.contains(place), "{line}");
+        assert!(!line.contains(|letter: char| letter.is_control() || letter == '\u{202e}'), "{line:?}");
+    }
+}
+
+#[test]
+fn metrics_go_to_a_file_or_say_why_not() {
+    let sample = Sample::new(&site::example());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("multifactor2.prom");
+    let printed = sample.ask(&["metrics", "--out", path.to_str().unwrap()]);
+    assert_eq!(printed, Printout::default());
+    assert_eq!(fs::read_to_string(&path).unwrap(), sample.ask(&["metrics"]).out);
+    for (question, says) in [
+        (&["metrics", "--out", "/no/such/directory/a.prom"][..], "/no/such/directory/a.prom"),
+        (&["metrics", "--out", "a.txt"], ".prom"),
+        (&["metrics", "--users", "top=0"], "top=N"),
+        (&["metrics", "--at", "+1"], "leave --at out"),
+        (&["metrics", "--out", "a.prom", "--json"], "--help"),
+    ] {
+        let printed = sample.ask(question);
+        assert!(printed.err.contains(says), "{question:?}: {}", printed.err);
+        assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{question:?}");
     }
 }
 
@@ -121,6 +199,11 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(),
                     if value.get(name).is_none() {
                         return fails(&format!("{name} is missing"));
                     }
+                }
+            }
+            "additionalProperties" => {
+                for (name, value) in value.as_object().into_iter().flatten() {
+                    conforms(value, rule, root, &format!("{at}.{name}"))?;
                 }
             }
             "items" => {

@@ -1,7 +1,7 @@
 //! `multifactor2-doctor` as an administrator calls it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{symlink, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +15,8 @@ impl Place {
         let place = Self(tempfile::tempdir().unwrap());
         place.write("slurm.conf", slurm_conf);
         place.scontrol("exit 1");
+        // As it is installed.
+        symlink(env!("CARGO_BIN_EXE_multifactor2"), place.path("multifactor2-doctor")).unwrap();
         place
     }
 
@@ -35,7 +37,7 @@ impl Place {
     /// Exit status, what is on stdout and what is on stderr.
     fn doctor(&self, arguments: &[&str]) -> (i32, String, String) {
         let path = format!("{}:{}", self.0.path().display(), std::env::var("PATH").unwrap());
-        let output = Command::new(env!("CARGO_BIN_EXE_multifactor2-doctor"))
+        let output = Command::new(self.path("multifactor2-doctor"))
             .args(arguments)
             .env("SLURM_CONF", self.path("slurm.conf"))
             .env("PATH", path)

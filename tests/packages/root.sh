@@ -23,9 +23,9 @@ expect() {
 	}
 }
 
-# Fails unless the file has the licence of every crate that is linked into the plugin.
+# Fails unless the file has the licence of every crate that is linked into what a package of the workspace makes.
 expect_licences() {
-	"$top/packaging/linked-crates" >"$tmp/linked"
+	"$top/packaging/linked-crates" "$2" >"$tmp/linked"
 	[ "$(wc -l <"$tmp/linked")" -gt 10 ] || fail "few crates are linked: $(cat "$tmp/linked")"
 	lacking=$(grep -vxFf "$1" "$tmp/linked") && fail "no licence in $1 of$lacking"
 	expect "$1" "Permission is hereby granted, free of charge"
@@ -95,6 +95,37 @@ mount_root() {
 	chroot "$root" ip address add 192.0.2.1/32 dev test0
 	chroot "$root" ip link set test0 up
 	cp "$programs/demo" "$programs/migration" "$root/"
+}
+
+# The command, as on a login node: under all of its names, with its licences in this file, without anything of Slurm's or the plugin.
+expect_command() {
+	cp -r "$top/tests/command/recorded/24.11.5/multifactor2-root" "$root/saved"
+	cat >"$root/ask" <<-'EOF'
+		set -eu
+		multifactor2 --version
+		job=$(multifactor2 queue --from /saved -nP -o job | head -n 1)
+		swhy "$job" --from /saved >/why
+		multifactor2 why "$job" --from /saved | cmp - /why
+		multifactor2-doctor --version
+		for name in multifactor2 swhy; do
+			for place in bash-completion/completions/$name zsh/*/_$name fish/vendor_completions.d/$name.fish; do
+				[ -s /usr/share/$place ] || { echo "no $place"; exit 1; }
+			done
+		done
+		! ldd /usr/bin/multifactor2 | grep -i slurm
+	EOF
+	chroot "$root" sh /ask >"$tmp/asked" 2>&1 || {
+		cat "$tmp/asked" >&2
+		fail "the command does not answer"
+	}
+	expect "$tmp/asked" "multifactor2 ${version%-*}"
+	expect "$tmp/asked" "slurm-multifactor2 ${version%-*}"
+	expect "$root/why" "The priority"
+	expect_licences "$1" multifactor2-command
+	left=$(find "$root/usr" -name 'priority_multifactor2*')
+	[ -z "$left" ] || fail "the command brings the plugin: $left"
+	rm -r "$root/saved" "$root/ask" "$root/why"
+	say "the command answers, alone"
 }
 
 # The documented example in a cluster of the root's own Slurm, with the plugin at this path in the root.

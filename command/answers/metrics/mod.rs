@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use multifactor2_snapshot::records::{Association, Job};
 use multifactor2_snapshot::Snapshot;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use text::write;
@@ -22,13 +23,24 @@ pub const MOST_USERS: usize = 1000;
 /// How deep a tree may be: what goes on longer is a circle.
 const DEEPEST: usize = 1000;
 
+/// What the help says besides.
+const HELP: &str = "\
+The file is written beside its place and renamed, with mode 0644. Users are in it only where --users asks for them.
+Run this every five minutes. The package has a dashboard for Grafana and alerts.
+
+Examples:
+  multifactor2 metrics
+  multifactor2 metrics --out multifactor2.prom
+  multifactor2 metrics --users top=20";
+
 /// What to write, and where to.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Options {
-    /// The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output.
-    #[arg(long, value_name = "FILE")]
+    /// The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub out: Option<PathBuf>,
-    /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage.
+    /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage
     #[arg(long, value_name = "NAMES|top=N")]
     pub users: Option<Users>,
 }
@@ -61,16 +73,18 @@ impl FromStr for Users {
 }
 
 /// All that is written.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Answer {
-    /// The version of this form.
-    pub schema: u32,
     /// In the order in which they are written.
     pub metrics: Vec<Metric>,
 }
 
+impl super::Answer for Answer {
+    const NAME: &'static str = "metrics";
+}
+
 /// A metric: a gauge each. Usage decays, so it is no counter either.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Metric {
     /// Its name.
     pub name: &'static str,
@@ -81,10 +95,10 @@ pub struct Metric {
 }
 
 /// A series of a metric.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Series {
-    /// Names and values, in order.
-    pub labels: Vec<(&'static str, String)>,
+    /// Names and values.
+    pub labels: BTreeMap<&'static str, String>,
     /// Always finite.
     pub value: f64,
 }
@@ -133,7 +147,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().map(|(_, name, _)| *name)
 }
 
-type Labels = Vec<(&'static str, String)>;
+type Labels = BTreeMap<&'static str, String>;
 
 /// Series while they are collected: of each metric by its labels.
 #[derive(Default)]
@@ -208,7 +222,7 @@ pub fn of(snapshot: &Snapshot, options: &Options) -> Answer {
         let series = series.into_iter().map(|(labels, value)| Series { labels, value }).collect();
         Some(Metric { name, help, series })
     });
-    Answer { schema: 1, metrics: metrics.collect() }
+    Answer { metrics: metrics.collect() }
 }
 
 fn parameters(snapshot: &Snapshot, collected: &mut Collected) {

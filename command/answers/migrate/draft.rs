@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use multifactor2_core::settings::text;
 use multifactor2_core::settings::{Error, Errors, Place};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::page;
 use crate::output::escape::is_treacherous;
 
 /// What to do with a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
     /// Take it as it is.
@@ -24,7 +25,7 @@ pub enum Use {
 }
 
 /// A line of a file, or a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
     /// As it is to be written.
     pub text: String,
@@ -38,7 +39,7 @@ pub struct Line {
 }
 
 /// Why there is no line for something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// A priority plugin cannot do it.
@@ -54,7 +55,7 @@ pub enum Why {
 }
 
 /// Something without a line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// Why there is none.
     pub why: Why,

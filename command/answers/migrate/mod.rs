@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use multifactor2_core::settings::{Error, Errors, Place};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use draft::Draft;
@@ -35,24 +36,32 @@ FROM is a file of Maui or Moab, or a directory with what qconf of Grid Engine pr
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough. Exit status: 0, or 1 if something in FROM cannot be read.";
+One of them is enough. What has no line is listed, with the reason. Nothing is changed, and no cluster is asked: --from, --save, --anonymise, --conf, --cluster and --at do not go with this.
+
+Exit status: 0, or 1 if something in FROM cannot be read.
+
+Examples:
+  multifactor2 migrate maui.cfg
+  multifactor2 migrate --moab site.cfg
+  multifactor2 migrate qconf
+  multifactor2 migrate maui.cfg --json";
 
 /// What to translate.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Options {
-    /// maui.cfg, moab.cfg, or a directory with outputs of qconf.
+    /// maui.cfg, moab.cfg, or a directory with outputs of qconf
+    // --from has the other name.
+    #[arg(id = "of", value_name = "FROM")]
     pub from: PathBuf,
-    /// The file is Moab's. It is by itself where its name begins with "moab".
+    /// The file is Moab's; it is without this where its name begins with "moab"
     #[arg(long)]
     pub moab: bool,
 }
 
 /// What the configuration is here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Answer {
-    /// The version of this form.
-    pub schema: u32,
     /// `Maui`, `Moab` or `Grid Engine`.
     pub scheduler: &'static str,
     /// Lines of multifactor2.conf.
@@ -119,7 +128,6 @@ fn finished(scheduler: &'static str, mut draft: Draft) -> Result<Answer, Errors>
         return Err(draft.errors);
     }
     Ok(Answer {
-        schema: 1,
         scheduler,
         multifactor2_conf: std::mem::take(&mut draft.ours.all),
         slurm_conf: draft.slurm_lines(),
@@ -154,6 +162,10 @@ fn read(path: &Path) -> Result<String, Errors> {
     }
     // Old files are often in Latin-1. What is not UTF-8 becomes U+FFFD, and stays in comments mostly.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+impl super::Answer for Answer {
+    const NAME: &'static str = "migrate";
 }
 
 impl Answer {

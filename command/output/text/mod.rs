@@ -2,6 +2,7 @@
 
 mod compare;
 mod cost;
+mod metrics;
 mod queue;
 mod recover;
 mod settings;

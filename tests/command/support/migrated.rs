@@ -1,20 +1,12 @@
 //! What must hold of every answer of `multifactor2 migrate`, for tests and fuzzing.
 
 use multifactor2_command::answers::migrate::Answer;
-use multifactor2_core::settings::{Errors, Settings, SETTINGS};
+use multifactor2_core::settings::{Errors, Settings};
 
-/// Being built: until the settings know them, their lines cannot be read.
-const AWAITED: [&str; 3] = ["Charge", "MinimumCharge", "Book"];
-
-/// Reads the lines of ours, without those of settings that are being built.
+/// Reads the lines of ours.
 #[track_caller]
 pub fn read(answer: &Answer) -> Settings {
-    let is_known = |line: &&str| {
-        let key = line.split('=').next().unwrap_or_default();
-        !AWAITED.contains(&key) || SETTINGS.iter().any(|setting| setting.name == key)
-    };
     let text = answer.settings();
-    let text = text.lines().filter(is_known).collect::<Vec<_>>().join("\n");
     Settings::parse(&text, "multifactor2.conf").unwrap_or_else(|errors| panic!("{errors}\n{text}")).settings
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
 
 use multifactor2_fixtures::project::{read, top};
@@ -24,50 +25,34 @@ fn the_version_is_that_of_the_workspace() {
     assert!(read("CHANGELOG.md").contains(env!("CARGO_PKG_VERSION")));
 }
 
-/// Licences of the crates that are linked into the plugin on Linux, the alternatives of each in one order.
-fn linked_licences() -> BTreeSet<BTreeSet<String>> {
-    let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO")).args(arguments).current_dir(top()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    // Crates for other platforms alone are not at hand, offline.
+/// What a program prints.
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).current_dir(top()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What cargo knows of all crates. Those for other platforms alone are not at hand, offline.
+fn crates() -> Vec<Value> {
     let target = "x86_64-unknown-linux-gnu";
-    let metadata: Value = serde_json::from_str(&run(&[
-        "metadata",
-        "--locked",
-        "--offline",
-        "--filter-platform",
-        target,
-        "--format-version",
-        "1",
-    ]))
-    .unwrap();
-    let tree = run(&[
-        "tree",
-        "--locked",
-        "--offline",
-        "-p",
-        "slurm-multifactor2",
-        "-e",
-        "normal",
-        "--target",
-        target,
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-    ]);
-    let linked: BTreeSet<(String, String)> = tree
+    let arguments =
+        ["metadata", "--locked", "--offline", "--filter-platform", target, "--format-version", "1"];
+    let mut metadata: Value = serde_json::from_str(&said(env!("CARGO"), &arguments)).unwrap();
+    metadata["packages"].as_array_mut().map(std::mem::take).unwrap()
+}
+
+/// Licences of the crates that are linked into what a package of ours makes on Linux, the alternatives of each in one order.
+fn linked_licences(package: &str) -> BTreeSet<BTreeSet<String>> {
+    let linked = said(top().join("packaging/linked-crates").to_str().unwrap(), &[package]);
+    let linked: BTreeSet<(String, String)> = linked
         .lines()
         .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            Some((words.next()?.to_owned(), words.next()?.trim_start_matches('v').to_owned()))
+            let (name, version) = line.trim().split_once(' ')?;
+            Some((name.to_owned(), version.to_owned()))
         })
         .collect();
     assert!(linked.len() > 5, "{linked:?}");
-    let packages = metadata["packages"].as_array().unwrap();
-    packages
+    crates()
         .iter()
         .filter(|package| {
             let text = |key: &str| package[key].as_str().unwrap().to_owned();
@@ -84,9 +69,121 @@ fn alternatives(expression: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
-    let named: BTreeSet<BTreeSet<String>> = tag("License:").split(" AND ").map(alternatives).collect();
-    for licence in linked_licences() {
-        assert!(named.contains(&licence), "{licence:?} is not in License: of the spec file");
+    let spec = read("packaging/slurm-multifactor2.spec");
+    let tags: Vec<&str> = spec.lines().filter_map(|line| line.strip_prefix("License:")).collect();
+    let packages = ["slurm-multifactor2", "multifactor2-command"];
+    assert_eq!(tags.len(), packages.len());
+    for (tag, package) in tags.into_iter().zip(packages) {
+        // A bracket holds alternatives together, so AND is never within one.
+        let named: BTreeSet<BTreeSet<String>> = tag.split(" AND ").map(alternatives).collect();
+        for licence in linked_licences(package) {
+            assert!(named.contains(&licence), "{licence:?} of {package} is not in License: of the spec file");
+        }
+    }
+}
+
+/// A site builds with the Rust that the pages ask for.
+#[test]
+fn no_crate_wants_a_newer_rust() {
+    let version = |text: &str| text.split('.').map(|part| part.parse::<u32>().unwrap()).collect::<Vec<_>>();
+    let manifest = read("Cargo.toml");
+    let ours = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap();
+    let ours = version(ours.trim_matches('"'));
+    let crates = crates();
+    assert!(crates.len() > 50, "{}", crates.len());
+    let newer = |package: &&Value| {
+        package["rust_version"].as_str().is_some_and(|wanted| version(wanted)[..2] > ours[..2])
+    };
+    let newer: Vec<String> = crates
+        .iter()
+        .filter(newer)
+        .map(|package| format!("{} {}", package["name"], package["rust_version"]))
+        .collect();
+    assert!(newer.is_empty(), "{newer:?} want more than Rust {ours:?}");
+}
+
+/// All files below a directory, links among them.
+fn files(directory: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else {
+                found.insert(entry.path().strip_prefix(directory).unwrap().display().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// The command alone, and everything; whatever is installed goes again.
+#[test]
+fn what_make_installs_it_removes() {
+    let directory = tempfile::tempdir().unwrap();
+    let built = directory.path().join("built");
+    fs::create_dir(&built).unwrap();
+    for name in ["libpriority_multifactor2.so", "multifactor2"] {
+        fs::write(built.join(name), "").unwrap();
+    }
+    let stage = directory.path().join("stage");
+    fs::create_dir(&stage).unwrap();
+    let make = |target: &str| {
+        let output = format!("OUTPUT={}", built.display());
+        let stage = format!("DESTDIR={}", stage.display());
+        // Nothing is built.
+        said("make", &["-o", "build", "-o", "command", target, &output, &stage, "PLUGINDIR=/plugins"]);
+    };
+    make("install-command");
+    let command = files(&stage);
+    for file in [
+        "usr/local/bin/multifactor2",
+        "usr/local/bin/swhy",
+        "usr/local/sbin/multifactor2-doctor",
+        "usr/local/share/man/man1/multifactor2.1",
+        "usr/local/share/man/man1/swhy.1",
+        "usr/local/share/bash-completion/completions/swhy",
+        "usr/local/share/zsh/site-functions/_multifactor2",
+        "usr/local/share/fish/vendor_completions.d/multifactor2.fish",
+    ] {
+        assert!(command.contains(file), "no {file}: {command:?}");
+    }
+    let of_plugin = |file: &&String| file.contains("priority_") || file.contains("trial");
+    assert_eq!(command.iter().find(of_plugin), None);
+    make("install");
+    let all = files(&stage);
+    assert!(all.is_superset(&command));
+    for file in ["plugins/priority_multifactor2.so", "usr/local/sbin/multifactor2-trial"] {
+        assert!(all.contains(file), "no {file}: {all:?}");
+    }
+    make("uninstall");
+    assert_eq!(files(&stage), BTreeSet::new());
+}
+
+/// The packages have a manual page and completions of all that the command is called.
+#[test]
+fn the_command_is_complete_in_both_packages() {
+    let (spec, rules) = (read("packaging/slurm-multifactor2.spec"), read("packaging/debian/rules"));
+    for name in ["multifactor2", "swhy"] {
+        assert!(spec.contains(&format!("\n%{{_bindir}}/{name}\n")), "{name}");
+        assert!(rules.contains(&format!("/{name}\n")), "{name}");
+        for file in
+            [format!("man/{name}.1"), format!("completions/bash/{name}"), format!("completions/zsh/_{name}")]
+        {
+            assert!(!read(&format!("packaging/{file}")).is_empty(), "{file}");
+        }
+        said("bash", &["-n", &format!("packaging/completions/bash/{name}")]);
+    }
+    for text in [spec, rules] {
+        for part in [
+            "packaging/man/*.1",
+            "packaging/monitoring",
+            "docs/command.md",
+            "vendor/tools/THIRD-PARTY-LICENSES",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
     }
 }
 
@@ -229,7 +326,7 @@ fn use_of_the_plugin_is_seen_in_any_slurm_conf() {
     }
     assert!(!in_use("PriorityType=priority/multifactor20\nXPriorityType=priority/multifactor2\n"));
     let mut uninstall = Command::new("make");
-    uninstall.args(["uninstall", "PLUGINDIR=/nonexistent", "SBINDIR=/nonexistent", "MANDIR=/nonexistent"]);
+    uninstall.args(["uninstall", "DESTDIR=/nonexistent", "PLUGINDIR=/nonexistent"]);
     fs::write(&file, "\tPriorityType=priority/multifactor2\n").unwrap();
     let output = uninstall.env("SLURM_CONF", &file).current_dir(top()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

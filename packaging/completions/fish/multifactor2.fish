@@ -40,6 +40,9 @@ complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "what-if" 
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "recover" -d 'Says how long until a fair-share factor reaches a value'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "cost" -d 'Says what a job adds to usage and takes from the fair-share factor, and in which account least'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "settings" -d 'Shows parameters and settings in force, and where each value came from'
+complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "check" -d 'Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm'
+complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "metrics" -d 'Writes shares, usage and queues for the textfile collector of Prometheus\' node_exporter'
+complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "migrate" -d 'Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand why" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand why" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand why" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
@@ -156,3 +159,35 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l a
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -s V -l version -d 'Prints the version'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l plugins -d 'The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l slurmctld -d 'Its slurmctld [default: the one beside the plugin directory]' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l json -d 'As JSON, with a schema in docs/schema'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l help -d 'Prints help'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -s V -l version -d 'Prints the version'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l out -d 'The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l users -d 'Users who have series of their own: names separated by commas, or top=N for the N with the largest usage' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l json -d 'As JSON, with a schema in docs/schema'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l help -d 'Prints help'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -s V -l version -d 'Prints the version'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l moab -d 'The file is Moab\'s; it is without this where its name begins with "moab"'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l json -d 'As JSON, with a schema in docs/schema'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l help -d 'Prints help'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -s V -l version -d 'Prints the version'

@@ -101,7 +101,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         }
         Question::WhatIf { changes, files, printed } => {
             let changes = whole(cli, changes, &snapshot)?;
-            let answer = answers::what_if::what_if(&snapshot, at, &changes)?;
+            let answer = answers::what_if::of_model(&model, &changes)?;
             let Some(file) = &files.html else { return printing(printed).print(answer) };
             write(file, &html::what_if::page(&Report::new(&model, answer))?)?;
             Ok(Printout::default())

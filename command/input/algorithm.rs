@@ -1,5 +1,6 @@
 //! Which algorithm gives the priorities.
 
+use multifactor2_core::policy::stock;
 use std::fmt;
 
 use multifactor2_snapshot::Snapshot;
@@ -11,7 +12,7 @@ pub enum Algorithm {
     Multifactor2,
     /// `priority/multifactor` with Fair Tree, its default since 19.05.
     FairTree,
-    /// `priority/multifactor` with `NO_FAIR_TREE`.
+    /// `priority/multifactor` with `NO_FAIR_TREE` or `DEPTH_OBLIVIOUS`.
     Classic,
     /// `priority/basic`: the order of submission.
     Basic,
@@ -27,11 +28,9 @@ pub fn algorithm(snapshot: &Snapshot) -> Algorithm {
         "multifactor2" => Algorithm::Multifactor2,
         "multifactor" => {
             let flags = snapshot.parameter("PriorityFlags").unwrap_or_default();
-            let is_classic = flags.split(',').any(|flag| flag.trim().eq_ignore_ascii_case("NO_FAIR_TREE"));
-            if is_classic {
-                Algorithm::Classic
-            } else {
-                Algorithm::FairTree
+            match stock::Algorithm::of(flags, 1, (0, 0)) {
+                stock::Algorithm::FairTree => Algorithm::FairTree,
+                stock::Algorithm::Classic(_) => Algorithm::Classic,
             }
         }
         "basic" => Algorithm::Basic,

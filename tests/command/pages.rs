@@ -159,6 +159,32 @@ fn what_is_new_or_gone_has_no_gain() {
     assert!(gone.contains("<td class=\"n\">gone</td>"));
 }
 
+/// Fair Tree normalises shares among those beside each other: bars of user2 in c were too long there.
+#[test]
+fn bars_are_parts_of_the_account_above_in_every_algorithm() {
+    let ours = site::example();
+    let mut fair_tree = site::example();
+    "priority/multifactor".clone_into(&mut fair_tree.about.priority_type);
+    let mut classic = fair_tree.clone();
+    classic.parameters.insert("PriorityFlags".to_owned(), "NO_FAIR_TREE".to_owned());
+    for mut snapshot in [ours, fair_tree, classic] {
+        site::show(&mut snapshot);
+        let page = Sample::new(&snapshot).written(&["tree"], "--html");
+        for (name, shares, usage) in
+            [("root", 100.0, 100.0), ("c", 25.0, 900.0 / 16.2), ("user2", 50.0, 100.0), ("d", 60.0, 25.0)]
+        {
+            let row = page.split("<tr").skip(1).find(|row| row.contains(&format!(">{name}<"))).unwrap();
+            let widths: Vec<f64> = row
+                .split("width=\"")
+                .skip(1)
+                .map(|text| text.split('%').next().unwrap().parse().unwrap())
+                .collect();
+            let is_near = |one: f64, other: f64| (one - other).abs() < 0.01;
+            assert!(is_near(widths[0], shares) && is_near(widths[1], usage), "{name}: {widths:?}");
+        }
+    }
+}
+
 #[test]
 fn no_name_does_harm_in_a_picture() {
     for snapshot in

@@ -129,17 +129,24 @@ impl Answer for WhatIf {
 /// # Errors
 /// Somebody or something that a change names is not there, or what it is about is not known.
 pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, String> {
-    let options = Options { at, recompute: !changes.is_empty() };
-    let before = Model::of(snapshot, options);
+    of_model(&Model::of(snapshot, Options { at, ..Options::default() }), changes)
+}
+
+/// The same, for what is now.
+///
+/// # Errors
+/// As for [`what_if`].
+pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, String> {
+    let options = Options { at: Some(now.at), recompute: !changes.is_empty() };
+    let before = Model::of(now.snapshot, options);
     let edited = apply(&before, changes)?;
     let after = Model::of(&edited.snapshot, options);
     let mut remarks = edited.remarks;
     if options.recompute {
-        remarks.extend(differs_from_now(snapshot, at, &before));
+        remarks.extend(differs(now, &before));
     }
     remarks.extend(after.notes.iter().filter(|note| !before.notes.contains(note)).cloned());
     let (queue_before, queue_after) = (places(&before), places(&after));
-    let keys = |places: &[Place]| places.iter().map(|place| place.key.clone()).collect::<Vec<_>>();
     let tau = order::tau(&keys(&queue_before), &keys(&queue_after));
     let rows = rows((&before, queue_before), (&after, queue_after), &edited.submitted);
     Ok(WhatIf {
@@ -155,12 +162,16 @@ pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Resul
     })
 }
 
+fn keys<'m>(places: &[Place<'m>]) -> Vec<Key<'m>> {
+    places.iter().map(|place| place.key).collect()
+}
+
 /// What to say where the queue that Slurm has is not the one that is computed.
-fn differs_from_now(snapshot: &Snapshot, at: Option<i64>, before: &Model<'_>) -> Option<String> {
-    if at.is_some_and(|at| at != snapshot.about.time) {
+fn differs(now: &Model<'_>, before: &Model<'_>) -> Option<String> {
+    if now.recomputed {
         return None;
     }
-    let now = places(&Model::of(snapshot, Options::default()));
+    let now = places(now);
     let computed = places(before);
     let others = now.iter().zip(&computed).filter(|(now, computed)| now.key != computed.key).count();
     (others > 0 || now.len() != computed.len()).then(|| {
@@ -171,19 +182,20 @@ fn differs_from_now(snapshot: &Snapshot, at: Option<i64>, before: &Model<'_>) ->
     })
 }
 
+/// The job, the partition and the QOS of a place.
+type Key<'m> = (u32, &'m str, &'m str);
+
 /// A place of a queue.
-struct Place {
-    /// The job, the partition and the QOS.
-    key: (u32, String, String),
+struct Place<'m> {
+    key: Key<'m>,
     slot: Slot,
 }
 
-fn places(model: &Model<'_>) -> Vec<Place> {
+fn places<'m>(model: &'m Model<'_>) -> Vec<Place<'m>> {
     let place = |slot: Slot| {
-        let qos =
-            slot.entry.map_or(&model.job_of(&slot).qos, |entry| &model.jobs[slot.job].entries[entry].qos);
-        let key = (model.job_of(&slot).id, model.partition_of(&slot).to_owned(), qos.clone());
-        Place { key, slot }
+        let job = model.job_of(&slot);
+        let qos = slot.entry.map_or(&job.qos, |entry| &model.jobs[slot.job].entries[entry].qos);
+        Place { key: (job.id, model.partition_of(&slot), qos), slot }
     };
     model.queue().slots.into_iter().map(place).collect()
 }
@@ -197,13 +209,13 @@ fn factor(model: &Model<'_>, job: usize) -> Option<f64> {
 }
 
 fn rows(
-    (before, queue_before): (&Model<'_>, Vec<Place>),
-    (after, queue_after): (&Model<'_>, Vec<Place>),
+    (before, queue_before): (&Model<'_>, Vec<Place<'_>>),
+    (after, queue_after): (&Model<'_>, Vec<Place<'_>>),
     submitted: &[u32],
 ) -> Vec<Row> {
     let mut were: HashMap<_, _> =
         queue_before.into_iter().enumerate().map(|(at, place)| (place.key, (at + 1, place.slot))).collect();
-    let row = |model: &Model<'_>, (id, partition, qos): (u32, String, String), slot: &Slot| {
+    let row = |model: &Model<'_>, (id, partition, qos): Key<'_>, slot: &Slot| {
         let job = model.job_of(slot);
         Row {
             position_before: None,
@@ -213,8 +225,8 @@ fn rows(
             id,
             user: job.user.clone(),
             account: job.account.clone(),
-            partition,
-            qos,
+            partition: partition.to_owned(),
+            qos: qos.to_owned(),
             priority_before: None,
             priority_after: None,
             fair_share_before: None,

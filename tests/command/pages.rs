@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::hostile;
 use crate::outputs::Sample;
-use crate::site;
+use crate::site::{self, Size};
 
 /// What writes a page.
 pub const PAGES: [&[&str]; 3] =
@@ -138,9 +138,57 @@ fn no_name_does_harm_in_a_page() {
 }
 
 #[test]
+fn a_page_has_the_answer_that_json_has() {
+    let sample = Sample::new(&site::random(Size { associations: 80, jobs: 60 }, 5));
+    for question in PAGES {
+        let page = sample.written(question, "--html");
+        let tags = tags(&page);
+        let data = tags.iter().find(|tag| tag.get("id") == Some("data")).unwrap();
+        let json = sample.ask(&[question, &["--json"]].concat()).out;
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&data.text), value(&json), "{question:?}");
+    }
+}
+
+#[test]
+fn what_is_new_or_gone_has_no_gain() {
+    let sample = Sample::new(&site::example());
+    let new = sample.written(&["what-if", "--submit", "-A c -p main", "--as", "user2"], "--html");
+    assert!(new.contains("<td class=\"n\">new</td>"));
+    let gone = sample.written(&["what-if", "--without-account", "c"], "--html");
+    assert!(gone.contains("<td class=\"n\">gone</td>"));
+}
+
+/// Fair Tree normalises shares among those beside each other: bars of user2 in c were too long there.
+#[test]
+fn bars_are_parts_of_the_account_above_in_every_algorithm() {
+    let ours = site::example();
+    let mut fair_tree = site::example();
+    "priority/multifactor".clone_into(&mut fair_tree.about.priority_type);
+    let mut classic = fair_tree.clone();
+    classic.parameters.insert("PriorityFlags".to_owned(), "NO_FAIR_TREE".to_owned());
+    for mut snapshot in [ours, fair_tree, classic] {
+        site::show(&mut snapshot);
+        let page = Sample::new(&snapshot).written(&["tree"], "--html");
+        for (name, shares, usage) in
+            [("root", 100.0, 100.0), ("c", 25.0, 900.0 / 16.2), ("user2", 50.0, 100.0), ("d", 60.0, 25.0)]
+        {
+            let row = page.split("<tr").skip(1).find(|row| row.contains(&format!(">{name}<"))).unwrap();
+            let widths: Vec<f64> = row
+                .split("width=\"")
+                .skip(1)
+                .map(|text| text.split('%').next().unwrap().parse().unwrap())
+                .collect();
+            let is_near = |one: f64, other: f64| (one - other).abs() < 0.01;
+            assert!(is_near(widths[0], shares) && is_near(widths[1], usage), "{name}: {widths:?}");
+        }
+    }
+}
+
+#[test]
 fn no_name_does_harm_in_a_picture() {
     for snapshot in
-        [site::example(), hostile::snapshot(), site::random(site::Size { associations: 300, jobs: 10 }, 3)]
+        [site::example(), hostile::snapshot(), site::random(Size { associations: 300, jobs: 10 }, 3)]
     {
         let picture = Sample::new(&snapshot).written(&["tree"], "--svg");
         let document = roxmltree::Document::parse(&picture).unwrap();
@@ -209,7 +257,7 @@ fn the_policy_lets_in_what_is_in_the_page_and_nothing_else() {
 #[test]
 fn pages_are_well_formed_and_say_what_everything_is() {
     const VOID: [&str; 3] = ["meta", "input", "br"];
-    for snapshot in [site::example(), site::random(site::Size { associations: 300, jobs: 100 }, 2)] {
+    for snapshot in [site::example(), site::random(Size { associations: 300, jobs: 100 }, 2)] {
         let sample = Sample::new(&snapshot);
         for (what, page) in pages(&sample, "text") {
             let tags = tags(&page);

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::{svg, Cell, Column, Page, Row as Line, Table};
 use crate::answers::tree::{Row, Tree};
 use crate::answers::Report;
+use crate::model::Algorithm;
 use crate::output::numbers::{count, number, percent};
 
 const COLUMNS: [Column; 12] = [
@@ -14,7 +15,7 @@ const COLUMNS: [Column; 12] = [
         "Its part of the shares (blue, above) and of the usage (orange, below) of the account that it is in. A longer orange bar: it has used more than its share.",
     ),
     Column::number("RawShares").about("Shares as sacctmgr has them; parent: its jobs go by the account that it is in."),
-    Column::number("NormShares").about("Its part of the whole cluster, from 0 to 1."),
+    Column::number("NormShares").about("Its part of the shares, from 0 to 1: of the whole cluster; with Fair Tree of those beside it."),
     Column::number("RawUsage").about("What it has used, in seconds times billing, decayed."),
     Column::number("NormUsage").about("Its part of all usage, from 0 to 1."),
     Column::number("EffectvUsage").about("The usage that counts, with that of the accounts above."),
@@ -55,7 +56,7 @@ pub fn page(report: &Report<Tree>) -> Result<String, String> {
     }
     let open = if rows.len() > OPEN { 2 } else { usize::MAX };
     let mut table = Table::new("Shares, usage and standing by account and user", &COLUMNS).open(open);
-    let parts = Parts::of(rows);
+    let parts = Parts::of(report);
     for row in rows {
         table.row(line(row, &parts));
     }
@@ -65,7 +66,7 @@ pub fn page(report: &Report<Tree>) -> Result<String, String> {
 /// As a picture: all rows, with bars.
 pub fn picture(report: &Report<Tree>) -> String {
     let rows = &report.answer.rows;
-    let parts = Parts::of(rows);
+    let parts = Parts::of(report);
     let lines: Vec<svg::Branch> = rows
         .iter()
         .map(|row| {
@@ -91,17 +92,28 @@ pub fn picture(report: &Report<Tree>) -> String {
 /// The part of shares and usage that a row has of the row above it.
 struct Parts<'r> {
     above: HashMap<u32, &'r Row>,
+    /// Fair Tree normalises shares among those beside each other, the others in the whole cluster.
+    is_by_level: bool,
 }
 
 impl<'r> Parts<'r> {
-    fn of(rows: &'r [Row]) -> Self {
-        Self { above: rows.iter().map(|row| (row.id, row)).collect() }
+    fn of(report: &'r Report<Tree>) -> Self {
+        Self {
+            above: report.answer.rows.iter().map(|row| (row.id, row)).collect(),
+            is_by_level: report.about.algorithm == Algorithm::FairTree,
+        }
     }
 
     fn of_row(&self, row: &Row) -> (f64, f64) {
         let part = |of: f64, all: f64| if all > 0.0 { of / all } else { 0.0 };
+        if row.parent == 0 {
+            return (1.0, if row.usage > 0.0 { 1.0 } else { 0.0 });
+        }
         match self.above.get(&row.parent).filter(|_| row.depth > 0) {
-            Some(above) => (part(row.shares_norm, above.shares_norm), part(row.usage_norm, above.usage_norm)),
+            Some(above) => {
+                let all = if self.is_by_level { 1.0 } else { above.shares_norm };
+                (part(row.shares_norm, all), part(row.usage, above.usage))
+            }
             None => (row.shares_norm, row.usage_norm),
         }
     }

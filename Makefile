@@ -70,12 +70,15 @@ demo: ## show the documented example in a private cluster (as root installs what
 	$(CARGO) build --release --locked $(FEATURES)
 	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT) $(if $(filter-out 0,$(POLICIES)),--policies)
 
+# Tests that run at a time: those with clusters wait more than they compute.
+TEST_THREADS ?= 4
+
 test: ## run all tests (as root installs what they need)
 	tests/skips clear
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
-	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
+	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$(TEST_THREADS) \
 		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 	$(MAKE) faults
 	@tests/skips show
@@ -130,7 +133,7 @@ test-parity: ## the long comparisons with stock priority/multifactor in real clu
 
 test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 and 26.05 (root; MULTIFACTOR2_SLURM_PREFIXES adds others)
 	tests/install-deps.sh test
-	$(CARGO) test --locked --no-fail-fast -p slurm-releases --features full
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --no-fail-fast -p slurm-releases --features full
 
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }

@@ -2,8 +2,7 @@
 //! over resets, removals, kills and other settings. In the oldest and the newest release by `make test`, in all by `make test-releases`.
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact
 
-mod shared;
-
+use crate::shared;
 use std::collections::BTreeMap;
 use std::fs;
 

@@ -1,8 +1,7 @@
 //! Charge rules on real slurmds, on the tree of the University of Maryland's page on priorities (docs/charging.md): `LevelFS` of every account as
 //! computed by hand, where all counts and where scavenged work does not; and usage of real jobs, which is elapsed time × billing × factors.
 
-mod shared;
-
+use crate::shared;
 use std::thread::sleep;
 use std::time::Duration;
 

@@ -3,8 +3,7 @@
 //! Most use the plugin with the feature `test-overrides`, which makes it see such a Slurm; some the plugin as it ships, in a
 //! Slurm whose number was exchanged.
 
-mod shared;
-
+use crate::shared;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

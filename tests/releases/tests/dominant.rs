@@ -1,8 +1,7 @@
 //! `UsageMeasure=dominant` with real jobs on real slurmds: what sshare shows is what slurmdbd's records of their TRES give. In the oldest and
 //! the newest release by `make test`, in all by `make test-releases`.
 
-mod shared;
-
+use crate::shared;
 use std::collections::BTreeMap;
 
 use slurm_releases::cluster;

@@ -2,8 +2,7 @@
 //! show the documented numbers, a job runs and is charged, and the daemon survives a reconfigure.
 //! `make test-releases` does more (`full.rs`).
 
-mod shared;
-
+use crate::shared;
 use shared::{check_example, example, submit_example};
 use slurm_releases::{cluster, test_in_each_release};
 use slurm_testcluster::{Cluster, Job, Release};

@@ -1,8 +1,7 @@
 //! The two tables that are known of Grid Engine's ticket policies, with real submissions: in the oldest and the newest release by `make test`,
 //! in all by `make test-releases`.
 
-mod shared;
-
+use crate::shared;
 use multifactor2_fixtures::seed_tables;
 use slurm_releases::cluster;
 use slurm_testcluster::{policies, Release};

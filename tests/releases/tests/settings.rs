@@ -1,8 +1,7 @@
 //! A mistake in multifactor2.conf where every reconfigure is a new process (from Slurm 23.11 on): slurmctld in the foreground,
 //! which would end with a refusal, lives on with the settings that it had, and so does the next start.
 
-mod shared;
-
+use crate::shared;
 use std::fs;
 
 use shared::{example, submit_example};

@@ -1,8 +1,7 @@
 //! `ActiveJobs=startable` in every release: a job that waits for a limit makes its user active by default, and not with
 //! `startable`. That a job waits for one is a number in its record, which slurmctld sets when it tries to start the job.
 
-mod shared;
-
+use crate::shared;
 use shared::TIMEOUT;
 use slurm_releases::{cluster, test_in_each_release};
 use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Release};

@@ -1,8 +1,7 @@
 //! A backup controller takes over, gives back when the primary returns, and takes over again, in every release:
 //! init after fini in one process.
 
-mod shared;
-
+use crate::shared;
 use std::time::Duration;
 
 use shared::{check_example, example, submit_example};

@@ -4,8 +4,7 @@
 //! What the jobs have used is known from slurmdbd's records, to the second and so in each window.
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact, as are those that are saved and read back
 
-mod shared;
-
+use crate::shared;
 use std::thread::sleep;
 use std::time::Duration;
 

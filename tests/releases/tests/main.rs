@@ -1,0 +1,24 @@
+//! The plugin and the command in real clusters. All in one program, because clusters mostly wait, and the tests of one program run side by
+//! side: `make test` runs the oldest and the newest release, `make test-releases` (feature `full`) all of them.
+
+mod shared;
+
+mod books;
+mod charging;
+#[cfg(feature = "full")]
+mod decisions;
+mod dominant;
+mod equal;
+mod live;
+mod once;
+mod points;
+mod policies;
+mod settings;
+mod snapshot;
+mod stale;
+mod startable;
+mod stock;
+#[cfg(feature = "full")]
+mod takeover;
+mod targets;
+mod what_if;

@@ -4,7 +4,7 @@ use multifactor2_command::answers::migrate::Answer;
 use multifactor2_core::settings::{Errors, Settings, SETTINGS};
 
 /// Being built: until the settings know them, their lines cannot be read.
-const AWAITED: [&str; 3] = ["Charge", "MinimumCharge", "Book"];
+const AWAITED: [&str; 2] = ["Charge", "MinimumCharge"];
 
 /// Reads the lines of ours, without those of settings that are being built.
 #[track_caller]

@@ -43,7 +43,7 @@ impl Run {
 }
 
 /// Whether the cycle that runs now is the one that meets an end: it was from the second of the last cycle on, before that of this one.
-fn ended_within(end: i64, last_ran: i64, now: i64) -> bool {
+pub fn ended_within(end: i64, last_ran: i64, now: i64) -> bool {
     last_ran > 0 && (last_ran..now).contains(&end)
 }
 

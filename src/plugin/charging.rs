@@ -25,7 +25,7 @@ use multifactor2_core::rules::charge_rules::{ChargeFactors, RulesWithin};
 use multifactor2_core::rules::ended::RawCharge;
 use multifactor2_core::rules::given_back::GivenBack;
 use multifactor2_core::rules::ledger::Ledger;
-use multifactor2_core::rules::minimum::Run;
+use multifactor2_core::rules::minimum::{ended_within, Run};
 
 /// Whether a cycle charges a job: it holds resources and accounting knows it.
 ///
@@ -185,33 +185,41 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         }
     }
 
-    /// Counts what a job that has ended used in a period, in our own sums only, and what is missing to its minimum.
-    pub fn count_end(&mut self, job: Job<'_, Write>, period: Period) {
-        let period = Period { job_ended: true, ..period };
-        let times = views::times(job);
-        let elapsed = Elapsed::within(period, &times);
-        let Some(elapsed) = elapsed.and_then(|elapsed| self.charger.own.elapsed(period, &times, elapsed))
-        else {
-            return;
-        };
+    /// Counts a job that has ended in our own sums only, where slurmctld reports no ends. What is missing to its minimum is counted as
+    /// [`Self::charge_minimum`] charges it, with what the job ran since the last cycle; else that time is counted, where it is `due`.
+    pub fn count_end(&mut self, job: Job<'_, Write>, run: Option<Run>, due: bool, period: Period) {
+        let Some(since) = self.charger.own.since() else { return };
         let owners = self.owners_of(job.read_only());
-        let rates = self.rates(job, owners, &elapsed);
-        let job = job.read_only();
-        let amounts = elapsed.amounts(&mut self.charger.decay, &for_all(rates, rates.charge));
         let charged = Charged {
             association: owners.association,
             qos: [owners.qos, owners.qos_of_partition],
-            started: times.start,
+            started: job.get(|job| job.start_time),
             raw: RawCharge::default(),
             in_raw: false,
         };
-        self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
-        let Some(run) = untold_run(job) else { return };
-        let missing = run.missing(self.charger.factors.minimum_at(run.end));
-        if missing > 0 {
-            let rates = self.rates_at(job, owners, rates, run.end);
-            self.count_minimum(job, run, missing, &rates, Charged { in_raw: true, ..charged });
+        if let Some(run) = run.filter(|run| ended_within(run.end, since, period.end)) {
+            let missing = run.missing_since(self.charger.factors.minimum_at(run.end), since);
+            if missing > 0 {
+                let rates = self.rates_of_end(job, owners, run);
+                self.count_minimum(
+                    job.read_only(),
+                    run,
+                    missing,
+                    &rates,
+                    Charged { in_raw: true, ..charged },
+                );
+                return;
+            }
         }
+        let period = Period { job_ended: true, ..period };
+        let times = views::times(job);
+        let elapsed = Elapsed::within(period, &times).filter(|_| due);
+        let elapsed = elapsed.and_then(|elapsed| self.charger.own.elapsed(period, &times, elapsed));
+        let Some(elapsed) = elapsed else { return };
+        let rates = self.rates(job, owners, &elapsed);
+        let job = job.read_only();
+        let amounts = elapsed.amounts(&mut self.charger.decay, &for_all(rates, rates.charge));
+        self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
     }
 
     /// Counts what is missing to a minimum in our own sums, as used in the last second of the job.
@@ -228,7 +236,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             return;
         }
         let owners = self.owners_of(job.read_only());
-        let rates = self.rates(job, owners, &Elapsed { start: run.end, run: 1.0, released: 0 });
+        let rates = self.rates_of_end(job, owners, run);
         let job = job.read_only();
         let more = minimum(missing, &rates);
         explain::minimum(job.get(|job| job.job_id), missing, &more);
@@ -251,7 +259,12 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         }
     }
 
-    /// The same at the end of a job.
+    /// What a second of a job counts that it ran when it ended.
+    fn rates_of_end(&mut self, job: Job<'_, Write>, owners: OwnersOfJob<'a>, run: Run) -> Rates {
+        self.rates(job, owners, &Elapsed { start: run.end, run: 1.0, released: 0 })
+    }
+
+    /// The same where the other rates are known.
     fn rates_at(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, rates: Rates, end: i64) -> Rates {
         let second = Elapsed { start: end, run: 1.0, released: 0 };
         Rates { charge: self.factors_of(job, owners, &second), ..rates }

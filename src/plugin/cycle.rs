@@ -31,7 +31,7 @@ use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
 use multifactor2_core::rules::minimum::Repeated;
 
-use super::charging::{has_ended_untold, is_chargeable, untold_run, Charger};
+use super::charging::{has_ended_untold, is_chargeable, Charger};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
@@ -130,13 +130,12 @@ impl Plugin {
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
-        let Gathered { mut drafts, running, ended, queues, mut points, .. } =
+        let Gathered { mut drafts, charged, queues, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.is_passive() {
             return;
         }
-        if self.account(unlocked, &config, [&running, &ended], &mut schedule.repeated, times, reset.is_some())
-        {
+        if self.account(unlocked, &config, &charged, &mut schedule.repeated, times, reset.is_some()) {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
@@ -248,7 +247,7 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
-        [running, ended]: [&[Seen]; 2],
+        charged: &[Seen],
         repeated: &mut Repeated,
         times: Times,
         reset: bool,
@@ -259,7 +258,7 @@ impl Plugin {
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let touched = views::charged_jobs(host, self.own_usage.is_kept());
-        let ended_after = self.own_usage.looks_for_ends(host);
+        let ends = self.wanted_ends(host, config, now);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
         let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };
@@ -280,35 +279,25 @@ impl Plugin {
         attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
         let period = Period { start: before.last_ran, end: now, job_ended: false };
         repeated.begin(before.last_ran, now);
-        for chunk in running.chunks(CHUNK) {
+        for chunk in charged.chunks(CHUNK) {
             let mut batch = charger.begin(&lock);
             walk_seen(
                 &touched,
                 &jobs,
                 &lock,
                 chunk,
-                |job, _| is_chargeable(job) || ended_after.is_some_and(|after| has_ended_untold(job, after)),
+                |job, _| is_chargeable(job) || ends.wants(job),
                 |job, _| {
                     if is_chargeable(job) {
                         attempt(|| batch.charge(job, period));
-                    } else if !repeated.has(job.get(|job| job.job_id), job.get(|job| job.end_time)) {
-                        attempt(|| batch.count_end(job, period));
+                        return;
                     }
-                },
-            );
-            batch.post();
-        }
-        for chunk in ended.chunks(CHUNK) {
-            let mut batch = charger.begin(&lock);
-            walk_seen(
-                &touched,
-                &jobs,
-                &lock,
-                chunk,
-                |job, _| untold_run(job).is_some(),
-                |job, _| {
-                    let run = untold_run(job);
+                    let run = ends.run(job);
                     let id = job.get(|job| job.job_id);
+                    if !repeated.has(id, job.get(|job| job.end_time)) {
+                        let tail = ends.after.filter(|after| has_ended_untold(job, *after));
+                        attempt(|| batch.count_end(job, run, tail.is_some(), period));
+                    }
                     if let Some(run) = run.filter(|run| repeated.meets(id, run.end, before.last_ran, now)) {
                         attempt(|| batch.charge_minimum(job, run, period));
                     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use multifactor2_core::factors::Evaluation;
 use multifactor2_core::facts::TresTotal;
+use multifactor2_core::rules::minimum::Run;
 use tracing::trace;
 
 use super::books::Finder;
@@ -26,20 +27,37 @@ use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::Host;
 
+/// Jobs that have ended, which a cycle looks for.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedEnds {
+    /// See [`super::progress::own_usage::OwnUsage::looks_for_ends`].
+    pub after: Option<i64>,
+    /// Since when those have ended that may be charged a minimum; `None` where there is none.
+    since: Option<i64>,
+}
+
+impl WantedEnds {
+    /// How a job ran that may be charged a minimum.
+    pub fn run<A: Open>(&self, job: Job<'_, A>) -> Option<Run> {
+        let is_late = self.since.is_some_and(|since| job.get(|job| job.end_time) >= since);
+        is_late.then(|| untold_run(job)).flatten()
+    }
+
+    /// Whether a job is one of them.
+    pub fn wants<A: Open>(&self, job: Job<'_, A>) -> bool {
+        self.after.is_some_and(|after| has_ended_untold(job, after)) || self.run(job).is_some()
+    }
+}
+
 /// What a cycle reads of the jobs.
 pub struct Gathered {
     /// Their priorities in the making.
     pub drafts: Drafts,
     /// Jobs that keep what they have, and what that came from.
     kept: Vec<(u32, Evaluation)>,
-    /// Jobs to charge, and those that have ended since the last cycle as far as our own sums look for them.
-    pub running: Vec<Seen>,
-    /// Jobs that have ended and may be charged a minimum.
-    pub ended: Vec<Seen>,
-    /// Since when they may have ended; `None` where nobody asks.
-    ended_since: Option<i64>,
-    /// See [`super::progress::own_usage::OwnUsage::looks_for_ends`].
-    ended_after: Option<i64>,
+    /// Jobs to charge, and those that have ended as far as a cycle looks for them.
+    pub charged: Vec<Seen>,
+    ends: WantedEnds,
     /// What pools need of the jobs, where they give tickets to single ones.
     pub queues: Option<Queues>,
     books: Finder,
@@ -68,12 +86,8 @@ impl Gathered {
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
     ) {
-        if is_chargeable(job) || self.ended_after.is_some_and(|after| has_ended_untold(job, after)) {
-            self.running.push(Seen::of(job));
-        }
-        let has_ended = self.ended_since.is_some_and(|since| job.get(|job| job.end_time) >= since);
-        if has_ended && untold_run(job).is_some() {
-            self.ended.push(Seen::of(job));
+        if is_chargeable(job) || self.ends.wants(job) {
+            self.charged.push(Seen::of(job));
         }
         let lines = &evaluator.config.books;
         if let Some(queues) = self.queues.as_mut().filter(|_| job.state().holds_resources()) {
@@ -181,10 +195,8 @@ impl Plugin {
         Gathered {
             drafts,
             kept: Vec::new(),
-            running: Vec::new(),
-            ended: Vec::new(),
-            ended_since: self.looks_for_ended(host, config, evaluator.core.now),
-            ended_after: self.own_usage.looks_for_ends(host),
+            charged: Vec::new(),
+            ends: self.wanted_ends(host, config, evaluator.core.now),
             queues,
             books: Finder::default(),
             points,
@@ -192,12 +204,16 @@ impl Plugin {
         }
     }
 
-    /// Since when jobs may have ended that are charged a minimum by a cycle, because slurmctld reports no ends.
-    fn looks_for_ended(&self, host: &Host, config: &Config, now: i64) -> Option<i64> {
+    /// Which ended jobs a cycle at `now` looks for, because slurmctld reports no ends.
+    pub(super) fn wanted_ends(&self, host: &Host, config: &Config, now: i64) -> WantedEnds {
         let last_ran = self.progress.times().last_ran;
-        let is_wanted = !host.enforces_limits() && config.charging.within(last_ran, now).have_minimum();
-        // The clock may have been set back.
-        is_wanted.then_some(last_ran.min(now))
+        let minimum = !host.enforces_limits() && config.charging.within(last_ran, now).have_minimum();
+        let own = self.own_usage.since().unwrap_or(now);
+        WantedEnds {
+            after: self.own_usage.looks_for_ends(host),
+            // The clock may have been set back.
+            since: minimum.then(|| last_ran.min(own).min(now)),
+        }
     }
 
     /// By their ids; `None` where there are other jobs.

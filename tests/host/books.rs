@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use multifactor2_fixtures::books_model::{in_book, Account};
+use multifactor2_fixtures::dominant_model::{shares as dominant_shares, Used};
+use multifactor2_fixtures::model::{outcomes, Association as Competitor};
 use slurm_inproc::{state, Association, Conf, FactorsFilter, Host, HostResult, Job, Partition, Qos};
 
 use crate::setup::{options, FAIR_TREE, NOW};
@@ -383,5 +385,74 @@ fn books_come_and_go_with_a_reconfigure() -> HostResult<()> {
     }
     let log = host.quit()?;
     assert_eq!(log.matches("starts empty").count(), 2, "{log}");
+    Ok(())
+}
+
+/// Charge rules, a minimum, books and dominant shares at once, with and without reports of ends, against the definitions of each.
+#[test]
+fn books_go_by_dominant_shares_of_charged_usage() -> HostResult<()> {
+    let rules =
+        "UsageMeasure=dominant\nDominantTRES=cpu,node=2.0\nCharge=Partition Name=long,longer Factor=0.5\n\
+                 Charge=Account Name=chemistry Factor=2\nMinimumCharge=10:00\n";
+    for enforce in [1_u16, 3] {
+        let mut host = filled(&format!("{SETTINGS}{rules}"))?;
+        host.configure(&Conf::new().enforce(enforce))?;
+        host.tres_totals(&[(1, 200), (4, 20)])?;
+        let waiting = WAITING.map(|(id, association, partitions)| job(id, association, partitions));
+        host.jobs(&waiting)?;
+        host.jobs(&[
+            running(1, ALICE, "fast", 8),
+            running(2, BOB, "batch", 4),
+            running(3, CAROL, "long", 2),
+            running(4, BOB, "longer", 1),
+            running(5, CAROL, "fast", 1),
+            running(6, BOB, "fast", 16),
+        ])?;
+        host.init()?;
+        host.set_clock(NOW + 50)?;
+        host.jobs(&[Job::new(6_u32).state(state::COMPLETE).end_time(NOW + 50)])?;
+        if enforce == 3 {
+            host.job_end(6)?;
+        }
+        host.set_clock(NOW + 100)?;
+        host.cycle()?;
+        // Processors and nodes times charged seconds, by book: the sixth job is charged its minimum.
+        let none = [0.0, 0.0];
+        let used = [
+            [none, [800.0, 100.0], none],
+            [[400.0, 100.0], [16.0 * 600.0, 600.0], [50.0, 50.0]],
+            [none, [200.0, 200.0], [200.0, 100.0]],
+        ];
+        let plain = model([[0.0; 3]; 3], WAITS);
+        let in_book = |book: usize| -> Vec<f64> {
+            let list: Vec<Used> = (0..plain.len())
+                .map(|at| Used {
+                    parent: plain[at].parent,
+                    own: at.checked_sub(3).map_or(none, |user| used[user][book]).to_vec(),
+                })
+                .collect();
+            let dominant = dominant_shares(&list, &[200.0 * 100.0, 20.0 * 100.0], &[1.0, 2.0]);
+            let own = [Some(1), Some(1), Some(3)];
+            let list: Vec<Competitor> = (0..plain.len())
+                .map(|at| Competitor {
+                    parent: plain[at].parent,
+                    shares: own.get(at).filter(|_| book == 2).copied().unwrap_or(plain[at].shares),
+                    user: at >= 3,
+                    usage: dominant[at],
+                    waiting: plain[at].waiting[book],
+                })
+                .collect();
+            outcomes(&list).into_iter().map(|outcome| outcome.factor).collect()
+        };
+        let by_book = [0, 1, 2].map(in_book);
+        for (id, association, partitions) in WAITING {
+            let expected = [0, 1, 2].map(|book: usize| by_book[book][association as usize - 1]);
+            assert_job(&mut host, id, partitions, expected, &format!("enforce {enforce}"))?;
+        }
+        for (id, raw) in [(ALICE, 800.0), (BOB, 400.0 + 50.0 + 9600.0), (CAROL, 400.0)] {
+            assert_near(host.dump_association(id)?.usage_raw.to_f64(), raw, "raw usage");
+        }
+        host.quit()?;
+    }
     Ok(())
 }

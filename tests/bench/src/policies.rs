@@ -33,6 +33,13 @@ const GOAL_CHARGING: f64 = 1.5;
 const PARTITIONS: [&str; 3] = ["batch", "fast", "debug"];
 const BOOKS: &str = "Book=fast Partitions=fast\nBook=debug Partitions=debug\nBook=batch Partitions=batch Shares=a2:5,a3:3,*:1\n";
 
+/// Ten charge rules of every kind, and a minimum.
+const CHARGES: &str = "Charge=Partition Name=fast Factor=0.5\nCharge=Partition Name=debug Factor=2\n\
+                       Charge=QOS Name=normal Factor=0.9\nCharge=QOS Name=q1 Factor=1.1 Scope=limits\n\
+                       Charge=Reservation Name=workshop Factor=0\nCharge=WCKey Name=urgent Factor=2\n\
+                       Charge=Account Name=a2,a3 Factor=0.5\nCharge=Parent Name=a4 Factor=0.8\n\
+                       Charge=Parent Name=a5,a6 Factor=1.25\nCharge=Requeued Factor=0.5\nMinimumCharge=10:00\n";
+
 /// Jobs that come after a cycle, to be submitted.
 const NEW_JOBS: u32 = 500;
 
@@ -247,10 +254,10 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
     Ok(())
 }
 
-/// Cycles in which running jobs are charged: three books and the dominant share of four TRES, beside no settings.
+/// Cycles in which running jobs are charged: ten charge rules, three books and the dominant share of four TRES, beside no settings.
 pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
-    let file = format!("{BOOKS}UsageMeasure=dominant\nDominantTRES=cpu,mem,node,gres/gpu\n");
-    let policy = Policy { name: "books + dominant", file, goal: GOAL_BOOKS, goal_set: None };
+    let file = format!("{CHARGES}{BOOKS}UsageMeasure=dominant\nDominantTRES=cpu,mem,node,gres/gpu\n");
+    let policy = Policy { name: "charges + books + dominant", file, goal: GOAL_BOOKS, goal_set: None };
     let name = policy.name;
     let (mut before, mut now) = (Side::new(plain("")), Side::new(policy));
     let mut host = Host::start(&Options::new(Plugin::multifactor2()?))?;

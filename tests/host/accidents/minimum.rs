@@ -1,12 +1,16 @@
 //! `MinimumCharge` is charged once for each job, whenever slurmctld saves usage and however it ends; where it reports the ends of jobs, and
 //! where cycles look for them.
 
+use std::fs;
+
+use multifactor2_core::rules::sums_file::parse;
 use slurm_inproc::{state, Conf, Host, HostResult, Job, Plugin};
 
 use crate::lives::{at_every_lock, save_in_cycle, End, Lives};
 use crate::setup::{plugins, running, usage, CPUS, NOW};
 
 const TEN_MINUTES: &str = "MinimumCharge=10:00\n";
+const BOOK: &str = "Book=all Partitions=batch\n";
 const ASSOCIATIONS: u16 = 1;
 const LIMITS: u16 = 3;
 
@@ -14,6 +18,12 @@ fn lives(plugin: &Plugin, enforce: u16) -> HostResult<Lives<'_>> {
     let mut lives = Lives::new(plugin, Conf::new().enforce(enforce))?;
     TEN_MINUTES.clone_into(&mut lives.settings);
     Ok(lives)
+}
+
+/// What the third association has in its only book, in seconds.
+fn in_book(lives: &Lives) -> f64 {
+    let text = fs::read_to_string(lives.state.path().join("multifactor2_usage")).expect("the file is there");
+    parse(&text).expect("it can be read").0.used(3)[0] / CPUS
 }
 
 fn ended(id: u32, start: i64, end: i64) -> Job {
@@ -127,7 +137,8 @@ fn where_cycles_look_for_ended_jobs_one_that_ends_within_a_cycle_is_charged_once
     let mut all = Vec::new();
     for moment in 1.. {
         for end in [NOW + 300, NOW + 305] {
-            let lives = lives(&ours, ASSOCIATIONS)?;
+            let mut lives = lives(&ours, ASSOCIATIONS)?;
+            lives.settings += BOOK;
             let mut host = lives.start(NOW, &[running(2, 3, NOW)])?;
             host.init()?;
             host.set_clock(NOW + 300)?;
@@ -150,6 +161,7 @@ fn where_cycles_look_for_ended_jobs_one_that_ends_within_a_cycle_is_charged_once
             host.cycle()?;
             assert_eq!(all.last(), Some(&(usage(&mut host, 3)? / CPUS)));
             host.quit()?;
+            assert_eq!(all.last(), Some(&in_book(&lives)), "the book has the same, moment {moment}");
         }
     }
     Ok(())

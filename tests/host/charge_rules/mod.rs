@@ -5,6 +5,7 @@
 #![allow(clippy::float_cmp)] // whole numbers, and products of powers of two
 
 mod against_model;
+mod books;
 mod minimum;
 mod own_usage;
 mod rules;

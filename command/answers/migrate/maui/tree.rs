@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use multifactor2_core::books::MOST_BOOKS;
+
 use super::credentials::{named, Goal, Percent};
 use super::limits::{is_known, Holder, Limits};
 use super::text::{attributes, Parameter};
@@ -10,9 +12,6 @@ use crate::answers::migrate::draft::{Draft, Item, Why};
 
 /// The most shares of an association.
 pub(super) const MOST_SHARES: u64 = 2_147_483_646;
-
-/// The most books.
-const MOST_BOOKS: usize = 31;
 
 /// The most levels that a tree may have.
 const DEEPEST: usize = 1000;

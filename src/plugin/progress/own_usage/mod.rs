@@ -182,7 +182,12 @@ impl OwnUsage {
 
     /// Whether anything is kept.
     pub fn is_kept(&self) -> bool {
-        self.ends.lock().since.is_some()
+        self.since().is_some()
+    }
+
+    /// Up to when everything is counted; `None` where nothing is kept.
+    pub fn since(&self) -> Option<i64> {
+        self.ends.lock().since
     }
 
     /// After when jobs have ended that nothing has been counted of since; `None` where slurmctld tells of each end, or nothing is kept.

@@ -105,13 +105,18 @@ impl Charged<'_> {
 }
 
 impl Counting<'_> {
+    /// Up to when everything is counted; `None` where nothing is.
+    pub fn since(&self) -> Option<i64> {
+        match self {
+            Self::Nobody => None,
+            Self::Cycle(round) => Some(round.since),
+            Self::End(own) => own.ends.lock().since,
+        }
+    }
+
     /// How long a job ran since it was counted last, where slurmctld's usage charges it for `elapsed`.
     pub fn elapsed(&self, period: Period, times: &JobTimes, elapsed: Elapsed) -> Option<Elapsed> {
-        let since = match self {
-            Self::Nobody => return None,
-            Self::Cycle(round) => round.since,
-            Self::End(own) => own.ends.lock().since?,
-        };
+        let since = self.since()?;
         if since == period.start {
             return Some(elapsed);
         }

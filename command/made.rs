@@ -6,7 +6,7 @@ use clap_mangen::Man;
 use schemars::JsonSchema;
 
 use crate::answers::{
-    compare::Compare, queue::Queue, settings::Settings, tree::Tree, why::Why, Answer, Report,
+    compare::Compare, queue::Queue, replay, settings::Settings, tree::Tree, why::Why, Answer, Report,
 };
 use crate::cli::Cli;
 
@@ -17,6 +17,7 @@ use crate::cli::Cli;
 pub fn files() -> std::io::Result<Vec<(String, String)>> {
     let mut files =
         vec![schema::<Compare>(), schema::<Queue>(), schema::<Settings>(), schema::<Tree>(), schema::<Why>()];
+    files.push(schema_of::<replay::Document>(replay::NAME));
     let mut command = Cli::command();
     command.build();
     files.push(manual(&command, "multifactor2")?);
@@ -38,9 +39,13 @@ pub fn files() -> std::io::Result<Vec<(String, String)>> {
 
 /// The schema of an answer with what it is about.
 fn schema<A: Answer + JsonSchema>() -> (String, String) {
-    let schema = schemars::schema_for!(Report<A>);
+    schema_of::<Report<A>>(A::NAME)
+}
+
+fn schema_of<D: JsonSchema>(name: &str) -> (String, String) {
+    let schema = schemars::schema_for!(D);
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
-    (format!("docs/schema/{}.json", A::NAME), text)
+    (format!("docs/schema/{name}.json"), text)
 }
 
 fn manual(command: &Command, name: &str) -> std::io::Result<(String, String)> {

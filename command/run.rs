@@ -12,6 +12,7 @@ use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
 use crate::output::{escape, Show, Terminal};
+use crate::replay;
 
 /// What is printed, and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
 }
 
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
+    if let Question::Replay(asked) = &cli.question {
+        return replay::run(asked, &cli.global, terminal);
+    }
     let snapshot = input::open(&cli.global.input()).map_err(|problem| problem.to_string())?;
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
@@ -79,6 +83,8 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             let filter = answers::tree::Filter { users: users.clone(), accounts: accounts.clone() };
             printing(printed).print(answers::tree::tree(&model, &filter))
         }
+        // See above: it is about a trace.
+        Question::Replay(_) => Ok(Printout::default()),
         Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
     }
 }

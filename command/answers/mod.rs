@@ -4,6 +4,7 @@ pub mod compare;
 pub mod metrics;
 pub mod migrate;
 pub mod queue;
+pub mod replay;
 pub mod reasons;
 pub mod settings;
 pub mod tree;

@@ -11,7 +11,8 @@ MANDIR    ?= /usr/local/share/man
 SLURM_SRC ?=
 export SLURM_SRC
 
-FEATURES  := $(if $(SLURM_SRC),--features slurm-src)
+PACKAGES  := --package slurm-multifactor2 --package multifactor2-command
+FEATURES  := $(if $(SLURM_SRC),--features slurm-multifactor2/slurm-src)
 BUILT     := target/release/libpriority_multifactor2.so
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
@@ -20,9 +21,9 @@ HEADERS   := target/slurm-src
 
 all: build
 
-build: ## build the plugin (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
+build: ## build the plugin and the commands (no Slurm tree needed; SLURM_SRC=/path adds that tree's layout)
 	@packaging/check-compilers rust c
-	$(CARGO) build --release --locked $(FEATURES)
+	$(CARGO) build --release --locked $(PACKAGES) $(FEATURES)
 
 install: build ## install the plugin into DESTDIR/PLUGINDIR, commands into SBINDIR, manual pages into MANDIR
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
@@ -85,7 +86,7 @@ mutants: ## plant deliberate mistakes in MUTANTS=core (or plugin, plugin/write.r
 		CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_DEBUG=0 tests/mutants $(MUTANTS)
 
 fuzz: ## fuzz every target for FUZZ_SECONDS=1800 (needs cargo-fuzz)
-	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate; do \
+	cd fuzz && for target in settings state_file own_usage tree numbers trace migrate snapshot commands texts; do \
 		env -u SLURM_SRC RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=120 || exit 1; done
 
 memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) and valgrind

@@ -7,10 +7,10 @@
 
 pub mod replay;
 
-use std::path::PathBuf;
-
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::answers::submission::JobOptions;
+use crate::answers::what_if::Changes;
 use crate::input;
 use crate::output::Form;
 
@@ -35,21 +35,8 @@ pub struct Cli {
 /// What every question takes.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Reads a snapshot of the plugin, or what --save has kept, instead of asking Slurm
-    #[arg(long, global = true, value_name = "PATH")]
-    pub from: Option<PathBuf>,
-    /// Keeps what was read, so that --from gives the same answers later and elsewhere
-    #[arg(long, global = true, value_name = "DIR")]
-    pub save: Option<PathBuf>,
-    /// With stable pseudonyms in place of names of users, accounts and the like
-    #[arg(long, global = true)]
-    pub anonymise: bool,
-    /// Our settings, where the snapshot does not have them
-    #[arg(long, global = true, value_name = "FILE")]
-    pub conf: Option<PathBuf>,
-    /// Another cluster than the local one
-    #[arg(short = 'M', long = "cluster", global = true, value_name = "NAME")]
-    pub cluster: Option<String>,
+    #[command(flatten)]
+    pub input: input::Arguments,
     /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
     #[arg(long, global = true, value_name = "TIME")]
     pub at: Option<String>,
@@ -62,19 +49,6 @@ pub struct Global {
     /// Prints the version
     #[arg(short = 'V', long, global = true, action = ArgAction::Version)]
     pub version: Option<bool>,
-}
-
-impl Global {
-    /// Where the snapshot comes from.
-    pub fn input(&self) -> input::Options {
-        input::Options {
-            from: self.from.clone(),
-            save: self.save.clone(),
-            anonymise: self.anonymise,
-            conf: self.conf.clone(),
-            cluster: self.cluster.clone(),
-        }
-    }
 }
 
 /// How a table is printed.
@@ -109,6 +83,10 @@ impl Printed {
         }
     }
 }
+
+/// Those of [`JobOptions`].
+const JOB_OPTIONS: [&str; 10] =
+    ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
 /// What is asked.
 #[derive(Debug, Subcommand)]
@@ -165,6 +143,46 @@ pub enum Question {
         after_help = "Examples:\n  multifactor2 replay --how\n  multifactor2 replay sacct.txt\n  multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf --runs 2\n  multifactor2 replay sacct.txt --procs 64 --scheduler easy --policy fifo --json"
     )]
     Replay(Box<replay::Replay>),
+    /// Shows the queue before and after a change: who gains, who loses, how far
+    #[command(
+        name = "what-if",
+        after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+    )]
+    WhatIf {
+        #[command(flatten)]
+        changes: Box<Changes>,
+        #[command(flatten)]
+        printed: Printed,
+    },
+    /// Says how long until a fair-share factor reaches a value
+    #[command(
+        after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
+    )]
+    Recover {
+        /// A user, or a user and an account such as ann@chem
+        #[arg(value_name = "USER")]
+        who: String,
+        /// The factor to reach, from 0 to 1
+        #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
+        to: f64,
+        /// The jobs of the user that run now go on
+        #[arg(long)]
+        running_on: bool,
+    },
+    /// Says what a job adds to usage and takes from the fair-share factor, and in which account least
+    #[command(
+        after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
+    )]
+    Cost {
+        /// A job that waits, as squeue shows it
+        #[arg(value_name = "JOB", conflicts_with_all = JOB_OPTIONS)]
+        job: Option<String>,
+        #[command(flatten)]
+        options: Box<JobOptions>,
+        /// The user who would submit; you by default
+        #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
+        submitter: Option<String>,
+    },
     /// Shows parameters and settings in force, and where each value came from
     #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]
     Settings {

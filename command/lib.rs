@@ -5,6 +5,7 @@
 //! shows answers as text, JSON, CSV or HTML. `replay` is another way to an answer: it replays a trace, and asks no cluster. [`cli`] says what can be asked, [`run`] puts all of it together.
 
 pub mod answers;
+pub mod check;
 pub mod cli;
 pub mod input;
 pub mod made;

@@ -6,7 +6,8 @@ use clap_mangen::Man;
 use schemars::JsonSchema;
 
 use crate::answers::{
-    compare::Compare, queue::Queue, replay, settings::Settings, tree::Tree, why::Why, Answer, Report,
+    compare::Compare, cost::Cost, queue::Queue, recover::Recover, replay, settings::Settings, tree::Tree,
+    what_if::WhatIf, why::Why, Answer, Report,
 };
 use crate::cli::Cli;
 
@@ -15,8 +16,16 @@ use crate::cli::Cli;
 /// # Errors
 /// Memory is exhausted: they are written to it.
 pub fn files() -> std::io::Result<Vec<(String, String)>> {
-    let mut files =
-        vec![schema::<Compare>(), schema::<Queue>(), schema::<Settings>(), schema::<Tree>(), schema::<Why>()];
+    let mut files = vec![
+        schema::<Compare>(),
+        schema::<Cost>(),
+        schema::<Queue>(),
+        schema::<Recover>(),
+        schema::<Settings>(),
+        schema::<Tree>(),
+        schema::<WhatIf>(),
+        schema::<Why>(),
+    ];
     files.push(schema_of::<replay::Document>(replay::NAME));
     let mut command = Cli::command();
     command.build();

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use clap::Parser;
 use multifactor2_core::settings::value::{Kind, Value};
+use multifactor2_core::settings::PARAMETERS;
 use multifactor2_snapshot::Snapshot;
 
+use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Report};
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
@@ -56,7 +58,14 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
     if let Question::Replay(asked) = &cli.question {
         return replay::run(asked, &cli.global, terminal);
     }
-    let snapshot = input::open(&cli.global.input()).map_err(|problem| problem.to_string())?;
+    let mut options = cli.global.input.clone();
+    if matches!(cli.question, Question::WhatIf { .. }) {
+        // It is a change there.
+        options.conf = None;
+    }
+    let snapshot =
+        input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. }))
+            .map_err(|problem| problem.to_string())?;
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
@@ -85,6 +94,19 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         }
         // See above: it is about a trace.
         Question::Replay(_) => Ok(Printout::default()),
+        Question::WhatIf { changes, printed } => {
+            let changes = whole(cli, changes, &snapshot)?;
+            printing(printed).print(answers::what_if::what_if(&snapshot, at, &changes)?)
+        }
+        Question::Recover { who, to, running_on } => {
+            let asked = answers::recover::Asked { who: who.clone(), to: *to, running_on: *running_on };
+            printing(&plain).print(answers::recover::recover(&model, &asked)?)
+        }
+        Question::Cost { job: Some(job), .. } => printing(&plain).print(answers::cost::of_job(&model, job)?),
+        Question::Cost { job: None, options, submitter } => {
+            let user = submitter.clone().map_or_else(own_name, Ok)?;
+            printing(&plain).print(answers::cost::of_options(&model, options, &user)?)
+        }
         Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
     }
 }
@@ -109,12 +131,27 @@ impl Printing<'_> {
     }
 }
 
+/// Changes with the settings of `--conf`, and with who submits.
+fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
+    let mut changes = changes.clone();
+    if let Some(conf) = &cli.global.input.conf {
+        let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)");
+        let lines = input::settings(Some(conf.as_path()), parameters.unwrap_or_default());
+        let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
+        changes.settings = Some(answers::what_if::Settings { file: conf.display().to_string(), lines });
+    }
+    if !changes.submissions.is_empty() && changes.submitter.is_none() {
+        changes.submitter = Some(own_name()?);
+    }
+    Ok(changes)
+}
+
 /// The name of who asks.
 fn own_name() -> Result<String, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    variable("USER")
-        .or_else(|| variable("LOGNAME"))
-        .ok_or_else(|| "--me: the environment does not say who you are: give your name with -u".to_owned())
+    variable("USER").or_else(|| variable("LOGNAME")).ok_or_else(|| {
+        "the environment does not say who you are: give your name with -u, or with --as".to_owned()
+    })
 }
 
 /// A time as `--at` takes it.

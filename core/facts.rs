@@ -42,7 +42,8 @@ pub struct JobSize {
 }
 
 impl JobSize {
-    pub(crate) fn cpus(&self) -> u32 {
+    /// CPUs that the size of the job counts with.
+    pub fn cpus(&self) -> u32 {
         if self.total_cpus != 0 {
             self.total_cpus
         } else if self.max_cpus != NO_VAL {

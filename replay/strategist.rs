@@ -165,8 +165,11 @@ impl Played {
         let mut jobs: Vec<(Job, Side)> = Vec::with_capacity(workload.jobs.len());
         let mut count = 0_u32;
         for job in &workload.jobs {
-            let Some(of_twin) =
-                twins.get(job.association as usize).copied().flatten().filter(|_| is_of(workload, job, number))
+            let Some(of_twin) = twins
+                .get(job.association as usize)
+                .copied()
+                .flatten()
+                .filter(|_| is_of(workload, job, number))
             else {
                 jobs.push((*job, Side::Other));
                 continue;

@@ -1,5 +1,6 @@
 //! A snapshot as a file: JSON lines. The first line says what the file is. Each kind of record has a line with its name and its columns,
-//! followed by one array a record. The last line counts them, so that half a file is noticed. docs/snapshot.md describes it.
+//! followed by one array a record, which ends with its last value that is not as by default. The last line counts them, so that half a
+//! file is noticed. docs/snapshot.md describes it.
 
 use std::fmt;
 use std::io::{self, BufRead, Read, Write};
@@ -21,8 +22,8 @@ pub const FORMAT: &str = "multifactor2-snapshot";
 /// The longest line that is read, in bytes: a file may come from anywhere.
 pub const LONGEST_LINE: u64 = 1 << 20;
 
-/// The most records that are read.
-pub const MOST_RECORDS: u64 = 20_000_000;
+/// The most records that are read. A file of so many short ones takes some GB of memory.
+pub const MOST_RECORDS: u64 = 4_000_000;
 
 #[derive(Serialize, Deserialize)]
 struct Opening {
@@ -63,14 +64,12 @@ impl std::error::Error for Problem {}
 /// # Errors
 /// Those of `out`.
 pub fn write(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
-    line(out, &Opening { format: FORMAT.to_owned(), version: VERSION })?;
-    let mut count = 0;
-    let mut writer = Writer { out, count: &mut count };
+    let mut writer = Writer::begin(out)?;
     writer.all::<About>(std::iter::once(&snapshot.about))?;
     writer.all(snapshot.parameter_records())?;
     if let Some(settings) = &snapshot.settings {
         writer.heading::<Setting>()?;
-        writer.rows::<Setting>(settings)?;
+        settings.iter().try_for_each(|setting| writer.record(setting))?;
     }
     writer.all::<Tres>(&snapshot.tres)?;
     writer.all::<Partition>(&snapshot.partitions)?;
@@ -83,7 +82,7 @@ pub fn write(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     writer.all::<Running>(&snapshot.running)?;
     writer.all::<Usage>(&snapshot.usage)?;
     writer.all::<Group>(&snapshot.groups)?;
-    line(out, &Closing { records: count })
+    writer.end().map(drop)
 }
 
 fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
@@ -91,39 +90,63 @@ fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-struct Writer<'w, W> {
-    out: &'w mut W,
-    count: &'w mut u64,
+/// Writes a snapshot record by record, for whoever does not have all of them at once. Kinds may come in any order.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    count: u64,
 }
 
-impl<W: Write> Writer<'_, W> {
-    fn heading<R: Record>(&mut self) -> io::Result<()> {
+impl<W: Write> Writer<W> {
+    /// Writes what the file is.
+    ///
+    /// # Errors
+    /// Those of `out`, as everywhere here.
+    pub fn begin(mut out: W) -> io::Result<Self> {
+        line(&mut out, &Opening { format: FORMAT.to_owned(), version: VERSION })?;
+        Ok(Self { out, count: 0 })
+    }
+
+    /// Records of a kind follow. To be read with settings, a file has the heading of these, though it may have none.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn heading<R: Record>(&mut self) -> io::Result<()> {
         let columns = R::COLUMNS.iter().map(|column| (*column).to_owned()).collect();
-        line(self.out, &Heading { kind: R::KIND.to_owned(), columns })
+        line(&mut self.out, &Heading { kind: R::KIND.to_owned(), columns })
     }
 
-    fn rows<R: Record>(
-        &mut self,
-        rows: impl IntoIterator<Item = impl std::borrow::Borrow<R>>,
-    ) -> io::Result<()> {
-        for row in rows {
-            line(self.out, row.borrow())?;
-            *self.count += 1;
-        }
-        Ok(())
+    /// Writes a record of the kind of the last heading.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn record<R: Record>(&mut self, record: &R) -> io::Result<()> {
+        self.count += 1;
+        line(&mut self.out, record)
     }
 
-    /// Nothing where there is nothing.
-    fn all<R: Record>(
+    /// Writes records with their heading; nothing where there are none.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn all<R: Record>(
         &mut self,
-        rows: impl IntoIterator<Item = impl std::borrow::Borrow<R>>,
+        records: impl IntoIterator<Item = impl std::borrow::Borrow<R>>,
     ) -> io::Result<()> {
-        let mut rows = rows.into_iter().peekable();
-        if rows.peek().is_some() {
+        let mut records = records.into_iter().peekable();
+        if records.peek().is_some() {
             self.heading::<R>()?;
-            self.rows(rows)?;
         }
-        Ok(())
+        records.try_for_each(|record| self.record(record.borrow()))
+    }
+
+    /// Writes that all is there.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn end(mut self) -> io::Result<W> {
+        line(&mut self.out, &Closing { records: self.count })?;
+        Ok(self.out)
     }
 }
 
@@ -142,7 +165,7 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
         return Err(reader.problem(what));
     }
     let mut snapshot = Snapshot::default();
-    let (mut kind, mut columns) = (String::new(), Vec::new());
+    let mut rows: Option<Option<Rows>> = None;
     let mut count = 0;
     loop {
         if !reader.next()? {
@@ -155,11 +178,16 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
             if count > MOST_RECORDS {
                 return Err(reader.problem(format!("there are more than {MOST_RECORDS} records")));
             }
-            snapshot.take(&kind, &columns, &reader.buffer).map_err(|what| reader.problem(what))?;
+            let Some(rows) = &rows else {
+                return Err(reader.problem("a heading is missing before this record".to_owned()));
+            };
+            if let Some(rows) = rows {
+                (rows.take)(&mut snapshot, &rows.columns, &reader.buffer)
+                    .map_err(|what| reader.problem(what))?;
+            }
         } else if let Ok(heading) = serde_json::from_slice::<Heading>(&reader.buffer) {
-            columns = heading.columns;
-            kind = heading.kind;
-            if kind == Setting::KIND {
+            rows = Some(rows_of(&heading));
+            if heading.kind == Setting::KIND {
                 snapshot.settings.get_or_insert_with(Vec::new);
             }
         } else if let Ok(Closing { records }) = serde_json::from_slice(&reader.buffer) {
@@ -167,6 +195,11 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
                 let what =
                     format!("the file has {count} records and says {records}: take the snapshot again");
                 return Err(reader.problem(what));
+            }
+            if reader.next()? {
+                return Err(
+                    reader.problem("there is more behind the end: take the snapshot again".to_owned())
+                );
             }
             return Ok(snapshot);
         } else {
@@ -208,40 +241,58 @@ impl<I: BufRead> Reader<I> {
     }
 }
 
-fn parse<R: Record>(names: &[String], line: &[u8]) -> Result<R, String> {
-    let columns: Vec<Option<usize>> =
-        names.iter().map(|name| R::COLUMNS.iter().position(|known| known == name)).collect();
+/// Takes a record from a line whose columns have these numbers.
+type Take = fn(&mut Snapshot, &[Option<usize>], &[u8]) -> Result<(), String>;
+
+/// How the records below a heading are read.
+struct Rows {
+    /// For each column of the file its number in [`Record::COLUMNS`]; `None` for one of a newer release.
+    columns: Vec<Option<usize>>,
+    take: Take,
+}
+
+/// Says for each kind where its records go.
+macro_rules! kinds {
+    ($($kind:ident: $put:expr;)+) => {
+        /// `None` for a kind of a newer release.
+        fn rows_of(heading: &Heading) -> Option<Rows> {
+            $(if heading.kind == $kind::KIND {
+                let place = |name: &String| $kind::COLUMNS.iter().position(|known| known == name);
+                return Some(Rows {
+                    columns: heading.columns.iter().map(place).collect(),
+                    take: |snapshot, columns, line| {
+                        let put: fn(&mut Snapshot, $kind) = $put;
+                        put(snapshot, parse(columns, line)?);
+                        Ok(())
+                    },
+                });
+            })+
+            None
+        }
+    };
+}
+
+kinds! {
+    About: |snapshot, about| snapshot.about = about;
+    Parameter: |snapshot, Parameter { name, value }| drop(snapshot.parameters.insert(name, value));
+    Setting: |snapshot, setting| snapshot.settings.get_or_insert_with(Vec::new).push(setting);
+    Tres: |snapshot, tres| snapshot.tres.push(tres);
+    Partition: |snapshot, partition| snapshot.partitions.push(partition);
+    Qos: |snapshot, qos| snapshot.qos.push(qos);
+    Association: |snapshot, association| snapshot.associations.push(association);
+    Book: |snapshot, book| snapshot.books.push(book);
+    BookAssociation: |snapshot, association| snapshot.book_associations.push(association);
+    Job: |snapshot, job| snapshot.jobs.push(job);
+    Entry: |snapshot, entry| snapshot.entries.push(entry);
+    Running: |snapshot, running| snapshot.running.push(running);
+    Usage: |snapshot, usage| snapshot.usage.push(usage);
+}
+
+fn parse<R: Record>(columns: &[Option<usize>], line: &[u8]) -> Result<R, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(line);
-    let seed = By { columns: &columns, record: R::default() };
+    let seed = By { columns, record: R::default() };
     let record = serde::de::DeserializeSeed::deserialize(seed, &mut deserializer);
     record
         .and_then(|record| deserializer.end().map(|()| record))
         .map_err(|error| format!("{}: {error}", R::KIND))
-}
-
-impl Snapshot {
-    fn take(&mut self, kind: &str, names: &[String], line: &[u8]) -> Result<(), String> {
-        match kind {
-            About::KIND => self.about = parse(names, line)?,
-            Parameter::KIND => {
-                let Parameter { name, value } = parse(names, line)?;
-                self.parameters.insert(name, value);
-            }
-            Setting::KIND => self.settings.get_or_insert_with(Vec::new).push(parse(names, line)?),
-            Tres::KIND => self.tres.push(parse(names, line)?),
-            Partition::KIND => self.partitions.push(parse(names, line)?),
-            Qos::KIND => self.qos.push(parse(names, line)?),
-            Association::KIND => self.associations.push(parse(names, line)?),
-            Book::KIND => self.books.push(parse(names, line)?),
-            BookAssociation::KIND => self.book_associations.push(parse(names, line)?),
-            Job::KIND => self.jobs.push(parse(names, line)?),
-            Entry::KIND => self.entries.push(parse(names, line)?),
-            Running::KIND => self.running.push(parse(names, line)?),
-            Usage::KIND => self.usage.push(parse(names, line)?),
-            Group::KIND => self.groups.push(parse(names, line)?),
-            // Of a newer release.
-            _ => (),
-        }
-        Ok(())
-    }
 }

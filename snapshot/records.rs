@@ -1,11 +1,13 @@
 //! The kinds of records of a [`Snapshot`](super::Snapshot). Each is one declaration: the struct, its columns in the file, and how a line is
 //! written and read. A column that a file does not have stays as by default; one that is not known here is passed over. So older and newer
 //! files can be read as long as [`VERSION`](super::format::VERSION) is the same.
+//!
+//! A row ends with its last value that is not as by default: columns that mostly are come last.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
-use serde::ser::SerializeTuple;
+use serde::ser::SerializeSeq;
 use serde::{Deserializer, Serialize, Serializer};
 
 /// A kind of record: a line of the file is an array of its columns.
@@ -40,20 +42,25 @@ impl<'de, R: Record> Visitor<'de> for By<'_, R> {
     type Value = R;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "an array of the {} columns of a {}", self.columns.len(), R::KIND)
+        write!(f, "an array of at most {} values", self.columns.len())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<R, A::Error> {
-        for (at, column) in self.columns.iter().enumerate() {
+        for column in self.columns {
             let is_there = match column {
                 Some(column) => self.record.take(*column, &mut values)?,
                 None => values.next_element::<IgnoredAny>()?.is_some(),
             };
             if !is_there {
-                return Err(serde::de::Error::invalid_length(at, &self));
+                return Ok(self.record);
             }
         }
-        while values.next_element::<IgnoredAny>()?.is_some() {}
+        if values.next_element::<IgnoredAny>()?.is_some() {
+            return Err(serde::de::Error::custom(format_args!(
+                "there are more values than the {} columns of the heading",
+                self.columns.len()
+            )));
+        }
         Ok(self.record)
     }
 }
@@ -66,9 +73,25 @@ macro_rules! record {
         pub struct $name { $($(#[$about])+ pub $column: $type,)+ }
 
         impl Serialize for $name {
+            #[allow(clippy::float_cmp)] // exactly as by default, or not
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut row = serializer.serialize_tuple(Self::COLUMNS.len())?;
-                $(row.serialize_element(&self.$column)?;)+
+                let none = Self::default();
+                let (mut at, mut length) = (0, 0);
+                $(
+                    at += 1;
+                    if self.$column != none.$column {
+                        length = at;
+                    }
+                )+
+                let mut row = serializer.serialize_seq(Some(length))?;
+                let mut at = 0;
+                $(
+                    if at < length {
+                        row.serialize_element(&self.$column)?;
+                    }
+                    at += 1;
+                )+
+                let _ = at;
                 row.end()
             }
         }
@@ -85,13 +108,9 @@ macro_rules! record {
                 let mut at = 0;
                 $(
                     if column == at {
-                        return Ok(match values.next_element()? {
-                            Some(value) => {
-                                self.$column = value;
-                                true
-                            }
-                            None => false,
-                        });
+                        let Some(value) = values.next_element::<Option<_>>()? else { return Ok(false) };
+                        self.$column = value.unwrap_or_default();
+                        return Ok(true);
                     }
                     at += 1;
                 )+
@@ -121,12 +140,14 @@ record! {
         source: String,
         /// What is hidden from who asked, one sentence each; empty where everything was seen.
         hidden: Vec<String>,
-        /// Kinds of records of which some are hidden, such as `association` or `job`, as the file calls them.
-        lacks: Vec<String>,
         /// CPUs of all nodes, as job sizes are measured against them; 0 where not known.
         cpus: u32,
         /// Nodes, counted as the release counts them; 0 where not known.
         nodes: u32,
+        /// Not all associations are here: what is computed over the tree cannot be.
+        partial_tree: bool,
+        /// Not all waiting jobs are here: places in the queue cannot be known.
+        partial_queue: bool,
     }
 }
 
@@ -287,46 +308,30 @@ record! {
     Job, "job" {
         /// Its id.
         id: u32,
-        /// The id of its array; 0 for none.
-        array_job: u32,
-        /// Its tasks as squeue shows them, such as `3` or `[5-9%2]`; empty for none.
-        array_tasks: String,
-        /// The id of the leader of its heterogeneous job; 0 for none.
-        het_job: u32,
+        /// Its priority; 0 for one that is held.
+        priority: u32,
+        /// It takes part in the competition.
+        competes: bool,
+        /// The addends are known. Not so where sprio does not show the job.
+        is_computed: bool,
         /// The id of its association; 0 where that is not known.
         association: u32,
         /// Its user.
         user: String,
         /// Its account.
         account: String,
-        /// Its Unix group by number, where that is known.
-        group: Option<u32>,
         /// The partition that its own priority goes by.
         partition: String,
-        /// All of its partitions; empty where it has one.
-        partitions: Vec<String>,
         /// Its QOS.
         qos: String,
-        /// Its reservation; empty for none.
-        reservation: String,
-        /// Its wckey; empty for none.
-        wckey: String,
         /// Why it waits, as squeue shows it.
         reason: String,
-        /// Its priority; 0 for one that is held.
-        priority: u32,
-        /// Its priority was set directly.
-        direct: bool,
-        /// It takes part in the competition.
-        competes: bool,
         /// When it was submitted.
         submit: i64,
         /// Since when it is, or will be, eligible.
         eligible: i64,
         /// Since when it gains age.
         accrue: i64,
-        /// When the backfill scheduler expects it to start.
-        start: i64,
         /// Time limit in minutes; `None` where that of the partition holds.
         limit: Option<u32>,
         /// Nodes that it asks for at least.
@@ -335,18 +340,10 @@ record! {
         cpus: u32,
         /// CPUs that the size of the job counts with (those of the record, see `JobSize` of the core).
         size_cpus: u32,
-        /// MB of temporary disk on each node.
-        tmp_disk: u32,
         /// What it asks for of each TRES, by their positions; memory in MB.
         tres: Vec<u64>,
-        /// Nice value.
-        nice: i64,
-        /// Its own site factor, without points.
-        site: i64,
         /// AGE
         age: f64,
-        /// ASSOC
-        assoc: f64,
         /// FAIRSHARE
         fair_share: f64,
         /// JOBSIZE
@@ -355,18 +352,42 @@ record! {
         partition_addend: f64,
         /// QOS
         qos_addend: f64,
+        /// ASSOC
+        assoc: f64,
         /// TRES
         tres_addend: f64,
+        /// Its Unix group by number, where that is known.
+        group: Option<u32>,
+        /// The id of its array; 0 for none.
+        array_job: u32,
+        /// Nice value.
+        nice: i64,
         /// Points by CRED, FS, RES, SERV, TARGET and USAGE, and their sum; empty where the settings ask for none.
         points: Vec<f64>,
         /// Override, functional and share-tree tickets; empty where tickets are not by job.
         tickets: Vec<f64>,
+        /// All of its partitions; empty where it has one.
+        partitions: Vec<String>,
+        /// When the backfill scheduler expects it to start.
+        start: i64,
+        /// MB of temporary disk on each node.
+        tmp_disk: u32,
+        /// Its own site factor, without points.
+        site: i64,
+        /// Its tasks as squeue shows them, such as `3` or `[5-9%2]`; empty for none.
+        array_tasks: String,
+        /// Its wckey; empty for none.
+        wckey: String,
+        /// Its reservation; empty for none.
+        reservation: String,
+        /// The id of the leader of its heterogeneous job; 0 for none.
+        het_job: u32,
+        /// Its priority was set directly.
+        direct: bool,
         /// How often others have overtaken it, where that counts.
         bypass: u32,
         /// Tickets of `AdminComment`, where that counts.
         own_tickets: u32,
-        /// The addends are known. Not so where sprio does not show the job.
-        is_computed: bool,
     }
 }
 

@@ -1,13 +1,17 @@
 //! Answers: one file a question, data in, a value out that can be shown in any form. Nothing here prints.
 
 pub mod compare;
+pub mod cost;
 pub mod metrics;
 pub mod migrate;
 pub mod queue;
-pub mod replay;
 pub mod reasons;
+pub mod recover;
+pub mod replay;
 pub mod settings;
+pub mod submission;
 pub mod tree;
+pub mod what_if;
 pub mod why;
 
 use schemars::JsonSchema;

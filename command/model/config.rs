@@ -2,6 +2,7 @@
 
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
+use multifactor2_core::policy::stock;
 use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::Snapshot;
@@ -73,10 +74,8 @@ pub struct Config {
     pub no_normal_assoc: bool,
     /// `PriorityFlags=CALCULATE_RUNNING`
     pub calculate_running: bool,
-    /// `PriorityFlags=DEPTH_OBLIVIOUS`
-    pub depth_oblivious: bool,
-    /// `FairShareDampeningFactor`
-    pub dampening: u32,
+    /// The algorithm of `priority/multifactor`, where that is in force.
+    pub stock: Option<stock::Algorithm>,
     /// `PriorityDecayHalfLife` in seconds; 0 for no decay.
     pub half_life: u32,
     /// `PriorityCalcPeriod` in seconds.
@@ -143,10 +142,13 @@ impl Config {
     pub fn of(snapshot: &Snapshot) -> Self {
         let mut reader = Reader { snapshot, notes: Vec::new() };
         let flag = |reader: &Reader<'_>, name| reader.has("PriorityFlags", name);
+        let stock = stock_algorithm(&mut reader);
         let algorithm = match snapshot.about.priority_type.as_str() {
             "priority/multifactor2" => Algorithm::Multifactor2,
-            "priority/multifactor" if flag(&reader, "NO_FAIR_TREE") => Algorithm::Classic,
-            "priority/multifactor" => Algorithm::FairTree,
+            "priority/multifactor" => match stock {
+                stock::Algorithm::FairTree => Algorithm::FairTree,
+                stock::Algorithm::Classic(_) => Algorithm::Classic,
+            },
             "priority/basic" => Algorithm::Basic,
             _ => Algorithm::Other,
         };
@@ -186,11 +188,10 @@ impl Config {
                 no_normal_qos: flag(&reader, "NO_NORMAL_QOS") || flag(&reader, "NO_NORMAL_ALL"),
                 no_normal_tres: flag(&reader, "NO_NORMAL_TRES") || flag(&reader, "NO_NORMAL_ALL"),
             },
+            stock: matches!(algorithm, Algorithm::FairTree | Algorithm::Classic).then_some(stock),
             increase_only: flag(&reader, "INCR_ONLY"),
             no_normal_assoc: flag(&reader, "NO_NORMAL_ASSOC") || flag(&reader, "NO_NORMAL_ALL"),
             calculate_running: flag(&reader, "CALCULATE_RUNNING"),
-            depth_oblivious: flag(&reader, "DEPTH_OBLIVIOUS"),
-            dampening: reader.number("FairShareDampeningFactor").max(1),
             half_life: reader.seconds("PriorityDecayHalfLife", WEEK),
             calc_period: reader.seconds("PriorityCalcPeriod", 300),
             preemption,
@@ -200,11 +201,6 @@ impl Config {
             settings,
             notes: reader.notes,
         }
-    }
-
-    /// Whether fair-share can be computed here.
-    pub fn computes_fair_share(&self) -> bool {
-        self.algorithm == Algorithm::Multifactor2 && self.settings.is_some()
     }
 }
 
@@ -246,9 +242,25 @@ fn size_policy(reader: &Reader<'_>) -> SizePolicy {
         (false, false) => SizeOrder::Large,
     };
     // From 23.02 on active nodes count.
-    let mut release = reader.snapshot.about.release.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let release = (release.next().unwrap_or(0), release.next().unwrap_or(0));
-    SizePolicy { order, nodes: if release < (23, 2) { NodeCount::Table } else { NodeCount::Active } }
+    SizePolicy {
+        order,
+        nodes: if release(reader.snapshot) < (23, 2) { NodeCount::Table } else { NodeCount::Active },
+    }
+}
+
+/// Year and month of the release of slurmctld.
+fn release(snapshot: &Snapshot) -> (u16, u16) {
+    let mut parts = snapshot.about.release.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+fn stock_algorithm(reader: &mut Reader<'_>) -> stock::Algorithm {
+    let dampening = u16::try_from(reader.number("FairShareDampeningFactor")).unwrap_or(u16::MAX);
+    stock::Algorithm::of(
+        reader.text("PriorityFlags").unwrap_or_default(),
+        dampening.max(1),
+        release(reader.snapshot),
+    )
 }
 
 fn het_priority(reader: &Reader<'_>) -> Option<HetPriority> {

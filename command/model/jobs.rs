@@ -151,7 +151,7 @@ impl Evaluated<'_> {
         let weights = &config.factors.weights;
         let unknown = Unknown {
             fair_share: weights.fair_share != 0
-                && (self.shares.fair_share().is_none() || !self.looks.tree.is_whole(snapshot)),
+                && (!self.shares.is_computed() || !self.looks.tree.is_whole(snapshot)),
             job_size: weights.job_size != 0
                 && about.source != "plugin"
                 && (about.cpus == 0 || about.nodes == 0),

@@ -4,6 +4,7 @@
 //! again: nothing else decides. What Slurm shows stays beside what is computed here, and [`Model::differences`] says where they part
 //! and which to believe.
 
+pub mod billing;
 pub mod config;
 mod difference;
 mod entries;
@@ -16,6 +17,7 @@ pub mod tree;
 
 use std::collections::HashMap;
 
+use multifactor2_snapshot::records::{Job, Partition};
 use multifactor2_snapshot::Snapshot;
 
 pub use config::{Algorithm, Config};
@@ -69,11 +71,16 @@ impl<'s> Model<'s> {
         if let Some(note) = tree.note(snapshot) {
             notes.push(note);
         }
+        if snapshot.about.partial_queue {
+            notes.push(
+                "Not all waiting jobs can be seen: places are those among the jobs that can.".to_owned(),
+            );
+        }
         let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew: options.recompute };
         let competes = looks.who_competes();
         let competitors = Competitors::of(&looks, &competes);
         let shares = Shares::compute(&config, &tree, &competitors, &tree.measured);
-        let standings = shares.standings(snapshot, &tree);
+        let standings = shares.standings(snapshot, &tree, &competitors);
         let points = points::Book::of(&looks, &mut notes);
         let evaluated = jobs::Evaluated { looks, shares: &shares, points: points.as_ref() };
         let jobs = evaluated.all(&competes, recomputed, &mut notes);
@@ -106,6 +113,17 @@ impl<'s> Model<'s> {
         let of_array = || jobs.iter().enumerate().filter(|(_, job)| job.array_job == array);
         let single = of_array().find(|(_, job)| job.array_tasks.parse() == Ok(task));
         single.or_else(|| of_array().find(|(_, job)| holds_task(&job.array_tasks, task))).map(|(at, _)| at)
+    }
+
+    /// `UsageFactor` of a QOS, as it counts: Slurm passes over a negative one. `None` where the QOS is not known.
+    pub fn usage_factor(&self, qos: &str) -> Option<f64> {
+        let found = self.snapshot.qos.iter().find(|known| known.name == qos)?;
+        Some(if found.usage_factor >= 0.0 { found.usage_factor } else { 1.0 })
+    }
+
+    /// Minutes that a job may run; `None` without a limit.
+    pub fn minutes(job: &Job, partition: Option<&Partition>) -> Option<u32> {
+        facts::Looks::minutes(job, partition)
     }
 
     /// The tasks and jobs that Slurm has of a job of the snapshot: more than one for an array.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use multifactor2_core::factors::age;
 use multifactor2_core::policy::pools::{order, Extra, JobTickets, Measure, Pools, QueuedJob, Role, Who};
+use multifactor2_core::policy::stock::{self, Shown};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node};
 use multifactor2_snapshot::records::{Association, Job};
@@ -30,6 +31,8 @@ pub struct Competitors {
 pub struct Shares {
     /// Under multifactor2.
     fair_share: Option<FairShare>,
+    /// Under Fair Tree and classic, by node.
+    stock: Option<Vec<Shown>>,
     /// Where pools give tickets to single jobs: the tickets of each job, in the order of the snapshot.
     pools: Option<(Pools, Vec<JobTickets>)>,
     competitors: Competitors,
@@ -129,8 +132,8 @@ impl Shares {
     pub(super) fn compute(config: &Config, tree: &Tree, competitors: &Competitors, measured: &[f64]) -> Self {
         let Some(settings) = config.settings.as_ref().filter(|_| config.algorithm == Algorithm::Multifactor2)
         else {
-            // Fair Tree and classic: what Slurm shows, see `standings` and `factor_of_job`.
-            return Self::default();
+            let stock = config.stock.map(|algorithm| stock::standings(&tree.shape, measured, algorithm));
+            return Self { stock, ..Self::default() };
         };
         let mut fair_share = FairShare::new();
         fair_share.configure(settings);
@@ -144,7 +147,7 @@ impl Shares {
             }
             (pools, tickets)
         });
-        Self { fair_share: Some(fair_share), pools, competitors: Competitors::default() }
+        Self { fair_share: Some(fair_share), pools, ..Self::default() }
     }
 
     pub(super) fn keep(&mut self, competitors: Competitors) {
@@ -155,6 +158,11 @@ impl Shares {
     #[must_use]
     pub fn with_usage(&self, config: &Config, tree: &Tree, measured: &[f64]) -> Self {
         Self::compute(config, tree, &self.competitors, measured)
+    }
+
+    /// Whether fair-share is computed here, not taken from what Slurm shows.
+    pub fn is_computed(&self) -> bool {
+        self.fair_share.is_some() || self.stock.is_some()
     }
 
     /// Under multifactor2, where the settings are known.
@@ -174,6 +182,9 @@ impl Shares {
 
     /// The fair-share factor of a job of an association; `None` where it is not computed here.
     pub fn factor_of_job(&self, job: usize, node: Option<Node>) -> Option<f64> {
+        if let Some(stock) = &self.stock {
+            return Some(node.and_then(|node| stock[node.index()].factor).unwrap_or_default());
+        }
         let fair_share = self.fair_share.as_ref()?;
         Some(match (&self.pools, node) {
             (_, None) => 0.0,
@@ -184,6 +195,9 @@ impl Shares {
 
     /// The factor that the next job of a user gets.
     pub fn factor_of_next(&self, tree: &Tree, node: Node) -> Option<f64> {
+        if let Some(stock) = &self.stock {
+            return stock[node.index()].factor;
+        }
         let fair_share = self.fair_share.as_ref()?;
         Some(match &self.pools {
             None => fair_share.priority(node),
@@ -195,13 +209,27 @@ impl Shares {
     }
 
     /// Where each association of a snapshot stands, in its order. What is not computed here is as Slurm shows it.
-    pub(super) fn standings(&self, snapshot: &Snapshot, tree: &Tree) -> Vec<Standing> {
+    pub(super) fn standings(
+        &self,
+        snapshot: &Snapshot,
+        tree: &Tree,
+        competitors: &Competitors,
+    ) -> Vec<Standing> {
         let is_whole = tree.is_whole(snapshot);
+        let mut active: Vec<bool> = competitors.waiting.iter().map(|jobs| *jobs > 0).collect();
+        for node in tree.shape.nodes().rev() {
+            if let (true, Some(parent)) = (active[node.index()], tree.shape.parent(node)) {
+                active[parent.index()] = true;
+            }
+        }
         let of_one = |(place, association): (usize, &Association)| {
             let node = tree.node(place);
             let usage = node.map_or(association.usage, |node| tree.usage[node.index()]);
-            match (&self.fair_share, node) {
-                (Some(fair_share), Some(node)) if is_whole => self.standing(fair_share, tree, node, usage),
+            match (&self.fair_share, &self.stock, node) {
+                (Some(fair_share), _, Some(node)) if is_whole => self.standing(fair_share, tree, node, usage),
+                (_, Some(stock), Some(node)) if is_whole => {
+                    of_stock(&stock[node.index()], usage, active[node.index()])
+                }
                 _ => shown(association, usage),
             }
         };
@@ -221,6 +249,21 @@ impl Shares {
             active: competition.is_active(node),
             factor: if tree.shape.is_user(node) { self.factor_of_next(tree, node) } else { None },
         }
+    }
+}
+
+fn of_stock(shown: &Shown, usage: f64, active: bool) -> Standing {
+    Standing {
+        usage,
+        shares_norm: shown.norm_shares,
+        // That of the root, which Slurm does not show.
+        usage_norm: shown.norm_usage.unwrap_or(1.0),
+        usage_effective: shown.effectv_usage,
+        level_fs: shown.level_fs,
+        tickets: None,
+        level_share: None,
+        active,
+        factor: shown.factor,
     }
 }
 

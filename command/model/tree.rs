@@ -71,10 +71,9 @@ impl Tree {
 
     /// Whether every association is there, so that shares and tickets can be computed.
     pub fn is_whole(&self, snapshot: &Snapshot) -> bool {
-        let lacks = &snapshot.about.lacks;
         !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
-            && !lacks.iter().any(|kind| kind == "association" || kind == "usage")
+            && !snapshot.about.partial_tree
     }
 
     /// What cannot be known because of what is missing.
@@ -82,11 +81,11 @@ impl Tree {
         if self.is_whole(snapshot) || snapshot.associations.is_empty() {
             return None;
         }
-        Some(format!(
-            "Only some associations can be seen ({} without those above or beside them), so shares of others and tickets cannot be \
-             computed: FAIRSHARE is what Slurm shows. Ask as an operator, or use the snapshot of the plugin.",
-            snapshot.associations.len() - self.shape.len()
-        ))
+        Some(
+            "Only some associations can be seen, so shares of others and tickets cannot be computed: FAIRSHARE is what Slurm shows. Ask as \
+             an operator, or use the snapshot of the plugin."
+                .to_owned(),
+        )
     }
 
     /// Where an association is in the tree, by its place in the snapshot.

@@ -1,8 +1,10 @@
-//! How answers are shown: text, tables, JSON.
+//! How answers are shown: text, tables, JSON, pages.
 
 pub mod escape;
+pub mod html;
 pub mod numbers;
 pub mod page;
+pub mod replay;
 pub mod table;
 mod text;
 

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 /// A number with as many digits as matter: six of them, without those that are zero at the end.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
-        return "-".to_owned();
+        // As sshare has it.
+        return if value == f64::INFINITY { "inf" } else { "-" }.to_owned();
     }
     let magnitude = value.abs();
     let digits = match magnitude {

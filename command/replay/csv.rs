@@ -23,25 +23,51 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), String> {
         ("gaming.csv", gaming(answer)),
     ] {
         let path = directory.join(name);
-        fs::write(&path, table.show(Form::Csv, true, Terminal::PLAIN)).map_err(|error| wrong(&path, error))?;
+        fs::write(&path, table.show(Form::Csv, true, Terminal::PLAIN))
+            .map_err(|error| wrong(&path, error))?;
     }
     Ok(())
 }
 
 fn policies(answer: &Replay) -> Table {
     let mut table = Table::new(&[
-        "policy", "jobs", "wait_mean_s", "wait_p95_s", "wait_worst_s", "slowdown_mean", "slowdown_worst", "area_weighted_wait_s",
-        "utilisation", "makespan_s", "contended_s", "share_error_mean", "share_error_worst", "shortfall_mean", "jain_mean", "jain_worst",
-        "lag_cpu_hours", "not_started",
+        "policy",
+        "jobs",
+        "wait_mean_s",
+        "wait_p95_s",
+        "wait_worst_s",
+        "slowdown_mean",
+        "slowdown_worst",
+        "area_weighted_wait_s",
+        "utilisation",
+        "makespan_s",
+        "contended_s",
+        "share_error_mean",
+        "share_error_worst",
+        "shortfall_mean",
+        "jain_mean",
+        "jain_worst",
+        "lag_cpu_hours",
+        "not_started",
     ]);
     for policy in &answer.policies {
         let numbers = [
-            policy.waits.wait.mean, policy.waits.wait.p95, policy.waits.wait.worst, policy.waits.slowdown.mean,
-            policy.waits.slowdown.worst, policy.waits.area_weighted, policy.utilisation,
+            policy.waits.wait.mean,
+            policy.waits.wait.p95,
+            policy.waits.wait.worst,
+            policy.waits.slowdown.mean,
+            policy.waits.slowdown.worst,
+            policy.waits.area_weighted,
+            policy.utilisation,
         ];
         let fairness = [
-            policy.contended, policy.share_error.mean, policy.share_error.worst, policy.shortfall.mean, policy.jain.mean,
-            policy.jain.worst, policy.lag,
+            policy.contended,
+            policy.share_error.mean,
+            policy.share_error.worst,
+            policy.shortfall.mean,
+            policy.jain.mean,
+            policy.jain.worst,
+            policy.lag,
         ];
         let mut row = vec![policy.name.clone(), policy.waits.jobs.to_string()];
         row.extend(numbers.map(|number| number.to_string()));
@@ -55,8 +81,23 @@ fn policies(answer: &Replay) -> Table {
 
 fn accounts(answer: &Replay) -> Table {
     let mut table = Table::new(&[
-        "policy", "account", "parent", "share", "entitled", "usage", "jobs", "wait_mean_s", "wait_p0_s", "wait_p5_s", "wait_p25_s",
-        "wait_p50_s", "wait_p75_s", "wait_p95_s", "wait_p100_s", "normalised_wait", "lag_cpu_hours",
+        "policy",
+        "account",
+        "parent",
+        "share",
+        "entitled",
+        "usage",
+        "jobs",
+        "wait_mean_s",
+        "wait_p0_s",
+        "wait_p5_s",
+        "wait_p25_s",
+        "wait_p50_s",
+        "wait_p75_s",
+        "wait_p95_s",
+        "wait_p100_s",
+        "normalised_wait",
+        "lag_cpu_hours",
     ]);
     for Policy { name, accounts, .. } in &answer.policies {
         for account in accounts {
@@ -78,7 +119,11 @@ fn series(answer: &Replay) -> Table {
         for account in &series.accounts {
             for (begin, usage) in series.begins.iter().zip(&account.usage) {
                 table.row(vec![
-                    name.clone(), begin.to_string(), account.name.clone(), account.share.to_string(), usage.to_string(),
+                    name.clone(),
+                    begin.to_string(),
+                    account.name.clone(),
+                    account.share.to_string(),
+                    usage.to_string(),
                 ]);
             }
         }
@@ -139,7 +184,12 @@ fn gaming(answer: &Replay) -> Table {
     let gain = |gain: Option<f64>| gain.map_or_else(String::new, |gain| gain.to_string());
     for row in &answer.gaming {
         table.row(vec![
-            row.user.clone(), row.strategy.clone(), row.policy.clone(), gain(row.gain), gain(row.honest), row.seconds.to_string(),
+            row.user.clone(),
+            row.strategy.clone(),
+            row.policy.clone(),
+            gain(row.gain),
+            gain(row.honest),
+            row.seconds.to_string(),
         ]);
     }
     table

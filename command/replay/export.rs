@@ -19,7 +19,9 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
     for (option, text) in [("--start", start), ("--end", end)] {
         let is_time = |character: char| character.is_ascii_alphanumeric() || ":-+/.".contains(character);
         if text.is_empty() || !text.chars().all(is_time) {
-            return Err(format!("{option} {text:?}: give a time as sacct takes it, such as 2024-01-31 or now-30days"));
+            return Err(format!(
+                "{option} {text:?}: give a time as sacct takes it, such as 2024-01-31 or now-30days"
+            ));
         }
     }
     let shown = directory.display();
@@ -58,8 +60,9 @@ fn collect(command: &str) -> Result<String, String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
     for (name, _) in std::env::vars_os() {
-        let is_misleading =
-            |name: &str| ["SACCT_", "SACCTMGR_", "SCONTROL_", "SLURM_CLUSTERS"].iter().any(|of| name.starts_with(of));
+        let is_misleading = |name: &str| {
+            ["SACCT_", "SACCTMGR_", "SCONTROL_", "SLURM_CLUSTERS"].iter().any(|of| name.starts_with(of))
+        };
         if name.to_str().is_some_and(is_misleading) {
             shell.env_remove(&name);
         }

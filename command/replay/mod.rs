@@ -37,7 +37,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
         return Ok(Printout { out: trace::how(), ..Printout::default() });
     }
     if let Some(directory) = &asked.export {
-        let told = export::export(directory, &asked.start, &asked.end, global.anonymise)?;
+        let told = export::export(directory, &asked.start, &asked.end, global.input.anonymise)?;
         return Ok(Printout { out: told, ..Printout::default() });
     }
     let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
@@ -62,8 +62,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
     let plans: Vec<(String, Plan)> = policies
         .iter()
         .map(|(name, policy)| {
-            let plan =
-                Plan { workload: &workload, machine: &machine, scheduler: scheduler.clone(), policy };
+            let plan = Plan { workload: &workload, machine: &machine, scheduler: scheduler.clone(), policy };
             (name.clone(), plan)
         })
         .collect();
@@ -83,7 +82,7 @@ fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Resul
         csv::write(&answer, directory)?;
     }
     if let Some(file) = &asked.html {
-        let page = shown::page(&answer);
+        let page = shown::page(&answer)?;
         fs::write(file, page).map_err(|error| format!("{}: {error}", file.display()))?;
     }
     let out = if json {
@@ -167,8 +166,9 @@ fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>,
     let mut strategists = Vec::new();
     for text in texts {
         let wrong = |why: String| format!("--strategist {text}: {why}");
-        let (user, name) =
-            text.rsplit_once('=').ok_or_else(|| wrong("write USER=STRATEGY, such as ada=split".to_owned()))?;
+        let (user, name) = text
+            .rsplit_once('=')
+            .ok_or_else(|| wrong("write USER=STRATEGY, such as ada=split".to_owned()))?;
         let strategy = Strategy::named(name).map_err(wrong)?;
         let play = |strategy| {
             Played::new(workload, user, strategy).map_err(|error: CannotPlay| wrong(error.to_string()))

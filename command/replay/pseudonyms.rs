@@ -76,8 +76,11 @@ impl Pseudonyms {
         let columns: Vec<&str> = header.split('|').collect();
         let mut other = header.to_owned() + "\n";
         for line in lines {
-            let fields: Vec<String> =
-                columns.iter().zip(line.split('|')).map(|(column, field)| self.field(file, column, field)).collect();
+            let fields: Vec<String> = columns
+                .iter()
+                .zip(line.split('|'))
+                .map(|(column, field)| self.field(file, column, field))
+                .collect();
             other += &(fields.join("|") + "\n");
         }
         other
@@ -133,7 +136,8 @@ fn config(text: &str) -> String {
     let is_kept = |line: &&str| {
         let name = line.split('=').next().unwrap_or_default().trim();
         // The site's own text may have any name in it.
-        let is_priority = name.starts_with("Priority") && !name.starts_with("PrioritySite") && name != "PriorityParameters";
+        let is_priority =
+            name.starts_with("Priority") && !name.starts_with("PrioritySite") && name != "PriorityParameters";
         is_priority || KEPT.contains(&name)
     };
     text.lines().filter(is_kept).map(|line| line.to_owned() + "\n").collect()

@@ -150,17 +150,24 @@ macro_rules! settings {
             }
         }
 
-        impl ::std::fmt::Display for $settings {
-            /// The settings that are not as by default on one line, for the log; blocks last.
+        impl $settings {
+            /// The settings that are not as by default, each as a line of the file; blocks last.
             #[allow(clippy::float_cmp)] // exactly as by default, or not
-            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+            pub fn lines(&self) -> Vec<String> {
                 let (mut plain, mut blocks) = (Vec::<String>::new(), Vec::<String>::new());
                 let default = Self::default();
                 $(if self.$field != default.$field {
                     $crate::settings!(@show (&self.$field) plain blocks $name $kind);
                 })+
                 plain.append(&mut blocks);
-                f.write_str(&plain.join(" "))
+                plain
+            }
+        }
+
+        impl ::std::fmt::Display for $settings {
+            /// The settings that are not as by default on one line, for the log; blocks last.
+            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+                f.write_str(&self.lines().join(" "))
             }
         }
 

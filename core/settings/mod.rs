@@ -24,6 +24,6 @@ pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential, CredentialKind, Curve,
     Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Override, OverrideKind,
-    ParentUsers, Service, ServiceKind, Settings, Target, TargetKind, TargetMode, TargetType, TargetUsage,
-    UsageMeasure, SETTINGS,
+    ParentUsers, Service, ServiceKind, Settings, SnapshotMode, Target, TargetKind, TargetMode, TargetType,
+    TargetUsage, UsageMeasure, SETTINGS,
 };

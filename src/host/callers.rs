@@ -59,7 +59,6 @@ pub fn taken(callee: &str, release: Release) -> impl Iterator<Item = &'static Ca
 mod tests {
     use super::*;
     use crate::host::layout::LAYOUTS;
-    use crate::host::symbols::Symbols;
 
     /// What is no function, and the locks themselves.
     const NOT_LISTED: [&str; 22] = [
@@ -92,7 +91,7 @@ mod tests {
         for release in
             LAYOUTS.iter().flat_map(|layout| [layout.group.first, layout.group.verified]).map(Release)
         {
-            for name in Symbols::required(release) {
+            for name in multifactor2_releases::symbols::required(release) {
                 let listed = taken(name, release).next().is_some();
                 assert_eq!(listed, !NOT_LISTED.contains(&name), "{name} in callees.tsv for {release}");
             }

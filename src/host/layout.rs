@@ -10,6 +10,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+pub use multifactor2_releases::{Group, Release};
+
 /// Marker for a `long double` field: 16 bytes, reached through the shim only.
 #[derive(Debug)]
 pub enum LongDouble {}
@@ -90,15 +92,6 @@ pub enum Buffer {}
 /// Where a buffer keeps the address of its bytes, in every release.
 pub(super) const BUFFER_HEAD: Field<Buffer, Ptr> = Field::at(8);
 
-/// The releases that share a layout.
-#[derive(Debug, Clone, Copy)]
-pub struct Group {
-    /// `SLURM_VERSION_NUMBER` of the first release with this layout.
-    pub first: u32,
-    /// The newest release whose headers were compared with the table.
-    pub verified: u32,
-}
-
 include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 
 /// Every known layout, oldest first, for measurements of what a table of offsets costs.
@@ -107,28 +100,6 @@ include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 /// The fields are used with memory of that layout only: safe code takes them from the layout of the running release.
 pub unsafe fn all() -> &'static [Layout] {
     LAYOUTS
-}
-
-/// Writes a `SLURM_VERSION_NUMBER` the way Slurm does, for example `24.11.5`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Release(pub u32);
-
-impl Release {
-    /// A release by its parts.
-    pub const fn new(year: u32, month: u32, micro: u32) -> Self {
-        Self(year << 16 | month << 8 | micro)
-    }
-
-    /// Year and month without the micro release.
-    pub const fn major(self) -> u32 {
-        self.0 >> 8
-    }
-}
-
-impl fmt::Display for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:02}.{:02}.{}", self.0 >> 16, self.0 >> 8 & 0xff, self.0 & 0xff)
-    }
 }
 
 #[cfg(test)]

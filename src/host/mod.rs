@@ -234,19 +234,35 @@ impl Host {
 
     /// `AccountingStorageEnforce` has `limits`.
     pub fn enforces_limits(&self) -> bool {
-        // SAFETY: a `uint16_t` of the host.
-        unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_LIMITS != 0 }
+        self.enforced() & ACCOUNTING_ENFORCE_LIMITS != 0
     }
 
     /// `AccountingStorageEnforce` has `associations`.
     pub fn enforces_associations(&self) -> bool {
-        // SAFETY: a `uint16_t` of the host.
-        unsafe { *self.sym.accounting_enforce & ACCOUNTING_ENFORCE_ASSOCS != 0 }
+        self.enforced() & ACCOUNTING_ENFORCE_ASSOCS != 0
     }
 
     /// `PrivateData` hides jobs.
     pub fn hides_jobs(&'static self) -> bool {
         self.conf().get(|conf| conf.private_data) & PRIVATE_DATA_JOBS != 0
+    }
+
+    /// Why a job waits, as squeue shows it; empty where the release does not tell.
+    pub fn reason(&self, number: u32) -> String {
+        let name = self.sym.job_state_reason_string.or(self.sym.job_reason_string);
+        // SAFETY: a number; the text that comes back is a constant, or for an unknown one a buffer of the function's own.
+        let text = name.map_or(std::ptr::null(), |name| unsafe { name(number) });
+        if text.is_null() {
+            return String::new();
+        }
+        // SAFETY: terminated, see above.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    }
+
+    /// `AccountingStorageEnforce`, as bits.
+    pub fn enforced(&self) -> u16 {
+        // SAFETY: a `uint16_t` of the host.
+        unsafe { *self.sym.accounting_enforce }
     }
 
     /// The MCS plugin decides who sees a job, and does so by the accounts that a user has associations in (mcs/account). Its own

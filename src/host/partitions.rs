@@ -39,6 +39,29 @@ pub fn priorities<'a, V: Levels<Qos: Open>>(
     }
 }
 
+/// The priorities that were written last, in the same order, as long as partitions and QOS are still those; else `None`.
+pub fn written<A: Open>(job: Job<'_, A>, count: usize) -> Option<&[Cell<u32>]> {
+    let host = job.host();
+    let layout = &host.layout.job;
+    if !host.verified {
+        return None;
+    }
+    let (array, exactly) = match (layout.priority_array, layout.prio_mult) {
+        (Some(field), _) => (job.get(|_| field), false),
+        (None, Some(field)) => {
+            let (record, array) = (job.get(|_| field), host.layout.prio_mult.priority_array?);
+            // SAFETY: null, or a `priority_mult_t` of this job, under the job lock.
+            (if record.is_null() { record } else { unsafe { array.get(record) } }, true)
+        }
+        (None, None) => return None,
+    };
+    // SAFETY: null or a block of the host's allocator.
+    let size = unsafe { host.allocated_size(array) };
+    let fits = if exactly { size == count * ENTRY } else { size >= count * ENTRY };
+    // SAFETY: a block of at least `count` entries, which nobody writes under the job lock.
+    (!array.is_null() && fits).then(|| unsafe { cells(array, count) })
+}
+
 /// Sorts the partitions as the scheduler will index them, in the releases where that is our task.
 fn sort_partitions(job: Job<'_, Write>) {
     if let (Some(list), Some(by_tier)) = (job.partitions(), job.host().sym.priority_sort_part_tier) {

@@ -250,6 +250,16 @@ pub fn evaluated_jobs(host: &Host, wanted: Wanted) -> Touched {
     touched
 }
 
+/// What a walk over jobs touches that reads all that a snapshot has.
+pub fn jobs_of_snapshot(host: &Host) -> Touched {
+    let all = Wanted { size: true, tres: true, reason: true, tickets: true, resources: true, points: true };
+    let layout = &host.layout.job;
+    let mut touched = evaluated_jobs(host, all);
+    touched.field(layout.array_job_id).field(layout.resv_name).field(layout.wckey).field(layout.start_time);
+    touched.behind(&[layout.details.offset()], host.layout.details.submit_time);
+    touched
+}
+
 /// What a walk over jobs touches that writes priorities.
 pub fn written_jobs(host: &Host) -> Touched {
     let layout = &host.layout.job;

@@ -2,11 +2,13 @@
 //! read together at start and at every reconfigure.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracing::{error, warn};
 
 use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
+use super::snapshot::Told;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
@@ -66,7 +68,37 @@ pub struct Config {
     pub charging: RuleHistory,
     /// Our own settings.
     pub settings: Settings,
+    /// What a snapshot says of both, where one is asked for.
+    pub told: Option<Arc<Told>>,
 }
+
+/// Our own settings in force, and where each was written.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    /// What holds.
+    pub settings: Settings,
+    /// Lines of multifactor2.conf, each with its place.
+    pub lines: Vec<(String, String)>,
+}
+
+impl InForce {
+    fn fresh(loaded: Loaded) -> Self {
+        let place = |line: &str| {
+            let (line, place) = line.rsplit_once(" # ").unwrap_or((line, ""));
+            (line.to_owned(), place.to_owned())
+        };
+        Self { settings: loaded.settings, lines: loaded.written.lines().map(place).collect() }
+    }
+
+    /// Settings of before, in place of bad ones.
+    pub fn kept(settings: Settings) -> Self {
+        let lines = settings.lines().into_iter().map(|line| (line, LAST_GOOD.to_owned())).collect();
+        Self { settings, lines }
+    }
+}
+
+/// What a snapshot says of the place of settings that hold because newer ones are bad.
+const LAST_GOOD: &str = "the last good settings: those that are written are bad";
 
 impl Config {
     /// Reads `slurm_conf`. The host holds its configuration lock, or starts up. `rules` were in force until now; all before `charged` is
@@ -74,10 +106,11 @@ impl Config {
     pub fn read(
         host: &'static Host,
         fair_share: bool,
-        settings: Settings,
+        in_force: InForce,
         rules: Option<RuleHistory>,
         charged: i64,
     ) -> Self {
+        let InForce { settings, lines } = in_force;
         let conf = host.conf();
         let flags = Flags(conf.get(|conf| conf.priority_flags));
         let mut weights = Weights {
@@ -146,6 +179,7 @@ impl Config {
             has_points,
             charging: now_in_force(rules, &settings, charged),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
+            told: settings.snapshot_file().is_some().then(|| Arc::new(Told::read(host, lines))),
             settings,
         }
     }
@@ -194,7 +228,7 @@ fn kept_file(host: &'static Host) -> Option<PathBuf> {
 ///
 /// `None` where the settings are wrong and there never were good ones. What is wrong has been logged. Takes no lock of the
 /// host's: nobody else touches the file.
-pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bool) -> Option<Settings> {
+pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bool) -> Option<InForce> {
     let parameters = host.conf_text(|conf| conf.priority_params);
     let configuration = host.conf_path(c"multifactor2.conf");
     let loaded = Settings::load(Some(&parameters), &configuration);
@@ -213,7 +247,7 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bo
             if let Some(file) = &file {
                 keep(file, &loaded, &configuration);
             }
-            Some(loaded.settings)
+            Some(InForce::fresh(loaded))
         }
         Outcome::Kept(settings, errors) => {
             let shown = match settings.to_string() {
@@ -224,7 +258,7 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bo
                 ". The last good settings stay in force ({shown}): correct what is wrong and run 'scontrol reconfigure'"
             );
             log_errors(&errors, &in_force);
-            Some(settings)
+            Some(InForce::kept(settings))
         }
         Outcome::Refused(errors) => {
             log_errors(&errors, "");

@@ -14,6 +14,7 @@
 //! | finish the priorities | none |
 //! | write them | jobs for writing; associations and QOS for reading |
 //! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
+//! | read what a snapshot has, where one is due; another thread writes it | jobs, associations, QOS and TRES for reading |
 //!
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
@@ -109,7 +110,7 @@ impl Schedule {
 
 impl Plugin {
     /// Runs one cycle at `now`, on the decay thread.
-    pub(super) fn run_cycle(&self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
+    pub(super) fn run_cycle(&'static self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
         let host = unlocked.host();
         let Some(config) = self.config() else { return };
         if self.is_passive() || !self.records_are_sound(unlocked) {
@@ -175,6 +176,7 @@ impl Plugin {
             attempt(|| self.advise(unlocked));
         }
         attempt(|| self.warn_of_unknown(unlocked));
+        attempt(|| self.take_snapshot(unlocked, &config, &mut schedule.known_jobs, now));
     }
 
     /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same

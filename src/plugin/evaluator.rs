@@ -200,7 +200,7 @@ impl<'c> Evaluator<'c> {
         let id = job.get(|job| job.job_id);
         let increase = self.config.flags.increase_only();
         let (mut at, mut changed) = (0, false);
-        self.for_each_variant(job.read_only(), lock, (evaluation, beside), |variant| {
+        self.for_each_variant(job.read_only(), lock, (evaluation, beside), |_, _, variant| {
             let priority = warn_of_overflow(id, Priority::from_sum(variant.sum_of_variant()));
             if let Some(slot) = slots.get(at) {
                 let old = slot.get();
@@ -213,13 +213,14 @@ impl<'c> Evaluator<'c> {
         (slots, changed)
     }
 
-    /// Calls `visit` with the evaluation of the job in each of its partitions and QOS, partition by partition.
-    fn for_each_variant<V: Levels<Qos: Open>>(
+    /// Calls `visit` with the evaluation of the job in each of its partitions and QOS, partition by partition, and with both; no QOS stands
+    /// for the one of the job.
+    pub fn for_each_variant<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
         (of_job, beside): (&Evaluation, &Beside<'_>),
-        mut visit: impl FnMut(Evaluation),
+        mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_, V::Qos>>, Evaluation),
     ) {
         let mut buffer = self.core.scratch();
         let entries = Entries::of(job, lock, beside.granted);
@@ -236,13 +237,15 @@ impl<'c> Evaluator<'c> {
             let site = |qos: Option<Qos<'_, V::Qos>>| {
                 points.map_or(of_job.site, |points| points.site(partition, qos))
             };
-            match several_qos {
-                Some(list) => list.for_each(|qos| {
+            if let Some(list) = several_qos {
+                list.for_each(|qos| {
                     let of_qos = self.core.weighted_qos_of_several(&views::qos(qos), of_job.qos);
                     let (fair_share, site) = (fair_share(Some(qos)), site(Some(qos)));
-                    visit(Evaluation { qos: of_qos, fair_share, site, ..variant });
-                }),
-                None => visit(Evaluation { fair_share: fair_share(None), site: site(None), ..variant }),
+                    visit(partition, Some(qos), Evaluation { qos: of_qos, fair_share, site, ..variant });
+                });
+            } else {
+                let (fair_share, site) = (fair_share(None), site(None));
+                visit(partition, None, Evaluation { fair_share, site, ..variant });
             }
         };
         match job.partitions() {

@@ -14,10 +14,11 @@ use rustc_hash::FxHashMap;
 use super::config::Config;
 use super::drafts::{Drafts, Finished};
 use super::evaluator::Known;
-use super::points::{PointsQueue, PointsState};
+use super::points::{PointsEntries, PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
 use super::standing::{Granted, Standing};
 use crate::host::access::Open;
+use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 
 /// See the module.
@@ -100,16 +101,27 @@ impl Grants {
         self.asked.insert(id, asked);
     }
 
-    /// How the points of a job were asked for that was set since the last cycle.
-    pub fn asked_of(&self, id: u32) -> Option<&Asked> {
-        self.asked.get(&id)
-    }
-
     /// The same with what gave them; `None` for a job whose priority is newer than the last cycle.
     pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
         let id = job.get(|job| job.job_id);
         let tickets = self.drafts.as_ref().and_then(|drafts| drafts.tickets_of(id));
         self.standing.granted(tickets.filter(|_| self.set.get(id).is_none()))
+    }
+
+    /// The points of a job: of when it was set since the last cycle, which ran at `now`, else of that cycle. No list of the job's may be
+    /// walked at the moment.
+    pub fn points_of<V: Levels<Qos: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        now: i64,
+    ) -> Option<PointsEntries<'_>> {
+        let points = self.points.as_ref()?;
+        let (mut at, mut newcomer) = (now, None);
+        if let Some(asked) = self.asked.get(&job.get(|job| job.job_id)) {
+            (at, newcomer) = (asked.at, asked.newcomer.as_ref());
+        }
+        points.entries(lock, job, (points.node(&self.standing, job), newcomer), at)
     }
 
     /// A cycle begins: what priorities came from until now, and the memory of the drafts where they are not needed for that.

@@ -19,6 +19,7 @@ mod evaluator;
 mod explain;
 mod gather;
 mod grants;
+mod names;
 mod palette;
 mod points;
 mod posting;
@@ -27,6 +28,7 @@ mod queue;
 mod rates;
 mod reset;
 mod set_jobs;
+mod snapshot;
 mod sprio;
 mod standing;
 mod submit;
@@ -54,10 +56,11 @@ use crate::host::locks::{AssocLock, Levels, Shown, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host};
 
-use config::Config;
+use config::{Config, InForce};
 use grants::Grants;
 use progress::own_usage::{recipe, Loaded, OwnUsage};
 use progress::Progress;
+use snapshot::Snapshots;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
 
@@ -79,6 +82,8 @@ pub struct Plugin {
     /// Run seconds that jobs have given back, where charge rules count for limits.
     given_back: Ranked<GivenBack>,
     thread: DecayThread,
+    /// What is written for others to read.
+    snapshots: Snapshots,
     /// What is known of slurmctld's records.
     inspector: Inspector,
     /// One is not as the layout says: nothing is written any more.
@@ -100,6 +105,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     own_usage: OwnUsage::default(),
     given_back: Ranked::new(Rank::GivenBack, GivenBack::default()),
     thread: DecayThread::new(),
+    snapshots: Snapshots::default(),
     inspector: Inspector::new(),
     passive: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
@@ -166,11 +172,11 @@ impl Plugin {
         }
         let fair_share = find_database(&mut unlocked)?;
         let before = config::kept_settings(host);
-        let settings = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
+        let in_force = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
         // Those of the slurmctld before: what its jobs ran until now is charged as it would have charged it.
         let rules =
             before.map(|before| RuleHistory { current: ChargeRules::of(&before), ..RuleHistory::default() });
-        let config = Arc::new(Config::read(host, fair_share, settings, rules, 0));
+        let config = Arc::new(Config::read(host, fair_share, in_force, rules, 0));
         *self.config.write() = Some(Arc::clone(&config));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
@@ -196,6 +202,7 @@ impl Plugin {
     /// `fini`: stops the decay thread and empties the state. Called without locks that a cycle takes.
     pub fn stop(&self) {
         self.thread.stop();
+        self.snapshots.stop();
         self.progress.save_at_end();
         let config = self.config.write().take();
         self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
@@ -227,11 +234,11 @@ impl Plugin {
     /// no lock; otherwise it holds its configuration and job locks.
     pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let settings = config::load_settings(host, &mut self.settings.lock(), false)
-            .unwrap_or_else(|| old.settings.clone());
+        let in_force = config::load_settings(host, &mut self.settings.lock(), false)
+            .unwrap_or_else(|| InForce::kept(old.settings.clone()));
         let times = self.progress.times();
         let rules = Some(old.charging.clone());
-        let config = Arc::new(Config::read(host, old.fair_share, settings, rules, times.last_ran));
+        let config = Arc::new(Config::read(host, old.fair_share, in_force, rules, times.last_ran));
         *self.config.write() = Some(Arc::clone(&config));
         self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
         self.thread.reconfigure();

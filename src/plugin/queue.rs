@@ -40,6 +40,11 @@ impl Reader {
         Self { own, measure: Measure::of(settings), now }
     }
 
+    /// For sizes alone.
+    pub fn of_sizes(settings: &Settings, now: i64) -> Self {
+        Self { own: OwnTickets::default(), measure: Measure::of(settings), now }
+    }
+
     /// The size of a job: of one that holds resources what it has, of any other what it requests.
     pub fn size<A: Open>(&self, job: Job<'_, A>) -> f64 {
         if self.measure.is_by_job() {
@@ -83,6 +88,15 @@ impl Reader {
             array: if self.own.id { job.array() } else { None },
             own: if self.own.admin_comment { tickets_in_comment(job) } else { 0 },
         })
+    }
+}
+
+/// The tickets that the `AdminComment` of a job gives it, where the settings ask for that.
+pub fn tickets_of_comment(settings: &Settings, job: Job<'_>) -> u32 {
+    if settings.admin_comment_tickets && job.host().verified {
+        tickets_in_comment(job)
+    } else {
+        0
     }
 }
 

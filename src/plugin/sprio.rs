@@ -68,7 +68,8 @@ impl Plugin {
                     if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
                         let entries = Entries::of(job, lock, grants.granted_of(job));
-                        let points = answering.points(&grants, job).filter(|_| job.has_variants());
+                        let now = evaluator.core.now;
+                        let points = grants.points_of(lock, job, now).filter(|_| job.has_variants());
                         let shown =
                             Shown { answering: &answering, job, evaluation, entries, points, tres: &tres };
                         add(&shown, &mut reply);
@@ -95,19 +96,10 @@ impl Answering<'_, '_> {
             let known = if address == 0 { None } else { grants.standing.known_by_id(id) };
             let facts = self.evaluator.facts(job, job.qos(self.lock).map(views::qos))?;
             let evaluation = self.evaluator.core.evaluate(&facts, known.unwrap_or_default(), tres);
-            let site = self.points(grants, job).map_or(evaluation.site, |points| points.site_of_job());
+            let points = grants.points_of(self.lock, job, self.evaluator.core.now);
+            let site = points.map_or(evaluation.site, |points| points.site_of_job());
             Some(Evaluation { site, ..evaluation })
         })
-    }
-
-    /// The points of a job: of when it was set since the last cycle, else of that cycle.
-    fn points<'g>(&self, grants: &'g Grants, job: Job<'_>) -> Option<PointsEntries<'g>> {
-        let points = grants.points.as_ref()?;
-        let (mut at, mut newcomer) = (self.evaluator.core.now, None);
-        if let Some(asked) = grants.asked_of(job.get(|job| job.job_id)) {
-            (at, newcomer) = (asked.at, asked.newcomer.as_ref());
-        }
-        points.entries(self.lock, job, (points.node(&grants.standing, job), newcomer), at)
     }
 }
 

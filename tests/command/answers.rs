@@ -4,6 +4,7 @@ use multifactor2_command::answers::why::{self, Kind, Why};
 use multifactor2_command::answers::{compare, queue, reasons, tree};
 use multifactor2_command::model::{Algorithm, Believe, Model, Options, Step};
 use multifactor2_fixtures::assert_near;
+use multifactor2_fixtures::example::number;
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
 
@@ -68,6 +69,14 @@ fn the_dominant_reason_comes_first() {
         assert!(why.sentence.contains(says), "{}", why.sentence);
         assert!(!why.next.is_empty(), "{says}: nothing to do");
     }
+}
+
+/// Slurm's reason is that of its last look: `Priority` of a job that has become the first would say that others are before it.
+#[test]
+fn a_job_that_is_first_is_not_said_to_be_behind_others() {
+    let why = ask(&changed(|job| job.priority = 20_000));
+    assert_eq!(why.kind, Kind::First);
+    assert!(why.sentence.ends_with("it starts as soon as there is room for it."), "{}", why.sentence);
 }
 
 #[test]
@@ -173,9 +182,11 @@ fn what_cannot_be_known_is_said_and_slurms_number_taken() {
     snapshot.settings = None;
     let mut hidden = site::example();
     hidden.associations.retain(|association| association.user == "user2");
-    let mut stock = site::example();
-    stock.about.priority_type = "priority/multifactor".to_owned();
-    for (snapshot, says) in [(&snapshot, Some("--conf")), (&hidden, Some("operator")), (&stock, None)] {
+    let mut partial = site::example();
+    (partial.about.partial_tree, partial.about.partial_queue) = (true, true);
+    for (snapshot, says) in
+        [(&snapshot, Some("--conf")), (&hidden, Some("operator")), (&partial, Some("operator"))]
+    {
         let model = Model::of(snapshot, Options::default());
         assert_eq!(
             says.map(|says| model.notes.iter().any(|note| note.contains(says))),
@@ -187,9 +198,31 @@ fn what_cannot_be_known_is_said_and_slurms_number_taken() {
         assert_near(model.jobs[0].computed.unwrap().0.fair_share, snapshot.jobs[0].fair_share, "FAIRSHARE");
         assert_eq!(ask(snapshot).places[0].rank, 2);
     }
-    assert_eq!(Model::of(&stock, Options::default()).config.algorithm, Algorithm::FairTree);
-    stock.parameters.insert("PriorityFlags".to_owned(), "NO_FAIR_TREE".to_owned());
-    assert_eq!(Model::of(&stock, Options::default()).config.algorithm, Algorithm::Classic);
+    let notes = Model::of(&partial, Options::default()).notes;
+    assert!(notes.iter().any(|note| note.contains("Not all waiting jobs")), "{notes:?}");
+}
+
+/// Of the five users of the example Fair Tree ranks user5 first and user2 last: D is before A, F before E, B before C, and user3 of C
+/// has used nothing.
+#[test]
+fn under_stock_the_numbers_are_those_of_its_algorithm() {
+    let mut snapshot = site::example();
+    snapshot.about.priority_type = "priority/multifactor".to_owned();
+    snapshot.settings = None;
+    let anew = Options { recompute: true, ..Options::default() };
+    let model = Model::of(&snapshot, anew);
+    assert_eq!((model.config.algorithm, model.notes.len()), (Algorithm::FairTree, 0));
+    for (user, factor) in [("user5", 1.0), ("user4", 0.8), ("user1", 0.6), ("user3", 0.4), ("user2", 0.2)] {
+        assert_near(model.standings[number(user)].factor.unwrap(), factor, user);
+    }
+    assert_near(model.standings[number("D")].level_fs.unwrap(), 2.4, "LevelFS of D");
+    assert!(model.standings[number("A")].active && !model.standings[number("E")].active);
+    assert_eq!([0, 1].map(|job| model.jobs[job].priority), [2000 + 1100, 10_000 + 1100]);
+    snapshot.parameters.insert("PriorityFlags".to_owned(), "NO_FAIR_TREE".to_owned());
+    let model = Model::of(&snapshot, anew);
+    assert_eq!(model.config.algorithm, Algorithm::Classic);
+    let factor = |user| model.standings[number(user)].factor.unwrap();
+    assert!(factor("user5") > factor("user4") && factor("user1") > factor("user2") && factor("user2") > 0.0);
 }
 
 #[test]

@@ -47,9 +47,13 @@ fn snapshot() -> Snapshot {
 fn no_name_does_harm_in_any_output() {
     let sample = Sample::new(&snapshot());
     let is_bad = |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
+    let user2 = format!("user2{NAME}");
+    let named = |word: &&'static str| if *word == "user2" { user2.clone() } else { (*word).to_owned() };
     for question in QUESTIONS {
+        let words: Vec<String> = question.iter().map(named).collect();
+        let question: &[&str] = &words.iter().map(String::as_str).collect::<Vec<_>>();
         for options in [&[][..], &["--json"], &["-P"], &["-p"], &["--csv"]] {
-            let has_table = ["queue", "tree", "settings"].contains(&question[0]);
+            let has_table = ["queue", "tree", "settings", "what-if"].contains(&question[0]);
             if !has_table && options.iter().any(|option| *option != "--json") {
                 continue;
             }

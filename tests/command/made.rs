@@ -24,7 +24,8 @@ fn every_example_in_the_help_works() {
     for question in Cli::command().get_subcommands() {
         let help = question.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 ")) {
-            let printed = sample.ask(&line.split_whitespace().collect::<Vec<_>>());
+            let words = shlex::split(line).unwrap();
+            let printed = sample.ask(&words.iter().map(String::as_str).collect::<Vec<_>>());
             assert!(answered(&printed), "multifactor2 {line}: {}", printed.err);
             examples += 1;
         }

@@ -2,9 +2,11 @@
 
 mod answers;
 mod example;
+mod forecast;
 mod hostile;
 mod made;
 mod order;
 mod outputs;
 mod random;
 mod site;
+mod what_if;

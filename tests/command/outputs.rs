@@ -43,7 +43,7 @@ pub fn answered(printed: &Printout) -> bool {
 }
 
 /// All questions to the example.
-pub const QUESTIONS: [&[&str]; 8] = [
+pub const QUESTIONS: [&[&str]; 11] = [
     &["why", "1001"],
     &["why", "1002"],
     &["why", "1001", "1002"],
@@ -52,6 +52,9 @@ pub const QUESTIONS: [&[&str]; 8] = [
     &["tree"],
     &["tree", "-A", "c"],
     &["settings"],
+    &["what-if", "--weight", "age=5000", "--plugin", "stock"],
+    &["recover", "user2"],
+    &["cost", "1001"],
 ];
 
 #[test]
@@ -194,6 +197,7 @@ fn an_error_names_the_next_step_and_ends_with_one() {
         (&["queue", "-j", "77"], "squeue -j 77"),
         (&["tree", "--at", "soon"], "give a date"),
         (&["tree", "--conf", "/no/such/file"], "check the name"),
+        (&["tree", "--save", "/tmp/x"], "leave them out"),
         (&["tree", "-P", "--json"], "--help"),
         (&["nothing"], "--help"),
         (&[], "--help"),
@@ -202,8 +206,9 @@ fn an_error_names_the_next_step_and_ends_with_one() {
         assert!(printed.err.contains(says), "{question:?}: {}", printed.err);
         assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{question:?}");
     }
-    let nowhere = run(["multifactor2".into(), "tree".into()], Terminal::PLAIN);
-    assert!(nowhere.err.contains("--from") && nowhere.status == 1, "{}", nowhere.err);
+    let nowhere = ["multifactor2", "tree", "-M", "a,b"].map(OsString::from);
+    let nowhere = run(nowhere, Terminal::PLAIN);
+    assert!(nowhere.err.contains("name one cluster") && nowhere.status == 1, "{}", nowhere.err);
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod security;
 mod settings;
 mod setup;
 mod site_factor;
+mod snapshot;
 mod state_file;
 mod surroundings;
 mod tree;

@@ -19,6 +19,7 @@ mod requests;
 mod setup;
 mod several;
 mod shifted;
+mod snapshot;
 mod sprio;
 mod sprio_visibility;
 mod usage;

@@ -103,7 +103,7 @@ fn wrong_arguments_of_a_check_are_1() {
 /// The plugins of the Slurm that is installed here.
 fn installed() -> PathBuf {
     let output =
-        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/find-plugindir")).output();
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/find-plugindir")).output();
     let text = String::from_utf8(output.unwrap().stdout).unwrap();
     assert!(!text.is_empty(), "no Slurm is installed; `make test` installs what tests need");
     PathBuf::from(text.trim())

@@ -19,7 +19,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 15] = [
+const NOT_LOGGED: [(&str, &str); 18] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
     ("usage: multifactor2-doctor", "the doctor's help"),
     ("fault {name} on purpose", "a panic of a test build"),
@@ -35,6 +35,9 @@ const NOT_LOGGED: [(&str, &str); 15] = [
     ("What follows the key of the block.", "a comment of settings!"),
     ("The most that it counts, before its weight.", "the meaning of a setting"),
     ("owner {above:?} is not there yet", "a check in debug builds"),
+    ("the last good settings: those that are written are bad", "what a snapshot says"),
+    ("Reservations, wckeys, Unix groups", "the same"),
+    ("Partitions are not told", "the same"),
 ];
 
 /// White space of any kind as one blank each.
@@ -156,7 +159,7 @@ fn messages(page: &str) -> Vec<String> {
 
 /// All code of the plugin and its commands.
 fn code() -> Vec<(String, String)> {
-    let all = ["src", "core"].into_iter().flat_map(|root| {
+    let all = ["src", "core", "releases", "command/check"].into_iter().flat_map(|root| {
         sources(root).into_iter().map(move |(path, text)| (format!("{root}/{}", path.display()), text))
     });
     // Examples are for developers; a build directory is not ours.

@@ -24,9 +24,7 @@ struct Sums {
 fn path<'w>(workload: &'w Workload, place: u32) -> impl Iterator<Item = usize> + 'w {
     let above = |place: &u32| workload.associations[*place as usize].parent;
     let places = std::iter::successors(Some(place), above).take_while(|place| *place != ROOT);
-    places
-        .filter(|place| workload.associations[*place as usize].user.is_none())
-        .map(|place| place as usize)
+    places.filter(|place| workload.associations[*place as usize].user.is_none()).map(|place| place as usize)
 }
 
 /// All accounts with jobs, and all directly below the root.

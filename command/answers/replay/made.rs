@@ -84,10 +84,8 @@ impl Input<'_> {
 
     /// The answer.
     pub fn answer(&self, runs: &[Run], stopped: bool) -> Replay {
-        let summaries: Vec<Summary> = runs
-            .iter()
-            .map(|run| summary(self.workload, self.machine, &run.outcome, self.since))
-            .collect();
+        let summaries: Vec<Summary> =
+            runs.iter().map(|run| summary(self.workload, self.machine, &run.outcome, self.since)).collect();
         let policies = runs.iter().zip(&summaries).map(|(run, summary)| self.policy(run, summary));
         let policies: Vec<Policy> = policies.collect();
         let others = runs.iter().skip(1);
@@ -141,10 +139,7 @@ impl Input<'_> {
             partitions: machine
                 .partitions
                 .iter()
-                .map(|partition| Partition {
-                    name: partition.name.clone(),
-                    cpus: machine.cpus_of(partition),
-                })
+                .map(|partition| Partition { name: partition.name.clone(), cpus: machine.cpus_of(partition) })
                 .collect(),
             scheduler: self.scheduler.to_owned(),
             half_life: workload.config.half_life(),

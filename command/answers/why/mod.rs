@@ -219,6 +219,11 @@ impl Why {
             ),
             (Kind::First, Some(place)) => {
                 let place = self.places.iter().find(|place| place.rank == 1).unwrap_or(place);
+                let sentence = if self.is_looked_at_first() {
+                    "The scheduler looks at it first, so it starts as soon as there is room for it."
+                } else {
+                    sentence
+                };
                 format!("Job {} is first of {} in partition {}. {sentence}", self.job, place.of, place.partition)
             }
             (_, Some(place)) => {
@@ -231,6 +236,11 @@ impl Why {
             }
             (_, None) => format!("Job {} is not in the queue. {sentence}", self.job),
         }
+    }
+
+    /// It is first, and Slurm's reason is that of an earlier look, when others were before it.
+    fn is_looked_at_first(&self) -> bool {
+        self.kind == Kind::First && matches!(self.reason.name.as_str(), "Priority" | "None")
     }
 
     /// Whose the jobs before it are, and why those stand better.
@@ -307,7 +317,9 @@ impl Why {
     fn what_next(&self, model: &Model<'_>, job: usize) -> Vec<String> {
         let mut next = Vec::new();
         let id = model.snapshot.jobs[job].id;
-        if self.kind != Kind::Behind && !self.reason.remedy.is_empty() {
+        if self.is_looked_at_first() {
+            next.push("A shorter time limit or a smaller request can let it start in a gap.".to_owned());
+        } else if self.kind != Kind::Behind && !self.reason.remedy.is_empty() {
             next.push(self.reason.remedy.replace("JOBID", &id.to_string()));
         }
         if let (Kind::Behind | Kind::SetByHand, Some(place)) = (self.kind, self.places.first()) {

@@ -11,10 +11,12 @@ const NAMED: usize = 8;
 const ACCOUNTS: usize = 30;
 
 /// Shows it.
-pub fn replay(answer: &Replay, terminal: Terminal) -> String {
+pub fn text(answer: &Replay, terminal: Terminal) -> String {
     let mut page = Page::new(terminal);
     if answer.stopped {
-        page.warning("This was stopped before its end. What follows is of the jobs that had started until then.");
+        page.warning(
+            "This was stopped before its end. What follows is of the jobs that had started until then.",
+        );
     }
     for sentence in headlines(answer) {
         page.headline(&sentence);
@@ -28,7 +30,9 @@ pub fn replay(answer: &Replay, terminal: Terminal) -> String {
     page.ready(&accounts(answer).show(Form::Columns, true, terminal));
     let all = answer.policies.first().map_or(0, |policy| policy.accounts.len());
     if all > ACCOUNTS {
-        page.paragraph(&format!("These are the {ACCOUNTS} with the most jobs of {all}. --html, --csv and --json have all."));
+        page.paragraph(&format!(
+            "These are the {ACCOUNTS} with the most jobs of {all}. --html, --csv and --json have all."
+        ));
     }
     answer.comparisons.iter().for_each(|comparison| compared(&mut page, comparison, terminal));
     if answer.trace.runs > 0 {
@@ -49,7 +53,7 @@ pub fn replay(answer: &Replay, terminal: Terminal) -> String {
 }
 
 /// What matters most, in sentences.
-pub fn headlines(answer: &Replay) -> Vec<String> {
+pub(super) fn headlines(answer: &Replay) -> Vec<String> {
     let Some(first) = answer.policies.first() else { return Vec::new() };
     let mut sentences = vec![format!(
         "Under {} jobs wait {} on average, and accounts are {} from their shares.",
@@ -78,7 +82,7 @@ pub fn headlines(answer: &Replay) -> Vec<String> {
 }
 
 /// What was replayed, in one paragraph.
-pub fn about(answer: &Replay) -> String {
+pub(super) fn about(answer: &Replay) -> String {
     let trace = &answer.trace;
     let mut text = format!(
         "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.",
@@ -99,13 +103,22 @@ pub fn about(answer: &Replay) -> String {
 }
 
 #[allow(clippy::cast_possible_truncation)] // seconds of a wait
-pub(in crate::output) fn seconds(value: f64) -> i64 {
+pub(super) fn seconds(value: f64) -> i64 {
     value.round() as i64
 }
 
 fn waits(answer: &Replay) -> Table {
     let mut table = Table::new(&[
-        "Policy", "Jobs>", "Wait>", "Wait95>", "Longest>", "Slowdown>", "ByArea>", "Used>", "Makespan>", "NotStarted>",
+        "Policy",
+        "Jobs>",
+        "Wait>",
+        "Wait95>",
+        "Longest>",
+        "Slowdown>",
+        "ByArea>",
+        "Used>",
+        "Makespan>",
+        "NotStarted>",
     ]);
     let wait = |value: f64| span(seconds(value));
     if let Some(waits) = &answer.trace.recorded {
@@ -142,7 +155,15 @@ fn waits(answer: &Replay) -> Table {
 
 fn fairness(answer: &Replay) -> Table {
     let mut table = Table::new(&[
-        "Policy", "Contended>", "ShareError>", "Worst>", "Shortfall>", "Jain>", "Least>", "LagHours>", "WaitPerCPU95>",
+        "Policy",
+        "Contended>",
+        "ShareError>",
+        "Worst>",
+        "Shortfall>",
+        "Jain>",
+        "Least>",
+        "LagHours>",
+        "WaitPerCPU95>",
     ]);
     for policy in &answer.policies {
         table.row(vec![
@@ -162,7 +183,16 @@ fn fairness(answer: &Replay) -> Table {
 
 fn accounts(answer: &Replay) -> Table {
     let mut table = Table::new(&[
-        "Account", "Policy", "Jobs>", "Share>", "Entitled>", "Usage>", "Wait>", "Median>", "Wait95>", "LagHours>",
+        "Account",
+        "Policy",
+        "Jobs>",
+        "Share>",
+        "Entitled>",
+        "Usage>",
+        "Wait>",
+        "Median>",
+        "Wait95>",
+        "LagHours>",
     ]);
     let Some(first) = answer.policies.first() else { return table };
     let mut order: Vec<usize> = (0..first.accounts.len()).collect();
@@ -276,10 +306,11 @@ fn cautions(page: &mut Page, answer: &Replay) {
 }
 
 /// Lists of what is left out, not told or wrong, with their titles; without those that are empty.
-pub fn lists(answer: &Replay) -> Vec<(&'static str, Vec<String>)> {
-    let asked = answer.policies.iter().flat_map(|policy| {
-        policy.left_out.iter().map(move |what| format!("{}: {what}", policy.name))
-    });
+pub(super) fn lists(answer: &Replay) -> Vec<(&'static str, Vec<String>)> {
+    let asked = answer
+        .policies
+        .iter()
+        .flat_map(|policy| policy.left_out.iter().map(move |what| format!("{}: {what}", policy.name)));
     let problems = answer.problems.iter().map(|problem| {
         let first = problem.first.first().map_or_else(String::new, |first| format!(" (first: {first})"));
         format!("{} {}{first}", problem.count, problem.what)

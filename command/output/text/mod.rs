@@ -1,9 +1,12 @@
 //! Answers as text: one file an answer.
 
 mod compare;
+mod cost;
 mod queue;
+mod recover;
 mod settings;
 mod tree;
+mod what_if;
 mod why;
 
 use super::page::{Page, Terminal};

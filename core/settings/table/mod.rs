@@ -4,6 +4,8 @@ mod charging;
 mod dominant;
 mod points;
 
+use std::path::Path;
+
 pub use charging::{Charge, ChargeKind, ChargeScope};
 use dominant::lists_tres;
 pub use points::{
@@ -265,10 +267,39 @@ crate::settings! {
             "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
             lists_tres
         ) default("cpu,mem");
+        /// The file to which the plugin writes what priorities are made of, such as `/var/lib/slurm/snapshot`: associations, waiting jobs with
+        /// every addend, weights and settings. The command `multifactor2` reads it. Nobody but the owner and root may be able to write the
+        /// directory, which belongs to `SlurmUser` or root and is no symbolic link. The file has no names of jobs and no comments. With
+        /// `none` nothing is written.
+        snapshot = "Snapshot": text("none, or an absolute path of a file", is_file) default("none");
+        /// After how many seconds the plugin writes `Snapshot` again: with the first calculation then.
+        snapshot_period = "SnapshotPeriod": integer(1 ..= 31_536_000) default("300");
+        /// Who can read the file of `Snapshot`. While `PrivateData` hides jobs, usage, users or accounts, `0644` writes nothing.
+        snapshot_mode = "SnapshotMode": choice(SnapshotMode {
+            /// `SlurmUser` only.
+            Owner = "0600",
+            /// `SlurmUser`, and the group that `SnapshotGroup` names.
+            Group = "0640",
+            /// Everybody on the host of slurmctld.
+            All = "0644",
+        }) default("0600");
+        /// The Unix group that can read the file of `Snapshot` with `SnapshotMode=0640`, by name or number. `SlurmUser` is a member of it,
+        /// or root.
+        snapshot_group = "SnapshotGroup": text("none, or the name or number of a Unix group", is_group) default("none");
     }
 }
 
 impl Settings {
+    /// The file of `Snapshot`, where one is written.
+    pub fn snapshot_file(&self) -> Option<&str> {
+        Some(self.snapshot.as_str()).filter(|file| !file.eq_ignore_ascii_case(NONE))
+    }
+
+    /// The group of `SnapshotGroup`, where there is one.
+    pub fn snapshot_readers(&self) -> Option<&str> {
+        Some(self.snapshot_group.as_str()).filter(|group| !group.eq_ignore_ascii_case(NONE))
+    }
+
     /// The TRES of `DominantTRES` in small letters, and the weight of each; `None` where the share tree does not go by them.
     pub fn dominant_weights(&self) -> Option<Vec<(String, f64)>> {
         (self.usage_measure == UsageMeasure::Dominant)
@@ -286,6 +317,21 @@ fn hierarchy(text: &str) -> bool {
         |letter: char| left.iter().position(|known| *known == letter).map(|at| left.remove(at)).is_some();
     let text = text.to_ascii_uppercase();
     text == "NONE" || !text.is_empty() && text.chars().all(&mut names)
+}
+
+/// The word for no file and no group.
+const NONE: &str = "none";
+
+/// Whether a text is an absolute path that ends with the name of a file.
+fn is_file(text: &str) -> bool {
+    let names_file = !text.ends_with('/') && Path::new(text).file_name().is_some();
+    text.eq_ignore_ascii_case(NONE)
+        || text.starts_with('/') && names_file && text.len() <= 4000 && !text.chars().any(char::is_control)
+}
+
+/// Whether a text can be the name of a Unix group.
+fn is_group(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 200 && !text.chars().any(|letter| letter.is_control() || letter == ':')
 }
 
 /// Whether a text can be the name of a TRES.

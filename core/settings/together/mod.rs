@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::report::{Error, Errors, Place, Warning};
 use super::schema::{Entries, Entry};
 use super::table::{
-    Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings, UsageMeasure,
+    Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings, SnapshotMode, UsageMeasure,
 };
 
 /// Compares settings with each other. `entries` are those that `settings` were made from; they know the places.
@@ -19,6 +19,7 @@ pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors,
     functional(entries, settings, &mut errors);
     points::check(entries, settings, &mut errors);
     charging::check(entries, settings, &mut errors);
+    snapshot(entries, settings, &mut errors);
     errors.sort();
     (errors, odd(entries, settings))
 }
@@ -61,6 +62,33 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
             allowed.into(),
             "give one of the four more than 0, or set TicketsFunctional=0",
         );
+    }
+}
+
+/// A group is named where it can read the snapshot, and nowhere else.
+fn snapshot(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    let is_for_group = settings.snapshot_mode == SnapshotMode::Group;
+    match (entries.written("SnapshotMode"), entries.written("SnapshotGroup"), settings.snapshot_readers()) {
+        (Some(entry), _, None) if is_for_group => {
+            let allowed = "allowed are 0600 and 0644 without SnapshotGroup".into();
+            errors.push(error(
+                entry,
+                entry.text(),
+                allowed,
+                "name the group that may read it in SnapshotGroup",
+            ));
+        }
+        (_, Some(entry), Some(_)) if !is_for_group => {
+            let allowed =
+                format!("allowed with SnapshotMode=0640 only, and it is {}", settings.snapshot_mode);
+            errors.push(error(
+                entry,
+                entry.text(),
+                allowed,
+                "set SnapshotMode=0640, or remove SnapshotGroup",
+            ));
+        }
+        _ => (),
     }
 }
 

@@ -14,6 +14,15 @@ impl<'a, A: Open> Job<'a, A> {
         without_mark(self.text(|job| job.wckey))
     }
 
+    /// The reservations that it asks for, with commas between; empty where there is none. No self-check pins it: told only in a release that was compared.
+    pub fn reservations_asked_for(self) -> Cow<'a, str> {
+        if self.host().verified {
+            self.text(|job| job.resv_name)
+        } else {
+            Cow::Borrowed("")
+        }
+    }
+
     /// `AdminComment`, empty where there is none.
     pub fn admin_comment(self) -> Cow<'a, str> {
         self.text(|job| job.admin_comment)

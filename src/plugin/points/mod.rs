@@ -10,18 +10,17 @@ mod queue;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use multifactor2_core::policy::points::bypass::Overtaken;
-use multifactor2_core::policy::points::{Needs, Points, PointsJob, Reader};
-use multifactor2_core::policy::pools::{Named, Names};
-use multifactor2_core::settings::Settings;
-use multifactor2_core::{Node, ShareTree};
-use rustc_hash::FxHashMap;
-
+use super::names::Names;
 use super::standing::Standing;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 use crate::host::views;
+use multifactor2_core::policy::points::bypass::Overtaken;
+use multifactor2_core::policy::points::{Needs, Points, PointsJob, Reader, TargetUsage};
+use multifactor2_core::policy::pools::{self, Named};
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{Node, ShareTree};
 
 pub use entries::PointsEntries;
 pub use groups::GroupFinder;
@@ -29,25 +28,6 @@ pub use queue::PointsQueue;
 
 /// Ids of Unix groups by name, as far as they are known.
 pub type Groups = HashMap<String, u32>;
-
-/// Names of partitions, each with a number that stays.
-#[derive(Clone, Debug, Default)]
-struct Partitions {
-    names: Vec<String>,
-    numbers: FxHashMap<String, u32>,
-}
-
-impl Partitions {
-    fn number(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.numbers.get(name) {
-            return *number;
-        }
-        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
-        self.names.push(name.to_owned());
-        self.numbers.insert(name.to_owned(), number);
-        number
-    }
-}
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -62,8 +42,10 @@ pub struct PointsState {
     qos: Vec<(u32, String)>,
     groups: Arc<Groups>,
     reader: Reader,
-    partitions: Partitions,
+    partitions: Names,
     overtaken: Overtaken,
+    /// What targets go by: with half-life decay, and in windows.
+    usage: Arc<[TargetUsage; 2]>,
 }
 
 impl PointsState {
@@ -78,8 +60,9 @@ impl PointsState {
             qos: Vec::new(),
             groups: Arc::default(),
             reader: Reader::default(),
-            partitions: Partitions::default(),
+            partitions: Names::default(),
             overtaken: Overtaken::default(),
+            usage: Arc::default(),
         })
     }
 
@@ -104,6 +87,23 @@ impl PointsState {
     /// Whether targets count a TRES that the cluster does not have.
     pub fn lacks_metric(&self) -> bool {
         self.needs.targets && !self.reader.has_metric()
+    }
+
+    /// How often other jobs have overtaken one, where lines count that.
+    pub fn bypass(&self, id: u32) -> u32 {
+        if self.needs.bypass {
+            self.overtaken.count(id)
+        } else {
+            0
+        }
+    }
+
+    /// What the targets of the last cycle went by, with half-life decay and in windows, as far as there are targets for either; and the
+    /// associations that it is of.
+    pub fn target_usage(&self) -> ([Option<&TargetUsage>; 2], &Arc<ShareTree>) {
+        let [halflife, windows] = &*self.usage;
+        let Needs { targets, windows: has_windows, .. } = self.needs;
+        ([targets.then_some(halflife), (targets && has_windows).then_some(windows)], &self.tree)
     }
 
     /// User and account of a job whose association is newer than the last cycle, so that it has no [`Self::node`].
@@ -139,11 +139,11 @@ impl PointsState {
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
         let points = PointsJob {
             node,
-            newcomer: newcomer.map(|(user, account)| Names { user, account }),
+            newcomer: newcomer.map(|(user, account)| pools::Names { user, account }),
             partition: self.core.partition(partition.as_deref().unwrap_or_default()),
             qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),
             group: self.core.group(facts.group),
-            bypass: if self.needs.bypass { self.overtaken.count(facts.id) } else { 0 },
+            bypass: self.bypass(facts.id),
             ..facts.job()
         };
         Some(PointsEntries::new(self, points, job))

@@ -225,7 +225,7 @@ impl PointsQueue {
         }
         self.jobs.sort_unstable_by_key(|job| job.facts.id);
         let state = &self.state;
-        let names = &state.partitions.names;
+        let names = state.partitions.all();
         let partitions: Vec<_> = names.iter().map(|name| state.core.partition(name)).collect();
         let mut qos_at = FxHashMap::default();
         let points = self.jobs.iter().map(|job| {
@@ -238,7 +238,7 @@ impl PointsQueue {
                 partition: partitions.get(job.partition as usize).copied().unwrap_or_default(),
                 qos: *qos_at.entry(job.qos).or_insert_with(|| state.core.qos(job.qos)),
                 group: state.core.group(facts.group),
-                bypass: if state.needs.bypass { state.overtaken.count(facts.id) } else { 0 },
+                bypass: state.bypass(facts.id),
                 ..facts.job()
             })
         });
@@ -249,6 +249,7 @@ impl PointsQueue {
     pub fn finish(mut self, priority: impl Fn(u32) -> Option<u32>) -> PointsState {
         let ranked = self.eligible.iter().map(|job| (job.id, priority(job.id).unwrap_or(job.priority)));
         self.state.overtaken.rank(ranked);
+        self.state.usage = Arc::new(self.usage);
         self.state
     }
 }

@@ -11,6 +11,21 @@ use crate::host::locks::{AssocLock, Levels, Shown};
 use crate::host::records::Association;
 use crate::host::views;
 
+/// What an association has in the competition.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// Its id.
+    pub id: u32,
+    /// Its place in the tree.
+    pub node: Node,
+    /// Raw usage.
+    pub usage: f64,
+    /// What the share tree goes by instead, where the settings ask for that.
+    pub dominant: Option<f64>,
+    /// What `sshare` shows, and tickets.
+    pub numbers: Numbers,
+}
+
 impl Standing {
     /// Writes what `sshare` shows into the records: normalised shares and usage, effective usage, fair-share factors.
     /// Associations that came since the distribution are left for the next.
@@ -123,6 +138,22 @@ impl Standing {
             }
             position += 1;
         });
+    }
+
+    /// What every association has, a parent before those below it.
+    pub fn held(&self) -> Vec<Held> {
+        let mut all: Vec<Held> = self
+            .ids()
+            .map(|(id, node)| Held {
+                id,
+                node,
+                usage: self.usage[node.index()],
+                dominant: self.shares.get(node.index()).copied(),
+                numbers: self.numbers(node),
+            })
+            .collect();
+        all.sort_unstable_by_key(|held| held.node);
+        all
     }
 
     fn numbers(&self, node: Node) -> Numbers {

@@ -7,6 +7,7 @@ mod kept;
 mod parser;
 mod points;
 mod policies;
+mod snapshot;
 
 use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
 use multifactor2_core::settings::report::MAX_REPORTS;
@@ -72,11 +73,11 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
              DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, TargetUsage, \
              TargetWindow, TargetDepth, TargetDecay, TargetMetric, CapTiers, TierMultiplier, Charge, MinimumCharge, \
-             UsageMeasure, DominantTRES; did you mean ActiveJobs?",
+             UsageMeasure, DominantTRES, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "DominantTRES; correct"),
+        ("Zebra=1", 1, "Zebra=1", "SnapshotGroup; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),

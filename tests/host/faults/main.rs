@@ -12,3 +12,4 @@ mod own_usage;
 mod points;
 mod setup;
 mod shipped;
+mod snapshot;

@@ -34,6 +34,7 @@ fn every_point_is_armed_by_a_test() {
         include_str!("exports.rs"),
         include_str!("kills.rs"),
         include_str!("own_usage.rs"),
+        include_str!("snapshot.rs"),
     ]
     .concat();
     let armed =

@@ -117,6 +117,9 @@ impl Slurmctld {
             .set("name", memory::text(Arena::Partitions, "name of partition", spec.name))
             .set("norm_priority", spec.priority.1)
             .set("priority_job_factor", spec.priority.0)
+            .set("priority_tier", spec.tier)
+            .set("state_up", 3_u16)
+            .set("billing_weights_str", memory::text(Arena::Partitions, "billing weights", "CPU=1.0"))
             .set("qos_ptr", spec.qos.map_or(NULL, |qos| qos.address))
             .set("tres_cnt", named_array(Arena::Partitions, "tres_cnt", &name, &spec.tres))
             .set("max_time", spec.max_time)
@@ -321,9 +324,16 @@ impl Slurmctld {
             free(several.get("priority_array_names"));
             free(several.address);
         }
-        for field in
-            ["account", "admin_comment", "details", "mcs_label", "tres_alloc_cnt", "tres_req_cnt", "wckey"]
-        {
+        for field in [
+            "account",
+            "admin_comment",
+            "details",
+            "mcs_label",
+            "resv_name",
+            "tres_alloc_cnt",
+            "tres_req_cnt",
+            "wckey",
+        ] {
             free(job.get(field));
         }
         for field in ["part_ptr_list", "qos_list"] {

@@ -133,6 +133,7 @@ impl Slurmctld {
     fn fill(&mut self) {
         for (name, text) in [
             ("state_save_location", self.directory.join("state").display().to_string()),
+            ("cluster_name", "fakehost".to_owned()),
             ("priority_params", String::new()),
             ("priority_type", "priority/multifactor2".to_owned()),
             ("site_factor_plugin", "site_factor/none".to_owned()),

@@ -1,170 +1,44 @@
-//! Says before an update of Slurm whether this build of the plugin supports the new one, and of a `multifactor2.conf` whether
-//! slurmctld will take it.
+//! Whether this release of the plugin supports a Slurm, from its files, which are only read.
 //!
-//! The new Slurm's files are only read, never run: the release is in the data of its plugins, and what the plugin
-//! would look up is in the symbol tables of slurmctld and libslurmfull. Only records cannot be
-//! looked at without running: an unknown micro release is therefore never certain.
+//! The release is in the data of its plugins, and what the plugin would look up is in the symbol tables of slurmctld and
+//! libslurmfull. Only records cannot be looked at without running: an unknown micro release is therefore never certain.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::{env, fs};
 
-use multifactor2_core::settings::files;
-use multifactor2_core::settings::text::{Pair, Statement};
-use multifactor2_core::settings::Settings;
+use multifactor2_releases::{choose, symbols, Choice, Evidence, Group, Release};
 use object::{Object, ObjectSection, ObjectSymbol};
-use priority_multifactor2::host::layout::Release;
-use priority_multifactor2::host::symbols::Symbols;
-use priority_multifactor2::host::version::{choose, Evidence, Match};
+use slurm_headers::{Table, Version};
 
-const USAGE: &str = "\
-usage: multifactor2-doctor [[SLURMCTLD] PLUGINDIR]
-       multifactor2-doctor --check-conf [FILE]
-
-Says whether this build of priority/multifactor2 supports a Slurm, from its files, which are not run.
-
-  PLUGINDIR  the new Slurm's plugin directory; default: that of the Slurm that is installed
-  SLURMCTLD  the new slurmctld; default: the one that is installed beside PLUGINDIR. Where there is none, as on a
-             login node, what sshare needs is looked at
-
-exit status: 0 supported; 1 not supported, or not certain before it runs; 2 the files cannot be examined
-
-  --check-conf  check the settings in FILE before slurmctld reads them; default: multifactor2.conf beside slurm.conf
-                (of SLURM_CONF, else in /etc/slurm), with PriorityParameters of that slurm.conf
-
-exit status: 0 good; 1 bad";
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["-h" | "--help"] => {
-            println!("{USAGE}");
-            ExitCode::SUCCESS
-        }
-        ["-V" | "--version"] => {
-            println!("{}", priority_multifactor2::identity::VERSION);
-            ExitCode::SUCCESS
-        }
-        ["--check-conf", files @ ..] => check_conf(files),
-        [first, ..] if first.starts_with('-') => refuse(&format!("unknown option '{first}'\n\n{USAGE}")),
-        [] => match plugin_directory() {
-            Some(plugins) => report(None, &plugins),
-            None => refuse(
-                "no plugin directory of Slurm found here: name it, see PluginDir in 'scontrol show config'",
-            ),
-        },
-        [plugins] => report(None, Path::new(plugins)),
-        [slurmctld, plugins] => report(Some(Path::new(slurmctld)), Path::new(plugins)),
-        _ => refuse(USAGE),
-    }
+/// Whether a Slurm is supported, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Certainly.
+    pub supported: bool,
+    /// The answer.
+    pub text: String,
 }
 
-fn say(what: &str) {
-    eprintln!("multifactor2-doctor: {what}");
+/// The groups of releases that have one layout of records each.
+fn groups() -> Vec<Group> {
+    let number =
+        |version: Version| Release::new(version.year.into(), version.month.into(), version.micro.into()).0;
+    // It is compiled in, and tests read it.
+    let table = Table::committed().map(|table| table.groups).unwrap_or_default();
+    table.iter().map(|group| Group { first: number(group.first), verified: number(group.verified) }).collect()
 }
 
-fn refuse(why: &str) -> ExitCode {
-    say(why);
-    ExitCode::from(2)
+/// The newest release whose headers were compared with the table.
+pub fn newest() -> Release {
+    groups().last().map_or(Release(0), |group| Release(group.verified))
 }
 
-/// Does as `nginx -t`: what is wrong and a last line with the result on stderr; 0 where slurmctld will take the file, else 1,
-/// also for wrong arguments.
-fn check_conf(arguments: &[&str]) -> ExitCode {
-    let slurm_conf = slurm_conf();
-    let (file, parameters) = match arguments {
-        [] => {
-            if let Err(error) = fs::read(&slurm_conf) {
-                say(&format!("{}: {error}; PriorityParameters is not checked", slurm_conf.display()));
-            }
-            (slurm_conf.with_file_name("multifactor2.conf"), setting_of(&slurm_conf, "PriorityParameters"))
-        }
-        [file] if !file.starts_with('-') => (PathBuf::from(file), None),
-        _ => {
-            say(USAGE);
-            return ExitCode::FAILURE;
-        }
-    };
-    let name = file.display();
-    // slurmctld can do without the file, but who names one wants that one checked.
-    let there = fs::metadata(&file);
-    if let ([_], Err(error)) = (arguments, &there) {
-        say(&format!("{name}: {error}"));
-        say(&format!("{name}: bad"));
-        return ExitCode::FAILURE;
-    }
-    match Settings::load(parameters.as_deref(), &file) {
-        Ok(loaded) => {
-            loaded.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-            let absent = if there.is_ok() {
-                ""
-            } else {
-                " (there is none: every setting not named in slurm.conf has its default)"
-            };
-            say(&format!("{name}: ok{absent}"));
-            ExitCode::SUCCESS
-        }
-        Err(errors) => {
-            errors.to_string().lines().for_each(say);
-            say(&format!("{name}: bad"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// The slurm.conf of this machine.
-fn slurm_conf() -> PathBuf {
-    env::var_os("SLURM_CONF").map_or_else(|| PathBuf::from("/etc/slurm/slurm.conf"), PathBuf::from)
-}
-
-/// The last value of a setting in slurm.conf and what it includes. What else is there is not looked at.
-fn setting_of(slurm_conf: &Path, name: &str) -> Option<String> {
-    let pairs = files::read(slurm_conf)?.statements.into_iter().flat_map(|statement| match statement {
-        Statement::Pairs { pairs, .. } => pairs,
-        Statement::Include { .. } => Vec::new(),
-    });
-    pairs.filter(|Pair { key, .. }| key.eq_ignore_ascii_case(name)).last().map(|pair| pair.value)
-}
-
-/// Where the Slurm of this machine has its plugins: what slurmctld says, what slurm.conf says, else the first usual
-/// directory that holds some, as in packaging/find-plugindir. The first of several.
-fn plugin_directory() -> Option<PathBuf> {
-    let shown = Command::new("timeout").args(["5", "scontrol", "show", "config"]).output().ok();
-    let shown = shown.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let of_slurmctld = shown.lines().find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "PluginDir").then(|| value.trim().to_owned())
-    });
-    let named = of_slurmctld.or_else(|| setting_of(&slurm_conf(), "PluginDir"));
-    let first = named.as_deref().and_then(|directories| directories.split(':').next());
-    if let Some(first) = first.filter(|first| !first.is_empty()) {
-        return Some(PathBuf::from(first));
-    }
-    let of_architecture = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
-    let of_architecture =
-        of_architecture.flat_map(|entry| ["slurm-wlm", "slurm"].map(|name| entry.path().join(name)));
-    let usual = ["/usr/lib64/slurm", "/usr/lib/slurm", "/usr/local/lib/slurm", "/opt/slurm/lib/slurm"];
-    let mut places = usual.map(PathBuf::from).into_iter().chain(of_architecture);
-    places.find(|place| place.join("priority_basic.so").is_file())
-}
-
-fn report(slurmctld: Option<&Path>, plugins: &Path) -> ExitCode {
-    match examine(slurmctld, plugins) {
-        Ok(verdict) => {
-            println!("{}", verdict.text);
-            ExitCode::from(u8::from(!verdict.supported))
-        }
-        Err(why) => refuse(&why),
-    }
-}
-
-struct Verdict {
-    supported: bool,
-    text: String,
-}
-
-fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, String> {
+/// Looks at the files of a Slurm, which are not run; its slurmctld is that beside the plugins where it is not named.
+///
+/// # Errors
+/// If the files cannot be examined.
+pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, String> {
     let no = |text: String| Ok(Verdict { supported: false, text: format!("NOT SUPPORTED: {text}") });
     let release = match plugin_releases(plugins)?.as_slice() {
         [] => return Err(format!("{} has no plugins of Slurm", plugins.display())),
@@ -197,12 +71,12 @@ fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, String> 
         names.extend(exports(library)?);
     }
 
-    let found = match choose(&Evidence::of_files(release, Some(&|name| names.contains(name)))) {
+    let found = match choose(&Evidence::of_files(release, Some(&|name| names.contains(name))), &groups()) {
         Ok(found) => found,
         Err(mismatch) => return no(mismatch.to_string()),
     };
     let missing: Vec<&str> =
-        Symbols::required(release).into_iter().filter(|name| !names.contains(*name)).collect();
+        symbols::required(release).into_iter().filter(|name| !names.contains(*name)).collect();
     if !missing.is_empty() {
         return no(format!("slurmctld {release} ({}) lacks {}", slurmctld.display(), missing.join(", ")));
     }
@@ -225,7 +99,7 @@ fn says(program: &[u8], release: Release) -> bool {
 
 /// Where there is no slurmctld: sshare needs a plugin for its release, and nothing of slurmctld's.
 fn for_sshare(release: Release, plugins: &Path) -> Verdict {
-    match choose(&Evidence::of_files(release, None)) {
+    match choose(&Evidence::of_files(release, None), &groups()) {
         Ok(found) => Verdict {
             supported: true,
             text: format!(
@@ -238,8 +112,8 @@ fn for_sshare(release: Release, plugins: &Path) -> Verdict {
     }
 }
 
-fn verdict(found: Match) -> Verdict {
-    let group = found.layout.group;
+fn verdict(found: Choice) -> Verdict {
+    let group = found.group;
     let (first, verified) = (Release(group.first), Release(group.verified));
     if found.verified {
         let text = format!("SUPPORTED: Slurm {}, layout {first} to {verified}", found.release);
@@ -309,7 +183,6 @@ fn exports(path: &Path) -> Result<BTreeSet<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use priority_multifactor2::host::version::newest;
 
     #[test]
     fn known_releases_are_supported_and_unknown_micros_are_not_certain() {
@@ -321,7 +194,7 @@ mod tests {
                 "part_list_to_xstr" | "threadpool_create" => release >= Release::new(24, 5, 0),
                 _ => true,
             };
-            verdict(choose(&Evidence::of_files(release, Some(&has))).unwrap())
+            verdict(choose(&Evidence::of_files(release, Some(&has)), &groups()).unwrap())
         };
         assert!(found(newest).supported);
         let later = found(newest + 50);

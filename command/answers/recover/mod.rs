@@ -1,0 +1,347 @@
+//! How long until a fair-share factor reaches a value, once the user stops: with decay, under assumptions about all others that are
+//! stated. Nobody knows what others will do, so there is an answer for each assumption.
+
+mod course;
+mod reset;
+
+use multifactor2_core::settings::UsageMeasure;
+use multifactor2_core::Node;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use reset::Period;
+
+use self::course::Course;
+use super::submission::associations_of;
+use super::Answer;
+use crate::model::Model;
+use crate::output::numbers::{number, span, time};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// A user, or `user@account`.
+    pub who: String,
+    /// The factor to reach, from 0 to 1.
+    pub to: f64,
+    /// The jobs of the user that run now go on.
+    pub running_on: bool,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Recover {
+    /// The user.
+    pub user: String,
+    /// The factor to reach, from 0 to 1.
+    pub to: f64,
+    /// `PriorityDecayHalfLife` in seconds; 0 for no decay.
+    pub half_life: u32,
+    /// When all usage is set to 0 the next time, where `PriorityUsageResetPeriod` says so.
+    pub reset: Option<Reset>,
+    /// Each account of the user.
+    pub accounts: Vec<Account>,
+    /// What is assumed, and what cannot be known, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// A reset of all usage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reset {
+    /// How often.
+    pub period: Period,
+    /// The next one, in seconds since 1970.
+    pub at: i64,
+}
+
+/// A user in an account.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Account {
+    /// The account.
+    pub account: String,
+    /// The partition that the association is for; empty for all.
+    pub partition: String,
+    /// The factor of the next job now, from 0 to 1.
+    pub factor: f64,
+    /// How it goes on, by what others do.
+    pub courses: Vec<Scenario>,
+}
+
+/// What others do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Others {
+    /// Nobody runs anything.
+    Stop,
+    /// Each uses as much as decays, so that its usage stays as it is.
+    KeepUsage,
+    /// The jobs that run now go on, and others of their size follow them.
+    RunOn,
+}
+
+impl Others {
+    /// As a sentence.
+    pub fn described(self) -> &'static str {
+        match self {
+            Self::Stop => "If everybody stops",
+            Self::KeepUsage => "If all others keep their usage as it is",
+            Self::RunOn => "If all others go on with what they run now",
+        }
+    }
+}
+
+/// How a factor goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Scenario {
+    /// What others do.
+    pub others: Others,
+    /// Seconds from now until the factor is reached; 0 where it is now, `None` where it is not in the time looked at.
+    pub reached: Option<i64>,
+    /// It is reached because all usage is reset then.
+    pub by_reset: bool,
+    /// The answer in plain language.
+    pub sentence: String,
+    /// The factor from now on.
+    pub points: Vec<Point>,
+}
+
+/// A factor at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Point {
+    /// Seconds from now.
+    pub after: i64,
+    /// The factor then, from 0 to 1.
+    pub factor: f64,
+}
+
+impl Answer for Recover {
+    const NAME: &'static str = "recover";
+}
+
+/// So many half-lives are looked at; with usage divided by 4096 nothing changes any more.
+const HALF_LIVES: i64 = 12;
+
+/// What is looked at without decay, in seconds: a year.
+const YEAR: i64 = 365 * 86_400;
+
+/// Steps of the time that is looked at.
+const STEPS: i64 = 48;
+
+/// How exactly the time is found, in seconds.
+const EXACT: i64 = 30;
+
+/// Answers it.
+///
+/// # Errors
+/// There is no such user, or fair-share is not computed here.
+pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
+    if !(0.0..=1.0).contains(&asked.to) {
+        return Err(format!("--to {}: give a factor from 0 to 1", asked.to));
+    }
+    let (user, account) =
+        asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
+    let all = associations_of(model.snapshot, user)?;
+    if !model.shares.is_computed() || !model.tree.is_whole(model.snapshot) {
+        return Err("fair-share cannot be computed here, because settings or associations are not known: give multifactor2.conf with --conf, \
+                    ask as an operator, or use a snapshot of the plugin with --from"
+            .to_owned());
+    }
+    let places: Vec<(usize, Node)> = all
+        .iter()
+        .filter_map(|one| model.tree.by_id(one.id))
+        .filter_map(|place| model.tree.node(place).map(|node| (place, node)))
+        .collect();
+    let users: Vec<Node> = places.iter().map(|(_, node)| *node).collect();
+    let half_life = model.config.half_life;
+    let reset = model.snapshot.parameter("PriorityUsageResetPeriod").and_then(Period::read);
+    let reset = reset.and_then(|period| Some(Reset { period, at: period.next(model.at)? }));
+    let assumptions = assumptions(model);
+    let mut accounts = Vec::new();
+    for (place, node) in &places {
+        let association = &model.snapshot.associations[*place];
+        if account.is_some_and(|account| account != association.account) {
+            continue;
+        }
+        let courses = assumptions.iter().map(|others| {
+            let course = Course::new(model, &users, *others, asked.running_on);
+            Look { model, course, node: *node, asked, reset, others: *others }.scenario()
+        });
+        accounts.push(Account {
+            account: association.account.clone(),
+            partition: association.partition.clone(),
+            factor: model.shares.factor_of_next(&model.tree, *node).unwrap_or_default(),
+            courses: courses.collect(),
+        });
+    }
+    if let (true, Some(account)) = (accounts.is_empty(), account) {
+        return Err(format!("user {user} has no association with account {account}"));
+    }
+    let remarks = remarks(model, asked, reset, assumptions.contains(&Others::RunOn));
+    Ok(Recover { user: user.to_owned(), to: asked.to, half_life, reset, accounts, remarks })
+}
+
+/// What is billed of jobs that run is not always known; dominant shares cannot be told from it.
+fn assumptions(model: &Model<'_>) -> Vec<Others> {
+    let mut assumptions = vec![Others::Stop];
+    if model.config.half_life > 0 {
+        assumptions.push(Others::KeepUsage);
+    }
+    let is_billed = model.snapshot.running.iter().any(|running| running.billing > 0.0);
+    if is_billed && !is_dominant(model) {
+        assumptions.push(Others::RunOn);
+    }
+    assumptions
+}
+
+fn is_dominant(model: &Model<'_>) -> bool {
+    model.config.settings.as_ref().is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant)
+}
+
+fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if model.config.half_life == 0 {
+        remarks.push(match reset {
+            Some(reset) => format!(
+                "PriorityDecayHalfLife is 0: usage does not decay. PriorityUsageResetPeriod sets that of everybody to 0 {}, next on {}.",
+                reset.period.described(),
+                time(reset.at)
+            ),
+            None => "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is not set: usage never goes down by itself. A factor rises only \
+                     where others use more; an administrator can reset usage with sacctmgr (RawUsage=0)."
+                .to_owned(),
+        });
+    } else if let Some(reset) = reset {
+        remarks.push(format!(
+            "PriorityUsageResetPeriod sets the usage of everybody to 0 {}, next on {}.",
+            reset.period.described(),
+            time(reset.at)
+        ));
+    }
+    remarks.push(
+        if asked.running_on {
+            "The user's jobs that run now go on, others of their size follow them, and nothing else of the user starts."
+        } else {
+            "The user runs nothing from now on."
+        }
+        .to_owned(),
+    );
+    if model.config.stock.is_none() {
+        remarks.push("The same users have jobs that wait as now.".to_owned());
+    }
+    if !runs {
+        remarks.push(
+            "What running jobs are billed is not known here, so what happens if they go on is not shown."
+                .to_owned(),
+        );
+    }
+    if is_dominant(model) {
+        remarks.push("With UsageMeasure=dominant the numbers are near, not exact.".to_owned());
+    }
+    remarks
+}
+
+/// One assumption, looked at.
+struct Look<'l> {
+    model: &'l Model<'l>,
+    course: Course,
+    node: Node,
+    asked: &'l Asked,
+    reset: Option<Reset>,
+    others: Others,
+}
+
+impl Look<'_> {
+    /// The factor after so many seconds, without a reset.
+    fn factor(&self, after: i64) -> f64 {
+        let Model { config, tree, shares, .. } = self.model;
+        let shares = shares.with_usage(config, tree, &self.course.usage(after));
+        shares.factor_of_next(tree, self.node).unwrap_or_default()
+    }
+
+    fn scenario(self) -> Scenario {
+        let to = self.asked.to;
+        let end = match i64::from(self.model.config.half_life) {
+            0 => YEAR,
+            half_life => half_life.saturating_mul(HALF_LIVES),
+        };
+        let until_reset = self.reset.map(|reset| reset.at - self.model.at);
+        let end = until_reset.map_or(end, |reset| reset.clamp(1, end));
+        let mut points = vec![Point { after: 0, factor: self.factor(0) }];
+        let mut reached = (points[0].factor >= to).then_some(0);
+        if !self.course.changes_nothing() {
+            let mut before = 0;
+            for step in 1..=STEPS {
+                // In 128 bits, as an unlimited half-life is long.
+                let after =
+                    i64::try_from(i128::from(end) * i128::from(step) / i128::from(STEPS)).unwrap_or(end);
+                if after == before {
+                    continue;
+                }
+                let factor = self.factor(after);
+                points.push(Point { after, factor });
+                if reached.is_none() && factor >= to {
+                    reached = Some(self.first_in(before, after));
+                }
+                // A little further than where it is reached.
+                if reached.is_some_and(|reached| reached > 0 && after > reached + reached / 3) {
+                    break;
+                }
+                before = after;
+            }
+        }
+        let by_reset =
+            reached.is_none() && self.factor_after_reset(until_reset, end).is_some_and(|factor| factor >= to);
+        let reached = if by_reset { until_reset } else { reached };
+        let sentence = self.sentence(reached, by_reset, &points, end);
+        Scenario { others: self.others, reached, by_reset, sentence, points }
+    }
+
+    /// The first time between two at which the value is reached, where it is at the later one.
+    fn first_in(&self, mut before: i64, mut after: i64) -> i64 {
+        while after - before > EXACT {
+            let middle = before + (after - before) / 2;
+            if self.factor(middle) >= self.asked.to {
+                after = middle;
+            } else {
+                before = middle;
+            }
+        }
+        after
+    }
+
+    /// The factor where nobody has used anything, if a reset is in the time that is looked at.
+    fn factor_after_reset(&self, until_reset: Option<i64>, end: i64) -> Option<f64> {
+        let Model { config, tree, shares, .. } = self.model;
+        until_reset.filter(|reset| *reset <= end)?;
+        shares.with_usage(config, tree, &vec![0.0; tree.shape.len()]).factor_of_next(tree, self.node)
+    }
+
+    fn sentence(&self, reached: Option<i64>, by_reset: bool, points: &[Point], end: i64) -> String {
+        let (to, others) = (number(self.asked.to), self.others.described());
+        let last = number(points.last().map_or(0.0, |point| point.factor));
+        match reached {
+            Some(0) => format!("The factor has reached {to} already."),
+            Some(seconds) if by_reset => format!(
+                "{others}, the factor reaches {to} when all usage is reset in {}, on {}.",
+                span(seconds),
+                time(self.model.at + seconds)
+            ),
+            Some(seconds) => format!(
+                "{others}, the factor reaches {to} in {}, on {}.",
+                span(seconds),
+                time(self.model.at.saturating_add(seconds))
+            ),
+            None if self.course.changes_nothing() => {
+                let why = if self.model.config.half_life == 0 {
+                    "none of it decays"
+                } else {
+                    "all of it decays alike"
+                };
+                format!("{others}, the factor stays at {last}: it goes by parts of all usage, and {why}.")
+            }
+            None => {
+                format!("{others}, the factor does not reach {to} within {}: it is {last} then.", span(end))
+            }
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! A snapshot with changes: what slurmctld would have after sacctmgr(1) or another slurm.conf.
+
+use std::collections::HashSet;
+
+use multifactor2_core::policy::points::Points;
+use multifactor2_core::settings::{UsageMeasure, PARAMETERS};
+use multifactor2_core::USE_PARENT;
+use multifactor2_snapshot::records::{Association, Setting};
+use multifactor2_snapshot::Snapshot;
+
+use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};
+use crate::input;
+use crate::model::{Algorithm, Model};
+use crate::output::numbers;
+
+/// A changed snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Changed {
+    /// It.
+    pub snapshot: Snapshot,
+    /// What is different, one sentence each.
+    pub said: Vec<String>,
+    /// What cannot be known of it, one sentence each.
+    pub remarks: Vec<String>,
+    /// The ids of the jobs that were added.
+    pub submitted: Vec<u32>,
+}
+
+/// Applies changes to the snapshot of a model. Their order makes no difference.
+///
+/// # Errors
+/// Somebody or something that is named is not there, or what the change is about is not known.
+pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, String> {
+    let mut changed = Changed { snapshot: model.snapshot.clone(), ..Changed::default() };
+    changed.plugin(model, changes)?;
+    changed.check_fair_share(model, changes)?;
+    if let Some(seconds) = changes.half_life {
+        changed.half_life(model, seconds);
+    }
+    for weight in &changes.weights {
+        changed.weight(model, weight)?;
+    }
+    for share in &changes.shares {
+        changed.shares(share)?;
+    }
+    for usage in &changes.usage {
+        changed.usage(model, usage)?;
+    }
+    for options in &changes.submissions {
+        let user = changes.submitter.as_deref().unwrap_or_default();
+        let submission = options.job(&changed.snapshot, user, model.at)?;
+        let mut job = submission.job;
+        if !model.shares.is_computed() {
+            // What the next job of the user would get, as sshare shows it.
+            let factor = changed.snapshot.associations.iter().find(|one| one.id == job.association);
+            if let Some(factor) = factor.and_then(|association| association.factor) {
+                job.fair_share = factor * f64::from(model.config.factors.weights.fair_share);
+                job.is_computed = true;
+            }
+        }
+        changed.said.push(format!(
+            "{} submits job {} to account {}, partition {}.",
+            job.user, job.id, job.account, job.partition
+        ));
+        changed.remarks.extend(submission.assumed);
+        changed.submitted.push(job.id);
+        changed.snapshot.jobs.push(job);
+    }
+    for account in &changes.without {
+        changed.without(account)?;
+    }
+    Ok(changed)
+}
+
+impl Changed {
+    fn set_parameter(&mut self, name: &str, value: String) {
+        let known = self.snapshot.parameters.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned();
+        self.snapshot.parameters.insert(known.unwrap_or_else(|| name.to_owned()), value);
+    }
+
+    fn plugin(&mut self, model: &Model<'_>, changes: &Changes) -> Result<(), String> {
+        if let Some(plugin) = changes.plugin {
+            let kind = match plugin {
+                Plugin::Multifactor2 => "priority/multifactor2",
+                Plugin::Stock | Plugin::Classic => "priority/multifactor",
+            };
+            kind.clone_into(&mut self.snapshot.about.priority_type);
+            self.set_parameter("PriorityType", kind.to_owned());
+            if plugin != Plugin::Multifactor2 {
+                self.flags(plugin == Plugin::Classic);
+                self.without_points(model);
+            }
+            self.said.push(format!(
+                "The plugin is {}.",
+                match plugin {
+                    Plugin::Multifactor2 => Algorithm::Multifactor2,
+                    Plugin::Stock => Algorithm::FairTree,
+                    Plugin::Classic => Algorithm::Classic,
+                }
+                .described()
+            ));
+        }
+        let is_ours = self.snapshot.about.priority_type == "priority/multifactor2";
+        match &changes.settings {
+            Some(_) if !is_ours => {
+                return Err("--conf: multifactor2.conf counts under priority/multifactor2 only: give --plugin multifactor2 as well".to_owned());
+            }
+            Some(settings) => {
+                self.said.push(format!("The settings are those of {}.", settings.file));
+                self.points_may_be_told_apart(model);
+                self.snapshot.settings = Some(settings.lines.clone());
+            }
+            None if is_ours && model.config.algorithm != Algorithm::Multifactor2 => {
+                self.remarks.push(
+                    "The settings of multifactor2 are those of PriorityParameters, and the defaults: give others with --conf."
+                        .to_owned(),
+                );
+                self.points_may_be_told_apart(model);
+                self.snapshot.settings = Some(of_parameters(&self.snapshot)?);
+            }
+            None => (),
+        }
+        Ok(())
+    }
+
+    fn flags(&mut self, is_classic: bool) {
+        const ENDS_FAIR_TREE: [&str; 2] = ["NO_FAIR_TREE", "DEPTH_OBLIVIOUS"];
+        let flags = self.snapshot.parameter("PriorityFlags").unwrap_or_default();
+        let mut flags: Vec<&str> =
+            flags.split(',').map(str::trim).filter(|flag| !matches!(*flag, "" | "(null)")).collect();
+        let ends = |flag: &&str| ENDS_FAIR_TREE.iter().any(|known| flag.eq_ignore_ascii_case(known));
+        if !is_classic {
+            flags.retain(|flag| !ends(flag));
+        } else if !flags.iter().any(ends) {
+            flags.push(ENDS_FAIR_TREE[0]);
+        }
+        let flags = flags.join(",");
+        self.set_parameter("PriorityFlags", flags);
+    }
+
+    /// Stock has none.
+    fn without_points(&mut self, model: &Model<'_>) {
+        let (told_apart, asked_for) = (self.has_points(), gives_points(model));
+        if !told_apart && asked_for != Some(false) && model.config.algorithm == Algorithm::Multifactor2 {
+            self.remarks.push(
+                "Slurm's commands show points and site factor as one number, so SITE stays as it is. A snapshot of the plugin has both."
+                    .to_owned(),
+            );
+        }
+        self.snapshot.settings = None;
+        for job in &mut self.snapshot.jobs {
+            job.points.clear();
+            job.tickets.clear();
+        }
+        for entry in &mut self.snapshot.entries {
+            entry.points = 0.0;
+        }
+    }
+
+    fn has_points(&self) -> bool {
+        self.snapshot.jobs.iter().any(|job| !job.points.is_empty())
+    }
+
+    /// Where nothing gives points, SITE is the site factor alone.
+    fn points_may_be_told_apart(&mut self, model: &Model<'_>) {
+        if !self.has_points() && gives_points(model) == Some(false) {
+            for job in &mut self.snapshot.jobs {
+                job.points = vec![0.0; 7];
+            }
+        }
+    }
+
+    /// What shares, usage and accounts do can only be told where fair-share is computed.
+    fn check_fair_share(&self, model: &Model<'_>, changes: &Changes) -> Result<(), String> {
+        let is_about_fair_share = !changes.shares.is_empty()
+            || !changes.usage.is_empty()
+            || !changes.without.is_empty()
+            || changes.plugin.is_some()
+            || changes.settings.is_some();
+        if !is_about_fair_share {
+            return Ok(());
+        }
+        if !model.tree.is_whole(model.snapshot) {
+            return Err("only some associations can be seen, so nobody can tell what this does to fair-share: ask as an operator, or \
+                        use a snapshot of the plugin with --from"
+                .to_owned());
+        }
+        if self.snapshot.about.priority_type == "priority/multifactor2" && self.snapshot.settings.is_none() {
+            return Err("the settings of multifactor2 are not known, so nobody can tell what this does to FAIRSHARE and SITE: give \
+                        multifactor2.conf with --conf, or a snapshot of the plugin with --from"
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    fn half_life(&mut self, model: &Model<'_>, seconds: u32) {
+        self.set_parameter("PriorityDecayHalfLife", numbers::span(seconds.into()));
+        let now = match seconds {
+            0 => "usage does not decay".to_owned(),
+            seconds => format!("usage halves every {}", numbers::span(seconds.into())),
+        };
+        self.said.push(format!("From now on {now}."));
+        let mut remark = "Usage as it is now stays: only its future decay is another.".to_owned();
+        if model.at <= model.snapshot.about.time {
+            remark += " So nothing changes yet; see later times with --at, such as --at +14-0.";
+        }
+        self.remarks.push(remark);
+    }
+
+    fn weight(&mut self, model: &Model<'_>, change: &Weight) -> Result<(), String> {
+        let weight = change.weight;
+        match &change.of {
+            Weighted::Factor(name) => {
+                let parameter = format!("PriorityWeight{name}");
+                let old: f64 = self
+                    .snapshot
+                    .parameter(&parameter)
+                    .and_then(|old| old.trim().parse().ok())
+                    .unwrap_or(0.0);
+                if *name == "FairShare"
+                    && !(model.shares.is_computed() && model.tree.is_whole(model.snapshot))
+                {
+                    self.scale_fair_share(old, weight)?;
+                }
+                self.set_parameter(&parameter, format!("{weight:.0}"));
+                self.said.push(format!("{parameter} is {weight}, not {old}."));
+            }
+            Weighted::Tres(name) => {
+                let known =
+                    || self.snapshot.tres.iter().map(|tres| tres.name.clone()).collect::<Vec<_>>().join(", ");
+                let at = self.snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
+                let at = at.ok_or_else(|| {
+                    format!(
+                        "--weight {name}: neither a factor nor a TRES here is called so; TRES are {}",
+                        known()
+                    )
+                })?;
+                if !self.snapshot.jobs.is_empty() && self.snapshot.jobs.iter().all(|job| job.tres.is_empty())
+                {
+                    return Err(format!("--weight {name}: what jobs ask for of each TRES is not known here: use a snapshot of the plugin with --from"));
+                }
+                let old = self.snapshot.tres[at].weight.replace(weight).unwrap_or(0.0);
+                self.said.push(format!(
+                    "The weight of {} in PriorityWeightTRES is {weight}, not {old}.",
+                    self.snapshot.tres[at].name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fair-share is what Slurm shows: the factor stays, the weight is another.
+    fn scale_fair_share(&mut self, old: f64, weight: f64) -> Result<(), String> {
+        if old == 0.0 && weight > 0.0 {
+            return Err("--weight fairshare: the fair-share factors cannot be computed here, and Slurm does not show them while the weight \
+                        is 0: use a snapshot of the plugin with --from"
+                .to_owned());
+        }
+        let by = if old > 0.0 { weight / old } else { 0.0 };
+        self.snapshot.jobs.iter_mut().for_each(|job| job.fair_share *= by);
+        self.snapshot.entries.iter_mut().for_each(|entry| entry.fair_share *= by);
+        Ok(())
+    }
+
+    fn find(&self, who: &Who) -> Result<Vec<usize>, String> {
+        let is_meant = |one: &Association| one.user == who.user && one.account == who.account;
+        let all = self.snapshot.associations.iter().enumerate();
+        let found: Vec<usize> = all.filter(|(_, one)| is_meant(one)).map(|(at, _)| at).collect();
+        if found.is_empty() {
+            return Err(format!("there is no {who} here: see 'multifactor2 tree'"));
+        }
+        Ok(found)
+    }
+
+    fn shares(&mut self, change: &ShareChange) -> Result<(), String> {
+        for at in self.find(&change.who)? {
+            let association = &mut self.snapshot.associations[at];
+            if association.parent == 0 {
+                return Err(format!("--shares: {} is the root, which shares with nobody", change.who));
+            }
+            let old = std::mem::replace(&mut association.shares, change.shares);
+            let word = |shares| if shares == USE_PARENT { "parent".to_owned() } else { format!("{shares}") };
+            self.said.push(format!(
+                "The shares of {} are {}, not {}.",
+                change.who,
+                word(change.shares),
+                word(old)
+            ));
+        }
+        Ok(())
+    }
+
+    fn usage(&mut self, model: &Model<'_>, change: &UsageChange) -> Result<(), String> {
+        let UsageChange { who, amount } = change;
+        let is_reset = *amount == Amount::Is(0.0);
+        if who.user.is_empty() && !is_reset {
+            return Err(format!(
+                "--usage: usage of {who} is that of the users in it: name a user, or give 0"
+            ));
+        }
+        let is_dominant =
+            model.config.settings.as_ref().is_some_and(|ours| ours.usage_measure == UsageMeasure::Dominant);
+        if is_dominant && !is_reset {
+            return Err(
+                "--usage: with UsageMeasure=dominant it depends on what jobs used, so only 0 can be given"
+                    .to_owned(),
+            );
+        }
+        let all = self.find(who)?;
+        if all.len() > 1 && !is_reset {
+            return Err(format!(
+                "--usage: {who} has an association for each of several partitions: only 0 can be given"
+            ));
+        }
+        for at in all {
+            let association = &self.snapshot.associations[at];
+            let (old, dominant) = (association.usage, association.dominant.unwrap_or_default());
+            let more = match amount {
+                Amount::Is(usage) => usage - old,
+                Amount::More(more) => more.max(-old),
+            };
+            if is_reset {
+                for below in self.below(at) {
+                    let association = &mut self.snapshot.associations[below];
+                    association.usage = 0.0;
+                    association.dominant = association.dominant.map(|_| 0.0);
+                }
+            } else {
+                self.snapshot.associations[at].usage = (old + more).max(0.0);
+            }
+            self.add_above(at, more, if is_reset { -dominant } else { 0.0 });
+            self.said.push(format!("The usage of {who} is {amount}; it is {} now.", numbers::usage(old)));
+        }
+        let counts_itself = model.config.settings.as_ref().and_then(Points::configured);
+        if counts_itself.is_some_and(|points| points.needs().targets) {
+            self.remarks
+                .push("The usage that targets go by is counted by the plugin itself and stays.".to_owned());
+        }
+        Ok(())
+    }
+
+    /// An association and all below it.
+    fn below(&self, top: usize) -> Vec<usize> {
+        let all = &self.snapshot.associations;
+        let mut ids: HashSet<u32> = [all[top].id].into();
+        let mut found = vec![top];
+        // In any order, so until there are no more.
+        loop {
+            let more = all.iter().enumerate().filter(|(at, one)| {
+                *at != top && one.parent != 0 && ids.contains(&one.parent) && !ids.contains(&one.id)
+            });
+            let more: Vec<usize> = more.map(|(at, _)| at).collect();
+            if more.is_empty() {
+                return found;
+            }
+            ids.extend(more.iter().map(|at| all[*at].id));
+            found.extend(more);
+        }
+    }
+
+    /// Adds usage to all above an association.
+    fn add_above(&mut self, at: usize, more: f64, more_dominant: f64) {
+        let mut parent = self.snapshot.associations[at].parent;
+        // No way is longer than there are associations.
+        for _ in 0..self.snapshot.associations.len() {
+            let Some(above) =
+                self.snapshot.associations.iter_mut().find(|one| parent != 0 && one.id == parent)
+            else {
+                return;
+            };
+            above.usage = (above.usage + more).max(0.0);
+            above.dominant = above.dominant.map(|dominant| (dominant + more_dominant).max(0.0));
+            parent = above.parent;
+        }
+    }
+
+    fn without(&mut self, account: &str) -> Result<(), String> {
+        let who = Who { user: String::new(), account: account.to_owned() };
+        let top = self.find(&who)?[0];
+        let association = &self.snapshot.associations[top];
+        if association.parent == 0 {
+            return Err(format!("--without-account: {account} is the root, without which there is nobody"));
+        }
+        let (usage, dominant) = (association.usage, association.dominant.unwrap_or_default());
+        let gone: HashSet<u32> =
+            self.below(top).into_iter().map(|at| self.snapshot.associations[at].id).collect();
+        self.add_above(top, -usage, -dominant);
+        let snapshot = &mut self.snapshot;
+        snapshot.associations.retain(|one| !gone.contains(&one.id));
+        let jobs = snapshot.jobs.len();
+        snapshot.jobs.retain(|job| !gone.contains(&job.association));
+        let jobs = jobs - snapshot.jobs.len();
+        let left: HashSet<u32> = snapshot.jobs.iter().map(|job| job.id).collect();
+        snapshot.entries.retain(|entry| left.contains(&entry.job));
+        snapshot.running.retain(|running| !gone.contains(&running.association));
+        snapshot.book_associations.retain(|one| !gone.contains(&one.association));
+        snapshot.usage.retain(|usage| {
+            usage.of != "association" || !usage.key.parse().is_ok_and(|id| gone.contains(&id))
+        });
+        self.submitted.retain(|id| left.contains(id));
+        self.said.push(format!(
+            "There is no account {account}: {} and {} are taken out, with {} of usage.",
+            numbers::count(gone.len(), "association", "associations"),
+            numbers::count(jobs, "waiting job", "waiting jobs"),
+            numbers::usage(usage)
+        ));
+        Ok(())
+    }
+}
+
+/// Whether the settings in force give points; `None` where they are not known.
+fn gives_points(model: &Model<'_>) -> Option<bool> {
+    if model.config.algorithm != Algorithm::Multifactor2 {
+        return Some(false);
+    }
+    model.config.settings.as_ref().map(|settings| Points::configured(settings).is_some())
+}
+
+/// The settings that `PriorityParameters` has.
+fn of_parameters(snapshot: &Snapshot) -> Result<Vec<Setting>, String> {
+    let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default();
+    let settings = input::settings(None, parameters).map_err(|problem| problem.to_string())?;
+    match settings {
+        None if !parameters.trim().is_empty() => {
+            Err(format!("the settings in {PARAMETERS} cannot be read: give others with --conf"))
+        }
+        settings => Ok(settings.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,306 @@
+//! What would be if something were different: the queue before and after, who gains and who loses. This is the trial before a change.
+//!
+//! A change edits a copy of the snapshot, and the model is asked again: nothing else decides. Both queues are computed here, of one time,
+//! so that what differs comes from the change alone. Without a change both are the queue as it is.
+
+mod apply;
+mod change;
+mod order;
+
+use std::collections::{BTreeMap, HashMap};
+
+use multifactor2_snapshot::records::Association;
+use multifactor2_snapshot::Snapshot;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use apply::{apply, Changed};
+pub use change::{Amount, Changes, Plugin, Settings, ShareChange, UsageChange, Weight, Weighted, Who};
+pub use order::tau;
+
+use super::{finite, job_name, Answer};
+use crate::model::{Algorithm, Model, Options, Slot};
+use crate::output::numbers::count;
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WhatIf {
+    /// What is different, one sentence each; empty for nothing.
+    pub changes: Vec<String>,
+    /// What has to be known to understand the answer, and what cannot be known, one sentence each.
+    pub remarks: Vec<String>,
+    /// How priorities come about after the change.
+    pub algorithm_after: Algorithm,
+    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` for fewer than two places in both.
+    pub tau: Option<f64>,
+    /// Places of the queue that are in both and have another position.
+    pub moved: usize,
+    /// The places of both queues, in their order after the change, then those that are no longer there.
+    pub rows: Vec<Row>,
+    /// Accounts with jobs in the queue, who gains most first.
+    pub accounts: Vec<Group>,
+    /// Users with jobs in the queue, who gains most first.
+    pub users: Vec<Group>,
+    /// Associations whose standing is another.
+    pub standings: Vec<StandingChange>,
+}
+
+/// A job in one of its partitions.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// Its place in the whole queue before the change, from 1; `None` where it was not there.
+    pub position_before: Option<usize>,
+    /// The same after it; `None` where it is no longer there.
+    pub position_after: Option<usize>,
+    /// How many places it moves forward; backward where it is negative.
+    pub gain: Option<i64>,
+    /// As squeue shows it.
+    pub job: String,
+    /// Its id.
+    pub id: u32,
+    /// Its user.
+    pub user: String,
+    /// Its account.
+    pub account: String,
+    /// The partition.
+    pub partition: String,
+    /// The QOS.
+    pub qos: String,
+    /// The priority there before the change.
+    pub priority_before: Option<u32>,
+    /// The same after it.
+    pub priority_after: Option<u32>,
+    /// Its fair-share factor before the change, from 0 to 1.
+    pub fair_share_before: Option<f64>,
+    /// The same after it.
+    pub fair_share_after: Option<f64>,
+    /// It is one of those that were added.
+    pub submitted: bool,
+}
+
+/// The jobs of an account or a user that are in both queues.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Group {
+    /// The account or user.
+    pub name: String,
+    /// Places that it has in both queues.
+    pub places: usize,
+    /// How many of them move forward.
+    pub forward: usize,
+    /// How many of them move backward.
+    pub backward: usize,
+    /// How far they move forward on average; backward where it is negative.
+    pub mean: f64,
+    /// The largest move forward; 0 where none does.
+    pub furthest_forward: i64,
+    /// The largest move backward, as a negative number; 0 where none does.
+    pub furthest_backward: i64,
+}
+
+/// An association before and after the change.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StandingChange {
+    /// Its account.
+    pub account: String,
+    /// Its user; empty for an account.
+    pub user: String,
+    /// The partition that it is for; empty for all.
+    pub partition: String,
+    /// S before the change.
+    pub shares_before: f64,
+    /// S after it.
+    pub shares_after: f64,
+    /// Raw usage before the change.
+    pub usage_before: f64,
+    /// Raw usage after it.
+    pub usage_after: f64,
+    /// The factor of the next job before the change, of users only.
+    pub factor_before: Option<f64>,
+    /// The same after it.
+    pub factor_after: Option<f64>,
+}
+
+impl Answer for WhatIf {
+    const NAME: &'static str = "what-if";
+}
+
+/// Answers it, for the time `at`, or that of the snapshot.
+///
+/// # Errors
+/// Somebody or something that a change names is not there, or what it is about is not known.
+pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, String> {
+    let options = Options { at, recompute: !changes.is_empty() };
+    let before = Model::of(snapshot, options);
+    let changed = apply(&before, changes)?;
+    let after = Model::of(&changed.snapshot, options);
+    let mut remarks = changed.remarks;
+    if options.recompute {
+        remarks.extend(differs_from_now(snapshot, at, &before));
+    }
+    remarks.extend(after.notes.iter().filter(|note| !before.notes.contains(note)).cloned());
+    let (queue_before, queue_after) = (places(&before), places(&after));
+    let keys = |places: &[Place]| places.iter().map(|place| place.key.clone()).collect::<Vec<_>>();
+    let tau = order::tau(&keys(&queue_before), &keys(&queue_after));
+    let rows = rows((&before, queue_before), (&after, queue_after), &changed.submitted);
+    Ok(WhatIf {
+        changes: changed.said,
+        remarks,
+        algorithm_after: after.config.algorithm,
+        tau,
+        moved: rows.iter().filter(|row| row.gain.is_some_and(|gain| gain != 0)).count(),
+        accounts: groups(&rows, |row| &row.account),
+        users: groups(&rows, |row| &row.user),
+        standings: standings(&before, &after),
+        rows,
+    })
+}
+
+/// What to say where the queue that Slurm has is not the one that is computed.
+fn differs_from_now(snapshot: &Snapshot, at: Option<i64>, before: &Model<'_>) -> Option<String> {
+    if at.is_some_and(|at| at != snapshot.about.time) {
+        return None;
+    }
+    let now = places(&Model::of(snapshot, Options::default()));
+    let computed = places(before);
+    let others = now.iter().zip(&computed).filter(|(now, computed)| now.key != computed.key).count();
+    (others > 0 || now.len() != computed.len()).then(|| {
+        format!(
+            "'Before' is computed, too, as the next calculation of slurmctld has it: {} not as in its last one.",
+            count(others, "place of the queue is", "places of the queue are")
+        )
+    })
+}
+
+/// A place of a queue.
+struct Place {
+    /// The job, the partition and the QOS.
+    key: (u32, String, String),
+    slot: Slot,
+}
+
+fn places(model: &Model<'_>) -> Vec<Place> {
+    let place = |slot: Slot| {
+        let qos =
+            slot.entry.map_or(&model.job_of(&slot).qos, |entry| &model.jobs[slot.job].entries[entry].qos);
+        let key = (model.job_of(&slot).id, model.partition_of(&slot).to_owned(), qos.clone());
+        Place { key, slot }
+    };
+    model.queue().slots.into_iter().map(place).collect()
+}
+
+/// The fair-share factor of a job: as computed, or what its addend says.
+fn factor(model: &Model<'_>, job: usize) -> Option<f64> {
+    let weight = f64::from(model.config.factors.weights.fair_share);
+    let shown =
+        || model.jobs[job].shown.filter(|_| weight > 0.0).map(|shown| finite(shown.fair_share / weight));
+    model.jobs[job].factor.or_else(shown)
+}
+
+fn rows(
+    (before, queue_before): (&Model<'_>, Vec<Place>),
+    (after, queue_after): (&Model<'_>, Vec<Place>),
+    submitted: &[u32],
+) -> Vec<Row> {
+    let mut were: HashMap<_, _> =
+        queue_before.into_iter().enumerate().map(|(at, place)| (place.key, (at + 1, place.slot))).collect();
+    let row = |model: &Model<'_>, (id, partition, qos): (u32, String, String), slot: &Slot| {
+        let job = model.job_of(slot);
+        Row {
+            position_before: None,
+            position_after: None,
+            gain: None,
+            job: job_name(model, slot.job),
+            id,
+            user: job.user.clone(),
+            account: job.account.clone(),
+            partition,
+            qos,
+            priority_before: None,
+            priority_after: None,
+            fair_share_before: None,
+            fair_share_after: None,
+            submitted: submitted.contains(&id),
+        }
+    };
+    let was = |row: &mut Row, (position, slot): (usize, Slot)| {
+        row.position_before = Some(position);
+        row.priority_before = Some(slot.priority);
+        row.fair_share_before = factor(before, slot.job);
+    };
+    let mut rows = Vec::with_capacity(queue_after.len());
+    for (at, place) in queue_after.into_iter().enumerate() {
+        let earlier = were.remove(&place.key);
+        let mut row = row(after, place.key, &place.slot);
+        row.position_after = Some(at + 1);
+        row.priority_after = Some(place.slot.priority);
+        row.fair_share_after = factor(after, place.slot.job);
+        if let Some((position, slot)) = earlier {
+            was(&mut row, (position, slot));
+            row.gain = Some(signed(position) - signed(at + 1));
+        }
+        rows.push(row);
+    }
+    let mut gone: Vec<_> = were.into_iter().collect();
+    gone.sort_by_key(|(_, (position, _))| *position);
+    for (key, (position, slot)) in gone {
+        let mut row = row(before, key, &slot);
+        was(&mut row, (position, slot));
+        rows.push(row);
+    }
+    rows
+}
+
+fn signed(position: usize) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+fn groups(rows: &[Row], name: impl Fn(&Row) -> &String) -> Vec<Group> {
+    let mut gains: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    for row in rows {
+        if let Some(gain) = row.gain {
+            gains.entry(name(row)).or_default().push(gain);
+        }
+    }
+    let group = |(name, gains): (&str, Vec<i64>)| {
+        #[allow(clippy::cast_precision_loss)] // places of a queue
+        let mean = gains.iter().sum::<i64>() as f64 / gains.len() as f64;
+        Group {
+            name: name.to_owned(),
+            places: gains.len(),
+            forward: gains.iter().filter(|gain| **gain > 0).count(),
+            backward: gains.iter().filter(|gain| **gain < 0).count(),
+            mean: finite(mean),
+            furthest_forward: gains.iter().copied().max().unwrap_or_default().max(0),
+            furthest_backward: gains.iter().copied().min().unwrap_or_default().min(0),
+        }
+    };
+    let mut groups: Vec<Group> = gains.into_iter().map(group).collect();
+    groups.sort_by(|a, b| b.mean.total_cmp(&a.mean));
+    groups
+}
+
+/// Associations whose shares, usage or factor differ by more than what rounding leaves.
+fn standings(before: &Model<'_>, after: &Model<'_>) -> Vec<StandingChange> {
+    let is_another = |a: f64, b: f64| (a - b).abs() > 1e-12 * a.abs().max(b.abs());
+    let by_id: HashMap<u32, usize> =
+        before.snapshot.associations.iter().enumerate().map(|(at, one)| (one.id, at)).collect();
+    let change = |(at, association): (usize, &Association)| {
+        let (old, new) = (before.standings[*by_id.get(&association.id)?], after.standings[at]);
+        let of = |factor: Option<f64>| factor.unwrap_or(-1.0);
+        let differs = is_another(old.shares_norm, new.shares_norm)
+            || is_another(old.usage, new.usage)
+            || is_another(of(old.factor), of(new.factor));
+        differs.then(|| StandingChange {
+            account: association.account.clone(),
+            user: association.user.clone(),
+            partition: association.partition.clone(),
+            shares_before: finite(old.shares_norm),
+            shares_after: finite(new.shares_norm),
+            usage_before: finite(old.usage),
+            usage_after: finite(new.usage),
+            factor_before: old.factor,
+            factor_after: new.factor,
+        })
+    };
+    after.snapshot.associations.iter().enumerate().filter_map(change).collect()
+}

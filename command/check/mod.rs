@@ -1,0 +1,159 @@
+//! `multifactor2 check`: settings before slurmctld reads them, and what is odd in a configuration that works.
+//!
+//! `doctor` is the same under the old name; `installed` looks at the files of a Slurm; `findings` has one rule a function.
+
+pub mod doctor;
+pub mod findings;
+mod host;
+pub mod installed;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use multifactor2_core::settings::Settings;
+use multifactor2_snapshot::Snapshot;
+use serde::Serialize;
+
+use crate::input::ask::{ask, Question};
+use crate::input::commands::LOCAL_WEIGHTS;
+use crate::input::texts::Texts;
+use crate::input::{assemble, Problem};
+
+/// What `multifactor2 check` takes.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[allow(clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    /// The settings to check [default: multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]
+    #[arg(long, value_name = "DIR")]
+    pub plugins: Option<PathBuf>,
+    /// Its slurmctld [default: the one beside the plugin directory]
+    #[arg(long, value_name = "FILE", requires = "plugins")]
+    pub slurmctld: Option<PathBuf>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// What slurmctld will not take, or what could not be examined.
+    pub errors: Vec<String>,
+    /// What works, but hardly as meant.
+    pub findings: Vec<String>,
+    /// What is in order, and what could not be looked at.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// 0 for nothing, 1 for errors, 2 for findings.
+    pub fn exit_code(&self) -> u8 {
+        match (self.errors.is_empty(), self.findings.is_empty()) {
+            (false, _) => 1,
+            (true, false) => 2,
+            (true, true) => 0,
+        }
+    }
+
+    /// One line each, by how bad it is.
+    pub fn text(&self) -> String {
+        let kinds = [("error", &self.errors), ("finding", &self.findings), ("ok", &self.notes)];
+        let mut text = String::new();
+        for (kind, all) in kinds {
+            for one in all {
+                text.extend([kind, ": ", one, "\n"]);
+            }
+        }
+        text
+    }
+}
+
+/// Checks, prints, and gives the exit code; `from` is a directory of `--save` to look at instead of asking Slurm.
+pub fn run(arguments: &Arguments, from: Option<&Path>) -> ExitCode {
+    let report = check(arguments, from);
+    print!("{}", report.text());
+    ExitCode::from(report.exit_code())
+}
+
+/// The same without printing.
+pub fn check(arguments: &Arguments, from: Option<&Path>) -> Report {
+    let mut report = Report::default();
+    let cluster = of_cluster(from);
+    let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
+    settings(arguments.file.as_deref(), snapshot, from.is_some(), &mut report);
+    match &cluster {
+        Ok((snapshot, texts)) => {
+            report.findings.extend(findings::all(snapshot, texts.text(LOCAL_WEIGHTS)));
+            report.notes.extend(snapshot.about.hidden.iter().map(|line| format!("not looked at: {line}")));
+        }
+        Err(problem) if from.is_some() => report.errors.push(problem.to_string()),
+        Err(problem) => {
+            report.notes.push(format!(
+                "slurmctld was not asked, so the configuration in force is not looked at ({problem})"
+            ));
+        }
+    }
+    if from.is_none() {
+        slurm(arguments, snapshot, &mut report);
+    }
+    report
+}
+
+fn of_cluster(from: Option<&Path>) -> Result<(Snapshot, Texts), Problem> {
+    let texts = match from {
+        Some(directory) => Texts::read(directory)?,
+        None => ask(&Question { cluster: None, qos: true, local_weights: true })?,
+    };
+    Ok((assemble(&texts, None)?, texts))
+}
+
+/// Our own settings: those of the file, with `PriorityParameters`.
+fn settings(file: Option<&Path>, snapshot: Option<&Snapshot>, is_saved: bool, report: &mut Report) {
+    let slurm_conf = host::slurm_conf();
+    let of_controller =
+        snapshot.and_then(|snapshot| snapshot.parameter("PriorityParameters")).map(str::to_owned);
+    let (path, parameters) = match file {
+        Some(file) => (file.to_owned(), None),
+        // What was saved elsewhere has nothing to do with the files of this host.
+        None if is_saved => (PathBuf::new(), of_controller),
+        None => {
+            let parameters = of_controller.or_else(|| host::setting_of(&slurm_conf, "PriorityParameters"));
+            (slurm_conf.with_file_name("multifactor2.conf"), parameters)
+        }
+    };
+    let name = path.display();
+    if let (Some(_), Err(error)) = (file, std::fs::metadata(&path)) {
+        report.errors.push(format!("{name}: {error}: check the name"));
+        return;
+    }
+    match Settings::load(parameters.as_deref(), &path) {
+        Ok(loaded) => {
+            report.findings.extend(loaded.warnings.iter().map(ToString::to_string));
+            report.findings.extend(findings::of_settings(&loaded.settings, snapshot));
+            report.notes.push(match path.is_file() {
+                true => format!("{name}: slurmctld will take these settings"),
+                false if is_saved => "PriorityParameters: slurmctld takes these settings".to_owned(),
+                false => {
+                    format!("{name}: there is none, so each setting not named in slurm.conf has its default")
+                }
+            });
+        }
+        Err(errors) => report.errors.extend(errors.to_string().lines().map(str::to_owned)),
+    }
+}
+
+/// The files of Slurm: whether this release of the plugin supports it, and whether the plugin is there.
+fn slurm(arguments: &Arguments, snapshot: Option<&Snapshot>, report: &mut Report) {
+    let Some(plugins) = arguments.plugins.clone().or_else(host::plugin_directory) else {
+        report.notes.push("no plugin directory of Slurm found on this host: --plugins names one".to_owned());
+        return;
+    };
+    match installed::examine(arguments.slurmctld.as_deref(), &plugins) {
+        Ok(verdict) if verdict.supported => report.notes.push(verdict.text),
+        Ok(verdict) => report.findings.push(verdict.text),
+        Err(why) => report.errors.push(why),
+    }
+    if let (Some(snapshot), None) = (snapshot, &arguments.plugins) {
+        report.findings.extend(findings::plugin_is_there(snapshot));
+    }
+}

@@ -1,0 +1,179 @@
+//! Other names for whatever a name may tell of people and projects.
+//!
+//! A name gets a number in the order in which associations were made, so that a second saved directory of the same cluster mostly
+//! gives the same. Nobody can compute a name back from its number.
+
+use std::collections::HashMap;
+
+use multifactor2_core::settings::text::{self, Pair, Statement};
+use multifactor2_snapshot::records::Setting;
+use multifactor2_snapshot::Snapshot;
+
+/// Parameters whose values name neither hosts nor files nor people.
+const KEPT: [&str; 9] = [
+    "AccountingStorageEnforce",
+    "AccountingStorageTRES",
+    "FairShareDampeningFactor",
+    "MaxArraySize",
+    "MaxJobCount",
+    "PreemptMode",
+    "PrivateData",
+    "SchedulerType",
+    "SLURM_VERSION",
+];
+
+/// Names of one kind.
+struct Names {
+    kind: &'static str,
+    kept: &'static [&'static str],
+    known: HashMap<String, String>,
+}
+
+impl Names {
+    fn new(kind: &'static str, kept: &'static [&'static str]) -> Self {
+        Self { kind, kept, known: HashMap::new() }
+    }
+
+    fn change(&mut self, name: &mut String) {
+        if name.is_empty() || self.kept.contains(&name.as_str()) {
+            return;
+        }
+        let number = self.known.len() + 1;
+        let kind = self.kind;
+        let other = self.known.entry(std::mem::take(name)).or_insert_with(|| format!("{kind}{number}"));
+        other.clone_into(name);
+    }
+}
+
+/// The same snapshot with other names.
+pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
+    let mut snapshot = snapshot.clone();
+    let mut users = Names::new("user", &["root"]);
+    let mut accounts = Names::new("account", &["root"]);
+    let mut partitions = Names::new("partition", &[]);
+    let mut qos = Names::new("qos", &["normal"]);
+    let mut reservations = Names::new("reservation", &[]);
+    let mut wckeys = Names::new("wckey", &[]);
+    let mut books = Names::new("book", &[]);
+
+    // Numbers go by ids, not by the order of names, which would tell something of them.
+    let mut by_id: Vec<&mut _> = snapshot.associations.iter_mut().collect();
+    by_id.sort_by_key(|row| row.id);
+    for row in by_id {
+        accounts.change(&mut row.account);
+        users.change(&mut row.user);
+        partitions.change(&mut row.partition);
+    }
+    for row in &mut snapshot.partitions {
+        partitions.change(&mut row.name);
+        qos.change(&mut row.qos);
+    }
+    for row in &mut snapshot.qos {
+        qos.change(&mut row.name);
+    }
+    for row in &mut snapshot.books {
+        books.change(&mut row.name);
+        row.partitions.iter_mut().for_each(|name| partitions.change(name));
+    }
+    for row in &mut snapshot.book_associations {
+        books.change(&mut row.book);
+    }
+    for job in &mut snapshot.jobs {
+        users.change(&mut job.user);
+        accounts.change(&mut job.account);
+        partitions.change(&mut job.partition);
+        job.partitions.iter_mut().for_each(|name| partitions.change(name));
+        qos.change(&mut job.qos);
+        reservations.change(&mut job.reservation);
+        wckeys.change(&mut job.wckey);
+        // Slurm's own reasons are one word; others are what an administrator wrote.
+        if !job.reason.chars().all(|character| character.is_ascii_alphanumeric() || character == '_') {
+            "Other".clone_into(&mut job.reason);
+        }
+    }
+    for row in &mut snapshot.entries {
+        partitions.change(&mut row.partition);
+        qos.change(&mut row.qos);
+    }
+    for row in &mut snapshot.running {
+        partitions.change(&mut row.partition);
+        qos.change(&mut row.qos);
+        wckeys.change(&mut row.wckey);
+    }
+    for row in &mut snapshot.usage {
+        if row.of == "partition" {
+            partitions.change(&mut row.key);
+        }
+    }
+    let mut groups = Names::new("group", &["root"]);
+    for Setting { line, from } in snapshot.settings.iter_mut().flatten() {
+        *line = setting(line, |kind, name| {
+            let names = match kind {
+                "User" => &mut users,
+                "Account" | "Parent" | "Department" => &mut accounts,
+                "Partition" => &mut partitions,
+                "QOS" => &mut qos,
+                "WCKey" => &mut wckeys,
+                "Group" => &mut groups,
+                _ => return,
+            };
+            names.change(name);
+        });
+        *from = from.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    let all = [&users, &accounts, &partitions, &qos, &reservations, &wckeys, &books];
+    let known: HashMap<&str, &str> =
+        all.into_iter().flat_map(|names| &names.known).map(|(name, other)| (&**name, &**other)).collect();
+    let is_kept = |name: &str| name.starts_with("Priority") || KEPT.contains(&name);
+    snapshot.parameters.retain(|name, _| is_kept(name));
+    for (name, value) in &mut snapshot.parameters {
+        if name == "PriorityParameters" || name.starts_with("PrioritySiteFactor") {
+            *value = replaced(value, &known);
+        }
+    }
+    "cluster".clone_into(&mut snapshot.about.cluster);
+    snapshot
+}
+
+/// A line of settings with other names in `Name=` and `Partition=`: `change` gets the kind of each.
+fn setting(line: &str, mut change: impl FnMut(&str, &mut String)) -> String {
+    let pairs = text::parse(line, "").statements.into_iter().flat_map(|statement| match statement {
+        Statement::Pairs { pairs, .. } => pairs,
+        Statement::Include { .. } => Vec::new(),
+    });
+    let mut block = String::new();
+    let mut written = Vec::new();
+    for Pair { key, mut value, .. } in pairs {
+        let kind = match key.as_str() {
+            "Name" => block.as_str(),
+            "Partition" => "Partition",
+            _ => "",
+        };
+        if !kind.is_empty() {
+            let mut names: Vec<String> = value.split(',').map(str::to_owned).collect();
+            // A star is all of them.
+            names.iter_mut().filter(|name| *name != "*").for_each(|name| change(kind, name));
+            value = names.join(",");
+        }
+        written.push(text::written(&key, &value));
+        if block.is_empty() {
+            block = value;
+        }
+    }
+    written.join(" ")
+}
+
+/// A text with other words where there is one for them. Words are what stands between marks of the syntax.
+fn replaced(text: &str, known: &HashMap<&str, &str>) -> String {
+    let is_mark = |character: char| character.is_whitespace() || "=,:\"\\#".contains(character);
+    let mut other = String::new();
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let end =
+            if is_mark(character) { character.len_utf8() } else { rest.find(is_mark).unwrap_or(rest.len()) };
+        let (word, after) = rest.split_at(end);
+        other.push_str(known.get(word).copied().unwrap_or(word));
+        rest = after;
+    }
+    other
+}

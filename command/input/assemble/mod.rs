@@ -1,0 +1,223 @@
+//! What the commands printed, as a snapshot.
+//!
+//! `tree` puts associations together, `jobs` the queue, `sight` says what is hidden from who asked.
+
+mod jobs;
+mod sight;
+mod tree;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use multifactor2_snapshot::records::{About, Partition, Qos, Tres};
+use multifactor2_snapshot::Snapshot;
+
+use super::algorithm::{algorithm, Algorithm};
+use super::commands::{ASSOCIATIONS, CONFIG, LOCAL_WEIGHTS, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES};
+use super::parse::partitions::{whole_cluster, Part};
+use super::parse::{associations, config, number, partitions, priorities, qos, queue, shares, whole};
+use super::settings;
+use super::texts::Texts;
+use super::Problem;
+
+/// The snapshot that texts give; `conf` is what `--conf` names.
+///
+/// # Errors
+/// If the configuration is not there, or the file is bad.
+pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem> {
+    let manifest = &texts.manifest;
+    let parameters = config::parameters(texts.text(CONFIG));
+    if !parameters.contains_key("PriorityType") {
+        return Err(Problem::new(
+            "the answer of 'scontrol show config' has no PriorityType",
+            "see what that command prints; for a saved directory, save it again",
+        ));
+    }
+    let (parts, unread_parts) = partitions::partitions(texts.text(PARTITIONS));
+    let mut known = associations::all(texts.text(ASSOCIATIONS));
+    let (rows, unread_rows) = shares::shares(texts.text(SHARES));
+    let (listed, unread_jobs) = queue::jobs(texts.text(QUEUE), &manifest.mark);
+    let (sums, unread_sums) = priorities::sums(texts.text(PRIORITIES));
+    let (declared, unread_qos) = qos::qos(texts.text(QOS));
+
+    let total = whole_cluster(&parts).unwrap_or_default();
+    let of = |name: &str| parameters.get(name).cloned().unwrap_or_default();
+    let mut snapshot = Snapshot {
+        about: About {
+            time: config::time(texts.text(CONFIG)).unwrap_or(manifest.taken),
+            taken: manifest.taken,
+            cluster: of("ClusterName"),
+            release: of("SLURM_VERSION"),
+            priority_type: of("PriorityType"),
+            source: "commands".to_owned(),
+            cpus: amount(&total, "cpu"),
+            nodes: amount(&total, "node"),
+            ..About::default()
+        },
+        ..Snapshot::default()
+    };
+    snapshot.tres = tres(&parameters, &total);
+    snapshot.partitions = partitions_of(&parts, &snapshot.tres);
+    snapshot.parameters = parameters;
+    let algorithm = algorithm(&snapshot);
+
+    snapshot.associations = tree::associations(&rows, &known.associations, &algorithm);
+    let weights = Weights::of(&snapshot.parameters, texts.text(LOCAL_WEIGHTS));
+    snapshot.qos = qos_of(std::mem::take(&mut known.qos), declared, &sums, &listed);
+    let left = jobs::fill(&mut snapshot, listed, &sums, &weights);
+
+    if algorithm == Algorithm::Multifactor2 {
+        snapshot.settings = settings::settings(conf, &of_parameters(&snapshot, "PriorityParameters"))?;
+    }
+
+    let mut hidden = Vec::new();
+    if algorithm == Algorithm::Multifactor2 {
+        hidden.extend(settings::doubt(conf, snapshot.settings.is_some()));
+    }
+    let unread = [
+        (unread_parts, "scontrol show partition"),
+        (known.unread.clone(), "scontrol show assoc_mgr"),
+        (unread_rows, "sshare"),
+        (unread_jobs, "squeue"),
+        (unread_sums, "sprio"),
+        (unread_qos, "sacctmgr show qos"),
+    ];
+    hidden.extend(unread.iter().filter_map(|(unread, command)| unread.sentence(command)));
+    sight::look(&mut snapshot, &algorithm, texts, &known.users, left, &mut hidden);
+    snapshot.about.hidden = hidden;
+    Ok(snapshot)
+}
+
+fn of_parameters(snapshot: &Snapshot, name: &str) -> String {
+    snapshot.parameter(name).unwrap_or_default().to_owned()
+}
+
+fn amount(total: &[(String, u64)], name: &str) -> u32 {
+    let found = total.iter().find(|(known, _)| known == name);
+    found.map_or(0, |(_, count)| u32::try_from(*count).unwrap_or(u32::MAX))
+}
+
+/// The TRES that are accounted, with what all partitions together have and `PriorityWeightTRES`.
+fn tres(parameters: &BTreeMap<String, String>, total: &[(String, u64)]) -> Vec<Tres> {
+    let weights = parameters.get("PriorityWeightTRES").map(String::as_str).unwrap_or_default();
+    let weights: Vec<(&str, f64)> = weights
+        .split(',')
+        .filter_map(|pair| {
+            pair.split_once('=').and_then(|(name, weight)| Some((name.trim(), number(weight)?)))
+        })
+        .collect();
+    let names = parameters.get("AccountingStorageTRES").map(String::as_str).unwrap_or_default();
+    let names =
+        names.split(',').map(str::trim).filter(|name| !name.is_empty()).take(super::parse::MOST_NAMES);
+    let row = |name: &str| Tres {
+        name: name.to_owned(),
+        count: total.iter().find(|(known, _)| known == name).map_or(0, |(_, count)| *count),
+        weight: weights.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, weight)| *weight),
+    };
+    names.map(row).collect()
+}
+
+/// Amounts by the positions of the TRES.
+fn by_position(tres: &[Tres], amounts: &[(String, u64)]) -> Vec<u64> {
+    let of =
+        |tres: &Tres| amounts.iter().find(|(name, _)| *name == tres.name).map_or(0, |(_, amount)| *amount);
+    tres.iter().map(of).collect()
+}
+
+fn partitions_of(parts: &[Part], tres: &[Tres]) -> Vec<Partition> {
+    let highest = parts.iter().map(|part| part.job_factor).max().unwrap_or(0);
+    let row = |part: &Part| Partition {
+        name: part.name.clone(),
+        tier: part.tier,
+        job_factor: part.job_factor,
+        job_factor_norm: portion(part.job_factor, highest),
+        max_time: part.max_time,
+        state: part.state.clone(),
+        tres: by_position(tres, &part.tres),
+        billing_weights: part.billing_weights.clone(),
+        qos: part.qos.clone(),
+    };
+    parts.iter().map(row).collect()
+}
+
+fn portion(of: u32, highest: u32) -> f64 {
+    if highest == 0 {
+        0.0
+    } else {
+        f64::from(of) / f64::from(highest)
+    }
+}
+
+/// QOS by slurmctld's and slurmdbd's answer. Where slurmdbd was not asked, jobs tell the part of the highest priority.
+fn qos_of(
+    used: Vec<associations::Used>,
+    declared: Vec<qos::Declared>,
+    sums: &[priorities::Sum],
+    listed: &[queue::Listed],
+) -> Vec<Qos> {
+    let highest = declared.iter().map(|qos| qos.priority).max().unwrap_or(0);
+    let by_job: HashMap<u32, f64> =
+        sums.iter().filter(|sum| sum.qos.1 > 0.0 && !sum.direct).map(|sum| (sum.id, sum.qos.1)).collect();
+    let shown = |name: &str| {
+        let jobs = listed.iter().filter(|job| job.qos == name);
+        jobs.filter_map(|job| by_job.get(&job.id)).copied().next().unwrap_or(0.0)
+    };
+    let mut rows: Vec<Qos> = Vec::new();
+    for qos in used {
+        let priority_norm = if declared.is_empty() { shown(&qos.name) } else { 0.0 };
+        rows.push(Qos {
+            id: qos.id,
+            name: qos.name,
+            priority_norm,
+            usage_factor: 1.0,
+            usage: qos.usage,
+            ..Qos::default()
+        });
+    }
+    for qos in declared {
+        let at = rows.iter().position(|row| row.name == qos.name).unwrap_or_else(|| {
+            rows.push(Qos { id: qos.id, name: qos.name.clone(), ..Qos::default() });
+            rows.len() - 1
+        });
+        let row = &mut rows[at];
+        row.priority = qos.priority;
+        row.priority_norm = portion(qos.priority, highest);
+        row.usage_factor = qos.usage_factor;
+        row.usage_threshold = qos.usage_threshold;
+        row.flags = qos.flags;
+    }
+    rows
+}
+
+/// The weights that sprio divides by: those of this host's slurm.conf.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weights {
+    age: f64,
+    assoc: f64,
+    fair_share: f64,
+    job_size: f64,
+    partition: f64,
+    qos: f64,
+}
+
+impl Weights {
+    /// From `sprio -w`, else the controller's.
+    fn of(parameters: &BTreeMap<String, String>, local: &str) -> Self {
+        let cells: Vec<f64> = local.trim().split('|').map_while(whole::<u32>).map(f64::from).collect();
+        if let [age, assoc, fair_share, job_size, partition, qos, ..] = cells[..] {
+            return Self { age, assoc, fair_share, job_size, partition, qos };
+        }
+        let of = |name: &str| {
+            let found = parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            found.and_then(|(_, value)| number(value)).unwrap_or(0.0)
+        };
+        Self {
+            age: of("PriorityWeightAge"),
+            assoc: of("PriorityWeightAssoc"),
+            fair_share: of("PriorityWeightFairShare"),
+            job_size: of("PriorityWeightJobSize"),
+            partition: of("PriorityWeightPartition"),
+            qos: of("PriorityWeightQOS"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What is hidden from who asked, and what cannot be known because of it.
+
+use multifactor2_snapshot::Snapshot;
+
+use crate::input::algorithm::Algorithm;
+use crate::input::commands::{ASSOCIATIONS, NAMES, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES};
+use crate::input::parse::associations::User;
+use crate::input::texts::Texts;
+
+/// Says what is missing, and sets `partial_tree` and `partial_queue`.
+pub(super) fn look(
+    snapshot: &mut Snapshot,
+    algorithm: &Algorithm,
+    texts: &Texts,
+    users: &[User],
+    left: usize,
+    hidden: &mut Vec<String>,
+) {
+    let failed = |name: &str| texts.manifest.failed.get(name);
+    for name in NAMES {
+        // priority/basic has no addends, and sprio says so.
+        let is_expected = name == PRIORITIES && *algorithm == Algorithm::Basic;
+        if let (Some(why), Some((command, missing)), false) = (failed(name), without(name), is_expected) {
+            hidden.push(format!("{command} gave no answer ({why}): {missing}"));
+        }
+    }
+    let sees_all = sees_all(snapshot, texts.manifest.uid, users);
+    let private = snapshot.parameter("PrivateData").unwrap_or_default().to_owned();
+    let hides = |what: &str| {
+        !sees_all
+            && private
+                .split(',')
+                .map(str::trim)
+                .any(|word| word.eq_ignore_ascii_case(what) || word.eq_ignore_ascii_case("all"))
+    };
+    if hides("jobs") {
+        snapshot.about.partial_queue = true;
+        hidden.push(
+            "PrivateData=jobs hides the jobs of others, but those in accounts that you coordinate: places in the queue, who is \
+             before you, and how many jobs others have cannot be known."
+                .to_owned(),
+        );
+    }
+    let has_root = snapshot.associations.iter().any(|row| row.account == "root" && row.user.is_empty());
+    if hides("usage") || !has_root {
+        snapshot.about.partial_tree = true;
+        let why = if hides("usage") { "PrivateData=usage hides" } else { "This user cannot see" };
+        hidden.push(format!(
+            "{why} the associations of others, but those in accounts that you coordinate: {} are shown, without those above \
+             them. Shares and usage of others, ranks, and what a change would do to fair-share cannot be known; your own \
+             factors and addends are those that Slurm shows.",
+            snapshot.associations.len()
+        ));
+    }
+    if hides("users") {
+        hidden.push(
+            "PrivateData=users hides the records of other users: who of them is an operator or a coordinator cannot be known."
+                .to_owned(),
+        );
+    }
+    if failed(QUEUE).is_some() {
+        snapshot.about.partial_queue = true;
+    }
+    if left > 0 {
+        hidden.push(format!(
+            "{left} jobs of sprio's answer are not in squeue's: they were submitted or started between the two, and are left out."
+        ));
+    }
+}
+
+/// Root, `SlurmUser`, operators and administrators.
+fn sees_all(snapshot: &Snapshot, uid: u32, users: &[User]) -> bool {
+    let slurm = snapshot.parameter("SlurmUser").unwrap_or_default();
+    let is_slurm = slurm.ends_with(&format!("({uid})"));
+    let level = users.iter().find(|user| user.uid == uid).map(|user| user.level.as_str());
+    uid == 0 || is_slurm || matches!(level, Some("Operator" | "Administrator"))
+}
+
+/// The command of a text, and what cannot be known without it.
+fn without(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        PARTITIONS => ("scontrol show partition", "PriorityTier, limits and sizes of partitions are unknown."),
+        ASSOCIATIONS => (
+            "scontrol show assoc_mgr",
+            "raw usage has no decimals, priorities of associations and usage of QOS are unknown, and parents are those that sshare \
+             shows.",
+        ),
+        SHARES => (
+            "sshare",
+            "fair-share factors, normalised shares and effective usage are unknown. Since 23.02 sshare needs the priority plugin \
+             on this host.",
+        ),
+        QUEUE => ("squeue", "the queue is unknown."),
+        PRIORITIES => ("sprio", "what priorities are made of is unknown."),
+        QOS => ("sacctmgr show qos", "UsageFactor, UsageThreshold and priorities of QOS are unknown: it needs slurmdbd."),
+        _ => return None,
+    })
+}

@@ -1,0 +1,177 @@
+//! What is asked of Slurm, and in which form.
+//!
+//! Six questions, each asked once: text, because it is the same from 20.11 to 26.05, which JSON is not. Numbers come first, what users
+//! may choose comes last: an account or a wckey can have any character in it, a line break too. Therefore these stand between marks that
+//! nobody can know before.
+//!
+//! Why these six: `sshare` alone has factors to six places, `show assoc_mgr` alone has parents, raw usage to two places, and who is an
+//! operator. `squeue` alone has jobs that sprio does not show. `sprio` alone has addends. All the rest is `show config` and
+//! `show partition`.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+
+/// One command and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What the text is called in a saved directory.
+    pub name: &'static str,
+    /// The program.
+    pub program: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// `scontrol show config`
+pub const CONFIG: &str = "config";
+/// `scontrol show partition`
+pub const PARTITIONS: &str = "partitions";
+/// `scontrol show assoc_mgr`
+pub const ASSOCIATIONS: &str = "associations";
+/// `sshare`
+pub const SHARES: &str = "shares";
+/// `squeue`
+pub const QUEUE: &str = "queue";
+/// `sprio`
+pub const PRIORITIES: &str = "priorities";
+/// `sacctmgr show qos`
+pub const QOS: &str = "qos";
+/// `sprio -w`
+pub const LOCAL_WEIGHTS: &str = "local-weights";
+
+/// All texts that a saved directory can have.
+pub const NAMES: [&str; 8] =
+    [CONFIG, PARTITIONS, ASSOCIATIONS, SHARES, QUEUE, PRIORITIES, QOS, LOCAL_WEIGHTS];
+
+/// Columns of `sshare`. Names of accounts keep the blanks that show how deep they are.
+pub(crate) const SHARE_COLUMNS: [&str; 11] = [
+    "ID",
+    "RawShares",
+    "NormShares",
+    "RawUsage",
+    "NormUsage",
+    "EffectvUsage",
+    "FairShare",
+    "LevelFS",
+    "User",
+    "Partition",
+    "Account",
+];
+
+/// Columns of `squeue` that nobody can choose freely.
+pub(crate) const JOB_NUMBERS: [&str; 19] = [
+    "JobID",
+    "ArrayJobID",
+    "HetJobID",
+    "AssocID",
+    "GroupID",
+    "StateCompact",
+    "PriorityLong",
+    "SubmitTime",
+    "EligibleTime",
+    "AccrueTime",
+    "StartTime",
+    "TimeLimit",
+    "NumNodes",
+    "NumCPUs",
+    "MinCPUs",
+    "MinTmpDisk",
+    "Nice",
+    "ArrayTaskID",
+    "tres-alloc",
+];
+
+/// Columns of `squeue` that are text.
+pub(crate) const JOB_TEXTS: [&str; 7] =
+    ["UserName", "Partition", "QOS", "Reservation", "Reason", "Account", "wckey"];
+
+/// States of jobs that wait, are held, run or are suspended.
+const STATES: &str = "PD,CF,R,S,SO,RQ,RH,RF,SE";
+
+/// Letters of `sprio`: the job and its addends, weighted and in parts of the weight; last the partition.
+pub(crate) const PRIORITY_LETTERS: [char; 18] =
+    ['i', 'Y', 'y', 'S', 'A', 'a', 'B', 'b', 'F', 'f', 'J', 'j', 'P', 'p', 'Q', 'q', 'N', 'T'];
+
+/// Columns of `sacctmgr show qos`.
+pub(crate) const QOS_COLUMNS: [&str; 6] =
+    ["id", "priority", "usagefactor", "usagethreshold", "flags", "name"];
+
+/// A mark that nobody could know before, for [`calls`].
+pub fn mark() -> String {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut left = RandomState::new().build_hasher().finish();
+    let mut mark = String::from("|");
+    for _ in 0..6 {
+        mark.push(char::from(DIGITS[usize::try_from(left % 36).unwrap_or_default()]));
+        left /= 36;
+    }
+    mark + "|"
+}
+
+/// The first question, whose answer says which release it is.
+pub fn config(cluster: Option<&str>) -> Call {
+    of(cluster, call(CONFIG, "scontrol", &["show", "config"]))
+}
+
+/// The others that every answer but `cost` and `check` needs, of slurmctld's release (year and month).
+pub fn calls(cluster: Option<&str>, mark: &str, release: (u32, u32)) -> Vec<Call> {
+    let numbers = JOB_NUMBERS.map(|column| format!("{column}:|"));
+    let texts = JOB_TEXTS.map(|column| format!("{column}:{mark}"));
+    let columns = format!("{},{}", numbers.join(","), texts.join(","));
+    let letters = PRIORITY_LETTERS.map(|letter| format!("%{letter}|")).concat() + "%r";
+    // From 23.02 on squeue puts tasks that have a record of their own, and another priority, into the line of their array. The one
+    // way to see them is to see every task.
+    let queue = if release < (23, 2) { "-ha" } else { "-har" };
+    let all = [
+        call(PARTITIONS, "scontrol", &["-a", "-o", "show", "partition"]),
+        call(ASSOCIATIONS, "scontrol", &["-o", "show", "assoc_mgr", "flags=users,assoc,qos"]),
+        call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")]),
+        call(QUEUE, "squeue", &[queue, "-t", STATES, "-O", &columns]),
+        call(PRIORITIES, "sprio", &["-h", "-o", &letters]),
+    ];
+    all.into_iter().map(|call| of(cluster, call)).collect()
+}
+
+/// `UsageFactor` and `UsageThreshold`, which slurmdbd alone tells.
+pub fn qos() -> Call {
+    let format = format!("format={}", QOS_COLUMNS.join(","));
+    call(QOS, "sacctmgr", &["-P", "show", "qos", &format])
+}
+
+/// The weights of this host's slurm.conf. `PRIORITIES` are parts of these.
+pub fn local_weights() -> Call {
+    call(LOCAL_WEIGHTS, "sprio", &["-w", "-h", "-o", "%A|%B|%F|%J|%P|%Q|%T"])
+}
+
+fn call(name: &'static str, program: &'static str, arguments: &[&str]) -> Call {
+    Call { name, program, arguments: arguments.iter().map(|&argument| argument.to_owned()).collect() }
+}
+
+fn of(cluster: Option<&str>, mut call: Call) -> Call {
+    if let Some(cluster) = cluster {
+        call.arguments.splice(0..0, ["-M".to_owned(), cluster.to_owned()]);
+    }
+    call
+}
+
+/// Variables that would change what the commands print.
+pub(crate) fn is_misleading(variable: &str) -> bool {
+    const PREFIXES: [&str; 5] = ["SQUEUE_", "SPRIO_", "SSHARE_", "SCONTROL_", "SACCTMGR_"];
+    const NAMES: [&str; 4] = ["SLURM_CLUSTERS", "SLURM_TIME_FORMAT", "SLURM_BITSTR_LEN", "SLURM_JSON"];
+    PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
+        || NAMES.contains(&variable)
+        || variable.starts_with("LC_")
+        || variable == "LANG"
+        || variable == "LANGUAGE"
+}
+
+/// Variables that every command gets.
+pub const ENVIRONMENT: [(&str, &str); 5] = [
+    ("SLURM_TIME_FORMAT", "%s"),
+    // All tasks of an array, not the first 64 characters of them.
+    ("SLURM_BITSTR_LEN", "0"),
+    // Tasks with a record of their own on a line of their own, as sprio has them; up to 22.05.
+    ("SQUEUE_ARRAY_UNIQUE", "1"),
+    ("LC_ALL", "C"),
+    ("TZ", "UTC"),
+];

@@ -1,0 +1,143 @@
+//! `--from`, `--save`, `--conf` and the rest: a snapshot from wherever it is wanted.
+
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use multifactor2_core::settings::PARAMETERS;
+use multifactor2_snapshot::{format, Snapshot};
+
+use super::ask::{ask, Question};
+use super::parse::dump;
+use super::texts::{self, Texts};
+use super::{anonymise, assemble, settings, Problem};
+
+/// The name of a snapshot in a saved directory.
+const SNAPSHOT: &str = "snapshot";
+
+/// The most of a file that is looked at to see what it is.
+const BEGINNING: u64 = 64 << 10;
+
+/// Options that every subcommand has.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Arguments {
+    /// Answer from what --save kept, from a snapshot of the plugin, or from a file of 'sacctmgr dump', and ask Slurm nothing
+    #[arg(long, value_name = "PATH", global = true)]
+    pub from: Option<PathBuf>,
+    /// Keep what Slurm said in a new directory, for --from and for support
+    #[arg(long, value_name = "DIR", global = true)]
+    pub save: Option<PathBuf>,
+    /// Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name
+    /// stands; 'root' and the QOS 'normal' stay. With --save, one file 'snapshot' is kept instead of what Slurm said, without
+    /// names of hosts and files
+    #[arg(long, global = true)]
+    pub anonymise: bool,
+    /// The multifactor2.conf of the controller, which no command of Slurm shows
+    #[arg(long, value_name = "FILE", global = true)]
+    pub conf: Option<PathBuf>,
+    /// Ask another cluster, by way of slurmdbd
+    #[arg(short = 'M', long = "cluster", value_name = "NAME", global = true)]
+    pub cluster: Option<String>,
+}
+
+/// The snapshot that the options ask for; `qos`: with what slurmdbd alone tells of QOS.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub fn load(arguments: &Arguments, qos: bool) -> Result<Snapshot, Problem> {
+    let conf = arguments.conf.as_deref();
+    let (snapshot, texts) = if let Some(path) = &arguments.from {
+        read_with_texts(path, conf)?
+    } else {
+        let cluster = arguments.cluster.as_deref();
+        if let Some(cluster) =
+            cluster.filter(|name| name.is_empty() || name.contains(',') || name.starts_with('-'))
+        {
+            return Err(Problem::new(format!("-M {cluster}: this is not one cluster"), "name one cluster"));
+        }
+        let texts = ask(&Question { cluster, qos, local_weights: true })?;
+        (assemble(&texts, conf)?, Some(texts))
+    };
+    let snapshot = if arguments.anonymise { anonymise::anonymise(&snapshot) } else { snapshot };
+    if let Some(directory) = &arguments.save {
+        match texts {
+            Some(texts) if !arguments.anonymise => texts.save(directory)?,
+            _ => save(&snapshot, directory)?,
+        }
+    }
+    Ok(snapshot)
+}
+
+/// The snapshot in a file or a saved directory, which may come from anywhere; `conf` is what `--conf` names.
+///
+/// # Errors
+/// If it is neither.
+pub fn read(path: &Path, conf: Option<&Path>) -> Result<Snapshot, Problem> {
+    read_with_texts(path, conf).map(|(snapshot, _)| snapshot)
+}
+
+fn read_with_texts(path: &Path, conf: Option<&Path>) -> Result<(Snapshot, Option<Texts>), Problem> {
+    let about = std::fs::metadata(path).map_err(|error| Problem::of_file(path, &error))?;
+    let kept = path.join(SNAPSHOT);
+    let file_of_snapshot =
+        if about.is_dir() { Some(&*kept).filter(|kept| kept.is_file()) } else { Some(path) };
+    if let Some(path) = file_of_snapshot {
+        let mut snapshot = file(path)?;
+        if conf.is_some() {
+            let parameters =
+                snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default();
+            snapshot.settings = settings::settings(conf, parameters)?;
+        }
+        return Ok((snapshot, None));
+    }
+    let texts = Texts::read(path)?;
+    let mut snapshot = assemble(&texts, conf)?;
+    "files".clone_into(&mut snapshot.about.source);
+    Ok((snapshot, Some(texts)))
+}
+
+/// A snapshot of the plugin, or a dump.
+fn file(path: &Path) -> Result<Snapshot, Problem> {
+    let fail = |error: std::io::Error| Problem::of_file(path, &error);
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        return Err(Problem::new(
+            format!("{}: this is no file", path.display()),
+            "name a file or a directory",
+        ));
+    }
+    let mut beginning = Vec::new();
+    std::fs::File::open(path).map_err(fail)?.take(BEGINNING).read_to_end(&mut beginning).map_err(fail)?;
+    let beginning = String::from_utf8_lossy(&beginning);
+    if dump::is_dump(&beginning) {
+        let bytes = texts::read(path, texts::MOST_BYTES)?;
+        return Ok(of_dump(&String::from_utf8_lossy(&bytes)));
+    }
+    let input = BufReader::new(std::fs::File::open(path).map_err(fail)?);
+    format::read(input).map_err(|problem| {
+        let next = "give a snapshot of the plugin (Snapshot= in multifactor2.conf), a directory of --save, or a file of \
+                    'sacctmgr dump'";
+        Problem::new(format!("{}: {problem}", path.display()), next)
+    })
+}
+
+/// The tree of a dump, and nothing else.
+fn of_dump(text: &str) -> Snapshot {
+    let dump = dump::dump(text);
+    let mut snapshot = Snapshot { associations: dump.associations, qos: dump.qos, ..Snapshot::default() };
+    snapshot.about.cluster = dump.cluster;
+    "files".clone_into(&mut snapshot.about.source);
+    snapshot.about.partial_queue = true;
+    snapshot.about.hidden.push(
+        "A file of 'sacctmgr dump' has accounts, users and shares only: usage, jobs, weights and the algorithm are unknown."
+            .to_owned(),
+    );
+    snapshot.about.hidden.extend(dump.unread.sentence("sacctmgr dump"));
+    snapshot
+}
+
+fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Problem> {
+    texts::new_directory(directory)?;
+    let mut bytes = Vec::new();
+    let path = directory.join(SNAPSHOT);
+    format::write(snapshot, &mut bytes).map_err(|error| Problem::of_file(&path, &error))?;
+    texts::write(&path, &bytes)
+}

@@ -1,0 +1,41 @@
+//! Which releases of Slurm there are, how one is told, and what the plugin needs of it.
+//!
+//! The plugin asks the process that it is in, and the command the files of a Slurm that does not run; both decide by the same rules.
+
+pub mod choice;
+pub mod symbols;
+
+use std::fmt;
+
+pub use choice::{choose, Choice, Evidence, Landmark, Mismatch, Stranger, LANDMARKS, MAJORS};
+
+/// The releases that share a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// `SLURM_VERSION_NUMBER` of the first release with this layout.
+    pub first: u32,
+    /// The newest release whose headers were compared with the table.
+    pub verified: u32,
+}
+
+/// Writes a `SLURM_VERSION_NUMBER` the way Slurm does, for example `24.11.5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release(pub u32);
+
+impl Release {
+    /// A release by its parts.
+    pub const fn new(year: u32, month: u32, micro: u32) -> Self {
+        Self(year << 16 | month << 8 | micro)
+    }
+
+    /// Year and month without the micro release.
+    pub const fn major(self) -> u32 {
+        self.0 >> 8
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}.{:02}.{}", self.0 >> 16, self.0 >> 8 & 0xff, self.0 & 0xff)
+    }
+}

@@ -1,0 +1,144 @@
+//! `multifactor2 check`: what is odd in a configuration that works, and its exit codes.
+
+#[path = "recorded.rs"]
+mod recorded;
+
+use std::fs;
+use std::path::Path;
+
+use multifactor2_command::check::{check, doctor, findings, Arguments, Report};
+use multifactor2_snapshot::records::Qos;
+use multifactor2_snapshot::Snapshot;
+use recorded::{snapshot, texts, RELEASES};
+
+/// Sound: only what a test changes is found.
+fn sound() -> Snapshot {
+    let mut snapshot = snapshot("24.11.5", "multifactor2-root");
+    snapshot.associations.retain(|row| row.account != "theory");
+    snapshot
+}
+
+fn with(name: &str, value: &str) -> Vec<String> {
+    let mut snapshot = sound();
+    let known = snapshot.parameters.keys().find(|known| known.eq_ignore_ascii_case(name)).unwrap().clone();
+    snapshot.parameters.insert(known, value.to_owned());
+    findings::all(&snapshot, "")
+}
+
+#[track_caller]
+fn assert_found(found: &[String], part: &str) {
+    assert!(found.len() == 1 && found[0].contains(part), "{part}: {found:?}");
+}
+
+#[test]
+fn nothing_is_found_where_all_is_well() {
+    assert_eq!(
+        findings::all(&sound(), "1000|100|100000|500|2000|3000|CPU=1000,Mem=500\n"),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn all_weights_zero() {
+    let mut snapshot = sound();
+    for (name, value) in &mut snapshot.parameters {
+        if name.starts_with("PriorityWeight") {
+            *value = if name == "PriorityWeightTRES" { String::new() } else { "0".to_owned() };
+        }
+    }
+    assert_found(&findings::all(&snapshot, ""), "all PriorityWeight* are 0");
+}
+
+#[test]
+fn a_weight_too_small_to_tell_users_apart() {
+    assert_found(&with("PriorityWeightFairshare", "50"), "at most 50 different values");
+    assert!(with("PriorityWeightFairshare", "1000").is_empty());
+}
+
+#[test]
+fn weights_that_no_priority_can_hold() {
+    assert_found(&with("PriorityWeightAge", "4294967295"), "no priority can be above 4294967295");
+}
+
+#[test]
+fn increase_only_and_another_algorithm() {
+    assert_found(&with("PriorityFlags", "ACCRUE_ALWAYS,INCR_ONLY"), "INCR_ONLY keeps each job");
+    let mut snapshot = sound();
+    snapshot.about.priority_type = "priority/basic".to_owned();
+    assert_found(&findings::all(&snapshot, ""), "fair-share has no part");
+}
+
+#[test]
+fn parent_users_beside_share_users() {
+    let mut both = snapshot("24.11.5", "multifactor2-root");
+    assert_found(&findings::all(&both, ""), "account theory, and perhaps others");
+    both.settings.as_mut().unwrap()[0].line = "ParentUsers=split".to_owned();
+    assert!(findings::all(&both, "").is_empty());
+    // Stock gives a meaning of its own to these.
+    assert!(findings::all(&snapshot("24.11.5", "fair-tree-root"), "").is_empty());
+}
+
+#[test]
+fn a_usage_threshold_that_is_enforced() {
+    let mut snapshot = sound();
+    let flags = vec!["EnforceUsageThreshold".to_owned()];
+    snapshot.qos.push(Qos { name: "x".to_owned(), usage_threshold: Some(0.5), flags, ..Qos::default() });
+    assert_found(&findings::all(&snapshot, ""), "QOS x has a UsageThreshold");
+}
+
+#[test]
+fn another_slurm_conf_on_this_host() {
+    let found = findings::all(&sound(), "1000|100|90000|500|2000|3000|CPU=1000,Mem=500\n");
+    assert_found(&found, "PriorityWeightFairshare=90000, and slurmctld goes by 100000");
+}
+
+#[test]
+fn a_plugin_that_is_not_there() {
+    let place = tempfile::tempdir().unwrap();
+    let mut snapshot = sound();
+    snapshot.parameters.insert("PluginDir".to_owned(), format!("/nowhere:{}", place.path().display()));
+    assert!(findings::plugin_is_there(&snapshot)
+        .unwrap()
+        .contains("priority_multifactor2.so is not in /nowhere:"));
+    fs::write(place.path().join("priority_multifactor2.so"), "").unwrap();
+    assert_eq!(findings::plugin_is_there(&snapshot), None);
+}
+
+#[test]
+fn a_saved_directory_is_checked_without_this_host() {
+    for release in RELEASES {
+        let place = tempfile::tempdir().unwrap();
+        let saved = place.path().join("saved");
+        texts(release, "multifactor2-root").save(&saved).unwrap();
+        let report = check(&Arguments::default(), Some(&saved));
+        assert_eq!((report.exit_code(), report.errors.len()), (2, 0), "{release}: {}", report.text());
+        assert_found(&report.findings, "account theory");
+        let conf = place.path().join("multifactor2.conf");
+        fs::write(&conf, "ActiveJobs=never\n").unwrap();
+        let report = check(&Arguments { file: Some(conf), ..Arguments::default() }, Some(&saved));
+        assert_eq!(report.exit_code(), 1, "{release}");
+        assert!(
+            report.text().starts_with("error: ") && report.text().contains("ActiveJobs=never: allowed are"),
+            "{}",
+            report.text()
+        );
+    }
+    let report = check(&Arguments::default(), Some(Path::new("/nowhere")));
+    assert_eq!(report.exit_code(), 1, "{}", report.text());
+}
+
+#[test]
+fn exit_codes_are_0_for_nothing_1_for_errors_2_for_findings() {
+    let one = || vec!["x".to_owned()];
+    for (errors, findings, expected) in
+        [(vec![], vec![], 0), (one(), one(), 1), (one(), vec![], 1), (vec![], one(), 2)]
+    {
+        assert_eq!(Report { errors, findings, notes: one() }.exit_code(), expected);
+    }
+}
+
+#[test]
+fn the_old_name_is_known_with_a_path_too() {
+    assert!(doctor::is_called("/usr/sbin/multifactor2-doctor".as_ref()));
+    assert!(!doctor::is_called("/usr/bin/multifactor2".as_ref()));
+}

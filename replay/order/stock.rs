@@ -13,14 +13,16 @@ use crate::trace::config::Config;
 #[derive(Debug)]
 pub struct Stock {
     algorithm: Algorithm,
-    /// By node; empty before the first cycle.
+    /// By node.
     factors: Vec<f64>,
+    /// Usage of the last cycle, of which factors have not been computed, as nobody waited.
+    usage: Option<Vec<f64>>,
 }
 
 impl Stock {
     /// Fair Tree.
     pub fn fair_tree() -> Self {
-        Self { algorithm: Algorithm::FairTree, factors: Vec::new() }
+        Self::of(Algorithm::FairTree)
     }
 
     /// The classic formula, with `FairShareDampeningFactor` and `PriorityFlags=DEPTH_OBLIVIOUS` of a configuration.
@@ -32,7 +34,11 @@ impl Stock {
             // What sshare shows is not looked at.
             shows_factor: true,
         };
-        Self { algorithm: Algorithm::Classic(settings), factors: Vec::new() }
+        Self::of(Algorithm::Classic(settings))
+    }
+
+    fn of(algorithm: Algorithm) -> Self {
+        Self { algorithm, factors: Vec::new(), usage: Some(Vec::new()) }
     }
 
     fn compute(&mut self, tree: &ShareTree, usage: &[f64]) {
@@ -48,7 +54,12 @@ impl Standing for Stock {
     }
 
     fn distribute(&mut self, ground: &Ground<'_>, _: &[Queued<'_>], _: &[Running<'_>]) {
-        self.compute(ground.tree, ground.usage);
+        if ground.waiting.iter().any(|jobs| *jobs > 0) {
+            self.usage = None;
+            self.compute(ground.tree, ground.usage);
+        } else {
+            self.usage = Some(ground.usage.to_vec());
+        }
     }
 
     fn of_waiting(&self, _: usize, node: Node) -> f64 {
@@ -56,8 +67,8 @@ impl Standing for Stock {
     }
 
     fn submit(&mut self, tree: &ShareTree, job: &Newcomer<'_>) -> f64 {
-        if self.factors.is_empty() {
-            self.compute(tree, &[]);
+        if let Some(usage) = self.usage.take() {
+            self.compute(tree, &usage);
         }
         self.of_waiting(0, job.node)
     }

@@ -8,5 +8,6 @@ mod made;
 mod order;
 mod outputs;
 mod random;
+mod replay;
 mod site;
 mod what_if;

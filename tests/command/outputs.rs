@@ -81,7 +81,7 @@ fn json_is_as_its_schema_says() {
 }
 
 /// Checks a value against those words of JSON Schema that our schemas use; any other fails.
-fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
+pub fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
     let fails = |what: &dyn std::fmt::Display| Err(format!("{at}: {value}: {what}"));
     if schema == &Value::Bool(true) {
         return Ok(());

@@ -44,15 +44,16 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
                 };
                 let path = directory.join(name);
                 fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-                told += &format!("{name}: {gives}\n");
+                told.push_str(&[name, ": ", gives, "\n"].concat());
             }
             // Without jobs there is nothing to replay. Without the others it can be told what is missing.
             Err(why) if *name == FILES[0].name => return Err(format!("{command}: {why}")),
-            Err(why) => told += &format!("{name}: not there, so the replay goes without {gives}: {why}\n"),
+            Err(why) => told.push_str(
+                &[name, ": not there, so the replay goes without ", gives, ": ", &why, "\n"].concat(),
+            ),
         }
     }
-    told += &format!("\nNow: multifactor2 replay {shown} --policy fair-tree --policy multifactor2\n");
-    Ok(told)
+    Ok(format!("{told}\nNow: multifactor2 replay {shown} --policy fair-tree --policy multifactor2\n"))
 }
 
 /// What a command prints.

@@ -77,6 +77,12 @@ pub fn outcomes(tasks: &[Task], watch: &Watch) -> Result<Vec<Option<Done>>, Stri
     side_by_side(tasks, watch, |done| done)
 }
 
+/// Of a jittered run only its measures are kept. One that was stopped counts for nothing.
+enum Kept {
+    Outcome(Outcome),
+    Measures(Option<Vec<f64>>),
+}
+
 /// Replays plans, each as it is and with jitter.
 ///
 /// # Errors
@@ -89,11 +95,6 @@ pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<
             let jitter = (run > 0).then(|| (input.seed.wrapping_add(u64::from(run)), input.jitter));
             tasks.push(Task { plan: plan.clone(), jitter });
         }
-    }
-    // Of a jittered run only its measures are kept. One that was stopped counts for nothing.
-    enum Kept {
-        Outcome(Outcome),
-        Measures(Option<Vec<f64>>),
     }
     let results = side_by_side(&tasks, watch, |Done { outcome, jittered }| match jittered {
         None => Kept::Outcome(outcome),

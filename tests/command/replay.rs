@@ -17,7 +17,8 @@ pub fn trace() -> String {
         "JobIDRaw|User|Account|Partition|QOS|Submit|Eligible|Start|End|Timelimit|ReqTRES|AllocTRES|State|Priority\n",
     );
     for id in 0..300_u64 {
-        let (user, account) = [("ada", "physics"), ("bob", "physics"), ("eve", "<b>chem</b>")][id as usize % 3];
+        let (user, account) =
+            [("ada", "physics"), ("bob", "physics"), ("eve", "<b>chem</b>")][id as usize % 3];
         let submit = 1_706_702_400 + id * 400;
         let start = submit + 100 * (id % 7);
         let end = start + 600 + 700 * (id % 5);

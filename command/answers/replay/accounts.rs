@@ -21,7 +21,7 @@ struct Sums {
 }
 
 /// The account that an association is of, or that is above it: their places, up to but without the root.
-fn path<'w>(workload: &'w Workload, place: u32) -> impl Iterator<Item = usize> + 'w {
+fn path(workload: &Workload, place: u32) -> impl Iterator<Item = usize> + '_ {
     let above = |place: &u32| workload.associations[*place as usize].parent;
     let places = std::iter::successors(Some(place), above).take_while(|place| *place != ROOT);
     places.filter(|place| workload.associations[*place as usize].user.is_none()).map(|place| place as usize)

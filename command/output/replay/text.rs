@@ -34,7 +34,9 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
             "These are the {ACCOUNTS} with the most jobs of {all}. --html, --csv and --json have all."
         ));
     }
-    answer.comparisons.iter().for_each(|comparison| compared(&mut page, comparison, terminal));
+    for comparison in &answer.comparisons {
+        compared(&mut page, comparison, terminal);
+    }
     if answer.trace.runs > 0 {
         page.title(&format!(
             "{} with submissions up to {} s later at random",
@@ -84,8 +86,13 @@ pub(super) fn headlines(answer: &Replay) -> Vec<String> {
 /// What was replayed, in one paragraph.
 pub(super) fn about(answer: &Replay) -> String {
     let trace = &answer.trace;
-    let mut text = format!(
-        "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.",
+    let warm_up = if trace.since > trace.first {
+        format!(" Jobs before {} are a warm-up and not counted.", time(trace.since))
+    } else {
+        String::new()
+    };
+    format!(
+        "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.{warm_up}",
         trace.name,
         count(trace.jobs, "job", "jobs"),
         count(trace.users, "user", "users"),
@@ -95,11 +102,7 @@ pub(super) fn about(answer: &Replay) -> String {
         count(usize::try_from(trace.cpus).unwrap_or(usize::MAX), "CPU", "CPUs"),
         count(trace.partitions.len(), "partition", "partitions"),
         trace.scheduler
-    );
-    if trace.since > trace.first {
-        text += &format!(" Jobs before {} are a warm-up and not counted.", time(trace.since));
-    }
-    text
+    )
 }
 
 #[allow(clippy::cast_possible_truncation)] // seconds of a wait
@@ -301,7 +304,9 @@ fn gaming(answer: &Replay) -> Table {
 fn cautions(page: &mut Page, answer: &Replay) {
     for (title, items) in lists(answer) {
         page.title(title);
-        items.iter().for_each(|item| page.item(item));
+        for item in &items {
+            page.item(item);
+        }
     }
 }
 

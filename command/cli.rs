@@ -5,6 +5,8 @@
 // What is printed has no backticks.
 #![allow(clippy::doc_markdown)]
 
+pub mod replay;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -169,6 +171,11 @@ pub enum Question {
         #[command(flatten)]
         printed: Printed,
     },
+    /// Replays a recorded workload under policies: who would have waited how long, and how near accounts would have come to their shares
+    #[command(
+        after_help = "Examples:\n  multifactor2 replay --how\n  multifactor2 replay sacct.txt\n  multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf --runs 2\n  multifactor2 replay sacct.txt --procs 64 --scheduler easy --policy fifo --json"
+    )]
+    Replay(Box<replay::Replay>),
     /// Shows the queue before and after a change: who gains, who loses, how far
     #[command(
         name = "what-if",

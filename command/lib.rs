@@ -2,7 +2,7 @@
 //!
 //! One way leads to every answer: [`input`] gives a [`Snapshot`](multifactor2_snapshot::Snapshot), from Slurm's commands, from files or from
 //! the plugin; [`model`] computes priorities from it with the engine that the plugin runs; [`answers`] has one file a question; [`output`]
-//! shows answers as text, JSON, CSV or HTML. [`cli`] says what can be asked, [`run`] puts all of it together.
+//! shows answers as text, JSON, CSV or HTML. `replay` is another way to an answer: it replays a trace, and asks no cluster. [`cli`] says what can be asked, [`run`] puts all of it together.
 
 pub mod answers;
 pub mod check;
@@ -11,4 +11,5 @@ pub mod input;
 pub mod made;
 pub mod model;
 pub mod output;
+mod replay;
 pub mod run;

@@ -7,8 +7,8 @@ use clap_mangen::Man;
 use schemars::JsonSchema;
 
 use crate::answers::{
-    compare::Compare, cost::Cost, metrics, migrate, queue::Queue, recover::Recover, settings::Settings,
-    tree::Tree, what_if::WhatIf, why::Why, Answer, Bare, Report,
+    compare::Compare, cost::Cost, metrics, migrate, queue::Queue, recover::Recover, replay,
+    settings::Settings, tree::Tree, what_if::WhatIf, why::Why, Answer, Bare, Report,
 };
 use crate::check;
 use crate::cli::Cli;
@@ -31,6 +31,7 @@ pub fn files() -> std::io::Result<Vec<(String, String)>> {
         schema::<Report<WhatIf>, WhatIf>(),
         schema::<Report<Why>, Why>(),
     ];
+    files.push(schema_of::<replay::Document>(replay::NAME));
     let mut command = Cli::command();
     command.build();
     let pages: Vec<String> = command.get_subcommands().map(page).collect();
@@ -71,9 +72,13 @@ fn completions(mut command: Command, name: &str) -> [(String, String); 3] {
 
 /// The schema of an answer with what it is about.
 fn schema<R: JsonSchema, A: Answer>() -> (String, String) {
-    let schema = schemars::schema_for!(R);
+    schema_of::<R>(A::NAME)
+}
+
+fn schema_of<D: JsonSchema>(name: &str) -> (String, String) {
+    let schema = schemars::schema_for!(D);
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
-    (format!("docs/schema/{}.json", A::NAME), text)
+    (format!("docs/schema/{name}.json"), text)
 }
 
 /// A manual page. What help says behind the options are sections of it: examples, and what is before them.

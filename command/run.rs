@@ -15,6 +15,7 @@ use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
 use crate::output::{escape, html, Show, Terminal};
+use crate::replay;
 
 /// What is printed, and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,6 +92,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
     match &cli.question {
         Question::Check(arguments) => return check(cli, arguments),
         Question::Migrate(options) => return migrate(cli, options),
+        Question::Replay(asked) => return replay::run(asked, &cli.global, terminal),
         _ => (),
     }
     let mut options = cli.global.input.clone();
@@ -166,7 +168,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             Ok(Printout::default())
         }
         // Answered above.
-        Question::Check(_) | Question::Migrate(_) => Ok(Printout::default()),
+        Question::Check(_) | Question::Migrate(_) | Question::Replay(_) => Ok(Printout::default()),
     }
 }
 

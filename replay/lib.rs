@@ -8,6 +8,7 @@
 //! | [`synthetic`] | makes workloads from a seed |
 //! | [`order`] | which job is first: submission order, or priorities that the engine of the plugin computes |
 //! | [`sim`] | runs the jobs on the machine, under a model of a scheduler |
+//! | [`strategist`] | gives a user a twin, lets one of them play, and says what it gains |
 //! | [`measures`] | what came of it: waits, usage against shares |
 //!
 //! A replay is deterministic: it asks no clock, and the same input gives the same bytes. Users do not react in it: they submit
@@ -18,6 +19,7 @@
 pub mod measures;
 pub mod order;
 pub mod sim;
+pub mod strategist;
 pub mod synthetic;
 pub mod trace;
 pub mod workload;

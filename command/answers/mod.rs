@@ -7,6 +7,7 @@ pub mod migrate;
 pub mod queue;
 pub mod reasons;
 pub mod recover;
+pub mod replay;
 pub mod settings;
 pub mod submission;
 pub mod tree;

@@ -4,6 +4,7 @@ pub mod escape;
 pub mod html;
 pub mod numbers;
 pub mod page;
+pub mod replay;
 pub mod table;
 mod text;
 

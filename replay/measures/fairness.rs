@@ -75,9 +75,16 @@ struct Stretch {
 /// The most sums by interval and association.
 const MOST_SUMS: usize = 50_000_000;
 
-/// Measures an outcome in so many intervals (at least 1), from the first submission to the last. `half_life` in seconds.
+/// Measures an outcome in so many intervals (at least 1), from the first submission to the last. `half_life` in seconds. Intervals that
+/// begin before `since` have samples, and count for nothing else, as a warm-up.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_wrap, clippy::cast_sign_loss)] // seconds of a workload
-pub fn fairness(workload: &Workload, outcome: &Outcome, intervals: u32, half_life: u32) -> Fairness {
+pub fn fairness(
+    workload: &Workload,
+    outcome: &Outcome,
+    intervals: u32,
+    half_life: u32,
+    since: i64,
+) -> Fairness {
     let tree = ShareTree::build(&workload.node_specs());
     let (Some(first), Some(last)) = (workload.jobs.first(), workload.jobs.last()) else {
         return Fairness::default();
@@ -136,7 +143,8 @@ pub fn fairness(workload: &Workload, outcome: &Outcome, intervals: u32, half_lif
         sample.usage_share = decayed.iter().map(|usage| if all > 0.0 { usage / all } else { 0.0 }).collect();
         let off = sample.usage_share.iter().zip(&fairness.shares).map(|(usage, share)| (usage - share).abs());
         sample.share_error = off.sum::<f64>() / 2.0;
-        fairness.contended += sample.contended;
+        let counts = sample.begin >= since;
+        fairness.contended += if counts { sample.contended } else { 0.0 };
         if sample.contended > 0.0 {
             let amount: f64 = ran.iter().sum();
             let given = water.fill(&tree, amount, &wanted);
@@ -146,6 +154,10 @@ pub fn fairness(workload: &Workload, outcome: &Outcome, intervals: u32, half_lif
             let ratios: Vec<f64> =
                 users().filter(|node| given[*node] > 0.0).map(|node| ran[node] / given[node]).collect();
             sample.jain = Some(jain(&ratios));
+            if !counts {
+                fairness.samples.push(sample);
+                continue;
+            }
             for node in users() {
                 got[node] += ran[node];
                 entitled[node] += given[node];

@@ -184,12 +184,14 @@ fn used_until(workload: &Workload, outcome: &Outcome, begin: i64, end: i64) -> f
     .sum()
 }
 
-/// What changes for accounts or users between two outcomes, in the order of their places: the difference of mean waits (negative
+/// What changes for accounts and users between two outcomes, in the order of their places: the difference of mean waits (negative
 /// where the second waits less), and the order inversions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// Mean wait in the second minus that in the first, in seconds, by place.
+    /// Mean wait in the second minus that in the first, in seconds, by place in [`Workload::accounts`].
     pub mean_wait: Vec<f64>,
+    /// The same by place in [`Workload::users`].
+    pub mean_wait_of_users: Vec<f64>,
     /// Jobs that start earlier in the second, later, and at the same time.
     pub earlier_later_same: [u64; 3],
     /// Pairs of jobs that followed each other at the start in the first, and come in the other order in the second, in parts of all
@@ -197,20 +199,36 @@ pub struct Comparison {
     pub inversions: f64,
 }
 
-/// Compares two outcomes of one workload, by account.
+/// The sum and the count of something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean(f64, u64);
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        *self = Self(self.0 + value, self.1 + 1);
+    }
+
+    /// 0 of nothing.
+    #[allow(clippy::cast_precision_loss)] // counts of jobs
+    fn value(self) -> f64 {
+        self.0 / self.1.max(1) as f64
+    }
+}
+
+/// Compares two outcomes of one workload, by account and user, in jobs submitted at `since` or later that start in both.
 #[allow(clippy::cast_precision_loss)] // counts of jobs
-pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome) -> Comparison {
-    let mut sums = vec![(0.0_f64, 0_u64); workload.accounts.len()];
+pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome, since: i64) -> Comparison {
+    let mut accounts = vec![Mean::default(); workload.accounts.len()];
+    let mut users = vec![Mean::default(); workload.users.len()];
     let mut counts = [0_u64; 3];
     let mut started: Vec<(i64, usize)> = Vec::new();
     for (at, job) in workload.jobs.iter().enumerate() {
         let (one, two) = (first.starts[at], second.starts[at]);
-        if one == NEVER || two == NEVER {
+        if one == NEVER || two == NEVER || job.submit < since {
             continue;
         }
-        let (sum, count) = &mut sums[workload.account(job) as usize];
-        *sum += (two - one) as f64;
-        *count += 1;
+        accounts[workload.account(job) as usize].add((two - one) as f64);
+        users[workload.user(job) as usize].add((two - one) as f64);
         counts[match two.cmp(&one) {
             std::cmp::Ordering::Less => 0,
             std::cmp::Ordering::Greater => 1,
@@ -224,10 +242,8 @@ pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome) -> Compar
         .filter(|pair| pair[0].0 < pair[1].0 && second.starts[pair[0].1] > second.starts[pair[1].1]);
     let pairs = started.len().saturating_sub(1);
     Comparison {
-        mean_wait: sums
-            .iter()
-            .map(|(sum, count)| if *count == 0 { 0.0 } else { sum / *count as f64 })
-            .collect(),
+        mean_wait: accounts.into_iter().map(Mean::value).collect(),
+        mean_wait_of_users: users.into_iter().map(Mean::value).collect(),
         earlier_later_same: counts,
         inversions: if pairs == 0 { 0.0 } else { inverted.count() as f64 / pairs as f64 },
     }

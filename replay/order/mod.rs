@@ -7,6 +7,7 @@
 
 mod multifactor;
 mod standing;
+mod stock;
 mod tickets;
 mod usage;
 
@@ -19,6 +20,7 @@ use crate::sim::Setup;
 
 pub use multifactor::Multifactor;
 pub use standing::{Ground, Newcomer, Queued, Running, Standing};
+pub use stock::Stock;
 pub use tickets::Tickets;
 pub use usage::Usage;
 
@@ -72,8 +74,6 @@ pub enum PolicyError {
     Settings(Errors),
     /// There is none of that name, and no file.
     Unknown(String),
-    /// It is not computed here yet.
-    Unavailable(&'static str),
 }
 
 impl fmt::Display for PolicyError {
@@ -87,7 +87,6 @@ impl fmt::Display for PolicyError {
                 f,
                 "there is no policy {name:?}: fifo, fair-tree, classic, multifactor2, or a file with settings of multifactor2.conf"
             ),
-            Self::Unavailable(name) => write!(f, "the policy {name} cannot be replayed"),
         }
     }
 }
@@ -122,17 +121,14 @@ impl Policy {
     }
 
     /// The order of jobs under this policy.
-    ///
-    /// # Errors
-    /// It cannot be replayed.
-    pub fn order<'s>(&self, setup: &'s Setup<'s>) -> Result<Box<dyn Order + 's>, PolicyError> {
-        let standing = match self {
-            Self::Fifo => return Ok(Box::new(Fifo { setup })),
+    pub fn order<'s>(&self, setup: &'s Setup<'s>) -> Box<dyn Order + 's> {
+        let standing: Box<dyn Standing> = match self {
+            Self::Fifo => return Box::new(Fifo { setup }),
             Self::Multifactor2(settings) => Box::new(Tickets::new(settings)),
-            Self::FairTree => return Err(PolicyError::Unavailable("fair-tree")),
-            Self::Classic => return Err(PolicyError::Unavailable("classic")),
+            Self::FairTree => Box::new(Stock::fair_tree()),
+            Self::Classic => Box::new(Stock::classic(&setup.workload.config)),
         };
-        Ok(Box::new(Multifactor::new(setup, standing)))
+        Box::new(Multifactor::new(setup, standing))
     }
 }
 

@@ -16,7 +16,7 @@ mod world;
 
 use std::fmt;
 
-use crate::order::{Order, Policy, PolicyError};
+use crate::order::{Order, Policy};
 use crate::workload::{Machine, MachineError, Workload};
 
 pub use setup::Setup;
@@ -109,10 +109,8 @@ impl Plan<'_> {
         ] {
             left_out.extend(value.map(|value| format!("{name}={value}")));
         }
-        for flag in ["CALCULATE_RUNNING", "DEPTH_OBLIVIOUS"] {
-            if config.has_flag(flag) {
-                left_out.push(format!("PriorityFlags={flag}"));
-            }
+        if config.has_flag("CALCULATE_RUNNING") {
+            left_out.push("PriorityFlags=CALCULATE_RUNNING".to_owned());
         }
         left_out
     }
@@ -157,8 +155,6 @@ impl Outcome {
 pub enum PlanError {
     /// The machine is none.
     Machine(MachineError),
-    /// The policy is none.
-    Policy(PolicyError),
     /// There are more jobs than 2^32 - 1.
     TooManyJobs,
 }
@@ -167,7 +163,6 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machine(error) => error.fmt(f),
-            Self::Policy(error) => error.fmt(f),
             Self::TooManyJobs => f.write_str("there are more jobs than can be simulated"),
         }
     }
@@ -178,7 +173,7 @@ impl std::error::Error for PlanError {}
 /// Simulates a plan.
 ///
 /// # Errors
-/// Machine or policy cannot be simulated.
+/// The machine cannot be simulated, or there are too many jobs.
 pub fn simulate(plan: &Plan<'_>) -> Result<Outcome, PlanError> {
     simulate_with(plan, true, |_| true)
 }
@@ -198,7 +193,7 @@ pub fn simulate_with(
         return Err(PlanError::TooManyJobs);
     }
     let setup = Setup::new(plan.workload, plan.machine);
-    let order = plan.policy.order(&setup).map_err(PlanError::Policy)?;
+    let order = plan.policy.order(&setup);
     Ok(run(&setup, &plan.scheduler, order, skip, go_on))
 }
 

@@ -31,6 +31,7 @@ fn every_example_in_the_help_works() {
     write("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n");
     write("site.cfg", b"FSWEIGHT 1\nACCOUNTCFG[chem] FSTARGET=25\n");
     write("multifactor2.conf", b"ActiveJobs=pending\n");
+    write("sacct.txt", crate::replay::trace().as_bytes());
     symlink(recorded::directory("24.11.5").join("multifactor2-root"), directory.path().join("saved"))
         .unwrap();
     fs::create_dir(directory.path().join("qconf")).unwrap();
@@ -58,7 +59,7 @@ fn every_example_in_the_help_works() {
         for line in of_help.chain(of_page) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_multifactor2"));
             command.args(shlex::split(line).unwrap()).current_dir(directory.path()).env("USER", "user2");
-            if !["check", "migrate"].contains(&question.get_name()) {
+            if !["check", "migrate", "replay"].contains(&question.get_name()) {
                 command.args(["--from", "snapshot"]);
             }
             let output = command.output().unwrap();

@@ -11,5 +11,6 @@ mod outputs;
 mod pages;
 mod random;
 mod recorded;
+mod replay;
 mod site;
 mod what_if;

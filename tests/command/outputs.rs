@@ -169,7 +169,7 @@ fn metrics_go_to_a_file_or_say_why_not() {
 }
 
 /// Checks a value against those words of JSON Schema that our schemas use; any other fails.
-fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
+pub fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(), String> {
     let fails = |what: &dyn std::fmt::Display| Err(format!("{at}: {value}: {what}"));
     if schema == &Value::Bool(true) {
         return Ok(());
@@ -219,14 +219,24 @@ fn conforms(value: &Value, schema: &Value, root: &Value, at: &str) -> Result<(),
             "maximum" if value.as_f64().is_some_and(|value| value > rule.as_f64().unwrap()) => {
                 return fails(rule)
             }
+            "minItems"
+                if value.as_array().is_some_and(|items| (items.len() as u64) < rule.as_u64().unwrap()) =>
+            {
+                return fails(rule)
+            }
+            "maxItems"
+                if value.as_array().is_some_and(|items| items.len() as u64 > rule.as_u64().unwrap()) =>
+            {
+                return fails(rule)
+            }
             "anyOf" | "oneOf" => {
                 if !rule.as_array().unwrap().iter().any(|schema| conforms(value, schema, root, at).is_ok()) {
                     return fails(rule);
                 }
             }
             // Held above, or saying nothing.
-            "enum" | "const" | "minimum" | "maximum" | "$schema" | "title" | "description" | "$defs"
-            | "format" => (),
+            "enum" | "const" | "minimum" | "maximum" | "minItems" | "maxItems" | "$schema" | "title"
+            | "description" | "$defs" | "format" => (),
             other => return fails(&format!("the test does not know {other}")),
         }
     }

@@ -3,10 +3,13 @@
 mod bad_input;
 mod charging;
 mod directory;
+mod gaming;
 mod invariants;
 mod kth;
 mod made;
 mod measures;
+mod saturated;
 mod skipped;
 mod slow_model;
 mod slurm;
+mod stock;

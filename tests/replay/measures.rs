@@ -31,7 +31,7 @@ fn two_jobs() {
     assert_near(summary.accounts[1].normalised, 200.0 / 2400.0, "normalised");
     assert_near(summary.utilisation, 12.0 / 16.0, "utilisation");
     assert_eq!((summary.makespan, summary.not_started), (400, 0));
-    let same = compare(&workload, &outcome, &outcome);
+    let same = compare(&workload, &outcome, &outcome, i64::MIN);
     assert_eq!((same.earlier_later_same, same.mean_wait), ([0, 0, 2], vec![0.0; 3]));
     assert_near(same.inversions, 0.0, "inversions");
 }
@@ -45,7 +45,7 @@ fn nothing_is_contended_where_nobody_waits() {
     let workload = recipe.make();
     let machine = workload.machine.clone().unwrap();
     let outcome = outcome(&workload, &machine, Scheduler::Easy, &Policy::Fifo);
-    let fairness = fairness(&workload, &outcome, 20, 7 * 86_400);
+    let fairness = fairness(&workload, &outcome, 20, 7 * 86_400, i64::MIN);
     assert_near(fairness.contended, 0.0, "contended seconds");
     assert!(fairness.samples.iter().all(|sample| sample.jain.is_none() && sample.shortfall.is_none()));
 }
@@ -56,7 +56,7 @@ fn usage_over_time_adds_up() {
     let workload = Recipe::small(5, 1500).make();
     let machine = workload.machine.clone().unwrap();
     let outcome = outcome(&workload, &machine, Scheduler::Easy, &Policy::Fifo);
-    let fairness = fairness(&workload, &outcome, 50, 7 * 86_400);
+    let fairness = fairness(&workload, &outcome, 50, 7 * 86_400, i64::MIN);
     let (mut begin, mut expected) = (i64::MAX, 0.0);
     let length = fairness.samples[1].begin - fairness.samples[0].begin;
     let end = fairness.samples.last().unwrap().begin + length;

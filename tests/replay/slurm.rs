@@ -80,7 +80,7 @@ fn age_alone_is_the_order_of_submission() {
 fn what_is_left_out_is_said() {
     let workload = workload(
         &[(0, 1, 0, 1, 0, 0)],
-        &[("PriorityUsageResetPeriod", "MONTHLY"), ("PriorityFlags", "DEPTH_OBLIVIOUS")],
+        &[("PriorityUsageResetPeriod", "MONTHLY"), ("PriorityFlags", "CALCULATE_RUNNING")],
     );
     let machine = machine(false);
     let scheduler = Scheduler::Slurm(Parameters::parse("bf_continue"));
@@ -88,7 +88,7 @@ fn what_is_left_out_is_said() {
     let plan = Plan { workload: &workload, machine: &machine, scheduler, policy: &policy };
     let left_out = plan.left_out();
     for part in
-        ["points", "SchedulerParameters=bf_continue", "PriorityUsageResetPeriod=MONTHLY", "DEPTH_OBLIVIOUS"]
+        ["points", "SchedulerParameters=bf_continue", "PriorityUsageResetPeriod=MONTHLY", "CALCULATE_RUNNING"]
     {
         assert!(left_out.iter().any(|line| line.contains(part)), "{part} is not in {left_out:?}");
     }

@@ -36,6 +36,7 @@ complete -c multifactor2 -n "__fish_multifactor2_needs_command" -s V -l version 
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "why" -d 'Says why a job has its priority and its place; of two jobs, which comes first and why'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "queue" -d 'Shows waiting jobs in the order in which the scheduler looks at them'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "tree" -d 'Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs'
+complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "replay" -d 'Replays a recorded workload under policies: who would have waited how long, and how near accounts would have come to their shares'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "what-if" -d 'Shows the queue before and after a change: who gains, who loses, how far'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "recover" -d 'Says how long until a fair-share factor reaches a value'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "cost" -d 'Says what a job adds to usage and takes from the fair-share factor, and in which account least'
@@ -89,6 +90,30 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l anony
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -s V -l version -d 'Prints the version'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l policy -d 'fifo, fair-tree, classic, multifactor2, or a file with its settings; each is compared with the first. Without any: fair-tree and multifactor2' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l export -d 'Collects a trace on this cluster, with --anonymise under other names' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l start -d 'With --export: jobs that ran after this time, as sacct -S takes it' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l end -d 'With --export: jobs that ran before this time, as sacct -E takes it' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l scheduler -d 'fcfs, easy, sjbf, conservative or slurm' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l procs -d 'A machine of so many CPUs in one partition, instead of that of the trace' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l partition -d 'A machine of these partitions: NAME=NODESxCPUS or NAME=CPUS, such as gpu=40x8' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l shares -d 'Shares from a file: output of \'sacctmgr dump\' or \'sacctmgr -P show assoc\'' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l runs -d 'Replays so many more times, with submissions up to a minute later at random: mean and spread show what hangs on chance' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l seed -d 'Where the chance of --runs begins' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l strategist -d 'Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l warm-up -d 'Days at the beginning that are replayed and not counted. Without: two half-lives, where they are at most a third of the trace' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l csv -d 'Writes tables as comma-separated values to this directory' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l html -d 'Writes a page for a browser, which needs no network' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l how -d 'Prints how a trace is collected'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l json -d 'As JSON, with a schema in docs/schema'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l help -d 'Prints help'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -s V -l version -d 'Prints the version'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l shares -d 'Other shares, such as chem=30, ann@chem=5 or chem=parent' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l usage -d 'Other usage, such as ann@chem=0, ann@chem=+1000h or chem=0; in seconds, or with m, h or d behind it' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand what-if" -l half-life -d 'Another half-life of usage, such as 14-0; usage as it is now stays, so give --at as well' -r

@@ -1,0 +1,262 @@
+//! From outcomes to the answer.
+
+use multifactor2_replay::measures::{self, compare, fairness, summary, Fairness, Summary};
+use multifactor2_replay::sim::{Outcome, LEFT_OUT, NEVER};
+use multifactor2_replay::workload::{Machine, NO_TIME};
+use multifactor2_replay::Workload;
+
+use super::accounts::accounts;
+use super::{
+    AccountSeries, Change, Comparison, Jain, Missing, OverRuns, Partition, Policy, Problem, Replay, Series,
+    Trace, Waits, DEFINITIONS,
+};
+
+/// What is replayed.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'i> {
+    /// The file or directory.
+    pub name: &'i str,
+    /// What is in it.
+    pub workload: &'i Workload,
+    /// The machine.
+    pub machine: &'i Machine,
+    /// The scheduler, as it is called.
+    pub scheduler: &'i str,
+    /// Jobs that were submitted before are a warm-up.
+    pub since: i64,
+    /// The seed of jittered runs.
+    pub seed: u64,
+    /// How many of them.
+    pub runs: u32,
+    /// Their jitter in seconds.
+    pub jitter: u32,
+}
+
+/// A policy that was replayed.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What it is called.
+    pub name: String,
+    /// What came of the trace as it is.
+    pub outcome: Outcome,
+    /// Measures of each jittered run, see [`Input::measured`].
+    pub jittered: Vec<Vec<f64>>,
+    /// What it leaves out.
+    pub left_out: Vec<String>,
+}
+
+/// Intervals of a replay.
+const INTERVALS: u32 = 200;
+
+/// What jittered runs are compared by.
+const MEASURES: [&str; 8] = [
+    "mean wait",
+    "mean bounded slowdown",
+    "area-weighted wait",
+    "mean share error",
+    "mean Jain's index",
+    "mean shortfall",
+    "utilisation",
+    "makespan",
+];
+
+impl Input<'_> {
+    fn fairness(&self, workload: &Workload, outcome: &Outcome) -> Fairness {
+        fairness(workload, outcome, INTERVALS, workload.config.half_life(), self.since)
+    }
+
+    /// The measures of a jittered run, which has a workload of its own.
+    #[allow(clippy::cast_precision_loss)] // seconds
+    pub fn measured(&self, jittered: &Workload, outcome: &Outcome) -> Vec<f64> {
+        let summary = summary(jittered, self.machine, outcome, self.since);
+        let fairness = self.fairness(jittered, outcome);
+        vec![
+            summary.all.wait.mean,
+            summary.all.slowdown.mean,
+            summary.all.area_weighted,
+            fairness.share_error.mean,
+            1.0 - fairness.jain_gap.mean,
+            fairness.shortfall.mean,
+            summary.utilisation,
+            summary.makespan as f64,
+        ]
+    }
+
+    /// The answer.
+    pub fn answer(&self, runs: &[Run], stopped: bool) -> Replay {
+        let summaries: Vec<Summary> =
+            runs.iter().map(|run| summary(self.workload, self.machine, &run.outcome, self.since)).collect();
+        let policies = runs.iter().zip(&summaries).map(|(run, summary)| self.policy(run, summary));
+        let policies: Vec<Policy> = policies.collect();
+        let others = runs.iter().skip(1);
+        let comparisons = others.map(|other| self.comparison(&runs[0], &summaries[0], other)).collect();
+        Replay {
+            trace: self.trace(),
+            policies,
+            comparisons,
+            gaming: Vec::new(),
+            left_out: LEFT_OUT.map(str::to_owned).to_vec(),
+            missing: self
+                .workload
+                .missing
+                .iter()
+                .map(|missing| Missing { what: missing.what.clone(), so: missing.so.clone() })
+                .collect(),
+            problems: self
+                .workload
+                .problems
+                .iter()
+                .map(|(kind, count, first)| Problem {
+                    what: kind.text().to_owned(),
+                    count,
+                    first: first.iter().map(ToString::to_string).collect(),
+                })
+                .collect(),
+            definitions: DEFINITIONS.to_vec(),
+            stopped,
+        }
+    }
+
+    fn trace(&self) -> Trace {
+        let (workload, machine) = (self.workload, self.machine);
+        let counted = |of: &dyn Fn(&multifactor2_replay::workload::Job) -> u32| {
+            let mut numbers: Vec<u32> = workload.jobs.iter().map(of).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len()
+        };
+        Trace {
+            name: self.name.to_owned(),
+            jobs: workload.jobs.len(),
+            users: counted(&|job| workload.user(job)),
+            accounts: counted(&|job| workload.account(job)),
+            account_word: workload.account_word.to_owned(),
+            first: workload.jobs.first().map_or(0, |job| job.submit),
+            last: workload.jobs.last().map_or(0, |job| job.submit),
+            since: self.since,
+            cpus: machine.cpus(),
+            nodes: machine.nodes(),
+            partitions: machine
+                .partitions
+                .iter()
+                .map(|partition| Partition { name: partition.name.clone(), cpus: machine.cpus_of(partition) })
+                .collect(),
+            scheduler: self.scheduler.to_owned(),
+            half_life: workload.config.half_life(),
+            seed: self.seed,
+            runs: self.runs,
+            jitter: self.jitter,
+            recorded: self.recorded(),
+        }
+    }
+
+    /// Waits as they were recorded.
+    fn recorded(&self) -> Option<Waits> {
+        let start = |start: i64| if start == NO_TIME { NEVER } else { start };
+        let starts: Vec<i64> = self.workload.jobs.iter().map(|job| start(job.start)).collect();
+        let outcome = Outcome { starts, ..Outcome::default() };
+        let summary = summary(self.workload, self.machine, &outcome, self.since);
+        (summary.all.wait.count > 0).then(|| Waits::from(&summary.all))
+    }
+
+    fn policy(&self, run: &Run, summary: &Summary) -> Policy {
+        let fairness = self.fairness(self.workload, &run.outcome);
+        let jain = Jain { mean: 1.0 - fairness.jain_gap.mean, worst: 1.0 - fairness.jain_gap.worst };
+        Policy {
+            name: run.name.clone(),
+            waits: (&summary.all).into(),
+            not_started: summary.not_started,
+            misfits: run.outcome.misfits,
+            utilisation: summary.utilisation,
+            makespan: summary.makespan,
+            users_normalised: summary.users_normalised.into(),
+            contended: fairness.contended,
+            share_error: fairness.share_error.into(),
+            jain,
+            shortfall: fairness.shortfall.into(),
+            lag: fairness.max_lag.iter().copied().fold(0.0, f64::max),
+            accounts: accounts(self.workload, &run.outcome, &fairness, self.since),
+            series: self.series(&fairness),
+            runs: over_runs(&run.jittered),
+            left_out: run.left_out.clone(),
+            stopped: run.outcome.is_partial,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)] // seconds
+    fn series(&self, fairness: &Fairness) -> Series {
+        let samples = &fairness.samples;
+        let length = match samples.as_slice() {
+            [first, second, ..] => (second.begin - first.begin) as f64,
+            [only] => only.contended.max(1.0),
+            [] => 1.0,
+        };
+        let accounts = fairness.accounts.iter().zip(&fairness.shares).enumerate();
+        Series {
+            begins: samples.iter().map(|sample| sample.begin).collect(),
+            contended: samples.iter().map(|sample| (sample.contended / length).min(1.0)).collect(),
+            share_error: samples.iter().map(|sample| sample.share_error).collect(),
+            jain: samples.iter().map(|sample| sample.jain).collect(),
+            accounts: accounts
+                .map(|(at, (place, share))| AccountSeries {
+                    name: self.workload.association_name(*place),
+                    share: *share,
+                    usage: samples.iter().map(|sample| sample.usage_share[at]).collect(),
+                })
+                .collect(),
+        }
+    }
+
+    fn comparison(&self, first: &Run, before: &Summary, second: &Run) -> Comparison {
+        let workload = self.workload;
+        let compared = compare(workload, &first.outcome, &second.outcome, self.since);
+        let [earlier, later, same] = compared.earlier_later_same;
+        let changes = |names: &mut dyn Iterator<Item = &str>, longer: &[f64], before: &[measures::Waits]| {
+            let rows = names.zip(longer.iter().zip(before)).filter(|(_, (_, before))| before.wait.count > 0);
+            let mut changes: Vec<Change> = rows
+                .map(|(name, (longer, before))| Change {
+                    name: name.to_owned(),
+                    jobs: before.wait.count,
+                    before: before.wait.mean,
+                    longer: *longer,
+                })
+                .collect();
+            changes.sort_by(|one, other| {
+                one.longer.total_cmp(&other.longer).then_with(|| one.name.cmp(&other.name))
+            });
+            changes
+        };
+        Comparison {
+            from: first.name.clone(),
+            to: second.name.clone(),
+            earlier,
+            later,
+            same,
+            inversions: compared.inversions,
+            accounts: changes(&mut workload.accounts.iter(), &compared.mean_wait, &before.accounts),
+            users: changes(&mut workload.users.iter(), &compared.mean_wait_of_users, &before.users),
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // a handful of runs
+fn over_runs(runs: &[Vec<f64>]) -> Vec<OverRuns> {
+    if runs.is_empty() {
+        return Vec::new();
+    }
+    let count = runs.len() as f64;
+    let of = |(at, measure): (usize, &&str)| {
+        let values = || runs.iter().map(|run| run[at]);
+        let mean = values().sum::<f64>() / count;
+        let squares: f64 = values().map(|value| (value - mean).powi(2)).sum();
+        OverRuns {
+            measure: (*measure).to_owned(),
+            mean,
+            deviation: if runs.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
+            least: values().fold(f64::INFINITY, f64::min),
+            most: values().fold(f64::NEG_INFINITY, f64::max),
+            runs: runs.len(),
+        }
+    };
+    MEASURES.iter().enumerate().map(of).collect()
+}

@@ -1,0 +1,92 @@
+//! What the measures mean, where they come from, and in which direction they are better.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Definition {
+    /// What it is called.
+    pub measure: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// Who describes it; empty where nobody has to.
+    pub source: &'static str,
+}
+
+/// All measures.
+pub const DEFINITIONS: [Definition; 17] = [
+    Definition { measure: "wait", meaning: "start − submission, in seconds", source: "" },
+    Definition { measure: "flow", meaning: "end − submission, in seconds", source: "" },
+    Definition {
+        measure: "bounded slowdown",
+        meaning: "max(1, (wait + run) / max(10 s, run)): how many times longer a job takes than it runs",
+        source: "Feitelson and others, JSSPP 1997",
+    },
+    Definition {
+        measure: "normalised wait",
+        meaning: "the sum of a user's waits over the sum of its CPUs times run times; its spread over users says how evenly they are treated",
+        source: "Klusáček and Rudová, 2013",
+    },
+    Definition {
+        measure: "area-weighted wait",
+        meaning: "waits weighted by CPUs times run time: large jobs count more, and many tiny ones do not hide them",
+        source: "Goponenko and others, SBAC-PAD 2022",
+    },
+    Definition {
+        measure: "contended",
+        meaning: "time in which at least one job waits. Measures of fairness go by this time only: on a machine with free room nobody can be treated unfairly",
+        source: "",
+    },
+    Definition {
+        measure: "share",
+        meaning: "the part of the machine that an account is configured to have: its part of the shares among its siblings, times that of the account above",
+        source: "NormShares of sshare",
+    },
+    Definition {
+        measure: "usage",
+        meaning: "CPU seconds that an account had in contended time, in parts of what all had. Over time: usage that decays by the half-life, in parts of all",
+        source: "",
+    },
+    Definition {
+        measure: "entitled",
+        meaning: "what an account would have had if everything had been divided by shares among those who wanted some: x = min(demand, λ · shares) at each level of the tree, so that what an idle account leaves goes to its siblings",
+        source: "water-filling",
+    },
+    Definition {
+        measure: "share error",
+        meaning: "½ Σ |decayed usage in parts of all − share| over the accounts below the root: 0 is as configured, 1 is as far away as possible",
+        source: "",
+    },
+    Definition {
+        measure: "shortfall",
+        meaning: "Σ max(0, entitled − had) over users, in parts of what was used: 0 is fair. Unlike the share error it does not count idle accounts as cheated",
+        source: "",
+    },
+    Definition {
+        measure: "Jain's index",
+        meaning: "(Σ r)² / (n Σ r²) over users, where r = had / entitled: 1 where all got the same part of what they were entitled to, 1/n where one got everything",
+        source: "Jain, Chiu, Hawe, 1984",
+    },
+    Definition {
+        measure: "lag",
+        meaning: "entitled − had, added up from the beginning, in CPU hours: how far an account was behind at most",
+        source: "",
+    },
+    Definition {
+        measure: "order inversions",
+        meaning: "pairs of jobs that started one right after the other under the first policy and start in the other order under the second, in parts of all such pairs",
+        source: "",
+    },
+    Definition {
+        measure: "utilisation",
+        meaning: "CPU seconds that were used over those that there were, from the first submission to the last start",
+        source: "",
+    },
+    Definition { measure: "makespan", meaning: "last end − first submission, in seconds", source: "" },
+    Definition {
+        measure: "gaming gain",
+        meaning: "CPU seconds of a user who plays over those of a twin with the same work, account and shares who does not, in the time in which both have jobs waiting: 1 is no gain",
+        source: "",
+    },
+];

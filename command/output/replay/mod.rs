@@ -1,0 +1,7 @@
+//! A replay: as tables on a terminal, and as a page.
+
+mod page;
+mod text;
+
+pub use page::page;
+pub use text::text;

@@ -1,0 +1,223 @@
+//! Replays a trace as the command line asks for it.
+
+mod csv;
+mod export;
+mod progress;
+mod pseudonyms;
+mod runs;
+
+use std::fs;
+use std::path::Path;
+
+use multifactor2_replay::order;
+use multifactor2_replay::sim::{Plan, Scheduler};
+use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
+use multifactor2_replay::trace::{self, associations, problems::Problems};
+use multifactor2_replay::workload::Machine;
+use multifactor2_replay::Workload;
+
+use crate::answers::replay::{Document, Gaming, Input, Replay};
+use crate::cli::{replay::Replay as Asked, Global};
+use crate::output::{escape, replay as shown, Terminal};
+use crate::run::Printout;
+
+use progress::Watch;
+
+/// Seconds that submissions come later in jittered runs.
+const JITTER: u32 = 60;
+
+const DAY: i64 = 86_400;
+
+/// Answers it.
+///
+/// # Errors
+/// Trace, machine, shares, a policy or another option cannot be used: what is wrong, and what is allowed.
+pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printout, String> {
+    if asked.how {
+        return Ok(Printout { out: trace::how(), ..Printout::default() });
+    }
+    if let Some(directory) = &asked.export {
+        let told = export::export(directory, &asked.start, &asked.end, global.input.anonymise)?;
+        return Ok(Printout { out: told, ..Printout::default() });
+    }
+    let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
+    let policies = policies(&asked.policies)?;
+    let mut workload = trace::read(path).map_err(|error| error.to_string())?;
+    if let Some(file) = &asked.shares {
+        set_shares(&mut workload, file)?;
+    }
+    let machine = machine(asked, &workload)?;
+    let scheduler = Scheduler::named(&asked.scheduler, &workload.config)?;
+    let strategists = strategists(&asked.strategists, &workload)?;
+    let input = Input {
+        name: &path.display().to_string(),
+        since: since(asked, &mut workload),
+        workload: &workload,
+        machine: &machine,
+        scheduler: &asked.scheduler,
+        seed: asked.seed,
+        runs: asked.runs,
+        jitter: JITTER,
+    };
+    let plans: Vec<(String, Plan)> = policies
+        .iter()
+        .map(|(name, policy)| {
+            let plan = Plan { workload: &workload, machine: &machine, scheduler: scheduler.clone(), policy };
+            (name.clone(), plan)
+        })
+        .collect();
+    // The trace and its jittered runs under each policy, and each strategist beside one who does not play.
+    let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len());
+    let watch = Watch::new(replays);
+    let runs = runs::replay(&input, &plans, &watch)?;
+    let gaming = gaming(&strategists, &plans, &watch)?;
+    let mut answer = input.answer(&runs, watch.is_stopped());
+    watch.finish();
+    answer.gaming = gaming;
+    print(answer, asked, global.json, terminal)
+}
+
+fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<Printout, String> {
+    if let Some(directory) = &asked.csv {
+        csv::write(&answer, directory)?;
+    }
+    if let Some(file) = &asked.html {
+        let page = shown::page(&answer)?;
+        fs::write(file, page).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    let out = if json {
+        escape::json(&Document::new(answer))
+            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))?
+    } else {
+        shown::text(&answer, terminal)
+    };
+    Ok(Printout { out, ..Printout::default() })
+}
+
+/// Policies with what they are called.
+fn policies(names: &[String]) -> Result<Vec<(String, order::Policy)>, String> {
+    let default = ["fair-tree", "multifactor2"].map(str::to_owned);
+    let names = if names.is_empty() { &default[..] } else { names };
+    let mut policies: Vec<(String, order::Policy)> = Vec::new();
+    for name in names {
+        if policies.iter().any(|(other, _)| other == name) {
+            return Err(format!("--policy {name} is given twice"));
+        }
+        let policy = order::Policy::named(name).map_err(|error| error.to_string())?;
+        policies.push((name.clone(), policy));
+    }
+    Ok(policies)
+}
+
+fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), String> {
+    let shown = file.display().to_string();
+    let text = trace::text(file).map_err(|error| format!("{shown}: {error}"))?;
+    let mut problems = Problems::default();
+    workload.set_associations(associations::parse(&text, &shown, &mut problems)?);
+    workload.problems.append(problems);
+    Ok(())
+}
+
+fn machine(asked: &Asked, workload: &Workload) -> Result<Machine, String> {
+    if let Some(cpus) = asked.procs {
+        let machine = Machine::of_procs(cpus);
+        return machine.check().map(|()| machine).map_err(|error| format!("--procs {cpus}: {error}"));
+    }
+    if asked.partitions.is_empty() {
+        return workload.machine_or_observed().ok_or_else(|| {
+            "the trace tells neither of the machine nor when jobs started: give --procs or --partition"
+                .to_owned()
+        });
+    }
+    let mut machine = Machine::default();
+    for text in &asked.partitions {
+        machine.add_partition(text).map_err(|error| format!("--partition: {error}"))?;
+    }
+    Ok(machine)
+}
+
+/// Since when jobs count. Where nothing is asked for and there is no time for it, the trace has something missing.
+fn since(asked: &Asked, workload: &mut Workload) -> i64 {
+    let (Some(first), Some(last)) = (workload.jobs.first(), workload.jobs.last()) else { return 0 };
+    let (first, last) = (first.submit, last.submit);
+    if let Some(days) = asked.warm_up {
+        return first + i64::from(days) * DAY;
+    }
+    let two = 2 * i64::from(workload.config.half_life());
+    if two == 0 || 3 * two <= last - first {
+        return first + two;
+    }
+    workload.missing.push(multifactor2_replay::workload::Missing {
+        what: "time for a warm-up".to_owned(),
+        so: "the trace is shorter than six half-lives, so all jobs count from the first, when nobody has used anything".to_owned(),
+    });
+    first
+}
+
+/// Users who play, beside their twins, and the same where they do not.
+struct Strategist {
+    user: String,
+    strategy: Strategy,
+    played: Played,
+    honest: Played,
+}
+
+fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>, String> {
+    let mut strategists = Vec::new();
+    for text in texts {
+        let wrong = |why: String| format!("--strategist {text}: {why}");
+        let (user, name) = text
+            .rsplit_once('=')
+            .ok_or_else(|| wrong("write USER=STRATEGY, such as ada=split".to_owned()))?;
+        let strategy = Strategy::named(name).map_err(wrong)?;
+        let play = |strategy| {
+            Played::new(workload, user, strategy).map_err(|error: CannotPlay| wrong(error.to_string()))
+        };
+        strategists.push(Strategist {
+            user: user.to_owned(),
+            strategy,
+            played: play(strategy)?,
+            honest: play(Strategy::Honest)?,
+        });
+    }
+    Ok(strategists)
+}
+
+fn gaming(
+    strategists: &[Strategist],
+    plans: &[(String, Plan)],
+    watch: &Watch,
+) -> Result<Vec<Gaming>, String> {
+    let mut tasks: Vec<runs::Task> = Vec::new();
+    for strategist in strategists {
+        for (_, plan) in plans {
+            for played in [&strategist.honest, &strategist.played] {
+                tasks.push(runs::Task {
+                    plan: Plan { workload: &played.workload, ..plan.clone() },
+                    jitter: None,
+                });
+            }
+        }
+    }
+    let outcomes = runs::outcomes(&tasks, watch)?;
+    let mut outcomes = outcomes.into_iter();
+    let mut gaming = Vec::new();
+    for strategist in strategists {
+        for (policy, _) in plans {
+            let (Some(honest), Some(played)) = (outcomes.next().flatten(), outcomes.next().flatten()) else {
+                continue;
+            };
+            let service = strategist.played.service(&played.outcome);
+            gaming.push(Gaming {
+                user: strategist.user.clone(),
+                strategy: strategist.strategy.name().to_owned(),
+                described: strategist.strategy.described().to_owned(),
+                policy: policy.clone(),
+                gain: service.gain(),
+                honest: strategist.honest.service(&honest.outcome).gain(),
+                seconds: service.seconds,
+            });
+        }
+    }
+    Ok(gaming)
+}

@@ -1,0 +1,144 @@
+//! Other names in a collected trace: the same name gets the same one in every file.
+//!
+//! A name gets a number in the order in which it is met: nobody can compute it back. Names that a replay does not need, such as those of
+//! hosts, files and people in slurm.conf, are left out with their lines.
+
+use std::collections::HashMap;
+
+/// Lines of `scontrol show config` that a replay goes by, besides those that begin with `Priority`.
+const KEPT: [&str; 6] = [
+    "FairShareDampeningFactor",
+    "PreemptMode",
+    "PreemptType",
+    "SchedulerParameters",
+    "SchedulerType",
+    "SLURM_VERSION",
+];
+
+/// Keys of partitions and nodes that a replay goes by; other lines have none of them and go.
+const OF_MACHINE: [&str; 16] = [
+    "PartitionName",
+    "NodeName",
+    "Nodes",
+    "Partitions",
+    "MaxTime",
+    "OverSubscribe",
+    "PriorityJobFactor",
+    "PriorityTier",
+    "TotalCPUs",
+    "TotalNodes",
+    "TRES",
+    "TRESBillingWeights",
+    "CPUTot",
+    "CPUEfctv",
+    "CfgTRES",
+    "State",
+];
+
+/// Names that say nothing.
+const PLAIN: [&str; 6] = ["root", "normal", "parent", "UNLIMITED", "(null)", "N/A"];
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Pseudonyms {
+    known: HashMap<(&'static str, String), String>,
+    counts: HashMap<&'static str, usize>,
+}
+
+impl Pseudonyms {
+    /// The text of a file of a trace with other names.
+    pub fn of(&mut self, file: &str, text: &str) -> String {
+        match file {
+            "config.txt" => config(text),
+            "partitions.txt" | "nodes.txt" => self.records(text),
+            _ => self.table(file, text),
+        }
+    }
+
+    fn name(&mut self, kind: &'static str, name: &str) -> String {
+        if name.is_empty() || PLAIN.contains(&name) {
+            return name.to_owned();
+        }
+        let Self { known, counts } = self;
+        let entry = known.entry((kind, name.to_owned()));
+        let other = entry.or_insert_with(|| {
+            let count = counts.entry(kind).or_default();
+            *count += 1;
+            format!("{kind}{count}")
+        });
+        other.clone()
+    }
+
+    /// A table between bars, whose first line has the names of columns. Columns that are not known go.
+    fn table(&mut self, file: &str, text: &str) -> String {
+        let mut lines = text.lines();
+        let Some(header) = lines.next() else { return String::new() };
+        let columns: Vec<&str> = header.split('|').collect();
+        let mut other = header.to_owned() + "\n";
+        for line in lines {
+            let fields: Vec<String> = columns
+                .iter()
+                .zip(line.split('|'))
+                .map(|(column, field)| self.field(file, column, field))
+                .collect();
+            other += &(fields.join("|") + "\n");
+        }
+        other
+    }
+
+    fn field(&mut self, file: &str, column: &str, field: &str) -> String {
+        let kind = match column.to_ascii_lowercase().as_str() {
+            "user" => "user",
+            "account" | "parentname" | "par name" => "account",
+            "partition" => "partition",
+            "qos" => "qos",
+            "name" if file == "qos.txt" => "qos",
+            "cluster" => "cluster",
+            // CANCELLED by 1000
+            "state" => return field.split(' ').next().unwrap_or_default().to_owned(),
+            _ => return field.to_owned(),
+        };
+        let names: Vec<String> = field.split(',').map(|name| self.name(kind, name)).collect();
+        names.join(",")
+    }
+
+    /// Records of `scontrol`: `Key=Value` between blanks.
+    fn records(&mut self, text: &str) -> String {
+        let mut other = String::new();
+        for line in text.lines() {
+            let pairs: Vec<String> = line
+                .split_ascii_whitespace()
+                .filter_map(|word| word.split_once('='))
+                .filter(|(key, _)| OF_MACHINE.contains(key))
+                .map(|(key, value)| {
+                    let kind = match key {
+                        "PartitionName" | "Partitions" => "partition",
+                        // As one text, so that two partitions with the same nodes still have the same.
+                        "Nodes" => return format!("{key}={}", self.name("nodes", value)),
+                        "NodeName" => "node",
+                        _ => return format!("{key}={value}"),
+                    };
+                    let names: Vec<String> = value.split(',').map(|name| self.name(kind, name)).collect();
+                    format!("{key}={}", names.join(","))
+                })
+                .collect();
+            // Records are divided by empty lines.
+            if !pairs.is_empty() || line.trim().is_empty() {
+                other += &(pairs.join(" ") + "\n");
+            }
+        }
+        other
+    }
+}
+
+/// What a replay goes by.
+fn config(text: &str) -> String {
+    let is_kept = |line: &&str| {
+        let name = line.split('=').next().unwrap_or_default().trim();
+        // The site's own text may have any name in it.
+        let is_priority =
+            name.starts_with("Priority") && !name.starts_with("PrioritySite") && name != "PriorityParameters";
+        is_priority || KEPT.contains(&name)
+    };
+    text.lines().filter(is_kept).map(|line| line.to_owned() + "\n").collect()
+}

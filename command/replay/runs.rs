@@ -1,0 +1,122 @@
+//! Replays side by side, on the cores that there are.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
+
+use multifactor2_replay::sim::{simulate_with, Outcome, Plan};
+use multifactor2_replay::Workload;
+
+use super::progress::Watch;
+use crate::answers::replay::{Input, Run};
+
+/// A replay.
+pub struct Task<'t> {
+    /// What is replayed.
+    pub plan: Plan<'t>,
+    /// Seed and seconds of jitter; `None` for the trace as it is.
+    pub jitter: Option<(u64, u32)>,
+}
+
+/// What came of a task.
+pub struct Done {
+    /// The starts.
+    pub outcome: Outcome,
+    /// The workload, where it has jitter.
+    pub jittered: Option<Workload>,
+}
+
+impl Task<'_> {
+    fn run(&self, watch: &Watch) -> Result<Done, String> {
+        let jittered = self.jitter.map(|(seed, seconds)| self.plan.workload.jittered(seed, seconds));
+        let plan = Plan { workload: jittered.as_ref().unwrap_or(self.plan.workload), ..self.plan.clone() };
+        let mut before = 0.0;
+        #[allow(clippy::cast_precision_loss)] // counts of jobs
+        let outcome = simulate_with(&plan, true, |progress| {
+            let part = progress.submitted as f64 / progress.jobs.max(1) as f64;
+            watch.add(part - before);
+            before = part;
+            !watch.is_stopped()
+        });
+        watch.add(1.0 - before);
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        Ok(Done { outcome, jittered })
+    }
+}
+
+/// Does tasks side by side, and gives what `finish` makes of each, in their order; `None` for those that were not begun when it was
+/// stopped.
+fn side_by_side<T: Send>(
+    tasks: &[Task],
+    watch: &Watch,
+    finish: impl Fn(Done) -> T + Sync,
+) -> Result<Vec<Option<T>>, String> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<T, String>>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(tasks.len());
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(task) = tasks.get(at).filter(|_| !watch.is_stopped()) else { break };
+                let result = task.run(watch).map(&finish);
+                if let Ok(mut place) = results[at].lock() {
+                    *place = Some(result);
+                }
+            });
+        }
+    });
+    results.into_iter().map(|result| result.into_inner().ok().flatten().transpose()).collect()
+}
+
+/// The outcomes of tasks.
+///
+/// # Errors
+/// A plan cannot be simulated.
+pub fn outcomes(tasks: &[Task], watch: &Watch) -> Result<Vec<Option<Done>>, String> {
+    side_by_side(tasks, watch, |done| done)
+}
+
+/// Of a jittered run only its measures are kept. One that was stopped counts for nothing.
+enum Kept {
+    Outcome(Outcome),
+    Measures(Option<Vec<f64>>),
+}
+
+/// Replays plans, each as it is and with jitter.
+///
+/// # Errors
+/// A plan cannot be simulated, or it was stopped before anything came of it.
+pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<Vec<Run>, String> {
+    // All policies come once before any comes with jitter, so that there is something to show early.
+    let mut tasks = Vec::new();
+    for run in 0..=input.runs {
+        for (_, plan) in plans {
+            let jitter = (run > 0).then(|| (input.seed.wrapping_add(u64::from(run)), input.jitter));
+            tasks.push(Task { plan: plan.clone(), jitter });
+        }
+    }
+    let results = side_by_side(&tasks, watch, |Done { outcome, jittered }| match jittered {
+        None => Kept::Outcome(outcome),
+        Some(_) if outcome.is_partial => Kept::Measures(None),
+        Some(jittered) => Kept::Measures(Some(input.measured(&jittered, &outcome))),
+    })?;
+    let mut runs: Vec<Option<Run>> = plans.iter().map(|_| None).collect();
+    for (at, result) in results.into_iter().enumerate() {
+        let place = at % plans.len();
+        match (result, &mut runs[place]) {
+            (Some(Kept::Outcome(outcome)), run) => {
+                let (name, plan) = &plans[place];
+                let left_out = plan.left_out();
+                *run = Some(Run { name: name.clone(), outcome, jittered: Vec::new(), left_out });
+            }
+            (Some(Kept::Measures(Some(measures))), Some(run)) => run.jittered.push(measures),
+            _ => (),
+        }
+    }
+    let runs: Vec<Run> = runs.into_iter().flatten().collect();
+    if runs.is_empty() {
+        return Err("it was stopped before anything came of it".to_owned());
+    }
+    Ok(runs)
+}

@@ -1,0 +1,209 @@
+//! `multifactor2 replay`: a trace under several policies, in every form.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use multifactor2_command::output::Terminal;
+use multifactor2_command::run::{run, Printout};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::outputs::{answered, conforms};
+
+/// A trace of two accounts on a machine that is too small, as sacct prints it.
+pub fn trace() -> String {
+    let mut text = String::from(
+        "JobIDRaw|User|Account|Partition|QOS|Submit|Eligible|Start|End|Timelimit|ReqTRES|AllocTRES|State|Priority\n",
+    );
+    for id in 0..300_u64 {
+        let (user, account) =
+            [("ada", "physics"), ("bob", "physics"), ("eve", "<b>chem</b>")][id as usize % 3];
+        let submit = 1_706_702_400 + id * 400;
+        let start = submit + 100 * (id % 7);
+        let end = start + 600 + 700 * (id % 5);
+        text += &format!(
+            "{}|{user}|{account}|main|normal|{submit}|{submit}|{start}|{end}|120|cpu=4|cpu=4|COMPLETED|1\n",
+            id + 1
+        );
+    }
+    text
+}
+
+pub struct Site(TempDir);
+
+impl Site {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("sacct.txt"), trace()).unwrap();
+        fs::write(directory.path().join("multifactor2.conf"), "Distribution=standing\n").unwrap();
+        Self(directory)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Asks with words, of which those with @ are files of the site.
+    fn ask(&self, words: &str) -> Printout {
+        let mut arguments = vec![OsString::from("multifactor2"), "replay".into()];
+        for word in words.split(' ') {
+            match word.strip_prefix('@') {
+                Some(name) => arguments.push(self.path(name).into()),
+                None => arguments.push(word.into()),
+            }
+        }
+        run(arguments, Terminal::PLAIN)
+    }
+}
+
+fn failed(printed: &Printout) -> bool {
+    printed.status == 1 && printed.out.is_empty() && printed.err.starts_with("multifactor2: ")
+}
+
+#[test]
+fn a_trace_under_several_policies() {
+    let site = Site::new();
+    let printed = site.ask(
+        "@sacct.txt --procs 8 --policy fair-tree --policy @multifactor2.conf --policy fifo --runs 2 --strategist ada=split --csv @csv --html @page.html",
+    );
+    assert!(answered(&printed), "{}", printed.err);
+    for part in [
+        "Under fair-tree jobs wait",
+        "as recorded",
+        "By account",
+        "physics",
+        "From fair-tree to fifo",
+        "2 runs",
+        "What users gain who play",
+        "What every replay leaves out",
+        "time for a warm-up",
+        "shares",
+    ] {
+        assert!(printed.out.contains(part), "{part:?} is not in\n{}", printed.out);
+    }
+    for file in ["policies", "accounts", "series", "fairness", "changes", "runs", "gaming"] {
+        let text = fs::read_to_string(site.path("csv").join(format!("{file}.csv"))).unwrap();
+        let columns = |line: &str| line.split(',').count();
+        let mut lines = text.lines();
+        let header = columns(lines.next().unwrap());
+        assert!(text.lines().count() > 1, "{file}");
+        assert!(lines.all(|line| columns(line) == header), "{file}");
+    }
+    let page = fs::read_to_string(site.path("page.html")).unwrap();
+    assert!(page.contains("Content-Security-Policy") && page.contains("Share against usage over time"));
+    assert!(!page.contains("<b>chem") && !page.contains("http://") && !page.contains("https://"));
+}
+
+#[test]
+fn json_is_as_its_schema_says() {
+    let site = Site::new();
+    let words = "@sacct.txt --procs 8 --runs 1 --strategist ada=burst --json";
+    let printed = site.ask(words);
+    assert!(answered(&printed), "{}", printed.err);
+    let value: Value = serde_json::from_str(&printed.out).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema/replay.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    conforms(&value, &schema, &schema, "replay").unwrap();
+    assert_eq!(value["schema"], "multifactor2/replay");
+    assert_eq!(value["answer"]["policies"][0]["name"], "fair-tree");
+    assert_eq!(value["answer"]["policies"][1]["name"], "multifactor2");
+    // The same seed gives the same bytes.
+    assert_eq!(site.ask(words), printed);
+    assert_ne!(site.ask(&format!("{words} --seed 7")).out, printed.out);
+}
+
+#[test]
+fn parts_add_up() {
+    let site = Site::new();
+    let printed = site.ask("@sacct.txt --procs 8 --policy fair-tree --json");
+    let value: Value = serde_json::from_str(&printed.out).unwrap();
+    let policy = &value["answer"]["policies"][0];
+    let accounts = policy["accounts"].as_array().unwrap();
+    let sum = |key: &str| accounts.iter().map(|account| account[key].as_f64().unwrap()).sum::<f64>();
+    for key in ["usage", "entitled", "share"] {
+        assert!((sum(key) - 1.0).abs() < 1e-9, "{key}: {}", sum(key));
+    }
+    assert!((sum("jobs") - policy["waits"]["jobs"].as_f64().unwrap()).abs() < 0.5);
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let site = Site::new();
+    for (words, part) in [
+        ("@missing.txt", "missing.txt"),
+        ("@sacct.txt --policy nonsense", "there is no policy"),
+        ("@sacct.txt --policy fifo --policy fifo", "given twice"),
+        ("@sacct.txt --scheduler nonsense", "fcfs, easy"),
+        ("@sacct.txt --procs 0", "--procs 0"),
+        ("@sacct.txt --partition gpu", "NAME=NODESxCPUS"),
+        ("@sacct.txt --shares @sacct.txt", "sacct.txt"),
+        ("@sacct.txt --strategist ada", "USER=STRATEGY"),
+        ("@sacct.txt --strategist ada=nap", "second-account"),
+        ("@sacct.txt --strategist nobody=split", "no job of a user"),
+        ("@multifactor2.conf", "replay --how"),
+        ("--export @sacct.txt", "sacct.txt"),
+    ] {
+        let printed = site.ask(words);
+        assert!(failed(&printed) && printed.err.contains(part), "{words}: {printed:?}");
+    }
+    assert!(site.ask("--how").out.contains("sacct -a -X -P"));
+}
+
+/// Slurm's commands, as scripts that print what they would.
+fn commands(site: &Site) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = site.path("bin");
+    fs::create_dir(&directory).unwrap();
+    let sacct = site.path("sacct.txt").display().to_string();
+    for (name, script) in [
+        ("sacct", format!("[ \"$SLURM_TIME_FORMAT $6 $8\" = '%s 2024-01-31 now' ] && cat '{sacct}'")),
+        (
+            "sacctmgr",
+            "case \"$*\" in *'show qos'*) echo 'Name|Priority|UsageFactor'; echo 'normal|0|1.0';; *) echo 'Cluster|Account|User|Partition|Share|ParentName'; echo 'secret|root|||1|'; echo 'secret|physics|||60|root'; echo 'secret|<b>chem</b>|||40|root';; esac".to_owned(),
+        ),
+        (
+            "scontrol",
+            "case $2 in config) printf 'ClusterName = secret\nPriorityWeightFairShare = 1000\nSlurmUser = secret(1)\n';; \
+             partition) printf 'PartitionName=main\n   AllowAccounts=secret Nodes=secret[1-2] MaxTime=UNLIMITED\n   State=UP TotalCPUs=8 TotalNodes=2\n';; \
+             *) echo 'slurm_load_node error: no' >&2; exit 1;; esac".to_owned(),
+        ),
+    ] {
+        let path = directory.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn an_export_can_be_replayed_and_tells_no_names() {
+    let site = Site::new();
+    let path = format!("{}:/usr/bin:/bin", commands(&site).display());
+    let export = |name: &str, more: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_multifactor2"));
+        command.args(["replay", "--start", "2024-01-31", "--export"]).arg(site.path(name)).args(more);
+        let output = command.env("PATH", &path).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = export("plain", &[]);
+    assert!(told.contains("nodes.txt: not there") && told.contains("slurm_load_node error"), "{told}");
+    export("anonymous", &["--anonymise"]);
+    let (plain, anonymous) = (site.ask("@plain --json"), site.ask("@anonymous --json"));
+    assert!(answered(&plain) && answered(&anonymous), "{} {}", plain.err, anonymous.err);
+    for entry in fs::read_dir(site.path("anonymous")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for name in ["secret", "ada", "bob", "eve", "physics", "chem", "main"] {
+            assert!(!text.contains(name), "{name} is in\n{text}");
+        }
+    }
+    // Under other names all is the same.
+    let of = |printed: &Printout| -> Value {
+        let value: Value = serde_json::from_str(&printed.out).unwrap();
+        value["answer"]["policies"][0]["waits"].clone()
+    };
+    assert_eq!(of(&plain), of(&anonymous));
+    let printed = site.ask("--export @plain");
+    assert!(failed(&printed) && printed.err.contains("something in it already"), "{printed:?}");
+}

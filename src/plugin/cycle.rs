@@ -247,7 +247,7 @@ impl Plugin {
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
-        charged: &[Seen],
+        seen: &[Seen],
         repeated: &mut Repeated,
         times: Times,
         reset: bool,
@@ -258,7 +258,7 @@ impl Plugin {
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
         let touched = views::charged_jobs(host, self.own_usage.is_kept());
-        let ends = self.wanted_ends(host, config, now);
+        let wanted = self.wanted_ends(host, config, now);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
         let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };
@@ -279,23 +279,23 @@ impl Plugin {
         attempt(|| decay_usage(&lock, config, factor, before.last_ran, now));
         let period = Period { start: before.last_ran, end: now, job_ended: false };
         repeated.begin(before.last_ran, now);
-        for chunk in charged.chunks(CHUNK) {
+        for chunk in seen.chunks(CHUNK) {
             let mut batch = charger.begin(&lock);
             walk_seen(
                 &touched,
                 &jobs,
                 &lock,
                 chunk,
-                |job, _| is_chargeable(job) || ends.wants(job),
+                |job, _| is_chargeable(job) || wanted.wants(job),
                 |job, _| {
                     if is_chargeable(job) {
                         attempt(|| batch.charge(job, period));
                         return;
                     }
-                    let run = ends.run(job);
+                    let run = wanted.run(job);
                     let id = job.get(|job| job.job_id);
                     if !repeated.has(id, job.get(|job| job.end_time)) {
-                        let tail = ends.after.filter(|after| has_ended_untold(job, *after));
+                        let tail = wanted.after.filter(|after| has_ended_untold(job, *after));
                         attempt(|| batch.count_end(job, run, tail.is_some(), period));
                     }
                     if let Some(run) = run.filter(|run| repeated.meets(id, run.end, before.last_ran, now)) {

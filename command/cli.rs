@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::answers::submission::JobOptions;
 use crate::answers::what_if::Changes;
+use crate::check;
 use crate::input;
 use crate::output::Form;
 
@@ -175,6 +176,14 @@ pub enum Question {
         /// The user who would submit; you by default
         #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
         submitter: Option<String>,
+    },
+    /// Checks multifactor2.conf before slurmctld reads it, and says what is odd in a configuration that works
+    #[command(
+        after_help = "Exit status: 0 where all is well, 1 after an error, 2 where something was found.\n\nExamples:\n  multifactor2 check\n  multifactor2 check new-multifactor2.conf"
+    )]
+    Check {
+        #[command(flatten)]
+        arguments: check::Arguments,
     },
     /// Shows parameters and settings in force, and where each value came from
     #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]

@@ -9,6 +9,7 @@ use crate::answers::{
     compare::Compare, cost::Cost, queue::Queue, recover::Recover, settings::Settings, tree::Tree,
     what_if::WhatIf, why::Why, Answer, Report,
 };
+use crate::check;
 use crate::cli::Cli;
 
 /// All files, with their paths in the project.
@@ -17,6 +18,7 @@ use crate::cli::Cli;
 /// Memory is exhausted: they are written to it.
 pub fn files() -> std::io::Result<Vec<(String, String)>> {
     let mut files = vec![
+        schema::<check::Report>(),
         schema::<Compare>(),
         schema::<Cost>(),
         schema::<Queue>(),

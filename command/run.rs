@@ -10,6 +10,7 @@ use multifactor2_snapshot::Snapshot;
 
 use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Report};
+use crate::check;
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
 use crate::model::{Model, Options};
@@ -53,7 +54,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
     answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
 }
 
+/// Checks, also where there is nothing to ask.
+fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
+    let (report, snapshot) = check::check(arguments, &cli.global.input);
+    let status = report.exit_code();
+    let model = Model::of(&snapshot, Options::default());
+    let plain = Printed::default();
+    let printing = Printing { model: &model, json: cli.global.json, printed: &plain, terminal };
+    Ok(Printout { status, ..printing.print(report)? })
+}
+
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
+    if let Question::Check { arguments } = &cli.question {
+        return check(cli, arguments, terminal);
+    }
     let mut options = cli.global.input.clone();
     if matches!(cli.question, Question::WhatIf { .. }) {
         // It is a change there.
@@ -101,6 +115,8 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             let user = submitter.clone().map_or_else(own_name, Ok)?;
             printing(&plain).print(answers::cost::of_options(&model, options, &user)?)
         }
+        // Answered above, without a cluster if need be.
+        Question::Check { arguments } => check(cli, arguments, terminal),
         Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
     }
 }

@@ -8,16 +8,15 @@ mod host;
 pub mod installed;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::Snapshot;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::input::ask::{ask, Question};
+use crate::answers::Answer;
+use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
-use crate::input::texts::Texts;
-use crate::input::{assemble, Problem};
 
 /// What `multifactor2 check` takes.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -35,7 +34,7 @@ pub struct Arguments {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Report {
     /// What slurmctld will not take, or what could not be examined.
     pub errors: Vec<String>,
@@ -43,6 +42,10 @@ pub struct Report {
     pub findings: Vec<String>,
     /// What is in order, and what could not be looked at.
     pub notes: Vec<String>,
+}
+
+impl Answer for Report {
+    const NAME: &'static str = "check";
 }
 
 impl Report {
@@ -68,22 +71,18 @@ impl Report {
     }
 }
 
-/// Checks, prints, and gives the exit code; `from` is a directory of `--save` to look at instead of asking Slurm.
-pub fn run(arguments: &Arguments, from: Option<&Path>) -> ExitCode {
-    let report = check(arguments, from);
-    print!("{}", report.text());
-    ExitCode::from(report.exit_code())
-}
-
-/// The same without printing.
-pub fn check(arguments: &Arguments, from: Option<&Path>) -> Report {
+/// Checks what `input` names, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
+pub fn check(arguments: &Arguments, input: &input::Arguments) -> (Report, Snapshot) {
     let mut report = Report::default();
-    let cluster = of_cluster(from);
+    let from = input.from.as_deref();
+    let cluster = input::load_with_texts(input, true);
     let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
-    settings(arguments.file.as_deref(), snapshot, from.is_some(), &mut report);
+    let file = arguments.file.as_deref().or(input.conf.as_deref());
+    settings(file, snapshot, from.is_some(), &mut report);
     match &cluster {
         Ok((snapshot, texts)) => {
-            report.findings.extend(findings::all(snapshot, texts.text(LOCAL_WEIGHTS)));
+            let local = texts.as_ref().map_or("", |texts| texts.text(LOCAL_WEIGHTS));
+            report.findings.extend(findings::all(snapshot, local));
             report.notes.extend(snapshot.about.hidden.iter().map(|line| format!("not looked at: {line}")));
         }
         Err(problem) if from.is_some() => report.errors.push(problem.to_string()),
@@ -93,18 +92,11 @@ pub fn check(arguments: &Arguments, from: Option<&Path>) -> Report {
             ));
         }
     }
-    if from.is_none() {
+    // The files of this host are of another cluster than -M.
+    if from.is_none() && input.cluster.is_none() {
         slurm(arguments, snapshot, &mut report);
     }
-    report
-}
-
-fn of_cluster(from: Option<&Path>) -> Result<(Snapshot, Texts), Problem> {
-    let texts = match from {
-        Some(directory) => Texts::read(directory)?,
-        None => ask(&Question { cluster: None, qos: true, local_weights: true })?,
-    };
-    Ok((assemble(&texts, None)?, texts))
+    (report, cluster.map(|(snapshot, _)| snapshot).unwrap_or_default())
 }
 
 /// Our own settings: those of the file, with `PriorityParameters`.

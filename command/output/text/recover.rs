@@ -39,6 +39,9 @@ fn headline(user: &str, account: &Account) -> String {
     if !account.partition.is_empty() {
         name += &format!(" ({})", account.partition);
     }
+    if let Some(book) = &account.book {
+        name += &format!(", book {book},");
+    }
     format!("The fair-share factor of {name} is {} now.", number(account.factor))
 }
 

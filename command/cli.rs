@@ -179,7 +179,7 @@ pub enum Question {
     },
     /// Checks multifactor2.conf before slurmctld reads it, and says what is odd in a configuration that works
     #[command(
-        after_help = "Exit status: 0 where all is well, 1 after an error, 2 where something was found.\n\nExamples:\n  multifactor2 check\n  multifactor2 check new-multifactor2.conf"
+        after_help = "Exit status: 0 where all is well, 1 after an error, 2 where something was found.\n\nExample:\n  multifactor2 check"
     )]
     Check {
         #[command(flatten)]

@@ -178,7 +178,7 @@ fn why_not(model: &Model<'_>) -> Option<String> {
     }
     if !model.tree.is_whole(model.snapshot) {
         return Some(
-            "Not all associations can be seen, so what usage takes from the factor cannot be computed."
+            "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
                 .to_owned(),
         );
     }

@@ -11,7 +11,7 @@ use multifactor2_core::{Node, NodeSpec, ShareTree};
 use multifactor2_snapshot::records::Association;
 use multifactor2_snapshot::Snapshot;
 
-use super::Config;
+use super::{Algorithm, Config};
 
 /// See the module.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Tree {
     nodes: Vec<Option<Node>>,
     associations: Vec<usize>,
     by_id: HashMap<u32, usize>,
+    /// What is computed over it depends on who waits.
+    by_queue: bool,
 }
 
 impl Tree {
@@ -78,20 +80,33 @@ impl Tree {
                 measured[book + 1][node.index()] = record.usage * over;
             }
         }
-        Self { shape, usage, measured, nodes, associations, by_id }
+        let by_queue = config.algorithm == Algorithm::Multifactor2;
+        Self { shape, usage, measured, nodes, associations, by_id, by_queue }
     }
 
-    /// Whether every association is there, so that shares and tickets can be computed.
+    /// Whether every association is there, and every job where tickets depend on who waits, so that shares and tickets can be computed.
     pub fn is_whole(&self, snapshot: &Snapshot) -> bool {
         !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
             && !snapshot.about.partial_tree
+            && !self.hides_competitors(snapshot)
+    }
+
+    fn hides_competitors(&self, snapshot: &Snapshot) -> bool {
+        self.by_queue && snapshot.about.partial_queue
     }
 
     /// What cannot be known because of what is missing.
     pub(super) fn note(&self, snapshot: &Snapshot) -> Option<String> {
         if self.is_whole(snapshot) || snapshot.associations.is_empty() {
             return None;
+        }
+        if self.hides_competitors(snapshot) && !snapshot.about.partial_tree {
+            return Some(
+                "Who else waits cannot be seen, and tickets depend on that: FAIRSHARE and standings are what Slurm shows. Ask as an operator, \
+                 or use the snapshot of the plugin."
+                    .to_owned(),
+            );
         }
         Some(
             "Only some associations can be seen, so shares of others and tickets cannot be computed: FAIRSHARE is what Slurm shows. Ask as \

@@ -16,6 +16,9 @@ _multifactor2() {
             ",$1")
                 cmd="multifactor2"
                 ;;
+            multifactor2,check)
+                cmd="multifactor2__check"
+                ;;
             multifactor2,cost)
                 cmd="multifactor2__cost"
                 ;;
@@ -44,12 +47,58 @@ _multifactor2() {
 
     case "${cmd}" in
         multifactor2)
-            opts="-M -V --from --save --anonymise --conf --cluster --at --json --help --version why queue tree what-if recover cost settings"
+            opts="-M -V --from --save --anonymise --conf --cluster --at --json --help --version why queue tree what-if recover cost check settings"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --save)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --conf)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cluster)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -M)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        multifactor2__check)
+            opts="-M -V --plugins --slurmctld --from --save --anonymise --conf --cluster --at --json --help --version [FILE]"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --plugins)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slurmctld)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --from)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -39,6 +39,7 @@ complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "tree" -d 
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "what-if" -d 'Shows the queue before and after a change: who gains, who loses, how far'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "recover" -d 'Says how long until a fair-share factor reaches a value'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "cost" -d 'Says what a job adds to usage and takes from the fair-share factor, and in which account least'
+complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "check" -d 'Checks multifactor2.conf before slurmctld reads it, and says what is odd in a configuration that works'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "settings" -d 'Shows parameters and settings in force, and where each value came from'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand why" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand why" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
@@ -139,6 +140,17 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand cost" -l anony
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand cost" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand cost" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand cost" -s V -l version -d 'Prints the version'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l plugins -d 'The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l slurmctld -d 'Its slurmctld [default: the one beside the plugin directory]' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l json -d 'As JSON, with a schema in docs/schema'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l help -d 'Prints help'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -s V -l version -d 'Prints the version'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -s o -l format -d 'These columns only, in this order' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F

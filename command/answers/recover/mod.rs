@@ -145,7 +145,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
         asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
     if !model.shares.is_computed() || !model.tree.is_whole(model.snapshot) {
-        return Err("fair-share cannot be computed here, because settings or associations are not known: give multifactor2.conf with --conf, \
+        return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
                     ask as an operator, or use a snapshot of the plugin with --from"
             .to_owned());
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::settings::{UsageMeasure, PARAMETERS};
 use multifactor2_core::USE_PARENT;
-use multifactor2_snapshot::records::{BookAssociation, Association, Setting};
+use multifactor2_snapshot::records::{Association, BookAssociation, Setting};
 use multifactor2_snapshot::Snapshot;
 
 use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};

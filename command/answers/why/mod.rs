@@ -130,7 +130,10 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
     let places: Vec<Place> = slots().map(|(at, slot)| place(model, queue, at, slot)).collect();
     let first = slots().next();
     let reason = reasons::explain(&record.reason);
-    let book = first.map_or_else(|| model.book_of(&record.partition), |(_, slot)| model.book_of(model.partition_of(slot)));
+    let book = first.map_or_else(
+        || model.book_of(&record.partition),
+        |(_, slot)| model.book_of(model.partition_of(slot)),
+    );
     let own_usage = levers::cost_of_own_usage(model, job, book);
     let kind = kind(model, job, &reason, &places);
     let entry = first.and_then(|(_, slot)| slot.entry);

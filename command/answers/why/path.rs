@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::super::finite;
 use super::{has_tickets, named};
 use crate::model::Model;
-use multifactor2_core::books::BookAt;
 use crate::output::numbers::number;
+use multifactor2_core::books::BookAt;
 
 /// One level.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -119,11 +119,7 @@ pub fn parting(model: &Model<'_>, a: usize, b: usize) -> Option<(usize, usize, u
 }
 
 /// Why an account stands better than the branch of a job, where F says so.
-pub fn stands_better(
-    model: &Model<'_>,
-    (job, partition): (usize, &str),
-    account: &str,
-) -> Option<String> {
+pub fn stands_better(model: &Model<'_>, (job, partition): (usize, &str), account: &str) -> Option<String> {
     let own = model.jobs[job].association?;
     let is_account = |(_, association): &(usize, &multifactor2_snapshot::records::Association)| {
         association.account == account && association.user.is_empty()

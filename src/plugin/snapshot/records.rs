@@ -6,7 +6,8 @@ use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::TargetUsage;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
-    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running, Setting, Tres, Usage,
+    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running,
+    Setting, Tres, Usage,
 };
 
 use super::gather::{Gathered, More, Waiting, NONE};

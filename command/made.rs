@@ -19,7 +19,7 @@ use crate::cli::Cli;
 /// Memory is exhausted: they are written to it.
 pub fn files() -> std::io::Result<Vec<(String, String)>> {
     let mut files = vec![
-        schema::<Bare<check::Report>, check::Report>(),
+        schema::<Report<check::Report>, check::Report>(),
         schema::<Report<Compare>, Compare>(),
         schema::<Report<Cost>, Cost>(),
         schema::<Report<metrics::Answer>, metrics::Answer>(),

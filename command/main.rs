@@ -9,7 +9,9 @@ use multifactor2_command::run;
 
 fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|program| doctor::is_called(&program)) {
-        return doctor::run(&std::env::args().skip(1).collect::<Vec<_>>());
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+        return doctor::run(&arguments);
     }
     let result = run::run(std::env::args_os(), Terminal::of_stdout());
     // A pipe that is closed early, as by head, is no error.

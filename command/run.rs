@@ -59,15 +59,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
     answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
 }
 
-/// The one question whose answer can be that something was found.
-fn check(cli: &Cli, arguments: &check::Arguments) -> Result<Printout, String> {
-    if let Some(option) = cli.global.about().find(|option| *option != "--from") {
-        return Err(format!("check looks at this cluster as it is: leave {option} out"));
-    }
-    let report = check::check(arguments, cli.global.input.from.as_deref());
+/// Checks, also where there is nothing to ask.
+fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
+    let (report, snapshot) = check::check(arguments, &cli.global.input);
     let status = report.exit_code();
-    let printed = if cli.global.json { json(&Bare::new(report))? } else { Printout::text(report.text()) };
-    Ok(Printout { status, ..printed })
+    let model = Model::of(&snapshot, Options::default());
+    let plain = Printed::default();
+    let printing = Printing { model: &model, json: cli.global.json, printed: &plain, terminal };
+    Ok(Printout { status, ..printing.print(report)? })
 }
 
 /// The one question that is about no cluster.
@@ -90,7 +89,7 @@ fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, S
 
 fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
     match &cli.question {
-        Question::Check(arguments) => return check(cli, arguments),
+        Question::Check(arguments) => return check(cli, arguments, terminal),
         Question::Migrate(options) => return migrate(cli, options),
         Question::Replay(asked) => return replay::run(asked, &cli.global, terminal),
         _ => (),

@@ -252,7 +252,8 @@ record! {
         priority_norm: f64,
         /// Raw usage: seconds times billing, decayed, and charged with `Charge` rules.
         usage: f64,
-        /// What the share tree goes by instead under `UsageMeasure=dominant`.
+        /// What the share tree goes by instead: dominant shares under `UsageMeasure=dominant`; where there are books, what was used in the
+        /// default one.
         dominant: Option<f64>,
         /// S: normalised shares, from 0 to 1, of the algorithm in force.
         shares_norm: f64,
@@ -290,9 +291,9 @@ record! {
         book: String,
         /// The id of the association.
         association: u32,
-        /// Raw usage in the book.
+        /// What the share tree of the book goes by: what was used in it, or dominant shares of that.
         usage: f64,
-        /// S, where the book has shares of its own.
+        /// S, by the shares of the book.
         shares_norm: f64,
         /// The fair-share factor of its jobs, of users only.
         factor: Option<f64>,

@@ -194,11 +194,17 @@ impl Compare {
         ));
         let associations = model.jobs[first].association.zip(model.jobs[second].association);
         let parting = associations.and_then(|(a, b)| why::parting(model, a, b));
-        if let (Some((above, a, b)), "FAIRSHARE") = (parting, most.name.as_str()) {
+        let [book, other] = [first, second].map(|job| model.book_of(&model.snapshot.jobs[job].partition));
+        if book != other {
+            let [book, other] = [book, other].map(|book| model.book_name(book).unwrap_or_default());
+            self.details.push(format!(
+                "Fair-share of the one is that of book {book}, of the other that of book {other}: different usage counts."
+            ));
+        } else if let (Some((above, a, b)), "FAIRSHARE") = (parting, most.name.as_str()) {
             self.parting = Some(Parting {
                 above: association_name(model, above),
-                first: why::competitor(model, a),
-                second: why::competitor(model, b),
+                first: why::competitor(model, a, book),
+                second: why::competitor(model, b, book),
             });
         }
     }

@@ -186,7 +186,7 @@ fn why_not(model: &Model<'_>) -> Option<String> {
     }
     if !model.tree.is_whole(model.snapshot) {
         return Some(
-            "Not all associations can be seen, so what usage takes from the factor cannot be computed."
+            "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
                 .to_owned(),
         );
     }
@@ -203,12 +203,12 @@ fn why_not(model: &Model<'_>) -> Option<String> {
 fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Option<f64>) -> Account {
     let place = model.tree.by_id(association.id);
     let node = place.and_then(|place| model.tree.node(place));
-    let before = place.and_then(|place| model.standings[place].factor);
+    let book = model.book_of(&job.partition);
+    let before = place.and_then(|place| model.standings_in(book)[place].factor);
     let charge_factor = place.map_or(1.0, |place| model.charge_factor(place, job));
     let after = usage.zip(place).zip(node).and_then(|((usage, place), node)| {
-        let measured = model.tree.measured_with(place, usage * charge_factor);
-        let shares = model.shares.with_usage(&model.config, &model.tree, &measured);
-        shares.factor_of_next(&model.tree, node)
+        let measured = model.tree.measured_with(book, place, usage * charge_factor);
+        model.shares.with_usage(&model.config, &model.tree, book, &measured).factor_of_next(node)
     });
     let lost = before.zip(after).map(|(before, after)| before - after);
     Account {

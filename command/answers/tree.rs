@@ -1,6 +1,8 @@
 //! The tree of associations: shares, usage, standing, tickets, and who waits and runs where.
 
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::{Node, USE_PARENT};
+use multifactor2_snapshot::records::Running;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,7 +21,7 @@ pub struct Filter {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Tree {
-    /// All that are asked for, each account before what is below it.
+    /// All that are asked for, each account before what is below it; where there are books, one book after the other.
     pub rows: Vec<Row>,
 }
 
@@ -32,6 +34,8 @@ pub struct Row {
     pub parent: u32,
     /// How many are above it.
     pub depth: usize,
+    /// The book that shares, usage, standing and tickets are of; `None` where there are no books.
+    pub book: Option<String>,
     /// Its account.
     pub account: String,
     /// Its user; empty for an account.
@@ -42,7 +46,7 @@ pub struct Row {
     pub shares: Option<u32>,
     /// S: its part of the whole cluster, from 0 to 1.
     pub shares_norm: f64,
-    /// Raw usage: seconds times billing, decayed.
+    /// Raw usage: seconds times billing, decayed. In a book, but for the default one, what its shares go by.
     pub usage: f64,
     /// U: its part of all usage, from 0 to 1.
     pub usage_norm: f64,
@@ -58,7 +62,7 @@ pub struct Row {
     pub active: bool,
     /// The fair-share factor of its next job, from 0 to 1, of users only.
     pub factor: Option<f64>,
-    /// Waiting jobs and tasks, with those below.
+    /// Waiting jobs and tasks, with those below; in a book those that wait in it.
     pub waiting: u64,
     /// Running jobs, with those below.
     pub running: u64,
@@ -71,23 +75,22 @@ impl Answer for Tree {
 /// Answers it.
 pub fn tree(model: &Model<'_>, filter: &Filter) -> Tree {
     let all = &model.snapshot.associations;
-    let (waiting, running) = (counts(model, &of_jobs(model)), counts(model, &of_running(model)));
     let wanted = wanted(model, filter);
     let shape = &model.tree.shape;
     let mut depths = vec![0; shape.len()];
-    let mut rows = Vec::new();
     for node in shape.nodes() {
         if let Some(parent) = shape.parent(node) {
             depths[node.index()] = depths[parent.index()] + 1;
         }
-        let place = model.tree.association(node);
-        if wanted[place] {
-            rows.push(row(model, place, depths[node.index()], waiting[place], running[place]));
-        }
     }
+    let in_tree = shape.nodes().map(|node| (model.tree.association(node), depths[node.index()]));
     // Those whose parents cannot be seen.
-    for place in (0..all.len()).filter(|place| model.tree.node(*place).is_none() && wanted[*place]) {
-        rows.push(row(model, place, 0, waiting[place], running[place]));
+    let others = (0..all.len()).filter(|place| model.tree.node(*place).is_none()).map(|place| (place, 0));
+    let places: Vec<(usize, usize)> = in_tree.chain(others).filter(|(place, _)| wanted[*place]).collect();
+    let mut rows = Vec::new();
+    for book in BookSet::from_numbers(0..=model.config.books.names().len()).iter() {
+        let jobs = (counts(model, &of_jobs(model, book)), counts(model, &of_running(model, book)));
+        rows.extend(places.iter().map(|(place, depth)| row(model, (*place, *depth), book, &jobs)));
     }
     Tree { rows }
 }
@@ -118,19 +121,21 @@ fn wanted(model: &Model<'_>, filter: &Filter) -> Vec<bool> {
     wanted
 }
 
-fn of_jobs(model: &Model<'_>) -> Vec<u64> {
+fn of_jobs(model: &Model<'_>, book: BookAt) -> Vec<u64> {
     let mut counts = vec![0; model.snapshot.associations.len()];
     for (place, job) in model.jobs.iter().enumerate() {
-        if let Some(association) = job.association {
+        let waits_here = model.books_of(place).has(book);
+        if let Some(association) = job.association.filter(|_| waits_here) {
             counts[association] += model.tasks(place);
         }
     }
     counts
 }
 
-fn of_running(model: &Model<'_>) -> Vec<u64> {
+fn of_running(model: &Model<'_>, book: BookAt) -> Vec<u64> {
     let mut counts = vec![0; model.snapshot.associations.len()];
-    for running in &model.snapshot.running {
+    let in_book = |running: &&Running| model.book_of(&running.partition) == book;
+    for running in model.snapshot.running.iter().filter(in_book) {
         if let Some(association) = model.tree.by_id(running.association) {
             counts[association] += u64::from(running.count);
         }
@@ -150,16 +155,22 @@ fn counts(model: &Model<'_>, own: &[u64]) -> Vec<u64> {
     counts
 }
 
-fn row(model: &Model<'_>, place: usize, depth: usize, waiting: u64, running: u64) -> Row {
-    let (association, standing) = (&model.snapshot.associations[place], &model.standings[place]);
+fn row(
+    model: &Model<'_>,
+    (place, depth): (usize, usize),
+    book: BookAt,
+    (waiting, running): &(Vec<u64>, Vec<u64>),
+) -> Row {
+    let (association, standing) = (&model.snapshot.associations[place], &model.standings_in(book)[place]);
     Row {
         id: association.id,
         parent: association.parent,
         depth,
+        book: model.book_name(book).map(str::to_owned),
         account: association.account.clone(),
         user: association.user.clone(),
         partition: association.partition.clone(),
-        shares: Some(association.shares).filter(|shares| *shares != USE_PARENT),
+        shares: Some(standing.shares).filter(|shares| *shares != USE_PARENT),
         shares_norm: finite(standing.shares_norm),
         usage: finite(standing.usage),
         usage_norm: finite(standing.usage_norm),
@@ -169,7 +180,7 @@ fn row(model: &Model<'_>, place: usize, depth: usize, waiting: u64, running: u64
         level_share: standing.level_share,
         active: standing.active,
         factor: standing.factor,
-        waiting,
-        running,
+        waiting: waiting[place],
+        running: running[place],
     }
 }

@@ -15,10 +15,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answers::Answer;
-use crate::input::ask::{ask, Question};
+use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
-use crate::input::texts::Texts;
-use crate::input::{assemble, Problem};
 use crate::output::escape;
 
 /// What the help says besides.
@@ -84,15 +82,18 @@ impl Report {
     }
 }
 
-/// Checks; `from` is a directory of `--save` to look at instead of asking Slurm.
-pub fn check(arguments: &Arguments, from: Option<&Path>) -> Report {
+/// Checks what `input` names, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
+pub fn check(arguments: &Arguments, input: &input::Arguments) -> (Report, Snapshot) {
     let mut report = Report::default();
-    let cluster = of_cluster(from);
+    let from = input.from.as_deref();
+    let cluster = input::load_with_texts(input, true);
     let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
-    settings(arguments.file.as_deref(), snapshot, from.is_some(), &mut report);
+    let file = arguments.file.as_deref().or(input.conf.as_deref());
+    settings(file, snapshot, from.is_some(), &mut report);
     match &cluster {
         Ok((snapshot, texts)) => {
-            report.findings.extend(findings::all(snapshot, texts.text(LOCAL_WEIGHTS)));
+            let local = texts.as_ref().map_or("", |texts| texts.text(LOCAL_WEIGHTS));
+            report.findings.extend(findings::all(snapshot, local));
             report.notes.extend(snapshot.about.hidden.iter().map(|line| format!("not looked at: {line}")));
         }
         Err(problem) if from.is_some() => report.errors.push(problem.to_string()),
@@ -102,18 +103,11 @@ pub fn check(arguments: &Arguments, from: Option<&Path>) -> Report {
             ));
         }
     }
-    if from.is_none() {
+    // The files of this host are of another cluster than -M.
+    if from.is_none() && input.cluster.is_none() {
         slurm(arguments, snapshot, &mut report);
     }
-    report
-}
-
-fn of_cluster(from: Option<&Path>) -> Result<(Snapshot, Texts), Problem> {
-    let texts = match from {
-        Some(directory) => Texts::read(directory)?,
-        None => ask(&Question { cluster: None, qos: true, local_weights: true })?,
-    };
-    Ok((assemble(&texts, None)?, texts))
+    (report, cluster.map(|(snapshot, _)| snapshot).unwrap_or_default())
 }
 
 /// Our own settings: those of the file, with `PriorityParameters`.

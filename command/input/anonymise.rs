@@ -106,6 +106,9 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
         }
     }
     let mut groups = Names::new("group", &["root"]);
+    for row in &mut snapshot.groups {
+        groups.change(&mut row.name);
+    }
     for Setting { line, from } in snapshot.settings.iter_mut().flatten() {
         *line = setting(line, |kind, name| {
             let names = match kind {
@@ -115,6 +118,7 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
                 "QOS" => &mut qos,
                 "WCKey" => &mut wckeys,
                 "Group" => &mut groups,
+                "Book" => &mut books,
                 _ => return,
             };
             names.change(name);
@@ -146,9 +150,25 @@ fn setting(line: &str, mut change: impl FnMut(&str, &mut String)) -> String {
     for Pair { key, mut value, .. } in pairs {
         let kind = match key.as_str() {
             "Name" => block.as_str(),
-            "Partition" => "Partition",
+            "Partition" | "Partitions" => "Partition",
+            "Book" => "Book",
             _ => "",
         };
+        if key == "Book" {
+            // In whatever case it is written, it is one book.
+            value.make_ascii_lowercase();
+        }
+        if key == "Shares" {
+            let of_account = |entry: &str| {
+                let (name, shares) = entry.rsplit_once(':').unwrap_or((entry, ""));
+                let mut name = name.trim().to_owned();
+                if name != "*" {
+                    change("Account", &mut name);
+                }
+                format!("{name}:{shares}")
+            };
+            value = value.split(',').map(of_account).collect::<Vec<_>>().join(",");
+        }
         if !kind.is_empty() {
             let mut names: Vec<String> = value.split(',').map(str::to_owned).collect();
             // A star is all of them.

@@ -44,6 +44,14 @@ pub struct Arguments {
 /// # Errors
 /// What is wrong, and what to do.
 pub fn load(arguments: &Arguments, qos: bool) -> Result<Snapshot, Problem> {
+    load_with_texts(arguments, qos).map(|(snapshot, _)| snapshot)
+}
+
+/// The same with what Slurm said, where that is what the snapshot is made from.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with_texts(arguments: &Arguments, qos: bool) -> Result<(Snapshot, Option<Texts>), Problem> {
     let conf = arguments.conf.as_deref();
     let (snapshot, texts) = if let Some(path) = &arguments.from {
         read_with_texts(path, conf)?
@@ -59,12 +67,12 @@ pub fn load(arguments: &Arguments, qos: bool) -> Result<Snapshot, Problem> {
     };
     let snapshot = if arguments.anonymise { anonymise::anonymise(&snapshot) } else { snapshot };
     if let Some(directory) = &arguments.save {
-        match texts {
+        match &texts {
             Some(texts) if !arguments.anonymise => texts.save(directory)?,
             _ => save(&snapshot, directory)?,
         }
     }
-    Ok(snapshot)
+    Ok((snapshot, texts))
 }
 
 /// The snapshot in a file or a saved directory, which may come from anywhere; `conf` is what `--conf` names.

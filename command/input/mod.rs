@@ -13,6 +13,6 @@ pub mod texts;
 
 pub use algorithm::{algorithm, Algorithm};
 pub use assemble::assemble;
-pub use load::{load, read, Arguments};
+pub use load::{load, load_with_texts, read, Arguments};
 pub use problem::Problem;
 pub use settings::settings;

@@ -1,10 +1,12 @@
 //! The configuration that priorities are computed with, as a snapshot has it: parameters of slurm.conf, and our own settings.
 
+use multifactor2_core::books::{BookLines, BookSet};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::stock;
 use multifactor2_core::settings::value::{Kind, Value};
-use multifactor2_core::settings::Settings;
+use multifactor2_core::settings::{Settings, UsageMeasure};
+use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,6 +92,8 @@ pub struct Config {
     pub het_priority: Option<HetPriority>,
     /// Our own settings; `None` where nobody could tell.
     pub settings: Option<Settings>,
+    /// Partitions with usage of their own; none where the settings are not known.
+    pub books: BookLines,
     /// What could not be read, one sentence each.
     pub notes: Vec<String>,
 }
@@ -198,9 +202,19 @@ impl Config {
             preempts_by_priority: reader.has("PreemptMode", "PRIORITY"),
             preempts_within: reader.has("PreemptMode", "WITHIN"),
             het_priority: het_priority(&reader),
+            books: settings.as_ref().map(BookLines::of).unwrap_or_default(),
             settings,
             notes: reader.notes,
         }
+    }
+}
+
+impl Config {
+    /// The books of all partitions of a job.
+    pub fn books_of(&self, job: &Job) -> BookSet {
+        let partitions = std::iter::once(&job.partition).chain(&job.partitions);
+        let books = partitions.map(|name| BookSet::one(self.books.of_partition(name)));
+        books.fold(BookSet::from_numbers([]), BookSet::and)
     }
 }
 
@@ -218,6 +232,14 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
     };
     let text: String = lines.iter().map(|setting| setting.line.replace('\n', " ") + "\n").collect();
     match Settings::parse(&text, "settings in force") {
+        Ok(loaded) if is_untold(snapshot, &loaded.settings) => {
+            notes.push(
+                "What share trees go by with Book lines or UsageMeasure=dominant is known to the plugin alone, so FAIRSHARE and SITE are \
+                 those that Slurm shows. A snapshot of the plugin has it."
+                    .to_owned(),
+            );
+            None
+        }
         Ok(loaded) => Some(loaded.settings),
         Err(errors) => {
             notes.push(format!(
@@ -227,6 +249,15 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
             None
         }
     }
+}
+
+/// Slurm's commands show raw usage only.
+fn is_untold(snapshot: &Snapshot, settings: &Settings) -> bool {
+    let needs = !settings.books.is_empty() || settings.usage_measure == UsageMeasure::Dominant;
+    needs
+        && snapshot.about.source != "plugin"
+        && !snapshot.associations.is_empty()
+        && snapshot.associations.iter().all(|association| association.dominant.is_none())
 }
 
 fn tres_weights(snapshot: &Snapshot) -> Option<Vec<f64>> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{
     self, Job as JobFacts, JobSize, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
@@ -175,9 +176,21 @@ impl<'m> Looks<'m> {
         }
     }
 
-    /// What a job is called, as override tickets look at it.
-    pub fn names(job: &'m Job) -> JobNames<'m> {
-        let first = job.partitions.first().unwrap_or(&job.partition);
+    /// The book of the partition that a job is in, or was tried in last.
+    pub fn book_of(&self, job: &Job) -> BookAt {
+        self.config.books.of_partition(&job.partition)
+    }
+
+    /// Those of all of its partitions.
+    pub fn books_of(&self, job: &Job) -> BookSet {
+        self.config.books_of(job)
+    }
+
+    /// What a job is called in a book, as override tickets look at it.
+    pub fn names(&self, job: &'m Job, book: BookAt) -> JobNames<'m> {
+        let in_book = |name: &&String| self.config.books.of_partition(name) == book;
+        let first = job.partitions.iter().find(in_book);
+        let first = first.or_else(|| job.partitions.first()).unwrap_or(&job.partition);
         let task = job.array_tasks.parse().ok();
         JobNames {
             partition: first,

@@ -4,7 +4,7 @@ use multifactor2_core::evaluator::Evaluator;
 use multifactor2_core::factors::{increase_only, unshift, with_points, ClusterSize, Evaluation, Priority};
 use multifactor2_core::facts::{Facts, Standing};
 use multifactor2_core::policy::points::Parts;
-use multifactor2_core::policy::pools::{JobNames, JobTickets};
+use multifactor2_core::policy::pools::{JobNames, JobTickets, Pools};
 use multifactor2_core::Node;
 use multifactor2_snapshot::records::{Entry, Job};
 use schemars::JsonSchema;
@@ -208,8 +208,9 @@ impl One<'_> {
             return rank;
         }
         if !self.unknown.fair_share {
-            rank.factor = self.all.shares.factor_of_job(self.place, node);
-            rank.tickets = self.all.shares.tickets_of_job(self.place);
+            let in_book = self.all.shares.in_book(self.all.looks.book_of(job));
+            rank.factor = in_book.factor_of_job(self.place, node);
+            rank.tickets = in_book.tickets_of_job(self.place);
         }
         let (evaluation, points) = self.evaluate(node, rank.factor, tres);
         rank.points = points;
@@ -226,7 +227,7 @@ impl One<'_> {
         let mut entry = |place: &Place<'_>| {
             let mut entry = self.as_shown(place);
             if is_known {
-                let variant = self.variant(&evaluation, (place, several), (node, rank.tickets), tres);
+                let variant = self.variant(&evaluation, (place, several), node, tres);
                 let priority = Priority::from_sum(variant.sum_of_variant()).value;
                 let before = place.shown.map_or(job.priority, |shown| shown.priority);
                 let priority = old(before, priority);
@@ -310,7 +311,7 @@ impl One<'_> {
         &self,
         of_job: &Evaluation,
         (place, several): (&Place<'_>, bool),
-        (node, tickets): (Option<Node>, Option<JobTickets>),
+        node: Option<Node>,
         tres: &mut [f64],
     ) -> Evaluation {
         let (job, looks) = (self.job, self.all.looks);
@@ -333,13 +334,8 @@ impl One<'_> {
         }
         if self.unknown.fair_share {
             variant.fair_share = place.shown.map_or(of_job.fair_share, |shown| shown.fair_share);
-        } else if let Some((pools, tickets)) = self.all.shares.pools().zip(tickets) {
-            let own = pools.own_tickets();
-            if own.partition || own.qos {
-                let names = JobNames { partition: place.partition, qos: place.qos, ..JobNames::default() };
-                let factor = pools.factor_now(pools.in_entry(tickets, names));
-                variant.fair_share = factor * f64::from(self.evaluator.config.weights.fair_share);
-            }
+        } else if let Some(factor) = self.factor_in(place, node) {
+            variant.fair_share = factor * f64::from(self.evaluator.config.weights.fair_share);
         }
         let points = self
             .all
@@ -350,6 +346,22 @@ impl One<'_> {
             variant.site = with_points(Looks::job(job).site, points);
         }
         variant
+    }
+}
+
+impl One<'_> {
+    /// The fair-share factor in a partition and QOS; `None` where it is that of the job.
+    fn factor_in(&self, place: &Place<'_>, node: Option<Node>) -> Option<f64> {
+        let looks = self.all.looks;
+        let book = looks.config.books.of_partition(place.partition);
+        let in_book = self.all.shares.in_book(book);
+        let own = in_book.pools().map(Pools::own_tickets).unwrap_or_default();
+        if own.partition || own.qos {
+            let (pools, tickets) = in_book.pools().zip(in_book.tickets_of_job(self.place))?;
+            let names = JobNames { partition: place.partition, qos: place.qos, ..JobNames::default() };
+            return Some(pools.factor_now(pools.in_entry(tickets, names)));
+        }
+        (book != looks.book_of(self.job)).then(|| in_book.factor_of_job(self.place, node))?
     }
 }
 

@@ -17,6 +17,7 @@ pub mod tree;
 
 use std::collections::HashMap;
 
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_snapshot::records::{Job, Partition};
 use multifactor2_snapshot::Snapshot;
@@ -25,7 +26,7 @@ pub use config::{Algorithm, Config};
 pub use difference::{Believe, Difference};
 pub use jobs::{Addends, EntryRank, JobRank};
 pub use order::{Queue, Slot, Step};
-pub use shares::{Competitors, Shares, Standing};
+pub use shares::{Competitors, InBook, Shares, Standing};
 pub use tree::Tree;
 
 /// How a snapshot is looked at.
@@ -52,8 +53,10 @@ pub struct Model<'s> {
     pub tree: Tree,
     /// Their fair-share, and who competes for it.
     pub shares: Shares,
-    /// The same of each association, in the order of the snapshot.
+    /// The same of each association in the default book, in the order of the snapshot.
     pub standings: Vec<Standing>,
+    /// The same in each of the other books.
+    pub in_books: Vec<Vec<Standing>>,
     /// The jobs, in the order of the snapshot.
     pub jobs: Vec<JobRank>,
     /// What could not be known, one sentence each.
@@ -80,16 +83,46 @@ impl<'s> Model<'s> {
         let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew: options.recompute };
         let competes = looks.who_competes();
         let competitors = Competitors::of(&looks, &competes);
-        let shares = Shares::compute(&config, &tree, &competitors, &tree.measured);
-        let standings = shares.standings(snapshot, &tree, &competitors);
+        let shares = Shares::compute(&config, &tree, competitors);
+        let mut in_books = BookSet::from_numbers(0..=config.books.names().len())
+            .iter()
+            .map(|book| shares.standings(snapshot, &tree, book));
+        let standings = in_books.next().unwrap_or_default();
+        let in_books = in_books.collect();
         let points = points::Book::of(&looks, &mut notes);
         let evaluated = jobs::Evaluated { looks, shares: &shares, points: points.as_ref() };
         let jobs = evaluated.all(&competes, recomputed, &mut notes);
         let jobs_by_id = snapshot.jobs.iter().enumerate().map(|(at, job)| (job.id, at)).collect();
-        let mut model =
-            Self { snapshot, at, recomputed, config, tree, shares, standings, jobs, notes, jobs_by_id };
-        model.shares.keep(competitors);
-        model
+        Self { snapshot, at, recomputed, config, tree, shares, standings, in_books, jobs, notes, jobs_by_id }
+    }
+
+    /// The book of a partition.
+    pub fn book_of(&self, partition: &str) -> BookAt {
+        self.config.books.of_partition(partition)
+    }
+
+    /// The books of all partitions of a job.
+    pub fn books_of(&self, job: usize) -> BookSet {
+        self.config.books_of(&self.snapshot.jobs[job])
+    }
+
+    /// The fair-share factor of a job in a book, where it is computed here.
+    pub fn factor_in(&self, job: usize, book: BookAt) -> Option<f64> {
+        let rank = &self.jobs[job];
+        // Known only where that of the job is.
+        rank.factor?;
+        let node = rank.association.and_then(|association| self.tree.node(association));
+        self.shares.in_book(book).factor_of_job(job, node)
+    }
+
+    /// What a book is called; `None` where there are no books.
+    pub fn book_name(&self, book: BookAt) -> Option<&str> {
+        (!self.config.books.is_empty()).then(|| self.config.books.name(book))
+    }
+
+    /// Where each association stands in a book, in the order of the snapshot.
+    pub fn standings_in(&self, book: BookAt) -> &[Standing] {
+        book.index().checked_sub(1).and_then(|at| self.in_books.get(at)).unwrap_or(&self.standings)
     }
 
     /// The place of a job, by its id.

@@ -1,13 +1,14 @@
 //! Fair-share of associations and jobs, by the algorithm in force: the one place that knows which there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use multifactor2_core::books::{Book, BookAt, BookSet, Books};
 use multifactor2_core::factors::age;
 use multifactor2_core::policy::pools::{order, Extra, JobTickets, Measure, Pools, QueuedJob, Role, Who};
 use multifactor2_core::policy::stock::{self, Shown};
 use multifactor2_core::settings::Settings;
-use multifactor2_core::{FairShare, Node};
-use multifactor2_snapshot::records::{Association, Job};
+use multifactor2_core::{FairShare, Node, ShareTree};
+use multifactor2_snapshot::records::{Association, Job, Running};
 use multifactor2_snapshot::Snapshot;
 
 use super::facts::{shifted, ByName, Looks};
@@ -16,32 +17,46 @@ use super::{Algorithm, Config, Tree};
 /// Who asks for shares: what the engine is given besides usage. It stays the same where only usage changes.
 #[derive(Debug, Default)]
 pub struct Competitors {
-    /// Users with jobs that compete, by node.
-    pub(super) waiting: Vec<u32>,
-    /// What gives tickets to single jobs, before it has given any.
-    pools: Option<Pools>,
-    /// The jobs in the order of their ids, and the place of each in the snapshot.
+    /// The shares of each book, users with jobs that compete in it, and what gives tickets to single jobs, before it has given any.
+    books: Books,
+    /// By book; none where tickets are not by job.
+    queues: Vec<Queue>,
+}
+
+/// The jobs of a book.
+#[derive(Debug, Default)]
+struct Queue {
+    /// In the order of their ids, and the place of each in the snapshot.
     queued: Vec<QueuedJob>,
     places: Vec<usize>,
     running: Vec<Who>,
 }
 
-/// The fair-share of all.
+/// The fair-share of all, in every book.
 #[derive(Debug, Default)]
 pub struct Shares {
+    /// By book, the default one first.
+    books: Vec<InBook>,
+    competitors: Competitors,
+}
+
+/// The fair-share in one book.
+#[derive(Debug, Default)]
+pub struct InBook {
     /// Under multifactor2.
-    fair_share: Option<FairShare>,
+    book: Option<Book>,
     /// Under Fair Tree and classic, by node.
     stock: Option<Vec<Shown>>,
-    /// Where pools give tickets to single jobs: the tickets of each job, in the order of the snapshot.
-    pools: Option<(Pools, Vec<JobTickets>)>,
-    competitors: Competitors,
+    /// Where pools give tickets to single jobs: those of each job of this book, by its place in the snapshot.
+    tickets: HashMap<usize, JobTickets>,
 }
 
 /// Where an association stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Standing {
-    /// Raw usage at the time of the model.
+    /// Raw shares.
+    pub shares: u32,
+    /// Raw usage at the time of the model; in a book what its share tree goes by.
     pub usage: f64,
     /// S
     pub shares_norm: f64,
@@ -64,40 +79,49 @@ pub struct Standing {
 impl Competitors {
     /// Collects the jobs of a snapshot.
     pub(super) fn of(looks: &Looks<'_>, competes: &[bool]) -> Self {
-        let (snapshot, tree) = (looks.snapshot, looks.tree);
+        let (snapshot, tree, lines) = (looks.snapshot, looks.tree, &looks.config.books);
         let node = |job: &Job| tree.by_id(job.association).and_then(|association| tree.node(association));
-        let mut waiting = vec![0; tree.shape.len()];
+        let mut books = Books::default();
+        if let Some(settings) = &looks.config.settings {
+            books.configure(settings);
+        }
+        let names = tree.names(snapshot);
+        books.plant(&tree.shape, lines, |node| Some(names(node).account));
+        books.clear_waiting();
         for (job, competes) in snapshot.jobs.iter().zip(competes) {
             if let Some(node) = node(job).filter(|_| *competes) {
-                waiting[node.index()] += 1;
+                books.note_waiting(node, looks.books_of(job));
             }
         }
-        let mut competitors = Self { waiting, ..Self::default() };
-        let settings = looks.config.settings.as_ref();
-        if let Some((settings, mut pools)) =
-            settings.and_then(|settings| Some((settings, Pools::configured(settings)?)))
+        let mut queues = Vec::new();
+        if let Some((settings, pools)) =
+            looks.config.settings.as_ref().and_then(|settings| Some((settings, Pools::configured(settings)?)))
         {
-            pools.begin(looks.date());
-            pools.learn(&tree.shape, tree.names(snapshot));
-            competitors.queue(looks, competes, settings, &mut pools, node);
-            competitors.pools = Some(pools);
+            for at in BookSet::from_numbers(0..=lines.names().len()).iter() {
+                let mut pools = pools.clone();
+                pools.begin(looks.date());
+                pools.learn(&tree.shape, &names);
+                queues.push(Queue::of(looks, competes, (settings, &mut pools, at), node));
+                books.get_mut(at).pools = Some(pools);
+            }
         }
-        competitors
+        Self { books, queues }
     }
+}
 
-    fn queue(
-        &mut self,
+impl Queue {
+    fn of(
         looks: &Looks<'_>,
         competes: &[bool],
-        settings: &Settings,
-        pools: &mut Pools,
+        (settings, pools, book): (&Settings, &mut Pools, BookAt),
         node: impl Fn(&Job) -> Option<Node>,
-    ) {
+    ) -> Self {
         let (snapshot, tree) = (looks.snapshot, looks.tree);
         let (measure, by_name) = (Measure::of(settings), ByName::of(snapshot));
-        self.places = (0..snapshot.jobs.len()).collect();
-        self.places.sort_by_key(|place| snapshot.jobs[*place].id);
-        let queued = self.places.iter().map(|place| {
+        let of_book = |place: &usize| looks.books_of(&snapshot.jobs[*place]).has(book);
+        let mut places: Vec<usize> = (0..snapshot.jobs.len()).filter(of_book).collect();
+        places.sort_by_key(|place| snapshot.jobs[*place].id);
+        let queued = places.iter().map(|place| {
             let job = &snapshot.jobs[*place];
             if job.priority == 0 || job.direct {
                 return QueuedJob::none(job.id);
@@ -106,15 +130,16 @@ impl Competitors {
                 id: job.id,
                 leader: Some(job.het_job).filter(|leader| *leader != 0 && *leader != job.id),
                 node: node(job),
-                extra: pools.extra(Looks::names(job)),
+                extra: pools.extra(looks.names(job, book)),
                 role: if competes[*place] { Role::Waits } else { Role::Idle },
                 order: order(shifted(job.nice), age(looks.at, job.accrue)),
                 size: measure.size(looks.size_facts(job, by_name.partition(&job.partition))),
             }
         });
-        self.queued = queued.collect();
+        let queued = queued.collect();
         let mut alike: BTreeMap<(Node, Extra), Who> = BTreeMap::new();
-        for running in &snapshot.running {
+        let runs_here = |running: &&Running| looks.config.books.of_partition(&running.partition) == book;
+        for running in snapshot.running.iter().filter(runs_here) {
             let association = tree.by_id(running.association).and_then(|association| tree.node(association));
             let Some(node) = association else { continue };
             let extra: Extra = pools.extra(Looks::names_of_running(running));
@@ -123,61 +148,97 @@ impl Competitors {
             who.size += running.size;
         }
         // One order for all runs, so that sums are the same.
-        self.running = alike.into_values().collect();
+        Self { queued, places, running: alike.into_values().collect() }
     }
 }
 
 impl Shares {
-    /// Computes fair-share by what the share tree goes by, by node.
-    pub(super) fn compute(config: &Config, tree: &Tree, competitors: &Competitors, measured: &[f64]) -> Self {
-        let Some(settings) = config.settings.as_ref().filter(|_| config.algorithm == Algorithm::Multifactor2)
-        else {
-            let stock = config.stock.map(|algorithm| stock::standings(&tree.shape, measured, algorithm));
-            return Self { stock, ..Self::default() };
-        };
-        let mut fair_share = FairShare::new();
-        fair_share.configure(settings);
-        fair_share.distribute(&tree.shape, measured, &competitors.waiting);
-        let pools = competitors.pools.clone().map(|mut pools| {
-            let mut queued = competitors.queued.clone();
-            let of_queued = pools.hand_out(&tree.shape, &fair_share, &mut queued, &competitors.running);
-            let mut tickets = vec![JobTickets::default(); of_queued.len()];
-            for (place, of_job) in competitors.places.iter().zip(of_queued) {
-                tickets[*place] = of_job;
-            }
-            (pools, tickets)
-        });
-        Self { fair_share: Some(fair_share), pools, ..Self::default() }
+    /// Computes fair-share in every book.
+    pub(super) fn compute(config: &Config, tree: &Tree, competitors: Competitors) -> Self {
+        let mut shares = Self { books: Vec::new(), competitors };
+        let all = BookSet::from_numbers(0..=config.books.names().len());
+        shares.books = all.iter().map(|at| shares.with_usage(config, tree, at, tree.measured(at))).collect();
+        shares
     }
 
-    pub(super) fn keep(&mut self, competitors: Competitors) {
-        self.competitors = competitors;
-    }
-
-    /// The same with other usage, which [`Tree::measured_with`] gives.
+    /// That of a book with other usage, which [`Tree::measured_with`] gives.
     #[must_use]
-    pub fn with_usage(&self, config: &Config, tree: &Tree, measured: &[f64]) -> Self {
-        Self::compute(config, tree, &self.competitors, measured)
+    pub fn with_usage(&self, config: &Config, tree: &Tree, at: BookAt, measured: &[f64]) -> InBook {
+        if config.settings.is_none() || config.algorithm != Algorithm::Multifactor2 {
+            let stock = config.stock.map(|algorithm| stock::standings(&tree.shape, measured, algorithm));
+            return InBook { stock, ..InBook::default() };
+        }
+        let mut book = self.competitors.books.get(at).clone();
+        book.fair_share.distribute(&book.tree, measured, &book.waiting);
+        let mut tickets = HashMap::new();
+        if let (Some(pools), Some(queue)) = (&mut book.pools, self.competitors.queues.get(at.index())) {
+            let mut queued = queue.queued.clone();
+            let of_queued = pools.hand_out(&book.tree, &book.fair_share, &mut queued, &queue.running);
+            tickets = queue.places.iter().copied().zip(of_queued).collect();
+        }
+        InBook { book: Some(book), stock: None, tickets }
+    }
+
+    /// That of a book; of the default one in place of one that there is not.
+    pub fn in_book(&self, book: BookAt) -> &InBook {
+        self.books.get(book.index()).unwrap_or(&self.books[0])
     }
 
     /// Whether fair-share is computed here, not taken from what Slurm shows.
     pub fn is_computed(&self) -> bool {
-        self.fair_share.is_some() || self.stock.is_some()
+        self.books.iter().all(|book| book.book.is_some() || book.stock.is_some())
     }
 
+    /// Where each association of a snapshot stands in a book, in its order. What is not computed here is as Slurm shows it.
+    pub(super) fn standings(&self, snapshot: &Snapshot, tree: &Tree, at: BookAt) -> Vec<Standing> {
+        let is_whole = tree.is_whole(snapshot);
+        let in_book = self.in_book(at);
+        let waiting = &self.competitors.books.get(at).waiting;
+        let mut active: Vec<bool> = waiting.iter().map(|jobs| *jobs > 0).collect();
+        for node in tree.shape.nodes().rev() {
+            if let (true, Some(parent)) = (active[node.index()], tree.shape.parent(node)) {
+                active[parent.index()] = true;
+            }
+        }
+        let usage_of = |node: Node| match at {
+            BookAt::DEFAULT => tree.usage[node.index()],
+            _ => tree.measured(at)[node.index()],
+        };
+        let of_one = |(place, association): (usize, &Association)| {
+            let node = tree.node(place);
+            let usage = node.map_or(association.usage, usage_of);
+            match (&in_book.book, &in_book.stock, node) {
+                (Some(book), _, Some(node)) if is_whole => in_book.standing(book, node, usage),
+                (_, Some(stock), Some(node)) if is_whole => {
+                    of_stock(&stock[node.index()], association, usage, active[node.index()])
+                }
+                _ => shown(association, usage),
+            }
+        };
+        snapshot.associations.iter().enumerate().map(of_one).collect()
+    }
+}
+
+impl InBook {
     /// Under multifactor2, where the settings are known.
     pub fn fair_share(&self) -> Option<&FairShare> {
-        self.fair_share.as_ref()
+        self.book.as_ref().map(|book| &book.fair_share)
+    }
+
+    /// The associations with the shares of the book.
+    pub fn shape<'a>(&'a self, tree: &'a Tree) -> &'a ShareTree {
+        self.book.as_ref().map_or(&tree.shape, |book| &book.tree)
     }
 
     /// What gives tickets to single jobs, where the settings ask for that.
     pub fn pools(&self) -> Option<&Pools> {
-        self.pools.as_ref().map(|(pools, _)| pools)
+        self.book.as_ref()?.pools.as_ref()
     }
 
     /// The tickets of a job, by its place in the snapshot, where pools give them to single jobs.
     pub fn tickets_of_job(&self, job: usize) -> Option<JobTickets> {
-        self.pools.as_ref().and_then(|(_, tickets)| tickets.get(job)).copied()
+        self.pools()?;
+        Some(self.tickets.get(&job).copied().unwrap_or_default())
     }
 
     /// The fair-share factor of a job of an association; `None` where it is not computed here.
@@ -185,75 +246,49 @@ impl Shares {
         if let Some(stock) = &self.stock {
             return Some(node.and_then(|node| stock[node.index()].factor).unwrap_or_default());
         }
-        let fair_share = self.fair_share.as_ref()?;
-        Some(match (&self.pools, node) {
+        let fair_share = self.fair_share()?;
+        Some(match (self.pools(), node) {
             (_, None) => 0.0,
-            (Some((pools, tickets)), Some(_)) => pools.factor(tickets.get(job).copied().unwrap_or_default()),
+            (Some(pools), Some(_)) => pools.factor(self.tickets_of_job(job).unwrap_or_default()),
             (None, Some(node)) => fair_share.priority(node),
         })
     }
 
     /// The factor that the next job of a user gets.
-    pub fn factor_of_next(&self, tree: &Tree, node: Node) -> Option<f64> {
+    pub fn factor_of_next(&self, node: Node) -> Option<f64> {
         if let Some(stock) = &self.stock {
             return stock[node.index()].factor;
         }
-        let fair_share = self.fair_share.as_ref()?;
-        Some(match &self.pools {
-            None => fair_share.priority(node),
-            Some((pools, _)) => {
+        let book = self.book.as_ref()?;
+        Some(match &book.pools {
+            None => book.fair_share.priority(node),
+            Some(pools) => {
                 let next = Who { node, extra: Extra::default(), size: 0.0, count: 1 };
-                pools.factor(pools.of_next(&tree.shape, fair_share, next))
+                pools.factor(pools.of_next(&book.tree, &book.fair_share, next))
             }
         })
     }
 
-    /// Where each association of a snapshot stands, in its order. What is not computed here is as Slurm shows it.
-    pub(super) fn standings(
-        &self,
-        snapshot: &Snapshot,
-        tree: &Tree,
-        competitors: &Competitors,
-    ) -> Vec<Standing> {
-        let is_whole = tree.is_whole(snapshot);
-        let mut active: Vec<bool> = competitors.waiting.iter().map(|jobs| *jobs > 0).collect();
-        for node in tree.shape.nodes().rev() {
-            if let (true, Some(parent)) = (active[node.index()], tree.shape.parent(node)) {
-                active[parent.index()] = true;
-            }
-        }
-        let of_one = |(place, association): (usize, &Association)| {
-            let node = tree.node(place);
-            let usage = node.map_or(association.usage, |node| tree.usage[node.index()]);
-            match (&self.fair_share, &self.stock, node) {
-                (Some(fair_share), _, Some(node)) if is_whole => self.standing(fair_share, tree, node, usage),
-                (_, Some(stock), Some(node)) if is_whole => {
-                    of_stock(&stock[node.index()], usage, active[node.index()])
-                }
-                _ => shown(association, usage),
-            }
-        };
-        snapshot.associations.iter().enumerate().map(of_one).collect()
-    }
-
-    fn standing(&self, fair_share: &FairShare, tree: &Tree, node: Node, usage: f64) -> Standing {
+    fn standing(&self, Book { tree, fair_share, .. }: &Book, node: Node, usage: f64) -> Standing {
         let competition = fair_share.competition();
         Standing {
+            shares: tree.shares(node),
             usage,
-            shares_norm: tree.shape.shares_norm(node),
+            shares_norm: tree.shares_norm(node),
             usage_norm: competition.usage_norm(node),
-            usage_effective: competition.usage_effective(&tree.shape, node),
-            level_fs: Some(competition.level_fs(&tree.shape, node)),
+            usage_effective: competition.usage_effective(tree, node),
+            level_fs: Some(competition.level_fs(tree, node)),
             tickets: Some(fair_share.tickets(node)),
-            level_share: Some(fair_share.level_share(&tree.shape, node)),
+            level_share: Some(fair_share.level_share(tree, node)),
             active: competition.is_active(node),
-            factor: if tree.shape.is_user(node) { self.factor_of_next(tree, node) } else { None },
+            factor: if tree.is_user(node) { self.factor_of_next(node) } else { None },
         }
     }
 }
 
-fn of_stock(shown: &Shown, usage: f64, active: bool) -> Standing {
+fn of_stock(shown: &Shown, association: &Association, usage: f64, active: bool) -> Standing {
     Standing {
+        shares: association.shares,
         usage,
         shares_norm: shown.norm_shares,
         // That of the root, which Slurm does not show.
@@ -269,6 +304,7 @@ fn of_stock(shown: &Shown, usage: f64, active: bool) -> Standing {
 
 fn shown(association: &Association, usage: f64) -> Standing {
     Standing {
+        shares: association.shares,
         usage,
         shares_norm: association.shares_norm,
         usage_norm: association.usage_norm,

@@ -1,7 +1,9 @@
 //! The associations of a snapshot as the engine takes them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use multifactor2_core::books::BookAt;
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::settings::UsageMeasure;
@@ -9,20 +11,22 @@ use multifactor2_core::{Node, NodeSpec, ShareTree};
 use multifactor2_snapshot::records::Association;
 use multifactor2_snapshot::Snapshot;
 
-use super::Config;
+use super::{Algorithm, Config};
 
 /// See the module.
 #[derive(Debug)]
 pub struct Tree {
     /// Shape and shares.
-    pub shape: ShareTree,
+    pub shape: Arc<ShareTree>,
     /// Raw usage by node, decayed up to the time of the model.
     pub usage: Vec<f64>,
-    /// What the share tree goes by: the same, or dominant shares.
-    pub measured: Vec<f64>,
+    /// What the share tree of each book goes by, by node; the default book first.
+    measured: Vec<Vec<f64>>,
     nodes: Vec<Option<Node>>,
     associations: Vec<usize>,
     by_id: HashMap<u32, usize>,
+    /// What is computed over it depends on who waits.
+    by_queue: bool,
 }
 
 impl Tree {
@@ -42,7 +46,7 @@ impl Tree {
                 user: !association.user.is_empty(),
             })
             .collect();
-        let shape = ShareTree::build(&specs);
+        let shape = Arc::new(ShareTree::build(&specs));
         let nodes: Vec<Option<Node>> = (0..all.len()).map(|place| shape.position(place)).collect();
         let mut associations = vec![0; shape.len()];
         for (place, node) in nodes.iter().enumerate() {
@@ -58,28 +62,51 @@ impl Tree {
         };
         let usage = by_node(|association| association.usage, over);
         let is_dominant =
-            config.settings.as_ref().is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant)
-                && all.iter().any(|association| association.dominant.is_some());
-        let measured = if is_dominant {
-            // What there was to use decays as well, so that parts of it stay.
-            by_node(|association| association.dominant.unwrap_or_default(), 1.0)
+            config.settings.as_ref().is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant);
+        // What there was to use decays as well, so that parts of it stay.
+        let over = if is_dominant { 1.0 } else { over };
+        let is_told = (is_dominant || !config.books.is_empty())
+            && all.iter().any(|association| association.dominant.is_some());
+        let mut measured = vec![if is_told {
+            by_node(|association| association.dominant.unwrap_or_default(), over)
         } else {
             usage.clone()
-        };
-        Self { shape, usage, measured, nodes, associations, by_id }
+        }];
+        measured.resize_with(config.books.names().len() + 1, || vec![0.0; shape.len()]);
+        let book_called = |name: &str| config.books.names().iter().position(|known| known == name);
+        for record in &snapshot.book_associations {
+            let node = by_id.get(&record.association).and_then(|place| nodes[*place]);
+            if let Some((book, node)) = book_called(&record.book).zip(node) {
+                measured[book + 1][node.index()] = record.usage * over;
+            }
+        }
+        let by_queue = config.algorithm == Algorithm::Multifactor2;
+        Self { shape, usage, measured, nodes, associations, by_id, by_queue }
     }
 
-    /// Whether every association is there, so that shares and tickets can be computed.
+    /// Whether every association is there, and every job where tickets depend on who waits, so that shares and tickets can be computed.
     pub fn is_whole(&self, snapshot: &Snapshot) -> bool {
         !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
             && !snapshot.about.partial_tree
+            && !self.hides_competitors(snapshot)
+    }
+
+    fn hides_competitors(&self, snapshot: &Snapshot) -> bool {
+        self.by_queue && snapshot.about.partial_queue
     }
 
     /// What cannot be known because of what is missing.
     pub(super) fn note(&self, snapshot: &Snapshot) -> Option<String> {
         if self.is_whole(snapshot) || snapshot.associations.is_empty() {
             return None;
+        }
+        if self.hides_competitors(snapshot) && !snapshot.about.partial_tree {
+            return Some(
+                "Who else waits cannot be seen, and tickets depend on that: FAIRSHARE and standings are what Slurm shows. Ask as an operator, \
+                 or use the snapshot of the plugin."
+                    .to_owned(),
+            );
         }
         Some(
             "Only some associations can be seen, so shares of others and tickets cannot be computed: FAIRSHARE is what Slurm shows. Ask as \
@@ -113,17 +140,15 @@ impl Tree {
     }
 
     /// The associations that compete with one for its level, by their places, itself among them; none for the root, and for one that
-    /// does not compete.
-    pub fn siblings(&self, association: usize) -> Vec<usize> {
+    /// does not compete. `shape` has the shares of the book.
+    pub fn siblings(&self, shape: &ShareTree, association: usize) -> Vec<usize> {
         let Some(node) = self.node(association) else { return Vec::new() };
-        let Some(parent) = self.shape.fair_share_parent(node).filter(|_| !self.shape.uses_parent(node))
-        else {
+        let Some(parent) = shape.fair_share_parent(node).filter(|_| !shape.uses_parent(node)) else {
             return Vec::new();
         };
-        let of_level = |other: &Node| {
-            self.shape.fair_share_parent(*other) == Some(parent) && !self.shape.uses_parent(*other)
-        };
-        self.shape.nodes().filter(of_level).map(|node| self.association(node)).collect()
+        let of_level =
+            |other: &Node| shape.fair_share_parent(*other) == Some(parent) && !shape.uses_parent(*other);
+        shape.nodes().filter(of_level).map(|node| self.association(node)).collect()
     }
 
     /// What users and accounts are called, by node.
@@ -134,9 +159,14 @@ impl Tree {
         }
     }
 
-    /// What the share tree goes by, with that of an association changed by an amount, and so of all above it.
-    pub fn measured_with(&self, association: usize, change: f64) -> Vec<f64> {
-        let mut measured = self.measured.clone();
+    /// What the share tree of a book goes by, by node.
+    pub fn measured(&self, book: BookAt) -> &[f64] {
+        self.measured.get(book.index()).unwrap_or(&self.measured[0])
+    }
+
+    /// The same, with that of an association changed by an amount, and so of all above it.
+    pub fn measured_with(&self, book: BookAt, association: usize, change: f64) -> Vec<f64> {
+        let mut measured = self.measured(book).to_owned();
         let mut next = self.node(association);
         while let Some(node) = next {
             let value = &mut measured[node.index()];

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use multifactor2_command::check::{check, doctor, findings, Arguments, Report};
+use multifactor2_command::input;
 use multifactor2_snapshot::records::Qos;
 use multifactor2_snapshot::Snapshot;
 use recorded::{snapshot, texts, RELEASES};
@@ -104,18 +105,22 @@ fn a_plugin_that_is_not_there() {
     assert_eq!(findings::plugin_is_there(&snapshot), None);
 }
 
+fn checked(arguments: Arguments, from: &Path) -> Report {
+    check(&arguments, &input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() }).0
+}
+
 #[test]
 fn a_saved_directory_is_checked_without_this_host() {
     for release in RELEASES {
         let place = tempfile::tempdir().unwrap();
         let saved = place.path().join("saved");
         texts(release, "multifactor2-root").save(&saved).unwrap();
-        let report = check(&Arguments::default(), Some(&saved));
+        let report = checked(Arguments::default(), &saved);
         assert_eq!((report.exit_code(), report.errors.len()), (2, 0), "{release}: {}", report.text());
         assert_found(&report.findings, "account theory");
         let conf = place.path().join("multifactor2.conf");
         fs::write(&conf, "ActiveJobs=never\n").unwrap();
-        let report = check(&Arguments { file: Some(conf), ..Arguments::default() }, Some(&saved));
+        let report = checked(Arguments { file: Some(conf), ..Arguments::default() }, &saved);
         assert_eq!(report.exit_code(), 1, "{release}");
         assert!(
             report.text().starts_with("error: ") && report.text().contains("ActiveJobs=never: allowed are"),
@@ -123,7 +128,7 @@ fn a_saved_directory_is_checked_without_this_host() {
             report.text()
         );
     }
-    let report = check(&Arguments::default(), Some(Path::new("/nowhere")));
+    let report = checked(Arguments::default(), Path::new("/nowhere"));
     assert_eq!(report.exit_code(), 1, "{}", report.text());
 }
 

@@ -1,8 +1,9 @@
 //! How usage goes on: what there is decays, what is added follows an assumption.
 
+use multifactor2_core::books::BookAt;
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
 use multifactor2_core::Node;
-use multifactor2_snapshot::records::Job;
+use multifactor2_snapshot::records::{Job, Running};
 
 use super::Others;
 use crate::model::Model;
@@ -20,9 +21,14 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// The users at some nodes stop; their jobs that run go on where `running_on` says so.
-    pub fn new(model: &Model<'_>, users: &[Node], others: Others, running_on: bool) -> Self {
-        let now = model.tree.measured.clone();
+    /// Of usage in a book. The users at some nodes stop; their jobs that run go on where `running_on` says so.
+    pub fn new(
+        model: &Model<'_>,
+        users: &[Node],
+        (others, running_on): (Others, bool),
+        book: BookAt,
+    ) -> Self {
+        let now = model.tree.measured(book).to_owned();
         let factor = decay_factor(model.config.half_life);
         let mut course = Self {
             rates: vec![0.0; now.len()],
@@ -30,7 +36,7 @@ impl Course {
             period: f64::from(model.config.calc_period.max(1)),
             factor,
         };
-        let running = running(model);
+        let running = running(model, book);
         let shape = &model.tree.shape;
         let above = |node: Node| std::iter::successors(Some(node), |node| shape.parent(*node));
         match others {
@@ -84,9 +90,10 @@ impl Course {
 }
 
 /// What the jobs that run add in each second, by the node of their association.
-fn running(model: &Model<'_>) -> Vec<f64> {
+fn running(model: &Model<'_>, book: BookAt) -> Vec<f64> {
     let mut rates = vec![0.0; model.tree.shape.len()];
-    for running in &model.snapshot.running {
+    let in_book = |running: &&Running| model.book_of(&running.partition) == book;
+    for running in model.snapshot.running.iter().filter(in_book) {
         let node = model.tree.by_id(running.association).and_then(|place| model.tree.node(place));
         if let Some(node) = node {
             let job = Job {

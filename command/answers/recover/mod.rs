@@ -4,6 +4,7 @@
 mod course;
 mod reset;
 
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::settings::UsageMeasure;
 use multifactor2_core::Node;
 use schemars::JsonSchema;
@@ -39,7 +40,7 @@ pub struct Recover {
     pub half_life: u32,
     /// When all usage is set to 0 the next time, where `PriorityUsageResetPeriod` says so.
     pub reset: Option<Reset>,
-    /// Each account of the user.
+    /// Each account of the user, in each book in which the user has used something or waits.
     pub accounts: Vec<Account>,
     /// What is assumed, and what cannot be known, one sentence each.
     pub remarks: Vec<String>,
@@ -61,6 +62,8 @@ pub struct Account {
     pub account: String,
     /// The partition that the association is for; empty for all.
     pub partition: String,
+    /// The book whose partitions this is about; `None` where there are no books.
+    pub book: Option<String>,
     /// The factor of the next job now, from 0 to 1.
     pub factor: f64,
     /// How it goes on, by what others do.
@@ -142,7 +145,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
         asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
     if !model.shares.is_computed() || !model.tree.is_whole(model.snapshot) {
-        return Err("fair-share cannot be computed here, because settings or associations are not known: give multifactor2.conf with --conf, \
+        return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
                     ask as an operator, or use a snapshot of the plugin with --from"
             .to_owned());
     }
@@ -162,16 +165,23 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
         if account.is_some_and(|account| account != association.account) {
             continue;
         }
-        let courses = assumptions.iter().map(|others| {
-            let course = Course::new(model, &users, *others, asked.running_on);
-            Look { model, course, node: *node, asked, reset, others: *others }.scenario()
-        });
-        accounts.push(Account {
-            account: association.account.clone(),
-            partition: association.partition.clone(),
-            factor: model.shares.factor_of_next(&model.tree, *node).unwrap_or_default(),
-            courses: courses.collect(),
-        });
+        let is_there = |book: &BookAt| {
+            let standing = &model.standings_in(*book)[*place];
+            *book == BookAt::DEFAULT || standing.usage > 0.0 || standing.active
+        };
+        for book in BookSet::from_numbers(0..=model.config.books.names().len()).iter().filter(is_there) {
+            let courses = assumptions.iter().map(|others| {
+                let course = Course::new(model, &users, (*others, asked.running_on), book);
+                Look { model, course, book, node: *node, asked, reset, others: *others }.scenario()
+            });
+            accounts.push(Account {
+                account: association.account.clone(),
+                partition: association.partition.clone(),
+                book: model.book_name(book).map(str::to_owned),
+                factor: model.shares.in_book(book).factor_of_next(*node).unwrap_or_default(),
+                courses: courses.collect(),
+            });
+        }
     }
     if let (true, Some(account)) = (accounts.is_empty(), account) {
         return Err(format!("user {user} has no association with account {account}"));
@@ -244,6 +254,7 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
 struct Look<'l> {
     model: &'l Model<'l>,
     course: Course,
+    book: BookAt,
     node: Node,
     asked: &'l Asked,
     reset: Option<Reset>,
@@ -254,8 +265,8 @@ impl Look<'_> {
     /// The factor after so many seconds, without a reset.
     fn factor(&self, after: i64) -> f64 {
         let Model { config, tree, shares, .. } = self.model;
-        let shares = shares.with_usage(config, tree, &self.course.usage(after));
-        shares.factor_of_next(tree, self.node).unwrap_or_default()
+        let shares = shares.with_usage(config, tree, self.book, &self.course.usage(after));
+        shares.factor_of_next(self.node).unwrap_or_default()
     }
 
     fn scenario(self) -> Scenario {
@@ -313,7 +324,8 @@ impl Look<'_> {
     fn factor_after_reset(&self, until_reset: Option<i64>, end: i64) -> Option<f64> {
         let Model { config, tree, shares, .. } = self.model;
         until_reset.filter(|reset| *reset <= end)?;
-        shares.with_usage(config, tree, &vec![0.0; tree.shape.len()]).factor_of_next(tree, self.node)
+        let nothing = vec![0.0; tree.shape.len()];
+        shares.with_usage(config, tree, self.book, &nothing).factor_of_next(self.node)
     }
 
     fn sentence(&self, reached: Option<i64>, by_reset: bool, points: &[Point], end: i64) -> String {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::settings::{UsageMeasure, PARAMETERS};
 use multifactor2_core::USE_PARENT;
-use multifactor2_snapshot::records::{Association, Setting};
+use multifactor2_snapshot::records::{Association, BookAssociation, Setting};
 use multifactor2_snapshot::Snapshot;
 
 use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};
@@ -320,15 +320,21 @@ impl Changed {
                 Amount::More(more) => more.max(-old),
             };
             if is_reset {
+                self.take_above_in_books(at);
                 for below in self.below(at) {
                     let association = &mut self.snapshot.associations[below];
                     association.usage = 0.0;
                     association.dominant = association.dominant.map(|_| 0.0);
+                    let id = association.id;
+                    self.take_from_books(id);
                 }
             } else {
-                self.snapshot.associations[at].usage = (old + more).max(0.0);
+                let association = &mut self.snapshot.associations[at];
+                association.usage = (old + more).max(0.0);
+                // In the default book.
+                association.dominant = association.dominant.map(|dominant| (dominant + more).max(0.0));
             }
-            self.add_above(at, more, if is_reset { -dominant } else { 0.0 });
+            self.add_above(at, more, if is_reset { -dominant } else { more });
             self.said.push(format!("The usage of {who} is {amount}; it is {} now.", numbers::usage(old)));
         }
         let counts_itself = model.config.settings.as_ref().and_then(Points::configured);
@@ -355,6 +361,36 @@ impl Changed {
             }
             ids.extend(more.iter().map(|at| all[*at].id));
             found.extend(more);
+        }
+    }
+
+    /// An association has no usage in any book.
+    fn take_from_books(&mut self, id: u32) {
+        let of_it = self.snapshot.book_associations.iter_mut().filter(|one| one.association == id);
+        of_it.for_each(|one| one.usage = 0.0);
+    }
+
+    /// What an association has in books is no part any more of what those above it have.
+    fn take_above_in_books(&mut self, at: usize) {
+        let snapshot = &mut self.snapshot;
+        let own: Vec<(String, f64)> = snapshot
+            .book_associations
+            .iter()
+            .filter(|one| one.association == snapshot.associations[at].id)
+            .map(|one| (one.book.clone(), one.usage))
+            .collect();
+        let mut parent = snapshot.associations[at].parent;
+        for _ in 0..snapshot.associations.len() {
+            let Some(above) = snapshot.associations.iter().find(|one| parent != 0 && one.id == parent) else {
+                return;
+            };
+            for (book, usage) in &own {
+                let of_it = |one: &&mut BookAssociation| one.association == above.id && one.book == *book;
+                if let Some(one) = snapshot.book_associations.iter_mut().find(of_it) {
+                    one.usage = (one.usage - usage).max(0.0);
+                }
+            }
+            parent = above.parent;
         }
     }
 
@@ -385,6 +421,7 @@ impl Changed {
         let gone: HashSet<u32> =
             self.below(top).into_iter().map(|at| self.snapshot.associations[at].id).collect();
         self.add_above(top, -usage, -dominant);
+        self.take_above_in_books(top);
         let snapshot = &mut self.snapshot;
         snapshot.associations.retain(|one| !gone.contains(&one.id));
         let jobs = snapshot.jobs.len();

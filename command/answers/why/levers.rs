@@ -1,5 +1,6 @@
 //! What would change the priority of a job most: each possibility computed by itself, everything else as it is.
 
+use multifactor2_core::books::BookAt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,17 +22,17 @@ pub struct Lever {
 }
 
 /// What usage of the job's own association takes from its factor.
-pub fn cost_of_own_usage(model: &Model<'_>, job: usize) -> Option<f64> {
-    let (association, factor) = (model.jobs[job].association?, model.jobs[job].factor?);
-    Some((factor_without(model, job, association)? - factor).max(0.0))
+pub fn cost_of_own_usage(model: &Model<'_>, job: usize, book: BookAt) -> Option<f64> {
+    let (association, factor) = (model.jobs[job].association?, model.factor_in(job, book)?);
+    Some((factor_without(model, job, association, book)? - factor).max(0.0))
 }
 
 /// The factor of a job if an association had no usage.
-fn factor_without(model: &Model<'_>, job: usize, association: usize) -> Option<f64> {
+fn factor_without(model: &Model<'_>, job: usize, association: usize, book: BookAt) -> Option<f64> {
     let node = model.tree.node(association)?;
-    let usage = model.tree.measured[node.index()];
-    let measured = model.tree.measured_with(association, -usage);
-    let shares = model.shares.with_usage(&model.config, &model.tree, &measured);
+    let usage = model.tree.measured(book)[node.index()];
+    let measured = model.tree.measured_with(book, association, -usage);
+    let shares = model.shares.with_usage(&model.config, &model.tree, book, &measured);
     let of_job = model.jobs[job].association.and_then(|association| model.tree.node(association));
     shares.factor_of_job(job, of_job)
 }
@@ -41,6 +42,8 @@ pub fn of(model: &Model<'_>, queue: &Queue, at: usize, own_usage: Option<f64>) -
     let slot = &queue.slots[at];
     let (job, rank) = (model.job_of(slot), &model.jobs[slot.job]);
     let Some(addends) = addends_of(model, slot).filter(|_| !job.direct) else { return Vec::new() };
+    let book = model.book_of(model.partition_of(slot));
+    let factor = model.factor_in(slot.job, book);
     let weights = &model.config.factors.weights;
     let mut levers = Vec::new();
     let mut add = |what: String, gain: f64| {
@@ -55,9 +58,9 @@ pub fn of(model: &Model<'_>, queue: &Queue, at: usize, own_usage: Option<f64>) -
         );
     }
     let path = rank.association.map(|association| model.tree.path(association)).unwrap_or_default();
-    if let (Some(account), Some(factor)) = (path.len().checked_sub(2).filter(|at| *at > 0), rank.factor) {
+    if let (Some(account), Some(factor)) = (path.len().checked_sub(2).filter(|at| *at > 0), factor) {
         let account = path[account];
-        let without = factor_without(model, slot.job, account).unwrap_or(factor);
+        let without = factor_without(model, slot.job, account, book).unwrap_or(factor);
         let name = &model.snapshot.associations[account].account;
         add(
             format!("The usage of all of account {name} decays to nothing."),

@@ -46,7 +46,9 @@ pub struct Why {
     pub priority: u32,
     /// What that is the sum of, in the order of addition; none where it is set by hand, or the job is held.
     pub terms: Vec<Term>,
-    /// From the root down to the association of the job.
+    /// The book whose shares and usage count, that of its first place; `None` where there are no books.
+    pub book: Option<String>,
+    /// From the root down to the association of the job, in that book.
     pub path: Vec<Level>,
     /// Its fair-share factor, from 0 to 1, where it is computed here.
     pub fair_share: Option<f64>,
@@ -128,7 +130,11 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
     let places: Vec<Place> = slots().map(|(at, slot)| place(model, queue, at, slot)).collect();
     let first = slots().next();
     let reason = reasons::explain(&record.reason);
-    let own_usage = levers::cost_of_own_usage(model, job);
+    let book = first.map_or_else(
+        || model.book_of(&record.partition),
+        |(_, slot)| model.book_of(model.partition_of(slot)),
+    );
+    let own_usage = levers::cost_of_own_usage(model, job, book);
     let kind = kind(model, job, &reason, &places);
     let entry = first.and_then(|(_, slot)| slot.entry);
     let mut why = Why {
@@ -140,9 +146,10 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
         sentence: String::new(),
         details: Vec::new(),
         priority: places.first().map_or(rank.priority, |place| place.priority),
-        terms: terms::of(model, job, entry),
-        path: rank.association.map(|association| path::of(model, association)).unwrap_or_default(),
-        fair_share: rank.factor,
+        book: model.book_name(book).map(str::to_owned),
+        terms: terms::of(model, job, entry, book),
+        path: rank.association.map(|association| path::of(model, association, book)).unwrap_or_default(),
+        fair_share: model.factor_in(job, book),
         cost_of_own_usage: own_usage.map(finite),
         levers: first.map(|(at, _)| levers::of(model, queue, at, own_usage)).unwrap_or_default(),
         next: Vec::new(),
@@ -261,7 +268,7 @@ impl Why {
         };
         if most.account == self.account {
             text += ", which is your own";
-        } else if let Some(standing) = path::stands_better(model, job, &most.account) {
+        } else if let Some(standing) = path::stands_better(model, (job, &place.partition), &most.account) {
             text += &standing;
         }
         text
@@ -284,6 +291,7 @@ impl Why {
                 number(factor)
             ));
         }
+        details.extend(self.about_book(model));
         if self.kind == Kind::Obstacle {
             for place in &self.places {
                 details.push(format!(
@@ -312,6 +320,22 @@ impl Why {
             ));
         }
         details
+    }
+
+    /// Where usage is kept apart by partitions, which usage counts.
+    fn about_book(&self, model: &Model<'_>) -> Option<String> {
+        let book = self.book.as_ref()?;
+        let lines = &model.config.settings.as_ref()?.books;
+        let line = lines.iter().find(|line| line.name.eq_ignore_ascii_case(book));
+        Some(match line {
+            Some(line) => format!(
+                "Fair-share is that of book {book}: what was used in {} {} counts, and nothing else.",
+                if line.partitions.len() == 1 { "partition" } else { "partitions" },
+                line.partitions.join(", ")
+            ),
+            None => "Fair-share is that of the default book: what was used in partitions of other books does not count."
+                .to_owned(),
+        })
     }
 
     fn what_next(&self, model: &Model<'_>, job: usize) -> Vec<String> {

@@ -7,6 +7,7 @@ use super::super::finite;
 use super::{has_tickets, named};
 use crate::model::Model;
 use crate::output::numbers::number;
+use multifactor2_core::books::BookAt;
 
 /// One level.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -62,21 +63,20 @@ pub struct Competitor {
 const NAMED: usize = 5;
 
 /// All levels of an association.
-pub fn of(model: &Model<'_>, association: usize) -> Vec<Level> {
-    model.tree.path(association).into_iter().map(|place| level(model, place)).collect()
+pub fn of(model: &Model<'_>, association: usize, book: BookAt) -> Vec<Level> {
+    model.tree.path(association).into_iter().map(|place| level(model, place, book)).collect()
 }
 
-fn level(model: &Model<'_>, place: usize) -> Level {
-    let (association, standing) = (&model.snapshot.associations[place], &model.standings[place]);
-    let siblings = model.tree.siblings(place);
-    let level_shares =
-        siblings.iter().map(|other| u64::from(model.snapshot.associations[*other].shares)).sum();
-    let mut active: Vec<usize> =
-        siblings.into_iter().filter(|other| model.standings[*other].active).collect();
+fn level(model: &Model<'_>, place: usize, book: BookAt) -> Level {
+    let standings = model.standings_in(book);
+    let (association, standing) = (&model.snapshot.associations[place], &standings[place]);
+    let siblings = model.tree.siblings(model.shares.in_book(book).shape(&model.tree), place);
+    let level_shares = siblings.iter().map(|other| u64::from(standings[*other].shares)).sum();
+    let mut active: Vec<usize> = siblings.into_iter().filter(|other| standings[*other].active).collect();
     let competing = active.len();
     active.retain(|other| *other != place);
     let weight = |place: &usize| {
-        let standing = &model.standings[*place];
+        let standing = &standings[*place];
         standing.tickets.filter(|_| has_tickets(model)).or(standing.level_fs).unwrap_or_default()
     };
     active.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
@@ -84,7 +84,7 @@ fn level(model: &Model<'_>, place: usize) -> Level {
         id: association.id,
         account: association.account.clone(),
         user: association.user.clone(),
-        shares: Some(association.shares).filter(|shares| *shares != multifactor2_core::USE_PARENT),
+        shares: Some(standing.shares).filter(|shares| *shares != multifactor2_core::USE_PARENT),
         level_shares,
         shares_norm: finite(standing.shares_norm),
         usage: finite(standing.usage),
@@ -94,13 +94,13 @@ fn level(model: &Model<'_>, place: usize) -> Level {
         tickets: standing.tickets,
         level_share: standing.level_share,
         competing,
-        competitors: active.into_iter().take(NAMED).map(|place| competitor(model, place)).collect(),
+        competitors: active.into_iter().take(NAMED).map(|place| competitor(model, place, book)).collect(),
     }
 }
 
 /// What another association brings.
-pub fn competitor(model: &Model<'_>, place: usize) -> Competitor {
-    let (association, standing) = (&model.snapshot.associations[place], &model.standings[place]);
+pub fn competitor(model: &Model<'_>, place: usize, book: BookAt) -> Competitor {
+    let (association, standing) = (&model.snapshot.associations[place], &model.standings_in(book)[place]);
     Competitor {
         account: association.account.clone(),
         user: association.user.clone(),
@@ -119,14 +119,15 @@ pub fn parting(model: &Model<'_>, a: usize, b: usize) -> Option<(usize, usize, u
 }
 
 /// Why an account stands better than the branch of a job, where F says so.
-pub fn stands_better(model: &Model<'_>, job: usize, account: &str) -> Option<String> {
+pub fn stands_better(model: &Model<'_>, (job, partition): (usize, &str), account: &str) -> Option<String> {
     let own = model.jobs[job].association?;
     let is_account = |(_, association): &(usize, &multifactor2_snapshot::records::Association)| {
         association.account == account && association.user.is_empty()
     };
     let (other, _) = model.snapshot.associations.iter().enumerate().find(is_account)?;
     let (_, own, other) = parting(model, own, other)?;
-    let (of_own, of_other) = (model.standings[own].level_fs?, model.standings[other].level_fs?);
+    let standings = model.standings_in(model.book_of(partition));
+    let (of_own, of_other) = (standings[own].level_fs?, standings[other].level_fs?);
     if of_other <= of_own {
         return None;
     }

@@ -1,5 +1,6 @@
 //! The sum that a priority is: each addend with its formula and its numbers.
 
+use multifactor2_core::books::BookAt;
 use multifactor2_core::settings::FairShareScale;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +30,7 @@ pub struct Term {
 }
 
 /// The addends of a job in one of its entries: none where the priority is not a sum.
-pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>) -> Vec<Term> {
+pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>, book: BookAt) -> Vec<Term> {
     let rank = &model.jobs[job];
     let of_entry = |entry: usize| {
         let entry = &rank.entries[entry];
@@ -48,7 +49,7 @@ pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>) -> Vec<Term> {
     let sum = addends.sum();
     let terms = Addends::NAMES.iter().zip(addends.signed()).enumerate().map(|(at, (name, product))| {
         let weight = weight.get(at).map(|weight| f64::from(*weight));
-        let (formula, numbers) = formula(model, job, name);
+        let (formula, numbers) = formula(model, job, book, name);
         Term {
             name: (*name).to_owned(),
             formula,
@@ -57,13 +58,13 @@ pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>) -> Vec<Term> {
             weight,
             product,
             part: if sum > 0.0 { product / sum } else { 0.0 },
-            of: parts(model, job, name),
+            of: parts(model, job, book, name),
         }
     });
     terms.collect()
 }
 
-fn formula(model: &Model<'_>, job: usize, name: &str) -> (String, String) {
+fn formula(model: &Model<'_>, job: usize, book: BookAt, name: &str) -> (String, String) {
     let (record, config) = (&model.snapshot.jobs[job], &model.config);
     let plain = |flag: bool, of: &str| {
         if flag {
@@ -83,7 +84,7 @@ fn formula(model: &Model<'_>, job: usize, name: &str) -> (String, String) {
             ("min(1, time waited / PriorityMaxAge)".to_owned(), numbers)
         }
         "ASSOC" => (plain(config.no_normal_assoc, "association"), String::new()),
-        "FAIRSHARE" => fair_share(model, job),
+        "FAIRSHARE" => fair_share(model, job, book),
         "JOBSIZE" => (
             "part of the cluster that it asks for, by nodes and CPUs".to_owned(),
             format!("{} nodes, {} CPUs", record.nodes, record.size_cpus.max(record.cpus)),
@@ -99,7 +100,7 @@ fn formula(model: &Model<'_>, job: usize, name: &str) -> (String, String) {
     }
 }
 
-fn fair_share(model: &Model<'_>, job: usize) -> (String, String) {
+fn fair_share(model: &Model<'_>, job: usize, book: BookAt) -> (String, String) {
     match model.config.algorithm {
         Algorithm::Multifactor2 => {
             let scale = model.config.settings.as_ref().map(|settings| settings.fair_share_scale);
@@ -107,7 +108,7 @@ fn fair_share(model: &Model<'_>, job: usize) -> (String, String) {
                 Some(FairShareScale::Log) => "1 + log10(tickets / most tickets of who waits) / 6, at least 0",
                 _ => "tickets / most tickets of who waits",
             };
-            (formula.to_owned(), tickets(model, job).unwrap_or_default())
+            (formula.to_owned(), tickets(model, job, book).unwrap_or_default())
         }
         Algorithm::FairTree => {
             ("rank among all users by Fair Tree / number of users".to_owned(), String::new())
@@ -119,19 +120,20 @@ fn fair_share(model: &Model<'_>, job: usize) -> (String, String) {
     }
 }
 
-fn tickets(model: &Model<'_>, job: usize) -> Option<String> {
-    if let (Some(pools), Some(tickets)) = (model.shares.pools(), model.jobs[job].tickets) {
+fn tickets(model: &Model<'_>, job: usize, book: BookAt) -> Option<String> {
+    let in_book = model.shares.in_book(book);
+    if let (Some(pools), Some(tickets)) = (in_book.pools(), in_book.tickets_of_job(job)) {
         return Some(format!("{} / {}", number(tickets.total()), number(pools.max_tickets())));
     }
-    let tickets = model.standings[model.jobs[job].association?].tickets?;
-    let most = model.shares.fair_share()?.max_tickets();
+    let tickets = model.standings_in(book)[model.jobs[job].association?].tickets?;
+    let most = in_book.fair_share()?.max_tickets();
     Some(format!("{} / {}", number(tickets), number(most)))
 }
 
-fn parts(model: &Model<'_>, job: usize, name: &str) -> Vec<String> {
+fn parts(model: &Model<'_>, job: usize, book: BookAt, name: &str) -> Vec<String> {
     let rank = &model.jobs[job];
     match name {
-        "FAIRSHARE" => rank.tickets.map_or_else(Vec::new, |tickets| {
+        "FAIRSHARE" => model.shares.in_book(book).tickets_of_job(job).map_or_else(Vec::new, |tickets| {
             let of = [
                 ("override", tickets.overridden),
                 ("functional", tickets.functional),

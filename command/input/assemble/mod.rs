@@ -15,6 +15,7 @@ use multifactor2_snapshot::Snapshot;
 use super::algorithm::{algorithm, Algorithm};
 use super::commands::{ASSOCIATIONS, CONFIG, LOCAL_WEIGHTS, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES};
 use super::parse::partitions::{whole_cluster, Part};
+use super::parse::Unread;
 use super::parse::{associations, config, number, partitions, priorities, qos, queue, shares, whole};
 use super::settings;
 use super::texts::Texts;
@@ -70,6 +71,8 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
         snapshot.settings = settings::settings(conf, &of_parameters(&snapshot, "PriorityParameters"))?;
     }
 
+    // Who competes is what sprio shows.
+    snapshot.about.partial_queue |= unread_sums != Unread::default();
     let mut hidden = Vec::new();
     if algorithm == Algorithm::Multifactor2 {
         hidden.extend(settings::doubt(conf, snapshot.settings.is_some()));

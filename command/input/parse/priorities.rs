@@ -50,6 +50,16 @@ pub fn sums(text: &str) -> (Vec<Sum>, Unread) {
     (rows, unread)
 }
 
+/// A part of a weight. sprio of 20.11 divides by it also where it is 0, and prints `-nan`.
+fn part(text: &str) -> Option<f64> {
+    let is_none = matches!(text.trim(), "nan" | "-nan" | "inf" | "-inf");
+    if is_none {
+        Some(0.0)
+    } else {
+        number(text)
+    }
+}
+
 fn sum(line: &str) -> Option<Sum> {
     let cells: Vec<&str> = line.splitn(PRIORITY_LETTERS.len() + 1, '|').collect();
     let [id, priority, norm, site, rest @ ..] = &cells[..] else { return None };
@@ -60,7 +70,7 @@ fn sum(line: &str) -> Option<Sum> {
     else {
         return None;
     };
-    let pair = |addend: &str, norm: &str| Some((number(addend)?, number(norm)?));
+    let pair = |addend: &str, norm: &str| Some((number(addend)?, part(norm)?));
     #[allow(clippy::cast_precision_loss)] // as sprio has it
     let by_tres = tres(by_tres).into_iter().map(|(_, addend)| addend as f64).sum();
     Some(Sum {

@@ -1,5 +1,6 @@
 //! Answers as text: one file an answer.
 
+mod check;
 mod compare;
 mod cost;
 mod metrics;

@@ -41,6 +41,9 @@ fn headline(user: &str, account: &Account) -> String {
     if !account.partition.is_empty() {
         let _ = write!(name, " ({})", account.partition);
     }
+    if let Some(book) = &account.book {
+        name += &format!(", book {book},");
+    }
     format!("The fair-share factor of {name} is {} now.", number(account.factor))
 }
 

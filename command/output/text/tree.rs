@@ -9,7 +9,9 @@ use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Tree {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String> {
-        let mut table = Table::new(&[
+        let has_books = self.rows.iter().any(|row| row.book.is_some());
+        let mut columns = vec!["Book"];
+        columns.extend([
             "Account",
             "User",
             "RawShares>",
@@ -23,6 +25,7 @@ impl Show for Tree {
             "Waiting>",
             "Running>",
         ]);
+        let mut table = Table::new(&columns[usize::from(!has_books)..]);
         let is_for_people = printed.form() == Form::Columns;
         self.rows.iter().for_each(|row| table.row(cells(row, is_for_people)));
         let (table, text) = for_programs(table, printed, terminal)?;
@@ -49,7 +52,8 @@ fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
         "" => row.user.clone(),
         partition => format!("{} ({partition})", row.user),
     };
-    vec![
+    let book = row.book.clone();
+    let cells = [
         format!("{indent}{}", row.account),
         user,
         row.shares.map_or_else(|| "parent".to_owned(), |shares| shares.to_string()),
@@ -62,5 +66,6 @@ fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
         optional(row.factor),
         row.waiting.to_string(),
         row.running.to_string(),
-    ]
+    ];
+    book.into_iter().chain(cells).collect()
 }

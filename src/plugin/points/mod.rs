@@ -106,6 +106,11 @@ impl PointsState {
         ([targets.then_some(halflife), (targets && has_windows).then_some(windows)], &self.tree)
     }
 
+    /// The Unix groups that lines name, as far as they are known, with their numbers.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.core.group_names().filter_map(|name| Some((name, *self.groups.get(name)?)))
+    }
+
     /// User and account of a job whose association is newer than the last cycle, so that it has no [`Self::node`].
     pub fn newcomer<A: Open, V: Levels<Assoc: Open>>(
         lock: &AssocLock<'_, V>,

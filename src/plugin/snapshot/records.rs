@@ -6,12 +6,14 @@ use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::TargetUsage;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
-    About, Association, Entry, Job, Parameter, Partition, Qos, Running, Setting, Tres, Usage,
+    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running,
+    Setting, Tres, Usage,
 };
 
 use super::gather::{Gathered, More, Waiting, NONE};
 use crate::host::constants::NICE_OFFSET;
 use crate::identity::{PRIORITY_TYPE, VERSION};
+use crate::plugin::standing::Shown;
 
 /// Writes the file.
 ///
@@ -33,10 +35,13 @@ pub fn write(gathered: &Gathered, out: &mut dyn Write) -> io::Result<()> {
     writer.all::<Partition>(&gathered.partitions)?;
     writer.all::<Qos>(&gathered.qos)?;
     writer.all(associations(gathered))?;
+    writer.all(books(gathered))?;
+    writer.all(in_books(gathered))?;
     write_jobs(gathered, &mut writer)?;
     writer.all::<Entry>(&gathered.entries)?;
     writer.all(running(gathered))?;
     writer.all(usage(gathered))?;
+    writer.all(groups(gathered))?;
     writer.end().map(drop)
 }
 
@@ -112,6 +117,42 @@ fn associations(gathered: &Gathered) -> impl Iterator<Item = Association> + '_ {
             active: Some(numbers.active),
         })
     })
+}
+
+fn books(gathered: &Gathered) -> impl Iterator<Item = Book> + '_ {
+    gathered.standing.named_books().map(|(_, name, partitions, max_tickets)| Book {
+        name: name.to_owned(),
+        partitions: partitions.to_vec(),
+        max_tickets,
+    })
+}
+
+/// Those that have used something in a book, or wait in it.
+fn in_books(gathered: &Gathered) -> impl Iterator<Item = BookAssociation> + '_ {
+    gathered.standing.named_books().flat_map(move |(book, name, ..)| {
+        let held = gathered.standing.held_in(book);
+        held.filter_map(move |(id, Shown { numbers, usage, .. })| {
+            let usage = usage.unwrap_or_default();
+            let is_there = gathered.associations.contains_key(&id) && (usage > 0.0 || numbers.active);
+            is_there.then(|| BookAssociation {
+                book: name.to_owned(),
+                association: id,
+                usage,
+                shares_norm: numbers.shares_norm,
+                factor: numbers.factor,
+                tickets: numbers.tickets,
+                active: numbers.active,
+            })
+        })
+    })
+}
+
+fn groups(gathered: &Gathered) -> Vec<Group> {
+    let groups = gathered.points.iter().flat_map(|points| points.groups());
+    let mut all: Vec<Group> = groups.map(|(name, id)| Group { name: name.to_owned(), id }).collect();
+    all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    all.dedup_by(|a, b| a.name == b.name);
+    all
 }
 
 /// Puts a name where the one of the job before was.

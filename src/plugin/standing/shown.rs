@@ -165,6 +165,28 @@ impl Standing {
         });
     }
 
+    /// The books that lines of settings make: what each is called, its partitions, and the tickets of the best user in it.
+    pub fn named_books(&self) -> impl Iterator<Item = (BookAt, &str, &[String], f64)> + '_ {
+        let lines = self.settings.as_ref().map_or(&[][..], |settings| &settings.books);
+        let books = BookSet::from_numbers(1..=self.lines.names().len());
+        books.iter().zip(lines).map(|(book, line)| {
+            let most = self.books.get(book).fair_share.max_tickets();
+            (book, self.lines.name(book), line.partitions.as_slice(), most)
+        })
+    }
+
+    /// What every association has in a book, a parent before those below it.
+    pub fn held_in(&self, book: BookAt) -> impl Iterator<Item = (u32, Shown)> + '_ {
+        let mut all: Vec<(Node, u32)> = self.ids().map(|(id, node)| (node, id)).collect();
+        all.sort_unstable();
+        all.into_iter().map(move |(node, id)| {
+            let shown = self.shown(book, node);
+            // Until it is counted for books, all go by raw usage.
+            let usage = shown.usage.or_else(|| self.usage.get(node.index()).copied());
+            (id, Shown { usage, ..shown })
+        })
+    }
+
     /// What every association has, a parent before those below it.
     pub fn held(&self) -> Vec<Held> {
         let mut all: Vec<Held> = self

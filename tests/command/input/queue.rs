@@ -211,3 +211,12 @@ fn running_jobs_are_counted_together() {
         }
     }
 }
+
+/// sprio of 20.11 where the highest priority of an association is 0.
+#[test]
+fn a_part_that_is_not_a_number_leaves_the_line_readable() {
+    let line = "2|7003|0.00000163|0|0|0.0000000|0|-nan|5022|0.0050223|0|0.0000000|2000|1.0000000|0|0.0000000|19||held\n";
+    let (sums, unread) = priorities::sums(line);
+    assert_eq!((unread, sums.len()), (Unread::default(), 1));
+    assert_eq!((sums[0].priority, sums[0].assoc), (7003, (0.0, 0.0)));
+}

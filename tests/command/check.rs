@@ -105,8 +105,8 @@ fn a_plugin_that_is_not_there() {
     assert_eq!(findings::plugin_is_there(&snapshot), None);
 }
 
-fn checked(arguments: Arguments, from: &Path) -> Report {
-    check(&arguments, &input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() }).0
+fn checked(arguments: &Arguments, from: &Path) -> Report {
+    check(arguments, &input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() }).0
 }
 
 #[test]
@@ -115,12 +115,12 @@ fn a_saved_directory_is_checked_without_this_host() {
         let place = tempfile::tempdir().unwrap();
         let saved = place.path().join("saved");
         texts(release, "multifactor2-root").save(&saved).unwrap();
-        let report = checked(Arguments::default(), &saved);
+        let report = checked(&Arguments::default(), &saved);
         assert_eq!((report.exit_code(), report.errors.len()), (2, 0), "{release}: {}", report.text());
         assert_found(&report.findings, "account theory");
         let conf = place.path().join("multifactor2.conf");
         fs::write(&conf, "ActiveJobs=never\n").unwrap();
-        let report = checked(Arguments { file: Some(conf), ..Arguments::default() }, &saved);
+        let report = checked(&Arguments { file: Some(conf), ..Arguments::default() }, &saved);
         assert_eq!(report.exit_code(), 1, "{release}");
         assert!(
             report.text().starts_with("error: ") && report.text().contains("ActiveJobs=never: allowed are"),
@@ -128,7 +128,7 @@ fn a_saved_directory_is_checked_without_this_host() {
             report.text()
         );
     }
-    let report = checked(Arguments::default(), Path::new("/nowhere"));
+    let report = checked(&Arguments::default(), Path::new("/nowhere"));
     assert_eq!(report.exit_code(), 1, "{}", report.text());
 }
 

@@ -36,7 +36,7 @@ fn every_example_in_the_help_works() {
         .unwrap();
     fs::create_dir(directory.path().join("qconf")).unwrap();
     write("qconf/sstree", b"id=0\nname=Root\ntype=0\nshares=1\nchildnodes=NONE\n");
-    let is_file = |word: &str| [".html", ".svg", ".prom"].iter().any(|end| word.ends_with(end));
+    let names_file = |word: &str| [".html", ".svg", ".prom"].iter().any(|end| word.ends_with(end));
     let mut examples = 0;
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command.md")).unwrap();
     for question in Cli::command().get_subcommands() {
@@ -68,7 +68,7 @@ fn every_example_in_the_help_works() {
             let is_fine =
                 output.status.success() || question.get_name() == "check" && output.status.code() == Some(2);
             assert!(is_fine && error.is_empty(), "multifactor2 {line}: {error}");
-            let written: Vec<&str> = line.split(' ').filter(|word| is_file(word)).collect();
+            let written: Vec<&str> = line.split(' ').filter(|word| names_file(word)).collect();
             assert_eq!(output.stdout.is_empty(), !written.is_empty(), "multifactor2 {line}");
             for file in written {
                 assert!(directory.path().join(file).is_file(), "multifactor2 {line}");

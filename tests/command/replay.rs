@@ -1,6 +1,7 @@
 //! `multifactor2 replay`: a trace under several policies, in every form.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,14 +17,14 @@ pub fn trace() -> String {
     let mut text = String::from(
         "JobIDRaw|User|Account|Partition|QOS|Submit|Eligible|Start|End|Timelimit|ReqTRES|AllocTRES|State|Priority\n",
     );
-    for id in 0..300_u64 {
-        let (user, account) =
-            [("ada", "physics"), ("bob", "physics"), ("eve", "<b>chem</b>")][id as usize % 3];
+    let users = [("ada", "physics"), ("bob", "physics"), ("eve", "<b>chem</b>")];
+    for (id, (user, account)) in (0..300_u64).zip(users.into_iter().cycle()) {
         let submit = 1_706_702_400 + id * 400;
         let start = submit + 100 * (id % 7);
         let end = start + 600 + 700 * (id % 5);
-        text += &format!(
-            "{}|{user}|{account}|main|normal|{submit}|{submit}|{start}|{end}|120|cpu=4|cpu=4|COMPLETED|1\n",
+        let _ = writeln!(
+            text,
+            "{}|{user}|{account}|main|normal|{submit}|{submit}|{start}|{end}|120|cpu=4|cpu=4|COMPLETED|1",
             id + 1
         );
     }

@@ -42,7 +42,7 @@ fn headline(user: &str, account: &Account) -> String {
         let _ = write!(name, " ({})", account.partition);
     }
     if let Some(book) = &account.book {
-        name += &format!(", book {book},");
+        name.extend([", book ", book, ","]);
     }
     format!("The fair-share factor of {name} is {} now.", number(account.factor))
 }

@@ -70,15 +70,26 @@ impl<'m> Looks<'m> {
     }
 
     fn competes(&self, job: &Job) -> bool {
-        if !self.anew {
-            // Its time comes until then.
-            let begins = job.eligible > self.snapshot.about.time && job.eligible <= self.at;
-            return job.competes || begins && job.priority != 0;
+        if self.anew {
+            return self.takes_part(job, self.is_eligible(job));
         }
+        // Its time comes until then.
+        let begins = job.eligible > self.snapshot.about.time && job.eligible <= self.at;
+        let competes = job.competes || begins && job.priority != 0;
+        // sprio shows who is eligible, a snapshot of the plugin says who takes part.
+        if matches!(self.snapshot.about.source.as_str(), "commands" | "files") {
+            self.takes_part(job, competes)
+        } else {
+            competes
+        }
+    }
+
+    /// Whether a job takes part by `ActiveJobs`, as far as it is eligible.
+    fn takes_part(&self, job: &Job, is_eligible: bool) -> bool {
         match self.config.settings.as_ref().map_or(ActiveJobs::Eligible, |settings| settings.active_jobs) {
             ActiveJobs::Pending => true,
-            ActiveJobs::Eligible => self.is_eligible(job),
-            ActiveJobs::Startable => self.is_eligible(job) && !reasons::is_obstacle(&job.reason),
+            ActiveJobs::Eligible => is_eligible,
+            ActiveJobs::Startable => is_eligible && !reasons::is_obstacle(&job.reason),
         }
     }
 

@@ -157,14 +157,14 @@ impl Evaluated<'_> {
                 && (about.cpus == 0 || about.nodes == 0),
             tres: config.factors.tres_weights.is_some()
                 && !snapshot.jobs.is_empty()
-                && snapshot.jobs.iter().all(|job| job.tres.is_empty()),
+                && (snapshot.jobs.iter().all(|job| job.tres.is_empty()) || self.lacks_tres_of_partitions()),
         };
         if unknown.job_size {
             notes.push("The size of the cluster is not known, so JOBSIZE is what Slurm shows.".to_owned());
         }
         if unknown.tres {
             notes
-                .push("What jobs ask for of each TRES is not known, so TRES is what Slurm shows.".to_owned());
+                .push("What jobs ask for, or partitions have, of each TRES is not known, so TRES is what Slurm shows.".to_owned());
         }
         let mut buffer = evaluator.scratch();
         let mut ranks = Vec::with_capacity(snapshot.jobs.len());
@@ -174,6 +174,18 @@ impl Evaluated<'_> {
             ranks.push(one.rank(&places, *competes, recomputed, &mut buffer));
         }
         ranks
+    }
+
+    /// Jobs ask for a TRES with a weight of which no partition has any: scontrol of 20.11 does not print what partitions have.
+    fn lacks_tres_of_partitions(&self) -> bool {
+        let Looks { snapshot, config, .. } = self.looks;
+        let weights = config.factors.tres_weights.as_deref().unwrap_or_default();
+        let any = |counts: &[u64], at: usize| counts.get(at).is_some_and(|count| *count > 0);
+        !config.factors.no_normal_tres
+            && weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0).any(|(at, _)| {
+                snapshot.jobs.iter().any(|job| any(&job.tres, at))
+                    && !snapshot.partitions.iter().any(|partition| any(&partition.tres, at))
+            })
     }
 }
 

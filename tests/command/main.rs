@@ -1,6 +1,7 @@
 //! The command: its model against the documented example and the engine, its answers, and how it shows them.
 
 mod answers;
+mod as_shown;
 mod browser;
 mod example;
 mod forecast;

@@ -3,7 +3,7 @@
 use multifactor2_fixtures::project::read;
 use multifactor2_snapshot::format::{FORMAT, LONGEST_LINE, MOST_RECORDS, VERSION};
 use multifactor2_snapshot::records::{
-    About, Association, Book, BookAssociation, Entry, Job, Parameter, Partition, Qos, Record, Running,
+    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Record, Running,
     Setting, Tres, Usage,
 };
 
@@ -27,6 +27,7 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
         of::<Entry>(),
         of::<Running>(),
         of::<Usage>(),
+        of::<Group>(),
     ]
 }
 

@@ -8,7 +8,7 @@ use tracing::{error, warn};
 
 use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
-use super::snapshot::Told;
+use super::snapshot::parameters::Told;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};

@@ -11,7 +11,7 @@ use multifactor2_core::policy::pools::JobTickets;
 use multifactor2_snapshot::records::{Entry, Partition, Qos};
 use rustc_hash::FxHashMap;
 
-use super::Told;
+use super::parameters::Told;
 use crate::host::access::Open;
 use crate::host::constants::{
     INFINITE, NO_VAL, PARTITION_SCHED, PARTITION_SUBMIT, QOS_FLAG_ENFORCE_USAGE_THRES, QOS_FLAG_NO_DECAY,

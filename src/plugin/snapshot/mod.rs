@@ -6,7 +6,7 @@
 
 mod file;
 mod gather;
-mod parameters;
+pub mod parameters;
 mod records;
 
 use std::path::Path;
@@ -27,7 +27,6 @@ use crate::host::panics::guard;
 
 use file::{replace, Readers, Trouble};
 use gather::Gathered;
-pub use parameters::Told;
 
 /// So long a stop waits for a file that is being written. It takes that long only where the file system does not answer.
 const PATIENCE: Duration = Duration::from_millis(200);

@@ -4,6 +4,7 @@
 //! the plugin; [`model`] computes priorities from it with the engine that the plugin runs; [`answers`] has one file a question; [`output`]
 //! shows answers as text, JSON, CSV or HTML. `replay` is another way to an answer: it replays a trace, and asks no cluster. [`cli`] says what can be asked, [`run`] puts all of it together.
 
+pub mod algorithm;
 pub mod answers;
 pub mod check;
 pub mod cli;

@@ -6,8 +6,8 @@ use std::path::Path;
 use multifactor2_core::settings::{Component, ComponentKind, Dilution, Settings};
 use multifactor2_snapshot::Snapshot;
 
+use crate::algorithm::Algorithm;
 use crate::input::parse::shares::PARENT;
-use crate::input::{algorithm, Algorithm};
 
 /// The weights, as slurm.conf(5) has them, in the order in which `sprio -w` is asked for them.
 const WEIGHTS: [&str; 6] = [
@@ -49,12 +49,12 @@ fn has_flag(snapshot: &Snapshot, flag: &str) -> bool {
 }
 
 fn is_ours(snapshot: &Snapshot) -> bool {
-    algorithm(snapshot) == Algorithm::Multifactor2
+    Algorithm::of(snapshot) == Algorithm::Multifactor2
 }
 
 fn other_algorithm(snapshot: &Snapshot) -> Option<String> {
-    match algorithm(snapshot) {
-        Algorithm::Basic | Algorithm::Other(_) => Some(format!(
+    match Algorithm::of(snapshot) {
+        Algorithm::Basic | Algorithm::Other => Some(format!(
             "PriorityType={}: fair-share has no part in the order of jobs. Set PriorityType=priority/multifactor2 or \
              priority/multifactor",
             snapshot.about.priority_type
@@ -64,7 +64,7 @@ fn other_algorithm(snapshot: &Snapshot) -> Option<String> {
 }
 
 fn weights_are_zero(snapshot: &Snapshot) -> Option<String> {
-    if matches!(algorithm(snapshot), Algorithm::Basic | Algorithm::Other(_)) {
+    if matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other) {
         return None;
     }
     let by_tres = snapshot.parameter("PriorityWeightTRES").is_some_and(|value| !value.is_empty());

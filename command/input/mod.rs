@@ -1,6 +1,5 @@
 //! Where a snapshot comes from: Slurm's commands asked once, the files that `--save` kept of these, or a file of the plugin.
 
-pub mod algorithm;
 pub mod anonymise;
 pub mod ask;
 mod assemble;
@@ -11,7 +10,6 @@ mod problem;
 mod settings;
 pub mod texts;
 
-pub use algorithm::{algorithm, Algorithm};
 pub use assemble::assemble;
 pub use load::{load, load_with_texts, read, Arguments};
 pub use problem::Problem;

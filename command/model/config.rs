@@ -8,37 +8,8 @@ use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::settings::{Settings, UsageMeasure};
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
-use schemars::JsonSchema;
-use serde::Serialize;
 
-/// How priorities come about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Algorithm {
-    /// `priority/multifactor2`
-    Multifactor2,
-    /// `priority/multifactor` with Fair Tree, its default.
-    FairTree,
-    /// `priority/multifactor` with `PriorityFlags=NO_FAIR_TREE`.
-    Classic,
-    /// `priority/basic`: by submission.
-    Basic,
-    /// Another one, of which nothing is known.
-    Other,
-}
-
-impl Algorithm {
-    /// In one line, for people.
-    pub fn described(self) -> &'static str {
-        match self {
-            Self::Multifactor2 => "priority/multifactor2",
-            Self::FairTree => "priority/multifactor with Fair Tree",
-            Self::Classic => "priority/multifactor with classic fair-share (NO_FAIR_TREE)",
-            Self::Basic => "priority/basic: jobs in the order of their submission",
-            Self::Other => "a priority plugin that is not known here",
-        }
-    }
-}
+use crate::algorithm::Algorithm;
 
 /// Who may push whose jobs aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,15 +118,7 @@ impl Config {
         let mut reader = Reader { snapshot, notes: Vec::new() };
         let flag = |reader: &Reader<'_>, name| reader.has("PriorityFlags", name);
         let stock = stock_algorithm(&mut reader);
-        let algorithm = match snapshot.about.priority_type.as_str() {
-            "priority/multifactor2" => Algorithm::Multifactor2,
-            "priority/multifactor" => match stock {
-                stock::Algorithm::FairTree => Algorithm::FairTree,
-                stock::Algorithm::Classic(_) => Algorithm::Classic,
-            },
-            "priority/basic" => Algorithm::Basic,
-            _ => Algorithm::Other,
-        };
+        let algorithm = Algorithm::of(snapshot);
         if snapshot.parameters.is_empty() && algorithm != Algorithm::Basic {
             reader.notes.push(
                 "The parameters of slurm.conf are not known: only what Slurm itself shows can be told."

@@ -22,7 +22,8 @@ use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_snapshot::records::{Job, Partition};
 use multifactor2_snapshot::Snapshot;
 
-pub use config::{Algorithm, Config};
+pub use crate::algorithm::Algorithm;
+pub use config::Config;
 pub use difference::{Believe, Difference};
 pub use jobs::{Addends, EntryRank, JobRank};
 pub use order::{Queue, Slot, Step};

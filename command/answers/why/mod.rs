@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::queue::{ahead, before, no_such_job, Ahead};
 use super::reasons::{self, Reason};
 use super::{association_name, finite, job_name, Answer};
-use crate::model::config::Algorithm;
+use crate::algorithm::Algorithm;
 use crate::model::order::Queue;
 use crate::model::{Addends, Difference, Model, Slot, Step};
 use crate::output::numbers::{count, number, ordinal, span};

@@ -12,7 +12,6 @@ use std::path::Path;
 use multifactor2_snapshot::records::{About, Partition, Qos, Tres};
 use multifactor2_snapshot::Snapshot;
 
-use super::algorithm::{algorithm, Algorithm};
 use super::commands::{ASSOCIATIONS, CONFIG, LOCAL_WEIGHTS, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES};
 use super::parse::partitions::{whole_cluster, Part};
 use super::parse::Unread;
@@ -20,6 +19,7 @@ use super::parse::{associations, config, number, partitions, priorities, qos, qu
 use super::settings;
 use super::texts::Texts;
 use super::Problem;
+use crate::algorithm::Algorithm;
 
 /// The snapshot that texts give; `conf` is what `--conf` names.
 ///
@@ -60,9 +60,9 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     snapshot.tres = tres(&parameters, &total);
     snapshot.partitions = partitions_of(&parts, &snapshot.tres);
     snapshot.parameters = parameters;
-    let algorithm = algorithm(&snapshot);
+    let algorithm = Algorithm::of(&snapshot);
 
-    snapshot.associations = tree::associations(&rows, &known.associations, &algorithm);
+    snapshot.associations = tree::associations(&rows, &known.associations, algorithm);
     let weights = Weights::of(&snapshot.parameters, texts.text(LOCAL_WEIGHTS));
     snapshot.qos = qos_of(std::mem::take(&mut known.qos), declared, &sums, &listed);
     let left = jobs::fill(&mut snapshot, listed, &sums, &weights);
@@ -86,7 +86,7 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
         (unread_qos, "sacctmgr show qos"),
     ];
     hidden.extend(unread.iter().filter_map(|(unread, command)| unread.sentence(command)));
-    sight::look(&mut snapshot, &algorithm, texts, &known.users, left, &mut hidden);
+    sight::look(&mut snapshot, algorithm, texts, &known.users, left, &mut hidden);
     snapshot.about.hidden = hidden;
     Ok(snapshot)
 }

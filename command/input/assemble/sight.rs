@@ -2,7 +2,7 @@
 
 use multifactor2_snapshot::Snapshot;
 
-use crate::input::algorithm::Algorithm;
+use crate::algorithm::Algorithm;
 use crate::input::commands::{ASSOCIATIONS, NAMES, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES};
 use crate::input::parse::associations::User;
 use crate::input::texts::Texts;
@@ -10,7 +10,7 @@ use crate::input::texts::Texts;
 /// Says what is missing, and sets `partial_tree` and `partial_queue`.
 pub(super) fn look(
     snapshot: &mut Snapshot,
-    algorithm: &Algorithm,
+    algorithm: Algorithm,
     texts: &Texts,
     users: &[User],
     left: usize,
@@ -19,7 +19,7 @@ pub(super) fn look(
     let failed = |name: &str| texts.manifest.failed.get(name);
     for name in NAMES {
         // priority/basic has no addends, and sprio says so.
-        let is_expected = name == PRIORITIES && *algorithm == Algorithm::Basic;
+        let is_expected = name == PRIORITIES && algorithm == Algorithm::Basic;
         if let (Some(why), Some((command, missing)), false) = (failed(name), without(name), is_expected) {
             hidden.push(format!("{command} gave no answer ({why}): {missing}"));
         }

@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use multifactor2_snapshot::records::Association;
 
-use crate::input::algorithm::Algorithm;
+use crate::algorithm::Algorithm;
 use crate::input::parse::associations::Known;
 use crate::input::parse::shares::Share;
 
 /// All that can be seen, a parent before those below it. A parent that cannot be seen is 0.
-pub(super) fn associations(rows: &[Share], known: &[Known], algorithm: &Algorithm) -> Vec<Association> {
+pub(super) fn associations(rows: &[Share], known: &[Known], algorithm: Algorithm) -> Vec<Association> {
     let by_id: HashMap<u32, &Known> = known.iter().map(|known| (known.id, known)).collect();
     let mut found: Vec<Association> = if rows.is_empty() {
         known.iter().map(without_sshare).collect()
@@ -43,9 +43,9 @@ fn by_depth(rows: &[Share]) -> Vec<u32> {
     rows.iter().map(parent).collect()
 }
 
-fn with_sshare(row: &Share, parent: u32, known: Option<&Known>, algorithm: &Algorithm) -> Association {
+fn with_sshare(row: &Share, parent: u32, known: Option<&Known>, algorithm: Algorithm) -> Association {
     let is_user = !row.user.is_empty();
-    let has_factors = *algorithm != Algorithm::Basic;
+    let has_factors = algorithm != Algorithm::Basic;
     #[allow(clippy::cast_precision_loss)] // as Slurm has it
     let whole = row.usage as f64;
     // To two places; but not from before or after a cycle that ran between the two commands.
@@ -63,7 +63,7 @@ fn with_sshare(row: &Share, parent: u32, known: Option<&Known>, algorithm: &Algo
         usage_norm: row.usage_norm.unwrap_or(0.0),
         usage_effective: row.usage_effective.unwrap_or(0.0),
         // Classic fair-share has none, and prints zeros.
-        level_fs: row.level_fs.filter(|_| has_factors && *algorithm != Algorithm::Classic),
+        level_fs: row.level_fs.filter(|_| has_factors && algorithm != Algorithm::Classic),
         factor: row.factor.filter(|_| has_factors && is_user),
         ..Association::default()
     }

@@ -1,7 +1,7 @@
 //! Associations, partitions and QOS.
 
+use multifactor2_command::algorithm::Algorithm;
 use multifactor2_command::input::parse::shares::PARENT;
-use multifactor2_command::input::{algorithm, Algorithm};
 use multifactor2_snapshot::records::Association;
 use multifactor2_snapshot::Snapshot;
 
@@ -130,7 +130,7 @@ fn the_algorithm_is_recognised() {
             ("classic-root", Algorithm::Classic),
             ("basic-root", Algorithm::Basic),
         ] {
-            assert_eq!(algorithm(&snapshot(release, case)), expected, "{release}");
+            assert_eq!(Algorithm::of(&snapshot(release, case)), expected, "{release}");
         }
     }
 }

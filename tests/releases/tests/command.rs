@@ -8,14 +8,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use multifactor2_command::input::ask::{ask_with, Answer, Question};
-use multifactor2_command::input::commands::ENVIRONMENT;
-use multifactor2_command::input::Problem;
+use multifactor2_command::input::ask::Question;
 use multifactor2_command::output::Terminal;
 use multifactor2_command::run;
 use multifactor2_fixtures::random;
 use serde_json::Value;
-use slurm_testcluster::{Account, Accounts, Call, Cluster, Job, Release, Row, Shares};
+use slurm_releases::asked::ask;
+use slurm_testcluster::{Account, Accounts, Cluster, Job, Release, Row, Shares};
 
 #[cfg(feature = "full")]
 slurm_releases::test_in_each_release!(answers_are_what_slurm_shows);
@@ -70,16 +69,7 @@ impl Truth {
 /// What Slurm says to a user, kept in a directory.
 fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
     let question = Question { cluster: None, qos: true, local_weights: true };
-    let texts = ask_with(&question, cluster.ids(user).unwrap().0, "|m4rk|", &mut |call| {
-        let mut command = cluster.command(call.program).args(&call.arguments);
-        for (name, value) in ENVIRONMENT {
-            command = command.env(name, value);
-        }
-        let fail = |error: anyhow::Error| Problem { what: error.to_string(), next: String::new() };
-        let output = command.user(user).and_then(Call::output).map_err(fail)?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Answer { is_good: output.status.success(), text: text(output.stdout), said: text(output.stderr) })
-    });
+    let texts = ask(cluster, &question, user, "|m4rk|");
     let saved = cluster.directory().join(format!("asked-{name}-{user}"));
     texts.unwrap_or_else(|problem| panic!("{user}: {problem}")).save(&saved).unwrap();
     saved

@@ -10,6 +10,7 @@ use multifactor2_snapshot::Snapshot;
 
 use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Bare, Report};
+use crate::assumed;
 use crate::check;
 use crate::cli::{Cli, Printed, Question};
 use crate::input;
@@ -99,9 +100,15 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         // It is a change there.
         options.conf = None;
     }
-    let snapshot =
-        input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. }))
-            .map_err(|problem| problem.to_string())?;
+    let needs_qos =
+        matches!(cli.question, Question::Cost { .. } | Question::Recover { .. } | Question::WhatIf { .. });
+    let mut snapshot = input::load(&options, needs_qos).map_err(|problem| problem.to_string())?;
+    if options.conf.is_none() {
+        // The files of this host are of this cluster only.
+        let is_here = options.from.is_none() && options.cluster.is_none();
+        let file = is_here.then(|| check::host::slurm_conf().with_file_name("multifactor2.conf"));
+        assumed::find(&mut snapshot, file.as_deref());
+    }
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
@@ -218,9 +225,15 @@ fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, S
 /// The name of who asks.
 fn own_name() -> Result<String, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    variable("USER").or_else(|| variable("LOGNAME")).ok_or_else(|| {
-        "the environment does not say who you are: give your name with -u, or with --as".to_owned()
-    })
+    let by_uid = || {
+        let output = std::process::Command::new("id").arg("-un").output().ok()?;
+        let name = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        (output.status.success() && !name.is_empty()).then_some(name)
+    };
+    variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .or_else(by_uid)
+        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".to_owned())
 }
 
 /// A time as `--at` takes it.

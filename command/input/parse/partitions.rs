@@ -23,6 +23,10 @@ pub struct Part {
     pub billing_weights: String,
     /// `QoS`
     pub qos: String,
+    /// `Default`
+    pub is_default: bool,
+    /// `DefaultTime` in minutes; `None` for none, or no limit.
+    pub default_time: Option<u32>,
     /// Its nodes, where they can be told apart.
     nodes: Option<BTreeSet<String>>,
 }
@@ -66,6 +70,8 @@ fn part(line: &str) -> Option<Part> {
         tres: known,
         billing_weights: text(field(line, "TRESBillingWeights").unwrap_or_default()),
         qos: text(field(line, "QoS").unwrap_or_default()),
+        is_default: field(line, "Default") == Some("YES"),
+        default_time: field(line, "DefaultTime").and_then(minutes),
         nodes: field(line, "Nodes").and_then(hosts::names),
     })
 }

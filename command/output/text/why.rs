@@ -116,10 +116,10 @@ fn path(levels: &[Level]) -> Table {
             optional(level.level_fs),
             optional(level.tickets),
             level.level_share.map_or_else(|| "-".to_owned(), percent),
-            level.competing.to_string(),
+            if level.competing == 0 { "-".to_owned() } else { level.competing.to_string() },
         ]);
     }
-    table
+    table.without_unknown()
 }
 
 /// With whom a level is shared.

@@ -45,6 +45,7 @@ impl Table {
     }
 
     /// Leaves out columns that are `-` in every row, for people.
+    #[must_use]
     pub fn without_unknown(mut self) -> Self {
         let is_known = |at: usize| self.rows.is_empty() || self.rows.iter().any(|row| row[at] != "-");
         let known: Vec<bool> = (0..self.header.len()).map(is_known).collect();

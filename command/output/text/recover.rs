@@ -22,7 +22,9 @@ impl Show for Recover {
             page.headline(&headline(&self.user, account));
             let mut said: Vec<&str> = account.courses.iter().map(|course| course.sentence.as_str()).collect();
             said.dedup();
-            said.into_iter().for_each(|sentence| page.item(sentence));
+            for sentence in said {
+                page.item(sentence);
+            }
             let plotted = account.courses.iter().find(|course| course.points.len() > 1);
             if let Some(course) = plotted {
                 page.title(&format!("{} ('|' marks {})", course.others.described(), number(self.to)));

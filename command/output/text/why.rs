@@ -129,9 +129,14 @@ fn competitors(level: &Level) -> Option<String> {
     }
     let one = |other: &crate::answers::why::Competitor| {
         let name = if other.user.is_empty() { &other.account } else { &other.user };
-        let tickets =
-            other.tickets.map_or_else(String::new, |tickets| format!(", tickets {}", number(tickets)));
-        format!("{name} (LevelFS {}{tickets})", optional(other.level_fs))
+        let level_fs = other.level_fs.map(|level_fs| format!("LevelFS {}", number(level_fs)));
+        let tickets = other.tickets.map(|tickets| format!("tickets {}", number(tickets)));
+        let known: Vec<String> = [level_fs, tickets].into_iter().flatten().collect();
+        if known.is_empty() {
+            // Classic fair-share has neither.
+            return name.clone();
+        }
+        format!("{name} ({})", known.join(", "))
     };
     let named: Vec<String> = level.competitors.iter().map(one).collect();
     let name = if level.user.is_empty() { &level.account } else { &level.user };

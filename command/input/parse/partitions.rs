@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{field, hosts, is_of_cluster, minutes, text, tres, whole, Unread};
+use multifactor2_replay::trace::hosts;
+
+use super::{field, is_of_cluster, minutes, text, tres, whole, Unread};
 
 /// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! From the command line to what is printed.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use clap::Parser;
 use multifactor2_core::settings::value::{Kind, Value};
@@ -38,6 +40,15 @@ impl Printout {
         let err = format!("multifactor2: {}\n", escape::terminal(message, false));
         Self { err, status: 1, ..Self::default() }
     }
+}
+
+/// The program: answers its command line and prints it.
+pub fn main() -> ExitCode {
+    let result = run(std::env::args_os(), Terminal::of_stdout());
+    // A pipe that is closed early, as by head, is no error.
+    let _ = io::stdout().write_all(result.out.as_bytes()).and_then(|()| io::stdout().flush());
+    let _ = io::stderr().write_all(result.err.as_bytes());
+    ExitCode::from(result.status)
 }
 
 /// Answers a command line, of which the first word is the name of the program.

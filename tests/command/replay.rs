@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// Asks with words, of which those with @ are files of the site.
-    fn ask(&self, words: &str) -> Printout {
+    pub fn ask(&self, words: &str) -> Printout {
         let mut arguments = vec![OsString::from("multifactor2"), "replay".into()];
         for word in words.split(' ') {
             match word.strip_prefix('@') {
@@ -96,6 +96,64 @@ fn a_trace_under_several_policies() {
     assert!(!page.contains("<b>chem") && !page.contains("http://") && !page.contains("https://"));
 }
 
+/// The first lines say which policy to choose, what it costs and whom: the same as the tables.
+#[test]
+fn the_first_lines_say_which_policy_to_choose_and_who_pays() {
+    let site = Site::new();
+    let words = "@sacct.txt --procs 8 --policy fair-tree --policy fifo";
+    let printed = site.ask(words);
+    let text = printed.out.replace("\n  ", " ").replace('\n', " ");
+    let value: Value = serde_json::from_str(&site.ask(&format!("{words} --json")).out).unwrap();
+    let (policies, comparison) = (&value["answer"]["policies"], &value["answer"]["comparisons"][0]);
+    let of = |at: usize, path: &str| policies[at].pointer(path).unwrap().as_f64().unwrap();
+    let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{}", printed.out);
+    let less = |path: &str| if of(0, path) < of(1, path) { "fair-tree" } else { "fifo" };
+    let (fair, quick) = (less("/account_shortfall"), less("/waits/wait/mean"));
+    if fair == quick {
+        has(&format!("By both measures the choice is {fair}: "));
+    } else {
+        has(&format!("Choose {fair} if accounts are to get what their shares entitle them to"));
+        has(&format!("Choose {quick} if waits are to be short"));
+    }
+    has(&format!(
+        "account shortfall {:.1}% against {:.1}%",
+        100.0 * of(1, "/account_shortfall"),
+        100.0 * of(0, "/account_shortfall")
+    ));
+    has("ask for --runs 10");
+    // Seven waits of 0 to 600 s by turns, 300 times.
+    has("As recorded, jobs waited 00:04:59 on average. Under fair-tree the replay is far from that.");
+    for (change, (title, word)) in [(0, ("Who gains: ", "less")), (1, ("Who pays: ", "more"))] {
+        let change = &comparison["accounts"][change];
+        let named = format!("{title}{} waits ", change["name"].as_str().unwrap());
+        let longer = change["longer"].as_f64().unwrap();
+        assert_eq!(
+            longer > 0.0,
+            word == "more",
+            "the trace has one that gains and one that pays: {comparison}"
+        );
+        has(&named);
+        assert!(text
+            .split_once(&named)
+            .unwrap()
+            .1
+            .get(8..14)
+            .is_some_and(|rest| rest == format!(" {word} ")));
+    }
+    // With runs, what chance does not tell apart is not said to be better.
+    let printed = site.ask("@sacct.txt --procs 1000 --policy fair-tree --policy fifo --runs 2");
+    assert!(
+        printed.out.starts_with("Neither account shortfall nor mean wait tells the policies apart.\n"),
+        "{}",
+        printed.out
+    );
+    assert!(
+        printed.out.contains("no more than chance") && !printed.out.contains("--runs 10"),
+        "{}",
+        printed.out
+    );
+}
+
 #[test]
 fn json_is_as_its_schema_says() {
     let site = Site::new();
@@ -125,6 +183,11 @@ fn parts_add_up() {
     for key in ["usage", "entitled", "share"] {
         assert!((sum(key) - 1.0).abs() < 1e-9, "{key}: {}", sum(key));
     }
+    let short = |account: &Value| {
+        (account["entitled"].as_f64().unwrap() - account["usage"].as_f64().unwrap()).max(0.0)
+    };
+    let shortfall: f64 = accounts.iter().map(short).sum();
+    assert!(shortfall > 0.0 && (policy["account_shortfall"].as_f64().unwrap() - shortfall).abs() < 1e-12);
     assert!((sum("jobs") - policy["waits"]["jobs"].as_f64().unwrap()).abs() < 0.5);
 }
 

@@ -214,6 +214,59 @@ fn what_is_wrong_is_said() {
     assert!(site.ask("--how").out.contains("sacct -a -X -P"));
 }
 
+/// On a terminal, which `script` of util-linux makes: a bar says how far it is, and Ctrl-C ends with a report of what there is.
+#[test]
+fn on_a_terminal_there_is_a_bar_and_ctrl_c_ends_with_what_there_is() {
+    use std::io::{ErrorKind, Read, Write};
+    use std::process::{Command, Stdio};
+    let site = Site::new();
+    // As much work as takes minutes: a queue that only grows.
+    let mut text = trace();
+    for id in 1000..40_000_u64 {
+        let submit = 1_706_900_000 + id;
+        let _ = writeln!(
+            text,
+            "{id}|ada|physics|main|normal|{submit}|{submit}|{submit}|{}|120|cpu=4|cpu=4|COMPLETED|1",
+            submit + 3000
+        );
+    }
+    fs::write(site.path("sacct.txt"), text).unwrap();
+    let command = format!(
+        "{} replay {} --procs 8 --scheduler conservative --policy fair-tree",
+        env!("CARGO_BIN_EXE_multifactor2"),
+        site.path("sacct.txt").display()
+    );
+    let started = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut script = match started {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            slurm_testcluster::skip("replay", "script of util-linux is not installed");
+            return;
+        }
+        started => started.unwrap(),
+    };
+    let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
+    let (mut shown, mut part) = (String::new(), [0; 4096]);
+    while !shown.contains("s left (Ctrl-C: end with what there is)") {
+        let read = screen.read(&mut part).unwrap();
+        assert!(read > 0, "it has ended: {shown}");
+        shown.push_str(&String::from_utf8_lossy(&part[..read]));
+    }
+    assert!(shown.contains("\r[") && shown.contains(" %, "), "{shown}");
+    keys.write_all(b"\x03").unwrap();
+    keys.flush().unwrap();
+    let mut report = String::new();
+    screen.read_to_string(&mut report).unwrap();
+    assert_eq!(script.wait().unwrap().code(), Some(130), "{report}");
+    let report = report.replace("\r\n", " ");
+    assert!(report.contains("This was stopped before its end."), "{report}");
+    assert!(report.contains("Under fair-tree jobs wait") && !report.contains("the choice is"), "{report}");
+    assert!(report.contains("\r\x1b[K"), "the bar is taken away: {report}");
+}
+
 /// Slurm's commands, as scripts that print what they would.
 fn commands(site: &Site) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;

@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
     if last > 100_000 || workload.jobs.iter().any(|job| job.run > 100_000 || job.eligible - job.submit > 100_000) {
         return;
     }
-    let points = "Component=SERV QueueTime=1 XFactor=1\nComponent=FS FSUser=1\nComponent=RES Proc=1 Memory=1\nTarget=User Name=* Percent=5\n";
+    let points = "Component=SERV QueueTime=1 XFactor=1\nComponent=FS FSUser=1\nComponent=RES Proc=1 Mem=1\nTarget=User Name=* Percent=5\n";
     let settings = Settings::parse(points, "points").expect("they are right").settings;
     let points = Policy::Multifactor2(Box::new(settings));
     for (policy, scheduler) in [(Policy::FairTree, Scheduler::Easy), (points, Scheduler::Slurm(parameters))] {

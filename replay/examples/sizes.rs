@@ -48,7 +48,7 @@ fn repeated(jobs: usize) -> Workload {
         let room = jobs - workload.jobs.len();
         workload.jobs.extend(days.iter().take(room).map(|job| {
             id += 1;
-            let mut job = job.clone();
+            let mut job = *job;
             (job.id, job.submit, job.eligible) = (id, job.submit + later, job.eligible + later);
             job
         }));

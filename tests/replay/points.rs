@@ -1,6 +1,7 @@
 //! Points in a replay: those that the trace has the facts for, and which are left out.
 
 use multifactor2_core::settings::Settings;
+use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Policy, Started, Tickets};
 use multifactor2_replay::sim::{Parameters, Plan, Scheduler, Setup};
 use multifactor2_replay::Workload;
@@ -112,11 +113,11 @@ fn usage_is_reset_as_often_as_slurm_conf_says() {
     let used = |order: &Multifactor<'_>| order.usage().by_node()[0];
     order.start(Started { job: 0, partition: 0, at: now });
     order.cycle(now + 300, &[], &mut |_, _| ());
-    assert_eq!(used(&order), 4.0 * 300.0);
+    assert_near(used(&order), 4.0 * 300.0, "usage");
     order.cycle(midnight - 300, &[], &mut |_, _| ());
     assert!(used(&order) > 4.0 * 300.0);
     order.cycle(midnight, &[], &mut |_, _| ());
-    assert_eq!(used(&order), 4.0 * 300.0, "of the last period");
+    assert_near(used(&order), 4.0 * 300.0, "usage of the last period");
     order.cycle(midnight + 300, &[], &mut |_, _| ());
-    assert_eq!(used(&order), 4.0 * 600.0);
+    assert_near(used(&order), 4.0 * 600.0, "usage");
 }

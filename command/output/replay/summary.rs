@@ -1,5 +1,7 @@
 //! A replay in a few sentences: which policy to choose, what it costs and whom, and how far to trust that.
 
+use std::fmt::Write as _;
+
 use crate::answers::replay::{Change, Comparison, Policy, Replay};
 use crate::output::numbers::{percent, span};
 
@@ -181,7 +183,8 @@ fn compared(first: &Policy, policy: &Policy, comparison: &Comparison) -> String 
             .collect();
         let others = changes.len().saturating_sub(NAMED);
         let more = if others > 0 { format!(", and {others} more") } else { String::new() };
-        sentence += &format!(" {title}: {}{more}.", named.join(", "));
+        // Writing to a String cannot fail.
+        let _ = write!(sentence, " {title}: {}{more}.", named.join(", "));
     }
     sentence
 }

@@ -157,7 +157,7 @@ impl Levels for Near<'_> {
         let level = |node: Option<Node>| node.map_or(NO_VAL, |node| self.levels[node.index()]);
         let (near_a, near_b) = (level(a), level(b));
         let are_apart = (near_a - near_b).abs() > Self::APART * near_a.max(near_b).min(f64::MAX);
-        let are_exact = near_a == near_b && (near_a == 0.0 || near_a.is_infinite());
+        let are_exact = near_a == 0.0 && near_b == 0.0 || near_a.is_infinite() && near_b.is_infinite();
         let known = if are_apart || are_exact { near_a.partial_cmp(&near_b) } else { None };
         known.unwrap_or_else(|| compare(self.exact(a), self.exact(b)))
     }

@@ -27,7 +27,7 @@ use crate::output::Form;
     disable_help_flag = true,
     disable_version_flag = true,
     disable_help_subcommand = true,
-    after_help = "Exit status: 0, 1 after an error, 2 where something was found.\n\nThe name swhy stands for 'multifactor2 why'."
+    after_help = "Exit status: 0, 1 after an error, 2 where something was found, 130 where a replay was stopped by Ctrl-C.\n\nThe name swhy stands for 'multifactor2 why'."
 )]
 pub struct Cli {
     #[command(flatten)]

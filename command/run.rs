@@ -27,7 +27,7 @@ pub struct Printout {
     pub out: String,
     /// For standard error.
     pub err: String,
-    /// 0, 1 after an error, 2 where something was found.
+    /// 0, 1 after an error, 2 where something was found, 130 where a replay was stopped by Ctrl-C.
     pub status: u8,
 }
 

@@ -26,6 +26,9 @@ use progress::Watch;
 /// Seconds that submissions come later in jittered runs.
 const JITTER: u32 = 60;
 
+/// The exit status after Ctrl-C, where there is a report of a part: as shells have it.
+const STOPPED: u8 = 130;
+
 const DAY: i64 = 86_400;
 
 /// Answers it.
@@ -74,10 +77,12 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
     let watch = Watch::new(replays);
     let runs = runs::replay(&input, &plans, &watch)?;
     let gaming = gaming(&strategists, &plans, &watch)?;
-    let mut answer = input.answer(&runs, watch.is_stopped());
+    let stopped = watch.is_stopped();
+    let mut answer = input.answer(&runs, stopped);
     watch.finish();
     answer.gaming = gaming;
-    print(answer, asked, global.json, terminal)
+    let status = if stopped { STOPPED } else { 0 };
+    Ok(Printout { status, ..print(answer, asked, global.json, terminal)? })
 }
 
 fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<Printout, String> {

@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use multifactor2_core::settings::Settings;
 use multifactor2_replay::order::Policy;
 use multifactor2_replay::sim::{simulate_with, Parameters, Plan, Scheduler};
 use multifactor2_replay::trace::{associations, cluster, config::Config, parse, problems::Problems};
@@ -13,8 +14,6 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some((machine, _)) = cluster::machine(&text, Some(&text)) {
         let _ = machine.check();
     }
-    let config = Config::parse(&text);
-    let _ = config.factors();
     let parameters = Parameters::parse(&text);
     let mut workload = match parse(bytes, "fuzz") {
         Ok(workload) => workload,
@@ -28,14 +27,17 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(listed) = listed {
         workload.set_associations(listed);
     }
+    workload.config = Config::parse(&text);
     let Some(machine) = workload.machine_or_observed() else { return };
     // Long stretches of time are only long.
     let last = workload.jobs.last().map_or(0, |job| job.submit) - workload.jobs[0].submit;
     if last > 100_000 || workload.jobs.iter().any(|job| job.run > 100_000 || job.eligible - job.submit > 100_000) {
         return;
     }
-    let policy = Policy::named("multifactor2").expect("there is one");
-    for scheduler in [Scheduler::Easy, Scheduler::Slurm(parameters)] {
+    let points = "Component=SERV QueueTime=1 XFactor=1\nComponent=FS FSUser=1\nComponent=RES Proc=1 Mem=1\nTarget=User Name=* Percent=5\n";
+    let settings = Settings::parse(points, "points").expect("they are right").settings;
+    let points = Policy::Multifactor2(Box::new(settings));
+    for (policy, scheduler) in [(Policy::FairTree, Scheduler::Easy), (points, Scheduler::Slurm(parameters))] {
         let plan = Plan { workload: &workload, machine: &machine, scheduler, policy: &policy };
         if let Ok(outcome) = simulate_with(&plan, true, |_| true) {
             assert_eq!(outcome.starts.len(), workload.jobs.len());

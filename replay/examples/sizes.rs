@@ -1,11 +1,24 @@
-//! How long a replay takes, and how that grows: `cargo run --release -p multifactor2-replay --example sizes [-- JOBS…] [--scheduler
-//! NAME] [--policy NAME] [--all]`. Without numbers 50,000 and 500,000 jobs of a large site; `--all` adds 5,000,000, about a year.
+//! How long a replay takes, and how that grows with the jobs.
+//!
+//!     cargo run --release -p multifactor2-replay --example sizes [-- [JOBS…] [--scheduler NAME] [--policy NAME…] [--all]]
+//!
+//! For growth the queue has to be as deep with many jobs as with few, so the same days come again and again: [`DAYS`] jobs of a large
+//! site. `--all` has them once, ten times and a hundred times, and then a year as it comes, with a queue of 5,000 on average. Without numbers it is
+//! 50,000 and 500,000 jobs. Policies run side by side.
 
+use std::thread;
 use std::time::Instant;
 
 use multifactor2_replay::order::Policy;
-use multifactor2_replay::sim::{simulate, Plan, Scheduler, NEVER};
+use multifactor2_replay::sim::{simulate, Outcome, Plan, Scheduler, NEVER};
 use multifactor2_replay::synthetic::Recipe;
+use multifactor2_replay::Workload;
+
+/// Jobs of some days, which come again and again.
+const DAYS: usize = 50_000;
+
+/// A year.
+const YEAR: usize = 5_000_000;
 
 /// The most memory that this process has had, in MB.
 fn peak_memory() -> u64 {
@@ -14,69 +27,118 @@ fn peak_memory() -> u64 {
     line.split_ascii_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
-/// Seconds of the processor that this process has had: what others do on the machine does not count.
+/// Seconds of the processor that this thread has had: what others do on the machine does not count.
 fn processor_time() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     // User and system time, in hundredths of a second.
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
+/// So many jobs, of which [`DAYS`] come again and again.
+fn repeated(jobs: usize) -> Workload {
+    let mut workload = Recipe::large(1, jobs.min(DAYS)).make();
+    let days = workload.jobs.clone();
+    let (Some(first), Some(last)) = (days.first(), days.last()) else { return workload };
+    // The queue runs dry before they come again, so that it is no deeper the hundredth time.
+    let span = 2 * (last.submit - first.submit + 1);
+    let (mut id, mut later) = (last.id, 0);
+    while workload.jobs.len() < jobs {
+        later += span;
+        let room = jobs - workload.jobs.len();
+        workload.jobs.extend(days.iter().take(room).map(|job| {
+            id += 1;
+            let mut job = *job;
+            (job.id, job.submit, job.eligible) = (id, job.submit + later, job.eligible + later);
+            job
+        }));
+    }
+    workload
+}
+
+/// Jobs that wait while any does: on average, and the most.
 #[allow(clippy::cast_precision_loss)]
+fn queue(workload: &Workload, outcome: &Outcome) -> (f64, i64) {
+    let started = |start: &&i64| **start != NEVER;
+    let mut changes: Vec<(i64, i64)> = workload.jobs.iter().map(|job| (job.submit, 1)).collect();
+    changes.extend(outcome.starts.iter().filter(started).map(|start| (*start, -1)));
+    changes.sort_unstable();
+    let (mut depth, mut peak, mut waited, mut contended) = (0, 0, 0, 0);
+    let mut last = 0;
+    for (at, change) in changes {
+        if depth > 0 {
+            waited += depth * (at - last);
+            contended += at - last;
+        }
+        depth += change;
+        last = at;
+        peak = peak.max(depth);
+    }
+    (waited as f64 / contended.max(1) as f64, peak)
+}
+
+/// Replays under one policy, prints its row, and gives what n log n costs. `first`: the same of the smallest size.
+#[allow(clippy::cast_precision_loss)]
+fn replay(workload: &Workload, scheduler: &str, policy: &str, first: Option<f64>) -> f64 {
+    let machine = workload.machine.clone().expect("it has one");
+    let scheduler = Scheduler::named(scheduler, &workload.config).unwrap_or_else(|error| panic!("{error}"));
+    let policy_of_name = Policy::named(policy).unwrap_or_else(|error| panic!("{error}"));
+    let (begin, before) = (Instant::now(), processor_time());
+    let plan = Plan { workload, machine: &machine, scheduler, policy: &policy_of_name };
+    let outcome = simulate(&plan).unwrap_or_else(|error| panic!("{error}"));
+    let (wall, processor) = (begin.elapsed().as_secs_f64(), processor_time() - before);
+    let jobs = workload.jobs.len();
+    let n_log_n = processor / (jobs as f64 * (jobs as f64).ln());
+    let growth = first.map_or_else(|| "-".to_owned(), |first| format!("{:.2}", n_log_n / first));
+    let (mean, peak) = queue(workload, &outcome);
+    println!(
+        "{jobs:>9}  {policy:<16} {processor:>8.1} s {wall:>7.1} s {:>7.1}  {growth:>7} {mean:>10.0} {peak:>7} {:>5}",
+        processor / jobs as f64 * 1e6,
+        peak_memory()
+    );
+    n_log_n
+}
+
 fn main() {
-    let mut sizes = Vec::new();
-    let (mut scheduler, mut policy) = ("slurm".to_owned(), "multifactor2".to_owned());
+    let (mut sizes, mut policies, mut year) = (Vec::new(), Vec::new(), false);
+    let mut scheduler = "slurm".to_owned();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--all" => sizes.extend([50_000, 500_000, 5_000_000]),
+            "--all" => {
+                sizes.extend([DAYS, 10 * DAYS, 100 * DAYS]);
+                year = true;
+            }
+            "--year" => year = true,
             "--scheduler" => scheduler = arguments.next().unwrap_or_default(),
-            "--policy" => policy = arguments.next().unwrap_or_default(),
+            "--policy" => policies.extend(arguments.next()),
             number => sizes.push(number.parse().expect("a number of jobs")),
         }
     }
-    if sizes.is_empty() {
-        sizes.extend([50_000, 500_000]);
+    if sizes.is_empty() && !year {
+        sizes.extend([DAYS, 10 * DAYS]);
     }
-    let policy = Policy::named(&policy).unwrap_or_else(|error| panic!("{error}"));
-    println!("      jobs     made   processor       wall  us/job  n log n  passes  mean queue   peak  mean wait   MB");
-    let mut first: Option<f64> = None;
+    if policies.is_empty() {
+        policies = ["multifactor2", "fair-tree"].map(str::to_owned).to_vec();
+    }
+    println!("     jobs  policy           processor      wall  us/job  n log n mean queue    peak    MB");
+    let mut first: Vec<Option<f64>> = vec![None; policies.len()];
     for jobs in sizes {
-        let begin = Instant::now();
-        let workload = Recipe::large(1, jobs).make();
-        let made = begin.elapsed().as_secs_f64();
-        let machine = workload.machine.clone().expect("it has one");
-        let scheduler =
-            Scheduler::named(&scheduler, &workload.config).unwrap_or_else(|error| panic!("{error}"));
-        let (begin, before) = (Instant::now(), processor_time());
-        let plan = Plan { workload: &workload, machine: &machine, scheduler, policy: &policy };
-        let outcome = simulate(&plan).unwrap_or_else(|error| panic!("{error}"));
-        let (wall, replayed) = (begin.elapsed().as_secs_f64(), processor_time() - before);
-        let waits: f64 = workload
-            .jobs
-            .iter()
-            .zip(&outcome.starts)
-            .filter(|(_, start)| **start != NEVER)
-            .map(|(job, start)| (start - job.submit) as f64)
-            .sum();
-        let span = (workload.jobs[jobs - 1].submit - workload.jobs[0].submit).max(1) as f64;
-        let mut changes: Vec<(i64, i64)> = workload.jobs.iter().map(|job| (job.submit, 1)).collect();
-        changes.extend(outcome.starts.iter().filter(|start| **start != NEVER).map(|start| (*start, -1)));
-        changes.sort_unstable();
-        let (mut depth, mut peak) = (0, 0);
-        for (_, change) in changes {
-            depth += change;
-            peak = peak.max(depth);
-        }
-        let n_log_n = replayed / (jobs as f64 * (jobs as f64).ln());
-        let growth = n_log_n / *first.get_or_insert(n_log_n);
-        println!(
-            "{jobs:>10} {made:>7.1}s {replayed:>10.1}s {wall:>9.1}s {:>7.1} {growth:>7.2}x {:>7} {:>11.0} {peak:>6} {:>9.0}s {:>5}",
-            replayed / jobs as f64 * 1e6,
-            outcome.passes,
-            waits / span,
-            waits / jobs as f64,
-            peak_memory()
-        );
+        side_by_side(&repeated(jobs), &scheduler, &policies, &mut first);
     }
+    if year {
+        println!("a year as it comes:");
+        side_by_side(&Recipe::large(1, YEAR).make(), &scheduler, &policies, &mut vec![None; policies.len()]);
+    }
+}
+
+fn side_by_side(workload: &Workload, scheduler: &str, policies: &[String], first: &mut [Option<f64>]) {
+    thread::scope(|scope| {
+        for (policy, first) in policies.iter().zip(first) {
+            scope.spawn(move || {
+                let cost = replay(workload, scheduler, policy, *first);
+                first.get_or_insert(cost);
+            });
+        }
+    });
 }

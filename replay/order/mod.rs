@@ -5,7 +5,9 @@
 //!
 //! **Add a fair-share policy**: a type that is a [`Standing`], a variant of [`Policy`], and its line in [`Policy::order`].
 
+mod calendar;
 mod multifactor;
+mod points;
 mod standing;
 mod stock;
 mod tickets;
@@ -18,6 +20,7 @@ use multifactor2_core::settings::{Errors, Settings};
 
 use crate::sim::Setup;
 
+pub use calendar::ResetPeriod;
 pub use multifactor::Multifactor;
 pub use standing::{Ground, Newcomer, Queued, Running, Standing};
 pub use stock::Stock;
@@ -122,13 +125,13 @@ impl Policy {
 
     /// The order of jobs under this policy.
     pub fn order<'s>(&self, setup: &'s Setup<'s>) -> Box<dyn Order + 's> {
-        let standing: Box<dyn Standing> = match self {
+        let order = |standing: Box<dyn Standing>| Multifactor::new(setup, standing);
+        Box::new(match self {
             Self::Fifo => return Box::new(Fifo { setup }),
-            Self::Multifactor2(settings) => Box::new(Tickets::new(settings)),
-            Self::FairTree => Box::new(Stock::fair_tree()),
-            Self::Classic => Box::new(Stock::classic(&setup.workload.config)),
-        };
-        Box::new(Multifactor::new(setup, standing))
+            Self::Multifactor2(settings) => order(Box::new(Tickets::new(settings))).with_points(settings),
+            Self::FairTree => order(Box::new(Stock::fair_tree())),
+            Self::Classic => order(Box::new(Stock::classic(&setup.workload.config))),
+        })
     }
 }
 

@@ -4,14 +4,17 @@ use multifactor2_core::evaluator::{Evaluator, FactorConfig};
 use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority, NICE_OFFSET};
 use multifactor2_core::facts::{self, Facts, JobSize, Tres, NO_VAL};
 use multifactor2_core::policy::pools::{JobNames, Names};
+use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
+use super::calendar::ResetPeriod;
+use super::points::JobPoints;
 use super::standing::{Ground, Queued, Running, Standing};
 use super::usage::Usage;
 use super::{Order, Started};
 use crate::sim::Setup;
 use crate::trace::config::{Config, TRES};
-use crate::workload::{Job, NO_LIMIT};
+use crate::workload::{Job, Workload, NO_LIMIT};
 
 /// See the module.
 pub struct Multifactor<'s> {
@@ -31,6 +34,9 @@ pub struct Multifactor<'s> {
     /// What each partition has of [`TRES`].
     tres: Vec<[u64; TRES.len()]>,
     usage: Usage,
+    /// `PriorityUsageResetPeriod`, and the number of the one that usage is of.
+    reset: Option<(ResetPeriod, i64)>,
+    points: Option<JobPoints>,
     /// Buffers.
     waiting: Vec<u32>,
     priorities: Vec<u32>,
@@ -70,6 +76,11 @@ impl<'s> Multifactor<'s> {
             period: config.calc_period(),
             increase_only,
             usage: Usage::new(&tree, config.half_life(), start),
+            reset: config
+                .get("PriorityUsageResetPeriod")
+                .and_then(ResetPeriod::of)
+                .map(|period| (period, period.number(start))),
+            points: None,
             partitions: machine
                 .partitions
                 .iter()
@@ -107,6 +118,15 @@ impl<'s> Multifactor<'s> {
         }
     }
 
+    /// With the points that settings ask for.
+    #[must_use]
+    pub fn with_points(mut self, settings: &Settings) -> Self {
+        let (workload, places) = (self.setup.workload, &self.places);
+        let names = |node| names(workload, places, node);
+        self.points = JobPoints::new(settings, self.setup, &self.tree, names);
+        self
+    }
+
     /// Usage of associations.
     pub fn usage(&self) -> &Usage {
         &self.usage
@@ -129,12 +149,17 @@ impl<'s> Multifactor<'s> {
             requested: Some(&requested),
             of_partition: Some(&self.tres[usize::from(partition)]),
         };
+        let node = self.node(job);
+        let points = self.points.as_ref();
+        let site = |partition: u16| {
+            points.map_or(NICE_OFFSET, |points| points.site(setup, now, job, node, partition))
+        };
         let facts = Facts {
             job: facts::Job {
                 id: id(of),
                 priority: 1,
                 direct: false,
-                site: NICE_OFFSET,
+                site: site(first),
                 nice: NICE_OFFSET,
                 // 0 stands for none.
                 accrue_time: of.eligible.max(1),
@@ -158,6 +183,7 @@ impl<'s> Multifactor<'s> {
                 let facts = self.partitions[usize::from(*partition)];
                 let tres = in_partition(*partition);
                 let variant = evaluator.in_partition(&evaluation, Some(&facts), tres, &mut self.scratch);
+                let variant = Evaluation { site: site(*partition), ..variant };
                 into.push(value(&variant, variant.sum_of_variant()));
             }
         }
@@ -234,13 +260,7 @@ impl<'s> Multifactor<'s> {
             }
         }
         let (workload, places) = (self.setup.workload, &self.places);
-        let names = |node: Node| {
-            let of = &workload.associations[places[node.index()] as usize];
-            Names {
-                user: of.user.map_or("", |user| workload.users.name(user)),
-                account: workload.accounts.name(of.account),
-            }
-        };
+        let names = |node| names(workload, places, node);
         let ground = Ground {
             tree: &self.tree,
             names: &names,
@@ -282,7 +302,16 @@ impl Order for Multifactor<'_> {
     }
 
     fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32])) {
+        if let Some((period, number)) = &mut self.reset {
+            let present = period.number(now);
+            if std::mem::replace(number, present) != present {
+                self.usage.reset();
+            }
+        }
         self.usage.cycle(&self.tree, now);
+        if let Some(points) = &mut self.points {
+            points.cycle(self.setup, &self.tree, self.usage.by_node());
+        }
         self.distribute(now, waiting);
         let mut priorities = std::mem::take(&mut self.priorities);
         for (at, job) in waiting.iter().enumerate() {
@@ -292,6 +321,15 @@ impl Order for Multifactor<'_> {
             set(*job, &priorities);
         }
         self.priorities = priorities;
+    }
+}
+
+/// What an association is called.
+fn names<'w>(workload: &'w Workload, places: &[u32], node: Node) -> Names<'w> {
+    let of = &workload.associations[places[node.index()] as usize];
+    Names {
+        user: of.user.map_or("", |user| workload.users.name(user)),
+        account: workload.accounts.name(of.account),
     }
 }
 

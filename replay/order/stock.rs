@@ -3,7 +3,7 @@
 //! Factors are those of the last cycle; a job that comes between two cycles has that of its association. Before the first cycle nobody
 //! has used anything. The classic formula of slurmctld sees accounts one cycle behind their usage; here they are not.
 
-use multifactor2_core::policy::stock::{standings, Algorithm, Classic};
+use multifactor2_core::policy::stock::{factors, Algorithm, Classic};
 use multifactor2_core::{Node, ShareTree};
 
 use super::standing::{Ground, Newcomer, Queued, Running, Standing};
@@ -42,9 +42,7 @@ impl Stock {
     }
 
     fn compute(&mut self, tree: &ShareTree, usage: &[f64]) {
-        self.factors.clear();
-        let shown = standings(tree, usage, self.algorithm);
-        self.factors.extend(shown.into_iter().map(|shown| shown.factor.unwrap_or_default()));
+        self.factors = factors(tree, usage, self.algorithm);
     }
 }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use multifactor2_core::factors::NICE_OFFSET;
-use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{
     order, Extra, JobTickets, Measure, Pools, SizeFacts, WaitingJob, Who,
 };
-use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
 
+use super::calendar::date;
+use super::points;
 use super::standing::{Ground, Newcomer, Queued, Running, Standing};
 
 /// See the module.
@@ -101,49 +101,11 @@ impl Standing for Tickets {
 
 /// What settings ask for that a replay leaves out.
 pub fn left_out(settings: &Settings) -> Vec<&'static str> {
-    let mut left_out = Vec::new();
-    if Points::configured(settings).is_some() {
-        left_out.push("points (Credential, Service, Target and so on): jobs get none");
-    }
+    let mut left_out = points::left_out(settings);
     if Pools::configured(settings)
         .is_some_and(|pools| pools.own_tickets().wckey || pools.own_tickets().admin_comment)
     {
         left_out.push("tickets by wckey and by AdminComment: the trace has neither");
     }
     left_out
-}
-
-/// The date of a time, as dates of `Override=` are compared with it.
-fn date(now: i64) -> Date {
-    let (days, clock) = (now.div_euclid(86_400), now.rem_euclid(86_400));
-    // A year begins in March here, so that the leap day is its last.
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march = (5 * of_year + 2) / 153;
-    let month = if march < 10 { march + 3 } else { march - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    let small = |value: i64| u8::try_from(value).unwrap_or_default();
-    Date {
-        year: u16::try_from(year).unwrap_or(u16::MAX),
-        month: small(month),
-        day: small(of_year - (153 * march + 2) / 5 + 1),
-        hour: small(clock / 3600),
-        minute: small(clock / 60 % 60),
-        second: small(clock % 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates() {
-        assert_eq!(date(0).to_string(), "1970-01-01T00:00:00");
-        assert_eq!(date(951_868_799).to_string(), "2000-02-29T23:59:59");
-        assert_eq!(date(1_709_251_200).to_string(), "2024-03-01T00:00:00");
-    }
 }

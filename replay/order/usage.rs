@@ -89,6 +89,11 @@ impl Usage {
         }
     }
 
+    /// Nobody has used anything, from now on.
+    pub fn reset(&mut self) {
+        self.sums.fill(0.0);
+    }
+
     /// A cycle: usage decays, and running jobs are charged.
     pub fn cycle(&mut self, tree: &ShareTree, now: i64) {
         let passed = seconds(now - self.last);

@@ -16,7 +16,7 @@ mod world;
 
 use std::fmt;
 
-use crate::order::{Order, Policy};
+use crate::order::{Order, Policy, ResetPeriod};
 use crate::workload::{Machine, MachineError, Workload};
 
 pub use setup::Setup;
@@ -95,8 +95,8 @@ impl Plan<'_> {
         let by_cpus = |word: &str| word.to_ascii_lowercase().starts_with("cpu=");
         for (name, value) in [
             (
-                "PriorityUsageResetPeriod",
-                config.get("PriorityUsageResetPeriod").filter(|value| *value != "NONE"),
+                "the time zone of the cluster: midnight is that of UTC in PriorityUsageResetPeriod",
+                config.get("PriorityUsageResetPeriod").filter(|value| ResetPeriod::of(value).is_some()),
             ),
             ("PreemptType", config.get("PreemptType").filter(|value| !value.ends_with("/none"))),
             ("PriorityWeightAssoc", config.get("PriorityWeightAssoc").filter(|value| *value != "0")),

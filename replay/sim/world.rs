@@ -35,8 +35,9 @@ impl Entry {
     }
 }
 
-/// Jobs between two calls of `go_on`.
-const STRIDE: usize = 4096;
+/// Events between two calls of `go_on`: not jobs, as with many that wait one submission can lead to much work, and after the last there
+/// may be more to do than before.
+const STRIDE: u32 = 512;
 
 /// See the module.
 pub struct World<'s> {
@@ -93,7 +94,7 @@ impl<'s> World<'s> {
     pub fn run(mut self, scheduler: &mut dyn Schedules, mut go_on: impl FnMut(Progress) -> bool) -> Outcome {
         let arrivals = arrivals(self.setup);
         let count = arrivals.len();
-        let mut next = 0;
+        let (mut next, mut events) = (0, 0_u32);
         let period = self.order.period().map(i64::from);
         let mut cycle = period.map(|period| self.now + period);
         loop {
@@ -117,13 +118,17 @@ impl<'s> World<'s> {
                 break;
             }
             self.now = now.max(self.now);
-            if arrival == Some(now) {
-                let job = arrivals[next];
-                next += 1;
-                if next % STRIDE == 0 && !go_on(Progress { submitted: next, jobs: count, now }) {
+            events += 1;
+            if events == STRIDE {
+                events = 0;
+                if !go_on(Progress { submitted: next, jobs: count, now }) {
                     self.outcome.is_partial = true;
                     break;
                 }
+            }
+            if arrival == Some(now) {
+                let job = arrivals[next];
+                next += 1;
                 if self.submit(job) {
                     scheduler.note(Event::Submitted(job), &mut self);
                 }

@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// Asks with words, of which those with @ are files of the site.
-    fn ask(&self, words: &str) -> Printout {
+    pub fn ask(&self, words: &str) -> Printout {
         let mut arguments = vec![OsString::from("multifactor2"), "replay".into()];
         for word in words.split(' ') {
             match word.strip_prefix('@') {
@@ -96,6 +96,64 @@ fn a_trace_under_several_policies() {
     assert!(!page.contains("<b>chem") && !page.contains("http://") && !page.contains("https://"));
 }
 
+/// The first lines say which policy to choose, what it costs and whom: the same as the tables.
+#[test]
+fn the_first_lines_say_which_policy_to_choose_and_who_pays() {
+    let site = Site::new();
+    let words = "@sacct.txt --procs 8 --policy fair-tree --policy fifo";
+    let printed = site.ask(words);
+    let text = printed.out.replace("\n  ", " ").replace('\n', " ");
+    let value: Value = serde_json::from_str(&site.ask(&format!("{words} --json")).out).unwrap();
+    let (policies, comparison) = (&value["answer"]["policies"], &value["answer"]["comparisons"][0]);
+    let of = |at: usize, path: &str| policies[at].pointer(path).unwrap().as_f64().unwrap();
+    let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{}", printed.out);
+    let less = |path: &str| if of(0, path) < of(1, path) { "fair-tree" } else { "fifo" };
+    let (fair, quick) = (less("/account_shortfall"), less("/waits/wait/mean"));
+    if fair == quick {
+        has(&format!("By both measures the choice is {fair}: "));
+    } else {
+        has(&format!("Choose {fair} if accounts are to get what their shares entitle them to"));
+        has(&format!("Choose {quick} if waits are to be short"));
+    }
+    has(&format!(
+        "account shortfall {:.1}% against {:.1}%",
+        100.0 * of(1, "/account_shortfall"),
+        100.0 * of(0, "/account_shortfall")
+    ));
+    has("ask for --runs 10");
+    // Seven waits of 0 to 600 s by turns, 300 times.
+    has("As recorded, jobs waited 00:04:59 on average. Under fair-tree the replay is far from that.");
+    for (change, (title, word)) in [(0, ("Who gains: ", "less")), (1, ("Who pays: ", "more"))] {
+        let change = &comparison["accounts"][change];
+        let named = format!("{title}{} waits ", change["name"].as_str().unwrap());
+        let longer = change["longer"].as_f64().unwrap();
+        assert_eq!(
+            longer > 0.0,
+            word == "more",
+            "the trace has one that gains and one that pays: {comparison}"
+        );
+        has(&named);
+        assert!(text
+            .split_once(&named)
+            .unwrap()
+            .1
+            .get(8..14)
+            .is_some_and(|rest| rest == format!(" {word} ")));
+    }
+    // With runs, what chance does not tell apart is not said to be better.
+    let printed = site.ask("@sacct.txt --procs 1000 --policy fair-tree --policy fifo --runs 2");
+    assert!(
+        printed.out.starts_with("Neither account shortfall nor mean wait tells the policies apart.\n"),
+        "{}",
+        printed.out
+    );
+    assert!(
+        printed.out.contains("no more than chance") && !printed.out.contains("--runs 10"),
+        "{}",
+        printed.out
+    );
+}
+
 #[test]
 fn json_is_as_its_schema_says() {
     let site = Site::new();
@@ -125,6 +183,11 @@ fn parts_add_up() {
     for key in ["usage", "entitled", "share"] {
         assert!((sum(key) - 1.0).abs() < 1e-9, "{key}: {}", sum(key));
     }
+    let short = |account: &Value| {
+        (account["entitled"].as_f64().unwrap() - account["usage"].as_f64().unwrap()).max(0.0)
+    };
+    let shortfall: f64 = accounts.iter().map(short).sum();
+    assert!(shortfall > 0.0 && (policy["account_shortfall"].as_f64().unwrap() - shortfall).abs() < 1e-12);
     assert!((sum("jobs") - policy["waits"]["jobs"].as_f64().unwrap()).abs() < 0.5);
 }
 
@@ -149,6 +212,59 @@ fn what_is_wrong_is_said() {
         assert!(failed(&printed) && printed.err.contains(part), "{words}: {printed:?}");
     }
     assert!(site.ask("--how").out.contains("sacct -a -X -P"));
+}
+
+/// On a terminal, which `script` of util-linux makes: a bar says how far it is, and Ctrl-C ends with a report of what there is.
+#[test]
+fn on_a_terminal_there_is_a_bar_and_ctrl_c_ends_with_what_there_is() {
+    use std::io::{ErrorKind, Read, Write};
+    use std::process::{Command, Stdio};
+    let site = Site::new();
+    // As much work as takes minutes: a queue that only grows.
+    let mut text = trace();
+    for id in 1000..40_000_u64 {
+        let submit = 1_706_900_000 + id;
+        let _ = writeln!(
+            text,
+            "{id}|ada|physics|main|normal|{submit}|{submit}|{submit}|{}|120|cpu=4|cpu=4|COMPLETED|1",
+            submit + 3000
+        );
+    }
+    fs::write(site.path("sacct.txt"), text).unwrap();
+    let command = format!(
+        "{} replay {} --procs 8 --scheduler conservative --policy fair-tree",
+        env!("CARGO_BIN_EXE_multifactor2"),
+        site.path("sacct.txt").display()
+    );
+    let started = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut script = match started {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            slurm_testcluster::skip("replay", "script of util-linux is not installed");
+            return;
+        }
+        started => started.unwrap(),
+    };
+    let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
+    let (mut shown, mut part) = (String::new(), [0; 4096]);
+    while !shown.contains("s left (Ctrl-C: end with what there is)") {
+        let read = screen.read(&mut part).unwrap();
+        assert!(read > 0, "it has ended: {shown}");
+        shown.push_str(&String::from_utf8_lossy(&part[..read]));
+    }
+    assert!(shown.contains("\r[") && shown.contains(" %, "), "{shown}");
+    keys.write_all(b"\x03").unwrap();
+    keys.flush().unwrap();
+    let mut report = String::new();
+    screen.read_to_string(&mut report).unwrap();
+    assert_eq!(script.wait().unwrap().code(), Some(130), "{report}");
+    let report = report.replace("\r\n", " ");
+    assert!(report.contains("This was stopped before its end."), "{report}");
+    assert!(report.contains("Under fair-tree jobs wait") && !report.contains("the choice is"), "{report}");
+    assert!(report.contains("\r\x1b[K"), "the bar is taken away: {report}");
 }
 
 /// Slurm's commands, as scripts that print what they would.

@@ -1,6 +1,6 @@
 //! The fair-share algorithms of stock `priority/multifactor`, by numbers worked out by hand. `tests/releases` has them beside slurmctld.
 
-use multifactor2_core::policy::stock::{standings, Algorithm, Classic, Shown};
+use multifactor2_core::policy::stock::{self, standings, Algorithm, Classic, Shown};
 use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 use multifactor2_fixtures::{assert_near, seed};
 use proptest::collection::vec;
@@ -258,6 +258,18 @@ fn any_shares() -> impl Strategy<Value = u32> {
     prop_oneof![0..4_u32, any::<u32>(), Just(USE_PARENT)]
 }
 
+fn few_shares() -> impl Strategy<Value = u32> {
+    prop_oneof![8 => 0..4_u32, 1 => any::<u32>(), 1 => Just(USE_PARENT)]
+}
+
+/// Numbers of which some are equal, some as near to each other as can be, some in the same ratio as few shares are, and some at the
+/// ends of what there is.
+fn near_usage() -> impl Strategy<Value = f64> {
+    let few = prop::sample::select(vec![1.0, 2.0, 3.0, 1e6, 0.3, f64::MIN_POSITIVE, f64::MAX, 5e-324, 1e300]);
+    let hair = (few.clone(), 0..4_u64).prop_map(|(value, hairs)| f64::from_bits(value.to_bits() + hairs));
+    prop_oneof![4 => few, 4 => hair, 2 => Just(0.0), 4 => (0..7_u8).prop_map(f64::from), 1 => any::<f64>()]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
 
@@ -282,6 +294,38 @@ proptest! {
                     prop_assert!((0.0..=1.0).contains(&factor), "{:?}", shown);
                 }
             }
+        }
+    }
+
+    /// Fair Tree looks at `long double` only where `f64` does not decide. Usage is in few values or a hair apart, so that there are ties, and
+    /// what would be ties to `f64`.
+    #[test]
+    fn factors_alone_are_those_of_the_whole_to_the_last_bit(
+        specs in vec((prop::option::weighted(0.97, 0..12_u32), few_shares(), any::<bool>()), 0..60),
+        usage in vec(near_usage(), 60),
+        dampening in 0..4_u16,
+        depth_oblivious in any::<bool>(),
+        adds_up in any::<bool>(),
+    ) {
+        let mut specs: Vec<NodeSpec> =
+            specs.into_iter().map(|(parent, shares, user)| NodeSpec { parent, shares, user }).collect();
+        specs.insert(0, NodeSpec { parent: None, shares: 1, user: false });
+        let tree = ShareTree::build(&specs);
+        let mut usage = usage;
+        if adds_up {
+            usage.resize(tree.len(), 0.0);
+            for node in tree.nodes().rev() {
+                if let Some(above) = tree.parent(node) {
+                    usage[above.index()] += usage[node.index()];
+                }
+            }
+        }
+        for algorithm in [Algorithm::FairTree, Algorithm::Classic(Classic { dampening, depth_oblivious, ..CLASSIC })] {
+            let whole = standings(&tree, &usage, algorithm);
+            let whole: Vec<u64> = whole.iter().map(|shown| shown.factor.unwrap_or_default().to_bits()).collect();
+            let factors = stock::factors(&tree, &usage, algorithm);
+            let factors: Vec<u64> = factors.into_iter().map(f64::to_bits).collect();
+            prop_assert_eq!(factors, whole, "{:?}", algorithm);
         }
     }
 }

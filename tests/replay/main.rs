@@ -8,6 +8,7 @@ mod invariants;
 mod kth;
 mod made;
 mod measures;
+mod points;
 mod saturated;
 mod skipped;
 mod slow_model;

@@ -113,7 +113,7 @@ fn what_is_left_out_is_said() {
     );
     let machine = machine(false);
     let scheduler = Scheduler::Slurm(Parameters::parse("bf_continue"));
-    let policy = multifactor2("Component=CRED User=1\nCredential=User Name=* Priority=1\n");
+    let policy = multifactor2("Component=CRED Group=1\nCredential=Group Name=* Priority=1\n");
     let plan = Plan { workload: &workload, machine: &machine, scheduler, policy: &policy };
     let left_out = plan.left_out();
     for part in

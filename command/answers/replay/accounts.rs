@@ -27,6 +27,13 @@ fn path(workload: &Workload, place: u32) -> impl Iterator<Item = usize> + '_ {
     places.filter(|place| workload.associations[*place as usize].user.is_none()).map(|place| place as usize)
 }
 
+/// Shortfall of the accounts directly below the root over all contended time, from 0 to 1: what went to others than those who were
+/// entitled to it.
+pub fn shortfall(accounts: &[Account]) -> f64 {
+    let top = accounts.iter().filter(|account| account.parent.is_empty());
+    top.map(|account| (account.entitled - account.usage).max(0.0)).sum()
+}
+
 /// All accounts with jobs, and all directly below the root.
 #[allow(clippy::cast_precision_loss)] // seconds and counts of jobs
 pub fn accounts(workload: &Workload, outcome: &Outcome, fairness: &Fairness, since: i64) -> Vec<Account> {

@@ -5,7 +5,7 @@ use multifactor2_replay::sim::{Outcome, LEFT_OUT, NEVER};
 use multifactor2_replay::workload::{Machine, NO_TIME};
 use multifactor2_replay::Workload;
 
-use super::accounts::accounts;
+use super::accounts::{accounts, shortfall};
 use super::{
     AccountSeries, Change, Comparison, Jain, Missing, OverRuns, Partition, Policy, Problem, Replay, Series,
     Trace, Waits, DEFINITIONS,
@@ -49,13 +49,14 @@ pub struct Run {
 const INTERVALS: u32 = 200;
 
 /// What jittered runs are compared by.
-const MEASURES: [&str; 8] = [
+const MEASURES: [&str; 9] = [
     "mean wait",
     "mean bounded slowdown",
     "area-weighted wait",
     "mean share error",
     "mean Jain's index",
     "mean shortfall",
+    "account shortfall",
     "utilisation",
     "makespan",
 ];
@@ -77,6 +78,7 @@ impl Input<'_> {
             fairness.share_error.mean,
             1.0 - fairness.jain_gap.mean,
             fairness.shortfall.mean,
+            shortfall(&accounts(jittered, outcome, &fairness, self.since)),
             summary.utilisation,
             summary.makespan as f64,
         ]
@@ -161,6 +163,7 @@ impl Input<'_> {
 
     fn policy(&self, run: &Run, summary: &Summary) -> Policy {
         let fairness = self.fairness(self.workload, &run.outcome);
+        let accounts = accounts(self.workload, &run.outcome, &fairness, self.since);
         let jain = Jain { mean: 1.0 - fairness.jain_gap.mean, worst: 1.0 - fairness.jain_gap.worst };
         Policy {
             name: run.name.clone(),
@@ -174,8 +177,9 @@ impl Input<'_> {
             share_error: fairness.share_error.into(),
             jain,
             shortfall: fairness.shortfall.into(),
+            account_shortfall: shortfall(&accounts),
             lag: fairness.max_lag.iter().copied().fold(0.0, f64::max),
-            accounts: accounts(self.workload, &run.outcome, &fairness, self.since),
+            accounts,
             series: self.series(&fairness),
             runs: over_runs(&run.jittered),
             left_out: run.left_out.clone(),

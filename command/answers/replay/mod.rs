@@ -131,6 +131,8 @@ pub struct Policy {
     pub jain: Jain,
     /// Shortfall.
     pub shortfall: Spread,
+    /// Shortfall of the accounts directly below the root, over all contended time.
+    pub account_shortfall: f64,
     /// The largest lag of an account in CPU hours.
     pub lag: f64,
     /// Accounts, those above first.

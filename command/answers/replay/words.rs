@@ -15,7 +15,7 @@ pub struct Definition {
 }
 
 /// All measures.
-pub const DEFINITIONS: [Definition; 17] = [
+pub const DEFINITIONS: [Definition; 18] = [
     Definition { measure: "wait", meaning: "start − submission, in seconds", source: "" },
     Definition { measure: "flow", meaning: "end − submission, in seconds", source: "" },
     Definition {
@@ -61,6 +61,11 @@ pub const DEFINITIONS: [Definition; 17] = [
     Definition {
         measure: "shortfall",
         meaning: "Σ max(0, entitled − had) over users, in parts of what was used: 0 is fair. Unlike the share error it does not count idle accounts as cheated",
+        source: "",
+    },
+    Definition {
+        measure: "account shortfall",
+        meaning: "Σ max(0, entitled − usage) over accounts directly below the root, over all contended time: what went to other accounts than those who were entitled to it. The shortfall also counts whoever waits for an hour and gets more in the next",
         source: "",
     },
     Definition {

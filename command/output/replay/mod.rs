@@ -1,6 +1,7 @@
 //! A replay: as tables on a terminal, and as a page.
 
 mod page;
+mod summary;
 mod text;
 
 pub use page::page;

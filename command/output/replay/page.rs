@@ -5,10 +5,13 @@ use crate::output::html::svg::{self, Axis, Line};
 use crate::output::html::{Cell, Column, Page, Row, Table};
 use crate::output::numbers::{number, percent, span, time};
 
-use super::text::{about, headlines, lists, seconds};
+use super::summary::Summary;
+use super::text::{about, lists, seconds};
 
 /// A chart has four colours, one of which is for the share.
 const POLICIES: usize = 3;
+
+const DAY: i64 = 86_400;
 
 /// So many accounts have charts; the tables have all.
 const CHARTS: usize = 8;
@@ -24,8 +27,10 @@ pub fn page(answer: &Replay) -> Result<String, String> {
             "This was stopped before its end. What follows is of the jobs that had started until then.",
         );
     }
-    for sentence in headlines(answer) {
-        page = page.lead(&sentence);
+    let summary = Summary::of(answer);
+    page = page.lead(&summary.headline).list(&summary.items);
+    if let Some(warning) = &summary.warning {
+        page = page.warning(warning);
     }
     page = page
         .paragraph("Users do not react in a replay: they submit when they did, whatever the policy. Read differences between policies, not single numbers.")
@@ -79,6 +84,8 @@ fn policies(answer: &Replay) -> Table {
         Column::number("Share error").about("Its mean over contended time: 0 % is as configured."),
         Column::number("Shortfall")
             .about("The mean part that went to others than those who were entitled to it."),
+        Column::number("Of accounts")
+            .about("Account shortfall: the part of all usage that went to other accounts than those who were entitled to it."),
         Column::number("Jain").about("The mean of Jain's index: 1 is even."),
         Column::number("Lag").about("How far an account was behind at most, in CPU hours."),
         Column::number("Used").about("Utilisation."),
@@ -93,7 +100,7 @@ fn policies(answer: &Replay) -> Table {
             .cell(of_seconds(waits.wait.worst))
             .cell(of_number(waits.slowdown.mean))
             .cell(of_seconds(waits.area_weighted));
-        table.row((0..6).fold(row, |row, _| row.cell(Cell::none())));
+        table.row((0..7).fold(row, |row, _| row.cell(Cell::none())));
     }
     for policy in &answer.policies {
         let waits = &policy.waits;
@@ -110,6 +117,7 @@ fn policies(answer: &Replay) -> Table {
                 .cell(of_seconds(waits.area_weighted))
                 .cell(of_part(policy.share_error.mean))
                 .cell(of_part(policy.shortfall.mean))
+                .cell(of_part(policy.account_shortfall))
                 .cell(Cell::number(policy.jain.mean, &format!("{:.3}", policy.jain.mean)))
                 .cell(of_number(policy.lag.round()))
                 .cell(of_part(policy.utilisation))
@@ -119,10 +127,23 @@ fn policies(answer: &Replay) -> Table {
     table
 }
 
+fn date(at: f64) -> String {
+    time(seconds(at)).chars().take(10).collect()
+}
+
+/// Without the year.
+fn day_and_minute(at: f64) -> String {
+    let time = time(seconds(at));
+    time.get(5..16).map_or_else(|| time.clone(), |minute| minute.replace('T', " "))
+}
+
 /// Share against usage of the accounts with the largest shares, and the share error.
 fn over_time(page: Page, answer: &Replay) -> Page {
     let Some(first) = answer.policies.first() else { return page };
-    let x = Axis { name: "Time", unit: |value| time(seconds(value)).replace('T', " ") };
+    let begins = &first.series.begins;
+    let is_long = begins.last().zip(begins.first()).is_some_and(|(last, first)| last - first > 3 * DAY);
+    // Three of them have to fit beside each other on a phone.
+    let x = Axis { name: "Time", unit: if is_long { date } else { day_and_minute } };
     let y = Axis { name: "Part of all usage", unit: svg::percent };
     let shown = &answer.policies[..answer.policies.len().min(POLICIES)];
     #[allow(clippy::cast_precision_loss)] // seconds since 1970
@@ -140,12 +161,14 @@ fn over_time(page: Page, answer: &Replay) -> Page {
     });
     for at in order.into_iter().take(CHARTS) {
         let account = &first.series.accounts[at];
-        let mut lines = vec![line("share", &mut times().map(|_| account.share))];
+        let mut lines = Vec::new();
         for policy in shown {
             if let Some(series) = policy.series.accounts.get(at) {
                 lines.push(line(&policy.name, &mut series.usage.iter().copied()));
             }
         }
+        // The last, so that a policy has the same colour in every chart.
+        lines.push(line("share", &mut times().map(|_| account.share)));
         let desc = format!("Its share is {}.", percent(account.share));
         page = page.chart(&svg::lines(&account.name, &desc, x, y, &lines, true));
     }

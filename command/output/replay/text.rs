@@ -4,6 +4,8 @@ use crate::answers::replay::{Change, Comparison, Policy, Replay};
 use crate::output::numbers::{count, number, percent, span, time};
 use crate::output::{Form, Page, Table, Terminal};
 
+use super::summary::Summary;
+
 /// So many of those who gain or lose most are named; JSON and the page have all.
 const NAMED: usize = 8;
 
@@ -18,8 +20,13 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
             "This was stopped before its end. What follows is of the jobs that had started until then.",
         );
     }
-    for sentence in headlines(answer) {
-        page.headline(&sentence);
+    let summary = Summary::of(answer);
+    page.headline(&summary.headline);
+    for item in &summary.items {
+        page.item(item);
+    }
+    if let Some(warning) = &summary.warning {
+        page.warning(warning);
     }
     page.paragraph(&about(answer));
     page.title("Waits");
@@ -52,35 +59,6 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     }
     cautions(&mut page, answer);
     page.finish()
-}
-
-/// What matters most, in sentences.
-pub(super) fn headlines(answer: &Replay) -> Vec<String> {
-    let Some(first) = answer.policies.first() else { return Vec::new() };
-    let mut sentences = vec![format!(
-        "Under {} jobs wait {} on average, and accounts are {} from their shares.",
-        first.name,
-        span(seconds(first.waits.wait.mean)),
-        percent(first.share_error.mean)
-    )];
-    for (policy, comparison) in answer.policies.iter().skip(1).zip(&answer.comparisons) {
-        let gain = |change: Option<&Change>| {
-            change.filter(|change| seconds(change.longer) != 0).map_or_else(String::new, |change| {
-                let word = if change.longer < 0.0 { "less" } else { "more" };
-                format!(" {} waits {} {word}.", change.name, span(seconds(change.longer.abs())))
-            })
-        };
-        let (best, worst) = (comparison.accounts.first(), comparison.accounts.last());
-        sentences.push(format!(
-            "Under {} they wait {}, and accounts are {} from their shares.{}{}",
-            policy.name,
-            span(seconds(policy.waits.wait.mean)),
-            percent(policy.share_error.mean),
-            gain(best),
-            gain(worst.filter(|_| comparison.accounts.len() > 1))
-        ));
-    }
-    sentences
 }
 
 /// What was replayed, in one paragraph.
@@ -163,6 +141,7 @@ fn fairness(answer: &Replay) -> Table {
         "ShareError>",
         "Worst>",
         "Shortfall>",
+        "OfAccounts>",
         "Jain>",
         "Least>",
         "LagHours>",
@@ -175,6 +154,7 @@ fn fairness(answer: &Replay) -> Table {
             percent(policy.share_error.mean),
             percent(policy.share_error.worst),
             percent(policy.shortfall.mean),
+            percent(policy.account_shortfall),
             format!("{:.3}", policy.jain.mean),
             format!("{:.3}", policy.jain.worst),
             number(policy.lag.round()),

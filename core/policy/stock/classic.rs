@@ -36,44 +36,71 @@ pub struct Classic {
 }
 
 pub(super) fn standings(site: &Site, settings: Classic) -> Vec<Shown> {
-    let tree = site.tree;
-    let mut shares: Vec<f64> = Vec::with_capacity(tree.len());
-    let mut usage: Vec<LongDouble> = Vec::with_capacity(tree.len());
-    let level_usage = settings.depth_oblivious.then(|| level_usage(site));
-    let mut all = Vec::with_capacity(tree.len());
-    // A fair-share parent comes before its children.
-    for node in tree.nodes() {
-        shares.push(norm_shares(site, node));
-        let effective = match tree.fair_share_parent(node) {
-            None => long(1.0),
-            Some(above) if tree.parent(above).is_none() => site.usage_norm(node),
-            Some(above) if tree.uses_parent(node) => usage[above.index()],
-            Some(above) => match &level_usage {
-                None => towards_parent(site, node, usage[above.index()]),
-                Some(levels) => by_ratios(
-                    site.usage_norm(node),
-                    shares[node.index()],
-                    usage[above.index()],
-                    shares[above.index()],
-                    levels[above.index()],
-                ),
-            },
-        };
-        usage.push(effective);
-
-        let competitor = if tree.uses_parent(node) { tree.fair_share_parent(node) } else { None };
-        let competitor = competitor.unwrap_or(node).index();
-        let factor = tree.is_user(node).then(|| factor(usage[competitor], shares[competitor], settings));
-        let of_row = self::factor(long(short(effective)), shares[node.index()], settings);
-        all.push(Shown {
-            norm_shares: shares[node.index()],
-            effectv_usage: short(effective),
+    let levels = Levels::new(site, settings);
+    let shown = |node: Node| {
+        let (shares, usage) = (levels.shares[node.index()], short(levels.usage[node.index()]));
+        let factor = levels.factor(site, node, settings);
+        let of_row = self::factor(long(usage), shares, settings);
+        Shown {
+            norm_shares: shares,
+            effectv_usage: usage,
             fair_share: if settings.shows_factor { factor } else { Some(of_row) },
             factor,
             ..site.shown(node)
-        });
+        }
+    };
+    site.tree.nodes().map(shown).collect()
+}
+
+/// Only the factors of the users.
+pub(super) fn factors(site: &Site, settings: Classic) -> Vec<f64> {
+    let levels = Levels::new(site, settings);
+    site.tree.nodes().map(|node| levels.factor(site, node, settings).unwrap_or_default()).collect()
+}
+
+/// By node.
+struct Levels {
+    shares: Vec<f64>,
+    /// Effective usage.
+    usage: Vec<LongDouble>,
+}
+
+impl Levels {
+    fn new(site: &Site, settings: Classic) -> Self {
+        let tree = site.tree;
+        let mut shares: Vec<f64> = Vec::with_capacity(tree.len());
+        let mut usage: Vec<LongDouble> = Vec::with_capacity(tree.len());
+        let level_usage = settings.depth_oblivious.then(|| level_usage(site));
+        // A fair-share parent comes before its children.
+        for node in tree.nodes() {
+            shares.push(norm_shares(site, node));
+            let effective = match tree.fair_share_parent(node) {
+                None => long(1.0),
+                Some(above) if tree.parent(above).is_none() => site.usage_norm(node),
+                Some(above) if tree.uses_parent(node) => usage[above.index()],
+                Some(above) => match &level_usage {
+                    None => towards_parent(site, node, usage[above.index()]),
+                    Some(levels) => by_ratios(
+                        site.usage_norm(node),
+                        shares[node.index()],
+                        usage[above.index()],
+                        shares[above.index()],
+                        levels[above.index()],
+                    ),
+                },
+            };
+            usage.push(effective);
+        }
+        Self { shares, usage }
     }
-    all
+
+    /// Of a user.
+    fn factor(&self, site: &Site, node: Node, settings: Classic) -> Option<f64> {
+        let tree = site.tree;
+        let competitor = if tree.uses_parent(node) { tree.fair_share_parent(node) } else { None };
+        let competitor = competitor.unwrap_or(node).index();
+        tree.is_user(node).then(|| factor(self.usage[competitor], self.shares[competitor], settings))
+    }
 }
 
 /// The product of the shares at each level, from the association up, in the order in which Slurm multiplies.
@@ -132,7 +159,9 @@ fn factor(usage: LongDouble, share: f64, settings: Classic) -> f64 {
     if share <= 0.0 {
         return 0.0;
     }
-    let dampening = long(settings.dampening.max(1).into());
-    let exponent = ((usage / long(share)).value / dampening).value;
+    let mut exponent = (usage / long(share)).value;
+    if settings.dampening > 1 {
+        exponent = (exponent / long(settings.dampening.into())).value;
+    }
     2.0_f64.powf(-short(exponent))
 }

@@ -75,10 +75,21 @@ pub fn standings(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<S
     }
 }
 
+/// Only the factors of the jobs, by [`Node::index`], 0 for accounts: the same numbers as [`standings`] has, in a fraction of its time. For
+/// those who compute them very often.
+pub fn factors(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<f64> {
+    let site = Site::new(tree, usage);
+    match algorithm {
+        Algorithm::FairTree => fair_tree::factors(&site),
+        Algorithm::Classic(settings) => classic::factors(&site, settings),
+    }
+}
+
 /// What both algorithms begin with.
 struct Site<'a> {
     tree: &'a ShareTree,
-    usage: Vec<LongDouble>,
+    /// By node, finite and not negative.
+    usage: Vec<f64>,
     /// By the fair-share parent: the sum of the shares that compete below it, in 32 bits.
     level_shares: Vec<u32>,
 }
@@ -92,8 +103,12 @@ impl<'a> Site<'a> {
                 *sum = sum.wrapping_add(tree.shares(node));
             }
         }
-        let usage = tree.nodes().map(|node| long(sane(at(usage, node)))).collect();
+        let usage = tree.nodes().map(|node| sane(at(usage, node))).collect();
         Self { tree, usage, level_shares }
+    }
+
+    fn usage(&self, node: Node) -> f64 {
+        self.usage[node.index()]
     }
 
     /// The share among its siblings; 0 where nobody there has any.
@@ -108,11 +123,11 @@ impl<'a> Site<'a> {
 
     /// Usage over that of another association; 0 where that has none.
     fn usage_over(&self, node: Node, whole: Node) -> LongDouble {
-        let whole = self.usage[whole.index()];
-        if whole.is_zero() {
+        let whole = self.usage(whole);
+        if whole == 0.0 {
             LongDouble::ZERO
         } else {
-            (self.usage[node.index()] / whole).value
+            (long(self.usage(node)) / long(whole)).value
         }
     }
 

@@ -2,6 +2,7 @@
 //! brings in.
 
 mod driver;
+mod replay;
 
 use std::fs;
 use std::path::PathBuf;
@@ -133,36 +134,41 @@ fn pages_fit_every_screen_and_can_be_read_in_the_dark() {
     pages.push(("hostile tree".to_owned(), File::new(&hostile.written(&["tree"], "--html"))));
     pages.push(("everything".to_owned(), File::new(&everything(&"long".repeat(50)))));
     for (what, page) in &pages {
-        browser.open(&page.path());
-        for (width, is_phone) in
-            [(320, true), (390, true), (768, true), (1024, false), (1280, false), (1920, false)]
-        {
-            browser.size(width, is_phone);
-            let wide = browser.eval("return [document.documentElement.scrollWidth, window.innerWidth]");
-            assert!(wide[0].as_u64() <= wide[1].as_u64(), "{what}, {width}: {wide}");
-            assert_eq!(wide[1], width, "{what}: the page is not made smaller");
-            if is_phone && width < 768 {
-                let outside = browser.eval(
-                    "return [...document.querySelectorAll('main *:not(.sr)')].filter(one => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 200))",
-                );
-                assert_eq!(outside, json!([]), "{what}, {width}");
-            }
-        }
-        browser.size(390, true);
-        if browser.is("document.querySelector('table')") {
-            roles_are_kept(&browser, what);
-        }
-        for (scheme, is_dark) in [("light", false), ("dark", true)] {
-            browser.scheme(scheme);
-            let colours = browser.eval(
-                "const colour = (one, name) => getComputedStyle(one)[name]; return [colour(document.body, 'color'), colour(document.body, 'backgroundColor'), colour(document.querySelector('.about'), 'color')]",
-            );
-            let [text, ground, about] = [0, 1, 2].map(|at| rgb(&colours[at]));
-            assert_eq!(ground[0] < 128.0, is_dark, "{what}: {colours}");
-            assert!(contrast(text, ground) >= 7.0 && contrast(about, ground) >= 4.5, "{what}: {colours}");
-        }
-        assert_eq!(browser.complaints(), [""; 0], "{what}");
+        fits_and_can_be_read(&browser, what, page);
     }
+}
+
+/// A page on every screen, by day and by night.
+fn fits_and_can_be_read(browser: &Browser, what: &str, page: &File) {
+    browser.open(&page.path());
+    for (width, is_phone) in
+        [(320, true), (390, true), (768, true), (1024, false), (1280, false), (1920, false)]
+    {
+        browser.size(width, is_phone);
+        let wide = browser.eval("return [document.documentElement.scrollWidth, window.innerWidth]");
+        assert!(wide[0].as_u64() <= wide[1].as_u64(), "{what}, {width}: {wide}");
+        assert_eq!(wide[1], width, "{what}: the page is not made smaller");
+        if is_phone && width < 768 {
+            let outside = browser.eval(
+                "return [...document.querySelectorAll('main *:not(.sr)')].filter(one => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 200))",
+            );
+            assert_eq!(outside, json!([]), "{what}, {width}");
+        }
+    }
+    browser.size(390, true);
+    if browser.is("document.querySelector('table')") {
+        roles_are_kept(browser, what);
+    }
+    for (scheme, is_dark) in [("light", false), ("dark", true)] {
+        browser.scheme(scheme);
+        let colours = browser.eval(
+            "const colour = (one, name) => getComputedStyle(one)[name]; return [colour(document.body, 'color'), colour(document.body, 'backgroundColor'), colour(document.querySelector('.about'), 'color')]",
+        );
+        let [text, ground, about] = [0, 1, 2].map(|at| rgb(&colours[at]));
+        assert_eq!(ground[0] < 128.0, is_dark, "{what}: {colours}");
+        assert!(contrast(text, ground) >= 7.0 && contrast(about, ground) >= 4.5, "{what}: {colours}");
+    }
+    assert_eq!(browser.complaints(), [""; 0], "{what}");
 }
 
 #[test]
@@ -226,17 +232,21 @@ fn a_browser_runs_nothing_that_a_name_brings_in() {
         assert!(browser
             .is("document.querySelector('main').textContent.includes('<script>alert(\"x\")</script>')"));
         assert_eq!(browser.complaints(), [""; 0]);
-        // The policy itself: what gets in all the same does not run, and nothing is loaded.
-        browser.eval(
-            "const script = document.createElement('script'); script.textContent = 'window.wasRun = true'; document.body.append(script);
-             const image = document.createElement('img'); image.src = 'http://127.0.0.1:9/x.png'; document.body.append(image);
-             document.body.setAttribute('onclick', 'window.wasRun = true'); document.body.click();",
-        );
-        assert!(!browser.is("window.wasRun"));
-        let complaints = browser.complaints();
-        for what in ["inline script", "event handler", "img-src"] {
-            assert!(complaints.iter().any(|complaint| complaint.contains(what)), "{what}: {complaints:?}");
-        }
+        the_policy_holds(&browser);
+    }
+}
+
+/// What gets in all the same does not run, and nothing is loaded.
+fn the_policy_holds(browser: &Browser) {
+    browser.eval(
+        "const script = document.createElement('script'); script.textContent = 'window.wasRun = true'; document.body.append(script);
+         const image = document.createElement('img'); image.src = 'http://127.0.0.1:9/x.png'; document.body.append(image);
+         document.body.setAttribute('onclick', 'window.wasRun = true'); document.body.click();",
+    );
+    assert!(!browser.is("window.wasRun"));
+    let complaints = browser.complaints();
+    for what in ["inline script", "event handler", "img-src"] {
+        assert!(complaints.iter().any(|complaint| complaint.contains(what)), "{what}: {complaints:?}");
     }
 }
 

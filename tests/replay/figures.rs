@@ -156,54 +156,49 @@ fn shares_are_kept_on_a_small_machine() {
     }
 }
 
-/// All CPUs come free at once, and two equal users have more jobs than fit. Without dilution all go to one of them.
+/// Two equal users have more jobs than fit, and all CPUs come free at once, as the job of `blocker` ends: how many jobs each starts.
+fn drained(cpus: u32, blocker: &str, settings: &str) -> [u32; 2] {
+    let tree = accounts(&[(1, 1, 1.5), (1, 1, 1.5), (1, 1, 0.1)]);
+    let mut workload = Full { seed: 1, cpus, hours: 1, waiting: 3, half_life: 24, period: 600, tree }.make();
+    let users: Vec<&str> = workload.jobs.iter().map(|job| workload.users.name(workload.user(job))).collect();
+    let of_blocker = workload.jobs[users.iter().position(|user| *user == blocker).unwrap()];
+    let kept: Vec<bool> = users.iter().map(|user| *user != "user2.0").collect();
+    let mut kept = kept.into_iter();
+    workload.jobs.retain(|_| kept.next().unwrap());
+    // All others have come and priorities are computed before it ends.
+    let first =
+        Job { submit: Full::BEGIN, eligible: Full::BEGIN, cpus, run: 8000, limit: 8000, ..of_blocker };
+    for job in &mut workload.jobs {
+        job.submit += 1;
+        job.eligible = job.submit;
+    }
+    workload.jobs.insert(0, first);
+    let outcome = outcome(&workload, &Machine::of_procs(cpus), Scheduler::Fcfs, &policy(settings));
+    let mut counts = [0; 2];
+    for (job, start) in workload.jobs.iter().zip(&outcome.starts).skip(1) {
+        let of_second = workload.users.name(workload.user(job)) == "user1.0";
+        counts[usize::from(of_second)] += u32::from(*start == Full::BEGIN + 8000);
+    }
+    assert_eq!(counts.iter().sum::<u32>(), cpus, "{settings}");
+    counts
+}
+
+/// Without dilution all CPUs go to the one who has used less, by however little that is.
 #[test]
 fn a_drained_cluster_goes_to_two_equal_users_in_halves() {
-    for cpus in [2_u32, 61, 240] {
-        let mut full =
-            Full { seed: 1, cpus, hours: 1, waiting: 3, half_life: 24, period: 60, tree: Vec::new() };
-        full.tree = accounts(&[(1, 1, 1.5), (1, 1, 1.5), (1, 1, 0.1)]);
-        let mut workload = full.make();
-        let blocker = workload.users.find("user2.0").unwrap();
-        let is_blocker = |job: &Job, users: &[Option<u32>]| users[job.association as usize] == Some(blocker);
-        let users: Vec<Option<u32>> = workload.associations.iter().map(|of| of.user).collect();
-        // One job has the whole machine, until all have come and priorities are computed.
-        let first = Job {
-            cpus,
-            run: 4000,
-            limit: 4000,
-            ..*workload.jobs.iter().find(|job| is_blocker(job, &users)).unwrap()
-        };
-        workload.jobs.retain(|job| !is_blocker(job, &users));
-        for job in &mut workload.jobs {
-            job.submit = job.submit.max(first.submit + 1);
-            job.eligible = job.submit;
-        }
-        workload.jobs.insert(0, first);
-        let started = |settings: &str| {
-            let outcome = outcome(&workload, &Machine::of_procs(cpus), Scheduler::Fcfs, &policy(settings));
-            let drained = first.submit + 4000;
-            assert_eq!(outcome.starts[0], first.submit);
-            let mut counts = [0_u32; 2];
-            for (job, start) in workload.jobs.iter().zip(&outcome.starts).skip(1) {
-                let name = workload.users.name(workload.user(job));
-                counts[usize::from(name == "user1.0")] += u32::from(*start == drained);
-            }
-            counts
-        };
+    for cpus in [2_u32, 61, 120] {
         for (distribution, dilution) in DILUTED {
             for unit in ["job", "cpu", "billing", "committed"] {
                 let settings = format!("Distribution={distribution} Dilution={dilution} DilutionUnit={unit}");
-                let found = started(&settings);
-                assert_eq!(found.iter().sum::<u32>(), cpus, "{settings}");
+                let found = drained(cpus, "user2.0", &settings);
                 // Limits are not quite alike, and a committed minute counts.
                 let within = if unit == "committed" { cpus / 20 + 1 } else { 1 };
                 assert!(found[0].abs_diff(found[1]) <= within, "{settings}: {found:?}");
             }
         }
         for distribution in ["tickets", "standing", "strict"] {
-            let found = started(&format!("Distribution={distribution}"));
-            assert!(found.contains(&cpus), "{distribution}: {found:?}");
+            let found = drained(cpus, "user0.0", &format!("Distribution={distribution}"));
+            assert_eq!(found, [0, cpus], "{distribution}");
         }
     }
 }
@@ -234,6 +229,9 @@ fn tables_of_gains_are_those_of_the_file() {
 }
 
 /// The rule is in the figures' `gaming`. What gains is listed with a remedy in docs/policies.md.
+///
+/// What a second account brings is measured by entitlement too. That is no verdict, as it has more noise than the gain: where nobody plays
+/// it is up to 5 % from 1 without dilution. The page says that it is within a tenth.
 #[test]
 fn nobody_gains_by_playing_but_where_it_is_documented() {
     let written = gains();
@@ -249,11 +247,13 @@ fn nobody_gains_by_playing_but_where_it_is_documented() {
             assert!((value - 1.0).abs() <= LIMIT - 1.0, "{of:?}: {value} where nobody plays");
         }
         let is_documented = match strategy {
-            // It is a gain of shares: not by entitlement.
-            Strategy::SecondAccount => row.by_entitlement.value - 2.0 * row.by_entitlement.error <= LIMIT,
+            Strategy::SecondAccount => true,
             Strategy::Tiny => row.settings.contains("DilutionUnit=committed"),
             _ => false,
         };
         assert!(value <= LIMIT || is_documented, "{of:?}: {value:.3} ± {error:.3}");
+        if strategy == Strategy::SecondAccount && value > LIMIT {
+            assert!((row.by_entitlement.value - 1.0).abs() <= 0.1, "{of:?}: {:?}", row.by_entitlement);
+        }
     }
 }

@@ -271,8 +271,10 @@ pub fn many_users() -> Table {
     let mut table = Table::new(["active users", "usage settles at, in percent"]);
     let counts = [1, 20, 50];
     let settled = each(&counts, |count| {
-        let asks = if *count == 1 { 0.7 } else { 0.2 };
-        parts(&run(&accounts(&[(50, *count, asks), (50, 1, 1.05)]), SLOW, &policy("tickets")), true)
+        let asks = if *count == 1 { (0.6, 0.6) } else { (0.1, 1.05) };
+        // So that each of many users runs some jobs within a half-life.
+        let ground = Ground { half_life: 7 * 24, ..SLOW };
+        parts(&run(&accounts(&[(50, *count, asks.0), (50, 1, asks.1)]), ground, &policy("tickets")), true)
     });
     for (count, settled) in counts.iter().zip(settled) {
         table.push([format!("{count} against 1"), settled]);

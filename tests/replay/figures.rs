@@ -207,14 +207,14 @@ fn gains() -> String {
     project::read(gaming::FILE)
 }
 
-/// The first of the seeds, in all settings and strategies, to the last digit.
+/// The first of the seeds to the last digit: every second case, which has every setting and every strategy.
 #[test]
 fn gains_are_as_they_are_written() {
     let written = gains();
     let cases: Vec<gaming::Case> = gaming::cases(SEEDS[0]);
     let expected: Vec<&str> = written.lines().skip(1).take(cases.len()).collect();
     let under_slurm: Vec<_> =
-        cases.into_iter().zip(expected).filter(|(case, _)| case.scheduler == "slurm").collect();
+        cases.into_iter().zip(expected).filter(|(case, _)| case.scheduler == "slurm").step_by(2).collect();
     let found = crate::table::each(&under_slurm, |(case, _)| gaming::line(case, gaming::gain(case)));
     for ((_, expected), found) in under_slurm.iter().zip(found) {
         assert_eq!(found, *expected, "see 'make figures'");

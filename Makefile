@@ -155,8 +155,11 @@ docs: ## rewrite what is made in docs, manual pages, completions and example: se
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
 	$(CARGO) run --locked -q -p multifactor2-command --example docs
 
-figures: ## draw docs/figures again: usage against shares, from the simulation of tests/core (the same bytes every time)
-	$(CARGO) run --locked -q -p multifactor2-core --example figures
+# FIGURES=--quick leaves the gains of those who play, which take most of the time.
+FIGURES   ?=
+
+figures: ## replay synthetic workloads for the pictures and tables of docs on shares and on who can play (the same bytes every time)
+	$(CARGO) run --release --locked -q -p multifactor2-replay --example figures -- $(FIGURES)
 
 # Packages and releases
 

@@ -8,13 +8,16 @@
 //! - **Gaming gain**: the service of the strategist over that of its twin. 1 means that it gains nothing. A replay in which nobody plays
 //!   ([`Strategy::Honest`]) says how much chance alone makes.
 //!
+//! - **Gain by entitlement**: the same of what each has in parts of its entitlement ([`fairness`]), over contended time. Who has shares in
+//!   two accounts is entitled to more, which is no play.
+//!
 //! The work of the user is there twice, so the machine is fuller than it was.
 
 use std::fmt;
 
-use crate::order::Policy;
-use crate::sim::{simulate, Outcome, Plan, PlanError, Scheduler, NEVER};
-use crate::workload::{Association, Job, Machine, Workload, NO_LIMIT};
+use crate::measures::fairness;
+use crate::sim::{Outcome, NEVER};
+use crate::workload::{Association, Job, Workload, NO_LIMIT};
 
 /// What somebody does to get more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,8 @@ const PIECES: u32 = 64;
 const EARLIER: i64 = 7 * 86_400;
 /// How long [`Strategy::Burst`] keeps jobs back.
 const BURST: i64 = 3600;
+/// In which entitlements are worked out.
+const INTERVALS: u32 = 200;
 
 impl Strategy {
     /// By its name.
@@ -60,10 +65,10 @@ impl Strategy {
     /// # Errors
     /// There is none of that name.
     pub fn named(name: &str) -> Result<Self, String> {
-        let found = STRATEGIES.into_iter().find(|strategy| strategy.name() == name);
+        let found = STRATEGIES.into_iter().chain([Self::Honest]).find(|strategy| strategy.name() == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = STRATEGIES.iter().map(|strategy| strategy.name()).collect();
-            format!("there is no strategy {name:?}: {}", names.join(", "))
+            format!("there is no strategy {name:?}: {} or {}", names.join(", "), Self::Honest)
         })
     }
 
@@ -115,6 +120,8 @@ pub struct Played {
     pub workload: Workload,
     /// By job.
     sides: Vec<Side>,
+    /// The user, and its twin.
+    users: [u32; 2],
 }
 
 /// A user that cannot play.
@@ -191,12 +198,12 @@ impl Played {
         jobs.sort_by_key(|(job, _)| job.submit);
         let (jobs, sides) = jobs.into_iter().unzip();
         played.jobs = jobs;
-        Ok(Self { workload: played, sides })
+        Ok(Self { workload: played, sides, users: [number, twin] })
     }
 
-    /// CPU seconds of the strategist and of its twin in the time in which both have jobs waiting.
+    /// CPU seconds of the strategist and of its twin in the time in which both have jobs waiting, after `since`.
     #[allow(clippy::cast_precision_loss)] // seconds and CPUs
-    pub fn service(&self, outcome: &Outcome) -> Service {
+    pub fn service(&self, outcome: &Outcome, since: i64) -> Service {
         // When it changes, who waits, and who runs, for the strategist and the twin.
         let mut changes: Vec<(i64, usize, i64, i64)> = Vec::new();
         for ((job, side), start) in self.workload.jobs.iter().zip(&self.sides).zip(&outcome.starts) {
@@ -214,19 +221,33 @@ impl Played {
         }
         changes.sort_unstable();
         let (mut waiting, mut running, mut service) = ([0_i64; 2], [0_i64; 2], Service::default());
-        let mut since = changes.first().map_or(0, |change| change.0);
+        let mut before = since;
         for (time, place, waits, cpus) in changes {
             if waiting.iter().all(|waiting| *waiting > 0) {
-                let seconds = (time - since) as f64;
+                let seconds = (time - before).max(0) as f64;
                 service.seconds += seconds;
                 service.strategist += seconds * running[0] as f64;
                 service.twin += seconds * running[1] as f64;
             }
-            since = time;
+            before = time.max(since);
             waiting[place] += waits;
             running[place] += cpus;
         }
         service
+    }
+
+    /// What the strategist had in parts of what it was entitled to, over the same of its twin, in contended time after `since`. `None`
+    /// where one of them was entitled to nothing, or the twin got nothing.
+    pub fn gain_by_entitlement(&self, outcome: &Outcome, since: i64) -> Option<f64> {
+        let fairness = fairness(&self.workload, outcome, INTERVALS, self.workload.config.half_life(), since);
+        let [own, twin] = self.users.map(|user| {
+            let of_user = |values: &[f64]| -> f64 {
+                let values = self.workload.associations.iter().zip(values);
+                values.filter(|(of, _)| of.user == Some(user)).map(|(_, value)| value).sum()
+            };
+            of_user(&fairness.got) / of_user(&fairness.entitled)
+        });
+        Some(own / twin).filter(|gain| gain.is_finite())
     }
 }
 
@@ -246,20 +267,6 @@ impl Service {
     pub fn gain(&self) -> Option<f64> {
         (self.twin > 0.0).then(|| self.strategist / self.twin)
     }
-}
-
-/// Replays a user who plays beside its twin.
-///
-/// # Errors
-/// As with [`simulate`].
-pub fn service(
-    played: &Played,
-    machine: &Machine,
-    scheduler: &Scheduler,
-    policy: &Policy,
-) -> Result<Service, PlanError> {
-    let plan = Plan { workload: &played.workload, machine, scheduler: scheduler.clone(), policy };
-    Ok(played.service(&simulate(&plan)?))
 }
 
 /// When priorities are computed.

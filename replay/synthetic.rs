@@ -3,10 +3,16 @@
 //! Users belong to accounts, large ones and small ones; they come in bursts, by day more than by night. Sizes are powers of two, run
 //! times are spread over orders of magnitude, and time limits are guesses that are too long, mostly at round numbers. Jobs ask
 //! for `load` of the machine over the whole time.
+//!
+//! [`Full`] makes those of a machine on which everybody always waits, for what policies do to shares and to those who play.
+
+mod full;
 
 use fastrand::Rng;
 
 use crate::workload::{Builder, Draft, ListedAssociation, Machine, Partition, Pool, Workload};
+
+pub use full::{Full, Member, Work};
 
 /// What is made.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -44,10 +44,13 @@ pub struct Replay {
     /// Replays so many more times, with submissions up to a minute later at random: mean and spread show what hangs on chance
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub runs: u32,
-    /// Where the chance of --runs begins
+    /// Where the chance of --runs and --fair-start begins
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst
+    /// Replays up to so many jobs without those that were submitted after them, under each policy: who starts later than is fair
+    #[arg(long, value_name = "JOBS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub fair_start: u32,
+    /// Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst; or honest, for an equal twin
     #[arg(long = "strategist", value_name = "USER=STRATEGY")]
     pub strategists: Vec<String>,
     /// Days at the beginning that are replayed and not counted. Without: two half-lives, where they are at most a third of the trace

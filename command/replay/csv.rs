@@ -21,6 +21,7 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), String> {
         ("changes.csv", changes(answer)),
         ("runs.csv", runs(answer)),
         ("gaming.csv", gaming(answer)),
+        ("fair_start.csv", fair_start(answer)),
     ] {
         let path = directory.join(name);
         fs::write(&path, table.show(Form::Csv, true, Terminal::PLAIN))
@@ -181,8 +182,28 @@ fn runs(answer: &Replay) -> Table {
     table
 }
 
+fn fair_start(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "policy",
+        "jobs",
+        "later",
+        "unfairness_mean_s",
+        "unfairness_p95_s",
+        "unfairness_worst_s",
+    ]);
+    for policy in &answer.policies {
+        let Some(fair) = &policy.fair_start else { continue };
+        let mut row = vec![policy.name.clone(), fair.jobs.to_string(), fair.later.to_string()];
+        let of = fair.unfairness;
+        row.extend([of.mean, of.p95, of.worst].map(|number| number.to_string()));
+        table.row(row);
+    }
+    table
+}
+
 fn gaming(answer: &Replay) -> Table {
-    let mut table = Table::new(&["user", "strategy", "policy", "gain", "honest", "both_waited_s"]);
+    let mut table =
+        Table::new(&["user", "strategy", "policy", "gain", "honest", "by_entitlement", "both_waited_s"]);
     let gain = |gain: Option<f64>| gain.map_or_else(String::new, |gain| gain.to_string());
     for row in &answer.gaming {
         table.row(vec![
@@ -191,6 +212,7 @@ fn gaming(answer: &Replay) -> Table {
             row.policy.clone(),
             gain(row.gain),
             gain(row.honest),
+            gain(row.by_entitlement),
             row.seconds.to_string(),
         ]);
     }

@@ -9,6 +9,7 @@ mod runs;
 use std::fs;
 use std::path::Path;
 
+use multifactor2_replay::measures::fair_start;
 use multifactor2_replay::order;
 use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
@@ -72,11 +73,16 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
             (name.clone(), plan)
         })
         .collect();
-    // The trace and its jittered runs under each policy, and each strategist beside one who does not play.
-    let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len());
+    // The trace and its jittered runs under each policy, each strategist beside one who does not play, and what is fair.
+    let sample = fair_start::sample(&workload, asked.fair_start as usize, asked.seed, input.since);
+    let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len() + sample.len());
     let watch = Watch::new(replays);
-    let runs = runs::replay(&input, &plans, &watch)?;
-    let gaming = gaming(&strategists, &plans, &watch)?;
+    let mut runs = runs::replay(&input, &plans, &watch)?;
+    let gaming = gaming(&strategists, &plans, input.since, &watch)?;
+    let fair = runs::fair_starts(&sample, &plans, &watch)?;
+    for (run, fair) in runs.iter_mut().zip(fair).filter(|(_, fair)| !fair.is_empty()) {
+        run.fair = Some(fair_start::fair_starts(&run.outcome, &fair));
+    }
     let stopped = watch.is_stopped();
     let mut answer = input.answer(&runs, stopped);
     watch.finish();
@@ -211,6 +217,7 @@ fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>,
 fn gaming(
     strategists: &[Strategist],
     plans: &[(String, Plan)],
+    since: i64,
     watch: &Watch,
 ) -> Result<Vec<Gaming>, String> {
     let mut tasks: Vec<runs::Task> = Vec::new();
@@ -219,7 +226,7 @@ fn gaming(
             for played in [&strategist.honest, &strategist.played] {
                 tasks.push(runs::Task {
                     plan: Plan { workload: &played.workload, ..plan.clone() },
-                    jitter: None,
+                    change: runs::Change::None,
                 });
             }
         }
@@ -232,14 +239,15 @@ fn gaming(
             let (Some(honest), Some(played)) = (outcomes.next().flatten(), outcomes.next().flatten()) else {
                 continue;
             };
-            let service = strategist.played.service(&played.outcome);
+            let service = strategist.played.service(&played.outcome, since);
             gaming.push(Gaming {
                 user: strategist.user.clone(),
                 strategy: strategist.strategy.name().to_owned(),
                 described: strategist.strategy.described().to_owned(),
                 policy: policy.clone(),
                 gain: service.gain(),
-                honest: strategist.honest.service(&honest.outcome).gain(),
+                honest: strategist.honest.service(&honest.outcome, since).gain(),
+                by_entitlement: strategist.played.gain_by_entitlement(&played.outcome, since),
                 seconds: service.seconds,
             });
         }

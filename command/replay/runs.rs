@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::thread;
 
-use multifactor2_replay::sim::{simulate_with, Outcome, Plan};
+use multifactor2_replay::measures::fair_start;
+use multifactor2_replay::sim::{simulate_with, Outcome, Plan, NEVER};
 use multifactor2_replay::Workload;
 
 use super::progress::Watch;
@@ -14,22 +15,37 @@ use crate::answers::replay::{Input, Run};
 pub struct Task<'t> {
     /// What is replayed.
     pub plan: Plan<'t>,
-    /// Seed and seconds of jitter; `None` for the trace as it is.
-    pub jitter: Option<(u64, u32)>,
+    /// What is made of the trace first.
+    pub change: Change,
+}
+
+/// What is made of a trace before it is replayed.
+#[derive(Clone, Copy)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// Seed and seconds of jitter.
+    Jitter(u64, u32),
+    /// Without what was submitted after this job.
+    UpTo(u32),
 }
 
 /// What came of a task.
 pub struct Done {
     /// The starts.
     pub outcome: Outcome,
-    /// The workload, where it has jitter.
-    pub jittered: Option<Workload>,
+    /// The workload, where something was made of it.
+    pub changed: Option<Workload>,
 }
 
 impl Task<'_> {
     fn run(&self, watch: &Watch) -> Result<Done, String> {
-        let jittered = self.jitter.map(|(seed, seconds)| self.plan.workload.jittered(seed, seconds));
-        let plan = Plan { workload: jittered.as_ref().unwrap_or(self.plan.workload), ..self.plan.clone() };
+        let changed = match self.change {
+            Change::None => None,
+            Change::Jitter(seed, seconds) => Some(self.plan.workload.jittered(seed, seconds)),
+            Change::UpTo(job) => Some(fair_start::up_to(self.plan.workload, job)),
+        };
+        let plan = Plan { workload: changed.as_ref().unwrap_or(self.plan.workload), ..self.plan.clone() };
         let mut before = 0.0;
         #[allow(clippy::cast_precision_loss)] // counts of jobs
         let outcome = simulate_with(&plan, true, |progress| {
@@ -40,7 +56,7 @@ impl Task<'_> {
         });
         watch.add(1.0 - before);
         let outcome = outcome.map_err(|error| error.to_string())?;
-        Ok(Done { outcome, jittered })
+        Ok(Done { outcome, changed })
     }
 }
 
@@ -77,6 +93,27 @@ pub fn outcomes(tasks: &[Task], watch: &Watch) -> Result<Vec<Option<Done>>, Stri
     side_by_side(tasks, watch, |done| done)
 }
 
+/// When jobs start if nothing is submitted after them, under each plan; none of a plan that was stopped.
+///
+/// # Errors
+/// A plan cannot be simulated.
+pub fn fair_starts(
+    jobs: &[u32],
+    plans: &[(String, Plan)],
+    watch: &Watch,
+) -> Result<Vec<Vec<(u32, i64)>>, String> {
+    let of_plan = |(_, plan): &(String, Plan<'_>)| {
+        let tasks: Vec<Task> =
+            jobs.iter().map(|job| Task { plan: plan.clone(), change: Change::UpTo(*job) }).collect();
+        let starts =
+            side_by_side(&tasks, watch, |done| done.outcome.starts.last().copied().unwrap_or(NEVER))?;
+        let starts: Option<Vec<i64>> = starts.into_iter().collect();
+        let starts = starts.filter(|_| !watch.is_stopped()).unwrap_or_default();
+        Ok(jobs.iter().copied().zip(starts).collect())
+    };
+    plans.iter().map(of_plan).collect()
+}
+
 /// Of a jittered run only its measures are kept. One that was stopped counts for nothing.
 enum Kept {
     Outcome(Outcome),
@@ -92,11 +129,14 @@ pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<
     let mut tasks = Vec::new();
     for run in 0..=input.runs {
         for (_, plan) in plans {
-            let jitter = (run > 0).then(|| (input.seed.wrapping_add(u64::from(run)), input.jitter));
-            tasks.push(Task { plan: plan.clone(), jitter });
+            let change = match run {
+                0 => Change::None,
+                run => Change::Jitter(input.seed.wrapping_add(u64::from(run)), input.jitter),
+            };
+            tasks.push(Task { plan: plan.clone(), change });
         }
     }
-    let results = side_by_side(&tasks, watch, |Done { outcome, jittered }| match jittered {
+    let results = side_by_side(&tasks, watch, |Done { outcome, changed }| match changed {
         None => Kept::Outcome(outcome),
         Some(_) if outcome.is_partial => Kept::Measures(None),
         Some(jittered) => Kept::Measures(Some(input.measured(&jittered, &outcome))),
@@ -108,7 +148,7 @@ pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<
             (Some(Kept::Outcome(outcome)), run) => {
                 let (name, plan) = &plans[place];
                 let left_out = plan.left_out();
-                *run = Some(Run { name: name.clone(), outcome, jittered: Vec::new(), left_out });
+                *run = Some(Run { name: name.clone(), outcome, jittered: Vec::new(), left_out, fair: None });
             }
             (Some(Kept::Measures(Some(measures))), Some(run)) => run.jittered.push(measures),
             _ => (),

@@ -10,9 +10,12 @@
 //! | utilisation | CPU seconds that were used / CPU seconds that there were, from the first submission to the last start |
 //! | makespan | last end − first submission |
 //!
+//! Of those who come later, in [`fair_start`]: the fair start time.
+//!
 //! Of shares, in [`mod@fairness`]: the share error, entitlements by water-filling, Jain's index, and lag; over the time in which somebody
 //! waited, as nobody can be treated unfairly on a machine with free room.
 
+pub mod fair_start;
 pub mod fairness;
 pub mod water;
 

@@ -66,7 +66,7 @@ fn failed(printed: &Printout) -> bool {
 fn a_trace_under_several_policies() {
     let site = Site::new();
     let printed = site.ask(
-        "@sacct.txt --procs 8 --policy fair-tree --policy @multifactor2.conf --policy fifo --runs 2 --strategist ada=split --csv @csv --html @page.html",
+        "@sacct.txt --procs 8 --policy fair-tree --policy @multifactor2.conf --policy fifo --runs 2 --strategist ada=split --strategist ada=honest --fair-start 5 --csv @csv --html @page.html",
     );
     assert!(answered(&printed), "{}", printed.err);
     for part in [
@@ -77,13 +77,15 @@ fn a_trace_under_several_policies() {
         "From fair-tree to fifo",
         "2 runs",
         "What users gain who play",
+        "honest",
+        "Jobs that start later because of those submitted after them",
         "What every replay leaves out",
         "time for a warm-up",
         "shares",
     ] {
         assert!(printed.out.contains(part), "{part:?} is not in\n{}", printed.out);
     }
-    for file in ["policies", "accounts", "series", "fairness", "changes", "runs", "gaming"] {
+    for file in ["policies", "accounts", "series", "fairness", "changes", "runs", "gaming", "fair_start"] {
         let text = fs::read_to_string(site.path("csv").join(format!("{file}.csv"))).unwrap();
         let columns = |line: &str| line.split(',').count();
         let mut lines = text.lines();
@@ -157,7 +159,7 @@ fn the_first_lines_say_which_policy_to_choose_and_who_pays() {
 #[test]
 fn json_is_as_its_schema_says() {
     let site = Site::new();
-    let words = "@sacct.txt --procs 8 --runs 1 --strategist ada=burst --json";
+    let words = "@sacct.txt --procs 8 --runs 1 --strategist ada=burst --fair-start 3 --json";
     let printed = site.ask(words);
     assert!(answered(&printed), "{}", printed.err);
     let value: Value = serde_json::from_str(&printed.out).unwrap();
@@ -167,9 +169,27 @@ fn json_is_as_its_schema_says() {
     assert_eq!(value["schema"], "multifactor2/replay");
     assert_eq!(value["answer"]["policies"][0]["name"], "fair-tree");
     assert_eq!(value["answer"]["policies"][1]["name"], "multifactor2");
+    assert_eq!(value["answer"]["policies"][1]["fair_start"]["jobs"], 3);
+    assert!(value["answer"]["gaming"][0]["by_entitlement"].is_number());
     // The same seed gives the same bytes.
     assert_eq!(site.ask(words), printed);
     assert_ne!(site.ask(&format!("{words} --seed 7")).out, printed.out);
+}
+
+/// It takes a replay for each job, so it is only there where it is asked for, and the report says so.
+#[test]
+fn fair_starts_are_left_out_unless_asked_for() {
+    let site = Site::new();
+    let printed = site.ask("@sacct.txt --procs 8 --policy fifo");
+    assert!(answered(&printed) && printed.out.contains("--fair-start 100"), "{}", printed.out);
+    let value: Value =
+        serde_json::from_str(&site.ask("@sacct.txt --procs 8 --policy fifo --json").out).unwrap();
+    assert!(value["answer"]["policies"][0]["fair_start"].is_null());
+    // Nobody is passed in the order of submission, without backfill.
+    let words = "@sacct.txt --procs 8 --policy fifo --scheduler fcfs --fair-start 1000 --json";
+    let value: Value = serde_json::from_str(&site.ask(words).out).unwrap();
+    let found = &value["answer"]["policies"][0]["fair_start"];
+    assert_eq!((found["jobs"].as_u64(), found["later"].as_u64()), (Some(300), Some(0)));
 }
 
 #[test]

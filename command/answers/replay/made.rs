@@ -1,5 +1,6 @@
 //! From outcomes to the answer.
 
+use multifactor2_replay::measures::fair_start::FairStarts;
 use multifactor2_replay::measures::{self, compare, fairness, summary, Fairness, Summary};
 use multifactor2_replay::sim::{Outcome, LEFT_OUT, NEVER};
 use multifactor2_replay::workload::{Machine, NO_TIME};
@@ -7,8 +8,8 @@ use multifactor2_replay::Workload;
 
 use super::accounts::{accounts, shortfall};
 use super::{
-    AccountSeries, Change, Comparison, Jain, Missing, OverRuns, Partition, Policy, Problem, Replay, Series,
-    Trace, Waits, DEFINITIONS,
+    AccountSeries, Change, Comparison, FairStart, Jain, Missing, OverRuns, Partition, Policy, Problem,
+    Replay, Series, Trace, Waits, DEFINITIONS,
 };
 
 /// What is replayed.
@@ -43,6 +44,8 @@ pub struct Run {
     pub jittered: Vec<Vec<f64>>,
     /// What it leaves out.
     pub left_out: Vec<String>,
+    /// Fair starts, where they were asked for.
+    pub fair: Option<FairStarts>,
 }
 
 /// Intervals of a replay.
@@ -179,6 +182,11 @@ impl Input<'_> {
             shortfall: fairness.shortfall.into(),
             account_shortfall: shortfall(&accounts),
             lag: fairness.max_lag.iter().copied().fold(0.0, f64::max),
+            fair_start: run.fair.map(|of| FairStart {
+                jobs: of.jobs,
+                later: of.later,
+                unfairness: of.unfairness.into(),
+            }),
             accounts,
             series: self.series(&fairness),
             runs: over_runs(&run.jittered),

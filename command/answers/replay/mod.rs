@@ -135,6 +135,8 @@ pub struct Policy {
     pub account_shortfall: f64,
     /// The largest lag of an account in CPU hours.
     pub lag: f64,
+    /// Fair start times; absent where they were not asked for.
+    pub fair_start: Option<FairStart>,
     /// Accounts, those above first.
     pub accounts: Vec<Account>,
     /// Over time.
@@ -162,6 +164,17 @@ impl From<measures::Spread> for Spread {
     fn from(of: measures::Spread) -> Self {
         Self { mean: of.mean, p95: of.p95, worst: of.worst }
     }
+}
+
+/// How much later jobs start because of those that were submitted after them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct FairStart {
+    /// Jobs of the sample.
+    pub jobs: usize,
+    /// Those of them that start later than is fair.
+    pub later: usize,
+    /// Unfairness in seconds.
+    pub unfairness: Spread,
 }
 
 /// Jain's index over intervals.
@@ -322,6 +335,8 @@ pub struct Gaming {
     pub gain: Option<f64>,
     /// The same where nobody plays.
     pub honest: Option<f64>,
+    /// What the user has of its entitlement, over the same of its twin; absent where one of them was entitled to nothing.
+    pub by_entitlement: Option<f64>,
     /// Seconds in which both had jobs waiting.
     pub seconds: f64,
 }

@@ -15,7 +15,7 @@ pub struct Definition {
 }
 
 /// All measures.
-pub const DEFINITIONS: [Definition; 18] = [
+pub const DEFINITIONS: [Definition; 20] = [
     Definition { measure: "wait", meaning: "start − submission, in seconds", source: "" },
     Definition { measure: "flow", meaning: "end − submission, in seconds", source: "" },
     Definition {
@@ -79,6 +79,11 @@ pub const DEFINITIONS: [Definition; 18] = [
         source: "",
     },
     Definition {
+        measure: "unfairness",
+        meaning: "max(0, start − fair start) of a job, in seconds: its fair start is when it would start if nothing had been submitted after it. On a sample of jobs (--fair-start), as each takes a replay",
+        source: "Sabin, Kochhar, Sadayappan, ICPP 2004",
+    },
+    Definition {
         measure: "order inversions",
         meaning: "pairs of jobs that started one right after the other under the first policy and start in the other order under the second, in parts of all such pairs",
         source: "",
@@ -92,6 +97,11 @@ pub const DEFINITIONS: [Definition; 18] = [
     Definition {
         measure: "gaming gain",
         meaning: "CPU seconds of a user who plays over those of a twin with the same work, account and shares who does not, in the time in which both have jobs waiting: 1 is no gain",
+        source: "",
+    },
+    Definition {
+        measure: "gain by entitlement",
+        meaning: "what a user who plays had in parts of what it was entitled to, over the same of its twin: with a second account a user is entitled to more, which is no gain",
         source: "",
     },
 ];

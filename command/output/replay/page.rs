@@ -6,7 +6,7 @@ use crate::output::html::{Cell, Column, Page, Row, Table};
 use crate::output::numbers::{number, percent, span, time};
 
 use super::summary::Summary;
-use super::text::{about, lists, seconds};
+use super::text::{about, lists, seconds, NO_FAIR_START};
 
 /// A chart has four colours, one of which is for the share.
 const POLICIES: usize = 3;
@@ -38,6 +38,12 @@ pub fn page(answer: &Replay) -> Result<String, String> {
         .table(&policies(answer));
     page = over_time(page, answer);
     page = waits(page, answer);
+    page = match fair_start(answer) {
+        Some(table) => {
+            page.section("Jobs that start later because of those submitted after them").table(&table)
+        }
+        None => page.paragraph(NO_FAIR_START),
+    };
     for comparison in &answer.comparisons {
         page = gains(page, comparison);
     }
@@ -309,6 +315,28 @@ fn runs(answer: &Replay) -> Table {
     table
 }
 
+fn fair_start(answer: &Replay) -> Option<Table> {
+    let columns = [
+        Column::text("Policy"),
+        Column::number("Jobs").about("The sample."),
+        Column::number("Later")
+            .about("Those of them that start later than if nothing had been submitted after them."),
+        Column::number("Unfairness").about("How much later: the mean over all of them."),
+        Column::number("95 %").about("95 % are not later than this."),
+        Column::number("Most"),
+    ];
+    let mut table = Table::new("On a sample", &columns);
+    let found: Vec<_> =
+        answer.policies.iter().filter_map(|policy| Some((policy, policy.fair_start?))).collect();
+    for (policy, fair) in &found {
+        let of = fair.unfairness;
+        let row =
+            Row::new(&policy.name).cell(of_number(as_f64(fair.jobs))).cell(of_number(as_f64(fair.later)));
+        table.row(row.cell(of_seconds(of.mean)).cell(of_seconds(of.p95)).cell(of_seconds(of.worst)));
+    }
+    (!found.is_empty()).then_some(table)
+}
+
 fn gaming(answer: &Replay) -> Table {
     let columns = [
         Column::text("User"),
@@ -317,6 +345,8 @@ fn gaming(answer: &Replay) -> Table {
         Column::number("Gain")
             .about("Service of the user over that of a twin who does not play: 1 is no gain."),
         Column::number("Honest").about("The same where neither plays, which is chance."),
+        Column::number("By entitlement")
+            .about("What the user has of its entitlement, over the same of its twin: a second account entitles to more."),
         Column::number("Both waited").about("How long both had jobs waiting."),
     ];
     let gain =
@@ -329,6 +359,7 @@ fn gaming(answer: &Replay) -> Table {
                 .cell(Cell::text(&row.policy))
                 .cell(gain(row.gain))
                 .cell(gain(row.honest))
+                .cell(gain(row.by_entitlement))
                 .cell(of_seconds(row.seconds)),
         );
     }

@@ -33,6 +33,12 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     page.ready(&waits(answer).show(Form::Columns, true, terminal));
     page.title("Fairness, in the time in which somebody waited");
     page.ready(&fairness(answer).show(Form::Columns, true, terminal));
+    if answer.policies.iter().any(|policy| policy.fair_start.is_some()) {
+        page.title("Jobs that start later because of those submitted after them, on a sample");
+        page.ready(&fair_start(answer).show(Form::Columns, true, terminal));
+    } else {
+        page.paragraph(NO_FAIR_START);
+    }
     page.title(&format!("By {}", answer.trace.account_word));
     page.ready(&accounts(answer).show(Form::Columns, true, terminal));
     let all = answer.policies.first().map_or(0, |policy| policy.accounts.len());
@@ -55,7 +61,7 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     if !answer.gaming.is_empty() {
         page.title("What users gain who play");
         page.ready(&gaming(answer).show(Form::Columns, true, terminal));
-        page.paragraph("Gain: service of the user over that of a twin with the same work who does not play. Honest: the same where neither plays, which is chance.");
+        page.paragraph("Gain: service of the user over that of a twin with the same work who does not play. Honest: the same where neither plays, which is chance. ByEntitlement: what each has in parts of its entitlement, as a second account entitles to more.");
     }
     cautions(&mut page, answer);
     page.finish()
@@ -164,6 +170,22 @@ fn fairness(answer: &Replay) -> Table {
     table
 }
 
+/// What is said where fair starts were not asked for.
+pub(super) const NO_FAIR_START: &str =
+    "How much later jobs start because of those submitted after them is left out: each job takes a replay. --fair-start 100 takes a sample.";
+
+fn fair_start(answer: &Replay) -> Table {
+    let mut table = Table::new(&["Policy", "Jobs>", "Later>", "Unfairness>", "Unfairness95>", "Most>"]);
+    for policy in &answer.policies {
+        let Some(fair) = &policy.fair_start else { continue };
+        let mut row = vec![policy.name.clone(), fair.jobs.to_string(), fair.later.to_string()];
+        let of = fair.unfairness;
+        row.extend([of.mean, of.p95, of.worst].map(|value| span(seconds(value))));
+        table.row(row);
+    }
+    table
+}
+
 fn accounts(answer: &Replay) -> Table {
     let mut table = Table::new(&[
         "Account",
@@ -266,7 +288,8 @@ fn runs(answer: &Replay) -> Table {
 
 fn gaming(answer: &Replay) -> Table {
     let gain = |gain: Option<f64>| gain.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.3}"));
-    let mut table = Table::new(&["User", "Plays", "Policy", "Gain>", "Honest>", "BothWaited>"]);
+    let mut table =
+        Table::new(&["User", "Plays", "Policy", "Gain>", "Honest>", "ByEntitlement>", "BothWaited>"]);
     for row in &answer.gaming {
         table.row(vec![
             row.user.clone(),
@@ -274,6 +297,7 @@ fn gaming(answer: &Replay) -> Table {
             row.policy.clone(),
             gain(row.gain),
             gain(row.honest),
+            gain(row.by_entitlement),
             span(seconds(row.seconds)),
         ]);
     }

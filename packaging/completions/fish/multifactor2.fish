@@ -100,8 +100,9 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l par
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l shares -d 'Shares from a file: output of \'sacctmgr dump\' or \'sacctmgr -P show assoc\'' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l slurm-conf -d 'Weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, instead of those of the trace' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l runs -d 'Replays so many more times, with submissions up to a minute later at random: mean and spread show what hangs on chance' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l seed -d 'Where the chance of --runs begins' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l strategist -d 'Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l seed -d 'Where the chance of --runs and --fair-start begins' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l fair-start -d 'Replays up to so many jobs without those that were submitted after them, under each policy: who starts later than is fair' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l strategist -d 'Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst; or honest, for an equal twin' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l warm-up -d 'Days at the beginning that are replayed and not counted. Without: two half-lives, where they are at most a third of the trace' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l csv -d 'Writes tables as comma-separated values to this directory' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l html -d 'Writes a page for a browser, which needs no network' -r -F

@@ -1,21 +1,16 @@
-//! Usage against shares over ten weeks as an SVG file: a row for each tree, a column for each order, a line for each group of users.
+//! Usage against shares over ten half-lives as an SVG file: a row for each tree, a column for each order, a line for each group of users.
 //! The lines are so few that the text of the file is written here, without a crate that draws.
 
 use std::fmt::Write;
 
-use crate::simulation::{error, orders, Career, Scene, DAYS};
+use crate::settles::{error, Career, Row, Scene, ORDERS, STEPS};
 
 /// From the top of the project.
 pub const FILE: &str = "docs/figures/settles.svg";
 
-/// A tree, and how it went under each order.
-pub type Row = (Scene, [Vec<Career>; 5]);
-
 /// Of a panel.
 const WIDTH: f64 = 140.0;
 const HEIGHT: f64 = 90.0;
-/// There are [`DAYS`] of them.
-const STEP_OF_A_DAY: f64 = WIDTH / 70.0;
 /// From one panel to the next.
 const STEP: (f64, f64) = (156.0, 136.0);
 /// The first panel.
@@ -36,7 +31,7 @@ const HEAD: &str = "\
   .usage { fill: none }
   .share { fill: none; stroke-dasharray: 2 3 }
 </style>
-<title>Usage against shares over ten weeks</title>
+<title>Usage against shares over ten half-lives</title>
 <desc>Solid: part of all usage. Dashed: share. A row for each tree, a column for each order of jobs.</desc>
 ";
 
@@ -51,7 +46,7 @@ pub fn draw(rows: &[Row]) -> String {
     svg += HEAD;
     svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
     let mut x = FIRST.0;
-    for (name, _) in orders() {
+    for name in ORDERS {
         text(&mut svg, "head middle", x + WIDTH / 2.0, 18.0, name);
         x += STEP.0;
     }
@@ -130,16 +125,16 @@ impl Panel<'_> {
                 careers.iter().filter(|career| career.name.starts_with(prefix)).collect();
             let share = self.height(group.iter().map(|career| career.share).sum());
             add!(svg, r#"<path class="share" stroke="{colour}" d="M{x} {share:.1}h{WIDTH}"/>"#);
-            let (mut line, mut at) = (String::new(), x);
-            for day in 0..=DAYS {
-                let usage = self.height(group.iter().map(|career| career.usage[day]).sum());
-                let command = if day == 0 { 'M' } else { 'L' };
+            let mut line = String::new();
+            for step in 1..=STEPS {
+                let usage = group.iter().map(|career| career.usage[step as usize - 1]);
+                let (at, usage) = (x + WIDTH * f64::from(step) / f64::from(STEPS), self.height(usage.sum()));
+                let command = if step == 1 { 'M' } else { 'L' };
                 write!(line, "{command}{at:.1} {usage:.1}").expect("a string grows");
-                at += STEP_OF_A_DAY;
             }
             add!(svg, r#"<path class="usage" stroke="{colour}" stroke-width="{width}" d="{line}"/>"#);
         }
-        text(svg, "small", x, y + HEIGHT + 11.0, "0 – 10 weeks");
+        text(svg, "small", x, y + HEIGHT + 11.0, "0 – 10 half-lives");
         let off = format!("off by {:.3}", error(careers));
         text(svg, "small end", x + WIDTH, y + HEIGHT + 11.0, &off);
     }

@@ -12,9 +12,11 @@ use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Bare, Report};
 use crate::check;
 use crate::cli::{Cli, Printed, Question};
+use crate::files;
 use crate::input;
 use crate::model::{Model, Options};
 use crate::output::{escape, html, Show, Terminal};
+use crate::progress::Progress;
 use crate::replay;
 
 /// What is printed, and how it ended.
@@ -61,7 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
 
 /// Checks, also where there is nothing to ask.
 fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
-    let (report, snapshot) = check::check(arguments, &cli.global.input);
+    let (report, snapshot) = check::check(arguments, &cli.global.input, &Progress::new());
     let status = report.exit_code();
     let model = Model::of(&snapshot, Options::default());
     let plain = Printed::default();
@@ -99,9 +101,10 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         // It is a change there.
         options.conf = None;
     }
-    let snapshot =
-        input::load(&options, matches!(cli.question, Question::Cost { .. } | Question::Recover { .. }))
-            .map_err(|problem| problem.to_string())?;
+    let progress = Progress::new();
+    let qos = matches!(cli.question, Question::Cost { .. } | Question::Recover { .. });
+    let snapshot = input::load(&options, qos, &progress).map_err(|problem| problem.to_string())?;
+    progress.step("Computing");
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
@@ -162,8 +165,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             }
             let metrics = answers::metrics::of(&snapshot, options);
             let Some(path) = &options.out else { return printing(&plain).print(metrics) };
-            answers::metrics::write(&metrics, path)
-                .map_err(|error| format!("{}: {error}: nothing was written there", path.display()))?;
+            answers::metrics::write(&metrics, path).map_err(|problem| problem.to_string())?;
             Ok(Printout::default())
         }
         // Answered above.
@@ -190,8 +192,7 @@ impl Printing<'_> {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text)
-        .map_err(|error| format!("{} cannot be written: {error}: choose another file", file.display()))
+    files::write(file, text.as_bytes(), None).map_err(|problem| problem.to_string())
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Printout, String> {

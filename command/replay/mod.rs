@@ -6,7 +6,6 @@ mod progress;
 mod pseudonyms;
 mod runs;
 
-use std::fs;
 use std::path::Path;
 
 use multifactor2_replay::order;
@@ -18,7 +17,9 @@ use multifactor2_replay::Workload;
 
 use crate::answers::replay::{Document, Gaming, Input, Replay};
 use crate::cli::{replay::Replay as Asked, Global};
+use crate::files;
 use crate::output::{escape, replay as shown, Terminal};
+use crate::progress::Progress;
 use crate::run::Printout;
 
 use progress::Watch;
@@ -42,6 +43,8 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
     }
     let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
     let policies = policies(&asked.policies)?;
+    let progress = Progress::new();
+    progress.step("Reading the trace");
     let mut workload = trace::read(path).map_err(|error| error.to_string())?;
     if let Some(file) = &asked.shares {
         set_shares(&mut workload, file)?;
@@ -68,6 +71,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
         .collect();
     // The trace and its jittered runs under each policy, and each strategist beside one who does not play.
     let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len());
+    drop(progress);
     let watch = Watch::new(replays);
     let runs = runs::replay(&input, &plans, &watch)?;
     let gaming = gaming(&strategists, &plans, &watch)?;
@@ -83,7 +87,7 @@ fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Resul
     }
     if let Some(file) = &asked.html {
         let page = shown::page(&answer)?;
-        fs::write(file, page).map_err(|error| format!("{}: {error}", file.display()))?;
+        files::write(file, page.as_bytes(), None).map_err(|problem| problem.to_string())?;
     }
     let out = if json {
         escape::json(&Document::new(answer))

@@ -2,6 +2,7 @@
 
 mod answers;
 mod as_shown;
+mod books;
 mod browser;
 mod example;
 mod forecast;

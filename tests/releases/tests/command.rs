@@ -1,6 +1,6 @@
 //! What the command `multifactor2` answers in a real cluster is what sprio and sshare show: for random trees and queues, under multifactor2
 //! (from the five commands and from the plugin's snapshot), Fair Tree and classic, for root, an operator, a coordinator and an ordinary user,
-//! whatever `PrivateData` hides. In the oldest and the newest release by `make test`, in all by `make test-releases`.
+//! whatever `PrivateData` hides, and while jobs run and usage decays. In the oldest and the newest release by `make test`, in all by `make test-releases`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,6 +18,11 @@ use slurm_testcluster::{Account, Accounts, Cluster, Job, Release, Row, Shares};
 
 #[cfg(feature = "full")]
 slurm_releases::test_in_each_release!(answers_are_what_slurm_shows);
+
+#[cfg(feature = "full")]
+mod running {
+    slurm_releases::test_in_each_release!(super::answers_hold_while_jobs_run_and_usage_decays);
+}
 
 #[cfg(not(feature = "full"))]
 #[test]
@@ -38,6 +43,16 @@ const BOOKS: &str = "Book=extra Partitions=extra Shares=a0:3,*:1\n";
 
 /// An operator, a coordinator of account a0, and one who is none of it.
 const WHO: [&str; 4] = ["root", "olga", "kurt", "u1"];
+
+/// Of the tests of the command.
+pub const ALGORITHMS: [(&str, &str); 3] = [
+    ("priority/multifactor2", "FAIR_TREE"),
+    ("priority/multifactor", "FAIR_TREE"),
+    ("priority/multifactor", "NO_FAIR_TREE"),
+];
+
+/// What `PrivateData` may hide.
+const PRIVATE: [&str; 6] = ["none", "jobs", "usage", "users", "accounts", "jobs,usage,users,accounts"];
 
 /// What the cluster shows to root at one time.
 struct Truth {
@@ -67,7 +82,7 @@ impl Truth {
 }
 
 /// What Slurm says to a user, kept in a directory.
-fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
+pub fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
     let question = Question { cluster: None, qos: true, local_weights: true };
     let texts = ask(cluster, &question, user, "|m4rk|");
     let saved = cluster.directory().join(format!("asked-{name}-{user}"));
@@ -76,20 +91,25 @@ fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
 }
 
 /// A time at which nothing changes while everybody asks.
-fn asked_at_once(cluster: &Cluster, name: &str) -> (Truth, Vec<(&'static str, PathBuf)>) {
+fn asked_at_once(
+    cluster: &Cluster,
+    name: &str,
+    who: &[&'static str],
+) -> (Truth, Vec<(&'static str, PathBuf)>) {
     let (mut times, mut differ) = (0, Vec::new());
     let found = cluster.wait_for("numbers that stay while they are asked for", WAIT, |cluster| {
         times += 1;
         let before = Truth::of(cluster);
-        let all = WHO.map(|user| (user, asked(cluster, user, &format!("{name}-{times}"))));
+        let ask = |user: &&'static str| (*user, asked(cluster, user, &format!("{name}-{times}")));
+        let all: Vec<_> = who.iter().map(ask).collect();
         differ = before.differences(&Truth::of(cluster));
-        Ok(differ.is_empty().then(|| (before, all.to_vec())))
+        Ok(differ.is_empty().then_some((before, all)))
     });
     found.unwrap_or_else(|problem| panic!("{name}: {problem}: {differ:#?}"))
 }
 
 /// An answer as JSON.
-fn answer(from: &Path, conf: Option<&Path>, words: &[&str]) -> Result<Value, String> {
+pub fn answer(from: &Path, conf: Option<&Path>, words: &[&str]) -> Result<Value, String> {
     let mut args: Vec<OsString> = ["multifactor2", "--json", "--from"].map(OsString::from).into();
     args.push(from.into());
     if let Some(conf) = conf {
@@ -282,7 +302,7 @@ fn tree(random: &mut fastrand::Rng) -> (Accounts, Vec<(String, String)>) {
     (tree.account(Account::new("ops", 1).user("olga", 1).user("kurt", 1)), users)
 }
 
-fn sacctmgr(cluster: &Cluster, line: &str) {
+pub fn sacctmgr(cluster: &Cluster, line: &str) {
     cluster.command("sacctmgr").user("root").unwrap().arg("-i").args(line.split(' ')).text().unwrap();
 }
 
@@ -327,11 +347,8 @@ fn answers_are_what_slurm_shows(release: &Release) {
     let settings = format!("Snapshot={}\nSnapshotPeriod=1\n", snapshot.display());
     for (name, lines) in [("multifactor2", String::new()), ("books", BOOKS.to_owned())] {
         fs::write(&conf, settings.clone() + &lines).unwrap();
-        cluster.reconfigure().unwrap();
-        cluster.wait_for("slurmctld", WAIT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        cluster.wait_cycle().unwrap();
-        cluster.wait_cycle().unwrap();
-        let (truth, all) = asked_at_once(&cluster, name);
+        settle(&cluster);
+        let (truth, all) = asked_at_once(&cluster, name, &WHO);
         for (user, from) in &all {
             // What is in the books is known to the plugin alone, and that is said.
             let look = Look {
@@ -347,40 +364,107 @@ fn answers_are_what_slurm_shows(release: &Release) {
         of_snapshot(&cluster, &snapshot, name);
     }
     fs::write(&conf, "").unwrap();
-    for private in ["jobs", "usage", "users", "accounts", "jobs,usage,users,accounts"] {
-        cluster.set("PrivateData", private).unwrap();
-        cluster.reconfigure().unwrap();
-        cluster.wait_for("slurmctld", WAIT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
+    for (priority, flags) in ALGORITHMS {
+        let is_ours = priority.ends_with('2');
+        cluster.set("PriorityType", priority).unwrap();
+        cluster.set("PriorityFlags", flags).unwrap();
+        cluster.restart_controller().unwrap();
+        for private in PRIVATE {
+            match private {
+                "none" => cluster.unset("PrivateData").unwrap(),
+                private => cluster.set("PrivateData", private).unwrap(),
+            }
+            let what = format!("{private} {priority} {flags}");
+            settle(&cluster);
+            let (truth, all) = asked_at_once(&cluster, &what.replace(['/', ','], "-"), &WHO);
+            for (user, from) in &all {
+                let sees_all = matches!(*user, "root" | "olga");
+                // Names of users and accounts are hidden from sacctmgr, and are no part of the numbers.
+                let hides = private.contains("jobs") || private.contains("usage");
+                let look = Look {
+                    truth: &truth,
+                    from,
+                    conf: is_ours.then_some(&*conf),
+                    whole: sees_all || !hides,
+                    classic: flags == "NO_FAIR_TREE",
+                    wrong: Vec::new(),
+                };
+                look.all(&format!("Slurm {}, PrivateData={what}, {user}", release.version));
+            }
+        }
+    }
+}
+
+/// Waits until the cluster shows what it is told to.
+fn settle(cluster: &Cluster) {
+    cluster.reconfigure().unwrap();
+    cluster.wait_for("slurmctld", WAIT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+}
+
+/// Seconds between two cycles where numbers change with each: so long everybody can ask.
+#[cfg(feature = "full")]
+const CYCLE: u32 = 20;
+
+/// The same where usage decays, and jobs add to it.
+#[cfg(feature = "full")]
+fn answers_hold_while_jobs_run_and_usage_decays(release: &Release) {
+    let mut random = random();
+    let (accounts, users) = tree(&mut random);
+    let mut used: Vec<(&str, &str, f64)> = Vec::new();
+    for (account, user) in &users {
+        used.push((account, user, f64::from(random.u32(1..1_000_000))));
+    }
+    let mut cluster = slurm_releases::cluster(release.clone())
+        .unwrap()
+        .accounts(&accounts)
+        .usage(&used)
+        .set("PriorityWeightFairshare", "1000000")
+        .set("PriorityWeightAge", "1000")
+        .set("PriorityMaxAge", "1000-0")
+        .set("PriorityDecayHalfLife", "00:10:00")
+        // A restarted slurmctld uses a node after it has pinged it, a third of this.
+        .set("SlurmdTimeout", "6")
+        .line("PartitionName=held Nodes=n1 State=DOWN PriorityJobFactor=10")
+        .cycle_seconds(Some(CYCLE))
+        .nodes(1)
+        .slurmds(true)
+        .file("multifactor2.conf", "")
+        .start()
+        .unwrap();
+    sacctmgr(&cluster, "modify user olga set adminlevel=operator");
+    for (account, user) in &users {
+        cluster.submit(&Job::new(&**user).account(account).partition("held")).unwrap();
+    }
+    for (account, user) in users.iter().take(4) {
+        cluster.submit(&Job::new(&**user).account(account).arg("-n1").arg("--export=ALL")).unwrap();
+    }
+    let run = |cluster: &Cluster| {
+        let text = cluster.command("squeue").args(["-h", "-t", "R", "-o", "%i"]).text()?;
+        Ok((text.lines().count() == 4).then_some(()))
+    };
+    let conf = cluster.directory().join("multifactor2.conf");
+    for (priority, flags) in ALGORITHMS {
+        cluster.set("PriorityType", priority).unwrap();
+        cluster.set("PriorityFlags", flags).unwrap();
+        cluster.restart_controller().unwrap();
+        cluster.wait_for("jobs to run", 2 * WAIT, run).unwrap();
+        let before = Truth::of(&cluster);
         cluster.wait_cycle().unwrap();
-        cluster.wait_cycle().unwrap();
-        let (truth, all) = asked_at_once(&cluster, private);
+        let name = format!("running {priority} {flags}");
+        let (truth, all) = asked_at_once(&cluster, &name.replace('/', "-"), &WHO[..2]);
+        assert!(!truth.differences(&before).is_empty(), "{name}: nothing decays");
         for (user, from) in &all {
-            let whole = matches!(*user, "root" | "olga");
-            // Names of users and accounts are hidden from sacctmgr, and are no part of the numbers.
-            let hides = private.contains("jobs") || private.contains("usage");
             let look = Look {
                 truth: &truth,
                 from,
-                conf: Some(&conf),
-                whole: whole || !hides,
-                classic: false,
+                conf: priority.ends_with('2').then_some(&*conf),
+                whole: true,
+                classic: flags == "NO_FAIR_TREE",
                 wrong: Vec::new(),
             };
-            look.all(&format!("Slurm {}, PrivateData={private}, {user}", release.version));
-        }
-    }
-    cluster.unset("PrivateData").unwrap();
-    cluster.set("PriorityType", "priority/multifactor").unwrap();
-    for flags in ["FAIR_TREE", "NO_FAIR_TREE"] {
-        cluster.set("PriorityFlags", flags).unwrap();
-        cluster.restart_controller().unwrap();
-        cluster.wait_cycle().unwrap();
-        cluster.wait_cycle().unwrap();
-        let (truth, all) = asked_at_once(&cluster, flags);
-        for (user, from) in &all {
-            let classic = flags == "NO_FAIR_TREE";
-            let look = Look { truth: &truth, from, conf: None, whole: true, classic, wrong: Vec::new() };
-            look.all(&format!("Slurm {}, {flags}, {user}", release.version));
+            look.all(&format!("Slurm {}, {name}, {user}", release.version));
         }
     }
 }

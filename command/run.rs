@@ -93,7 +93,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
     match &cli.question {
         Question::Check(arguments) => return check(cli, arguments, terminal),
         Question::Migrate(options) => return migrate(cli, options),
-        Question::Replay(asked) => return replay::run(asked, &cli.global, terminal),
+        Question::Replay(asked) => return replay::run(asked, &cli.global, terminal).map(Printout::text),
         _ => (),
     }
     let mut options = cli.global.input.clone();

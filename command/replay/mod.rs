@@ -20,7 +20,6 @@ use crate::cli::{replay::Replay as Asked, Global};
 use crate::files;
 use crate::output::{escape, replay as shown, Terminal};
 use crate::progress::Progress;
-use crate::run::Printout;
 
 use progress::Watch;
 
@@ -29,17 +28,16 @@ const JITTER: u32 = 60;
 
 const DAY: i64 = 86_400;
 
-/// Answers it.
+/// Answers it: what is printed.
 ///
 /// # Errors
 /// Trace, machine, shares, a policy or another option cannot be used: what is wrong, and what is allowed.
-pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printout, String> {
+pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<String, String> {
     if asked.how {
-        return Ok(Printout { out: trace::how(), ..Printout::default() });
+        return Ok(trace::how());
     }
     if let Some(directory) = &asked.export {
-        let told = export::export(directory, &asked.start, &asked.end, global.input.anonymise)?;
-        return Ok(Printout { out: told, ..Printout::default() });
+        return export::export(directory, &asked.start, &asked.end, global.input.anonymise);
     }
     let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
     let policies = policies(&asked.policies)?;
@@ -81,7 +79,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
     print(answer, asked, global.json, terminal)
 }
 
-fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<Printout, String> {
+fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<String, String> {
     if let Some(directory) = &asked.csv {
         csv::write(&answer, directory)?;
     }
@@ -89,13 +87,12 @@ fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Resul
         let page = shown::page(&answer)?;
         files::write(file, page.as_bytes(), None).map_err(|problem| problem.to_string())?;
     }
-    let out = if json {
+    if json {
         escape::json(&Document::new(answer))
-            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))?
+            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))
     } else {
-        shown::text(&answer, terminal)
-    };
-    Ok(Printout { out, ..Printout::default() })
+        Ok(shown::text(&answer, terminal))
+    }
 }
 
 /// Policies with what they are called.

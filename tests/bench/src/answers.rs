@@ -92,6 +92,9 @@ impl Answers {
     }
 }
 
+/// Where they and their wrapper find everything else.
+const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// A directory with Slurm's commands as they are called in this cluster.
 fn programs(cluster: &Cluster) -> Result<PathBuf> {
     let directory = cluster.directory().join("commands");
@@ -108,7 +111,11 @@ fn programs(cluster: &Cluster) -> Result<PathBuf> {
         let path = directory.join(name);
         fs::write(
             &path,
-            format!("#!/bin/sh\nexport {}\nexec {} \"$@\"\n", environment.join(" "), words.join(" ")),
+            format!(
+                "#!/bin/sh\nexport PATH={PATH} {}\nexec {} \"$@\"\n",
+                environment.join(" "),
+                words.join(" ")
+            ),
         )?;
         fs::set_permissions(&path, Permissions::from_mode(0o755))?;
     }
@@ -118,7 +125,7 @@ fn programs(cluster: &Cluster) -> Result<PathBuf> {
 /// How long it takes, and the most memory that the command has, in bytes. Slurm's own commands are in the first, not in the second.
 fn ask(cluster: &Cluster, command: &Path, words: &str, programs: &Path) -> Result<(Duration, f64)> {
     let out = cluster.directory().join("answer");
-    let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display());
+    let path = format!("{}:{PATH}", programs.display());
     let slurm_conf = cluster.directory().join("slurm.conf");
     let start = Instant::now();
     let mut child = Command::new(command)

@@ -114,7 +114,9 @@ fn run(arguments: &Arguments) -> Result<()> {
     let notes: Vec<String> =
         results.lines().filter_map(|line| line.strip_prefix("- ").map(str::to_owned)).collect();
     page::rewrite(page, &read("results.csv")?, &notes)?;
-    page::rewrite_answers(page, &read(ANSWERS)?)?;
+    if arguments.out.join(ANSWERS).exists() {
+        page::rewrite_answers(page, &read(ANSWERS)?)?;
+    }
     println!("Written to {}", page.display());
     Ok(())
 }

@@ -16,20 +16,20 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Line {
     is_terminal: bool,
-    begin: Instant,
+    since: Instant,
     last: Option<Instant>,
 }
 
 impl Line {
     /// An empty one.
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-        Self { is_terminal: io::stderr().is_terminal() && !is_dumb, begin: Instant::now(), last: None }
+        Self { is_terminal: io::stderr().is_terminal() && !is_dumb, since: Instant::now(), last: None }
     }
 
     /// Shows what it is given since the beginning, if it is time to.
     pub fn show(&mut self, text: impl FnOnce(Duration) -> String) {
-        let passed = self.begin.elapsed();
+        let passed = self.since.elapsed();
         if self.is_terminal && passed >= FIRST && self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
             self.last = Some(Instant::now());
             // Nobody is the worse for a line that cannot be shown.
@@ -56,9 +56,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins.
-    pub fn new() -> Self {
-        let mut line = Line::new();
+    /// Of what is done from now on.
+    pub fn begin() -> Self {
+        let mut line = Line::begin();
         let step = Arc::new(Mutex::new(String::new()));
         let (end, ended) = mpsc::channel();
         let shown = Arc::clone(&step);

@@ -63,7 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
 
 /// Checks, also where there is nothing to ask.
 fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
-    let (report, snapshot) = check::check(arguments, &cli.global.input, &Progress::new());
+    let (report, snapshot) = check::check(arguments, &cli.global.input, &Progress::begin());
     let status = report.exit_code();
     let model = Model::of(&snapshot, Options::default());
     let plain = Printed::default();
@@ -101,7 +101,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         // It is a change there.
         options.conf = None;
     }
-    let progress = Progress::new();
+    let progress = Progress::begin();
     let qos = matches!(cli.question, Question::Cost { .. } | Question::Recover { .. });
     let snapshot = input::load(&options, qos, &progress).map_err(|problem| problem.to_string())?;
     progress.step("Computing");

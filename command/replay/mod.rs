@@ -41,7 +41,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<String,
     }
     let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
     let policies = policies(&asked.policies)?;
-    let progress = Progress::new();
+    let progress = Progress::begin();
     progress.step("Reading the trace");
     let mut workload = trace::read(path).map_err(|error| error.to_string())?;
     if let Some(file) = &asked.shares {

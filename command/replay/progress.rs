@@ -34,7 +34,7 @@ impl Watch {
             // Without them Ctrl-C ends the program, as ever.
             signals: signals.into_iter().flatten().collect(),
             replays,
-            done: Mutex::new((0.0, Line::new())),
+            done: Mutex::new((0.0, Line::begin())),
         }
     }
 

@@ -108,7 +108,7 @@ fn a_plugin_that_is_not_there() {
 
 fn checked(arguments: &Arguments, from: &Path) -> Report {
     let input = input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() };
-    check(arguments, &input, &Progress::new()).0
+    check(arguments, &input, &Progress::begin()).0
 }
 
 #[test]

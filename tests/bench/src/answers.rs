@@ -33,12 +33,9 @@ const QUESTIONS: [(&str, &str); 8] = [
 
 const PROGRAMS: [&str; 5] = ["scontrol", "sshare", "squeue", "sprio", "sacctmgr"];
 
-/// A table in Markdown, and a sentence on snapshots for each Slurm.
+/// A list in Markdown: an item for each Slurm and plugin.
 #[derive(Debug, Default)]
-pub struct Answers {
-    rows: String,
-    snapshots: Vec<String>,
-}
+pub struct Answers(String);
 
 impl Answers {
     /// Measures in one Slurm: each question `rounds` times under stock and under ours.
@@ -48,14 +45,15 @@ impl Answers {
         let mut cluster = prepare(builder, scene, SUBMITTERS)?;
         let version = cluster.release().version;
         let programs = programs(&cluster)?;
-        for (name, priority) in [("stock", "priority/multifactor"), ("this", "priority/multifactor2")] {
+        for (name, priority) in [("stock", "priority/multifactor"), ("this plugin", "priority/multifactor2")]
+        {
             cluster.set("PriorityType", priority)?;
             cluster.start_controller()?;
             cluster.wait_cycle()?;
             let first = cluster.sprio(&["-h", "-o", "%i|%u"])?;
             let first = first.lines().next().and_then(|line| line.split_once('|'));
             let (job, user) = first.context("sprio shows no job")?;
-            let _ = write!(self.rows, "| {version} | {name} |");
+            let (mut times, mut most) = (Vec::new(), 0.0_f64);
             for (question, words) in QUESTIONS {
                 let words = words.replace("JOB", job.trim()).replace("USER", user.trim());
                 let (mut time, mut memory) = (Samples::default(), Samples::default());
@@ -64,31 +62,23 @@ impl Answers {
                     time.push(asked.0.as_secs_f64());
                     memory.push(asked.1 / 1e6);
                 }
-                let cell = format!(" {:.1} s, {:.0} MB |", time.min(), memory.max());
-                eprintln!("Slurm {version}, {name}, {question}:{cell}");
-                self.rows += &cell;
+                eprintln!("Slurm {version}, {name}, {question}: {:.1} s, {:.0} MB", time.min(), memory.max());
+                times.push(format!("{question} {:.1} s", time.min()));
+                most = most.max(memory.max());
             }
-            self.rows.push('\n');
-            if name == "this" {
-                let sentence = snapshot(&cluster)?;
-                eprintln!("{sentence}");
-                self.snapshots.push(sentence);
+            let _ = write!(self.0, "- Slurm {version}, {name}: {}; {most:.0} MB.", times.join(", "));
+            if name == "this plugin" {
+                self.0 += &snapshot(&cluster)?;
             }
+            self.0.push('\n');
             cluster.stop_controller()?;
         }
         Ok(())
     }
 
     /// All of it.
-    pub fn text(&self) -> String {
-        let names = QUESTIONS.map(|(name, _)| name);
-        format!(
-            "| Slurm | plugin | {} |\n|---|---|{}\n{}\n{}\n",
-            names.join(" | "),
-            "---|".repeat(names.len()),
-            self.rows,
-            self.snapshots.join(" ")
-        )
+    pub fn text(&self) -> &str {
+        &self.0
     }
 }
 
@@ -171,8 +161,7 @@ fn snapshot(cluster: &Cluster) -> Result<String> {
     let (with, writing) = cycles(cluster, process)?;
     let size = fs::metadata(&file).context("there is no snapshot")?.len() / 1_000_000;
     Ok(format!(
-        "In Slurm {} a snapshot is {size} MB, and takes {:.0} ms of the thread `decay` and {:.0} ms of a thread of its own.",
-        cluster.release().version,
+        " A snapshot is {size} MB: {:.0} ms of the thread `decay`, {:.0} ms of its own thread.",
         (with.median() - without.median()).max(0.0),
         writing.median()
     ))

@@ -65,8 +65,8 @@ pub fn rewrite(page: &Path, csv: &str, notes: &[String]) -> Result<()> {
 }
 
 /// The same with the answers of the command.
-pub fn rewrite_answers(page: &Path, table: &str) -> Result<()> {
-    replace(page, (BEGIN_ANSWERS, END_ANSWERS), &format!("\n{table}\n"))
+pub fn rewrite_answers(page: &Path, list: &str) -> Result<()> {
+    replace(page, (BEGIN_ANSWERS, END_ANSWERS), list)
 }
 
 fn replace(page: &Path, marks: (&str, &str), part: &str) -> Result<()> {

@@ -136,8 +136,8 @@ struct Look<'l> {
     /// All is seen.
     whole: bool,
     classic: bool,
-    /// By how much parts of usage may be older than usage itself.
-    lag: f64,
+    /// `None` while usage is whole and stays. Else by how much parts of it may be older than usage itself.
+    lag: Option<f64>,
     wrong: Vec<String>,
 }
 
@@ -167,12 +167,15 @@ impl Look<'_> {
             if !is_root {
                 cells.extend([
                     Cell("NormShares", number("shares_norm"), 0.5e-6),
-                    Cell("NormUsage", number("usage_norm"), 0.5e-6 + self.lag),
-                    Cell("EffectvUsage", number("usage_effective"), 0.5e-6 + self.lag),
+                    Cell("NormUsage", number("usage_norm"), 0.5e-6 + self.lag.unwrap_or_default()),
+                    Cell("EffectvUsage", number("usage_effective"), 0.5e-6 + self.lag.unwrap_or_default()),
                 ]);
             }
             if !self.classic {
-                cells.push(Cell("LevelFS", number("level_fs"), 0.5e-6));
+                // Usage is shown to two places.
+                let rough = self.lag.map_or(0.0, |_| 0.01 / number("usage").unwrap_or_default().max(1.0));
+                let level = number("level_fs");
+                cells.push(Cell("LevelFS", level, 0.5e-6 + rough * level.unwrap_or_default()));
                 cells.push(Cell("FairShare", number("factor"), 0.5e-6));
             }
             self.compare(&format!("tree {name:?}"), shown, &cells);
@@ -357,7 +360,7 @@ fn answers_are_what_slurm_shows(release: &Release) {
                 conf: Some(&conf),
                 whole: lines.is_empty(),
                 classic: false,
-                lag: 0.0,
+                lag: None,
                 wrong: Vec::new(),
             };
             look.all(&format!("Slurm {}, {name}, {user}", release.version));
@@ -388,7 +391,7 @@ fn answers_are_what_slurm_shows(release: &Release) {
                     conf: is_ours.then_some(&*conf),
                     whole: sees_all || !hides,
                     classic: flags == "NO_FAIR_TREE",
-                    lag: 0.0,
+                    lag: None,
                     wrong: Vec::new(),
                 };
                 look.all(&format!("Slurm {}, PrivateData={what}, {user}", release.version));
@@ -421,7 +424,7 @@ fn of_snapshot(cluster: &Cluster, snapshot: &Path, name: &str) {
         conf: None,
         whole: true,
         classic: false,
-        lag: 0.0,
+        lag: None,
         wrong: Vec::new(),
     };
     look.all(&format!("Slurm {}, snapshot, {name}", cluster.release().version));

@@ -71,7 +71,7 @@ fn answers_hold_while_jobs_run_and_usage_decays(release: &Release) {
                 conf: priority.ends_with('2').then_some(&*conf),
                 whole: true,
                 classic,
-                lag,
+                lag: Some(lag),
                 wrong: Vec::new(),
             };
             look.all(&format!("Slurm {}, {name}, {user}", release.version));

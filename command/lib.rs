@@ -6,6 +6,7 @@
 
 pub mod algorithm;
 pub mod answers;
+mod assumed;
 pub mod check;
 pub mod cli;
 mod files;

@@ -1,7 +1,9 @@
 //! From the command line to what is printed.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use clap::Parser;
 use multifactor2_core::settings::value::{Kind, Value};
@@ -10,6 +12,7 @@ use multifactor2_snapshot::Snapshot;
 
 use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Bare, Report};
+use crate::assumed;
 use crate::check;
 use crate::cli::{Cli, Printed, Question};
 use crate::files;
@@ -39,6 +42,15 @@ impl Printout {
         let err = format!("multifactor2: {}\n", escape::terminal(message, false));
         Self { err, status: 1, ..Self::default() }
     }
+}
+
+/// The program: answers its command line and prints it.
+pub fn main() -> ExitCode {
+    let result = run(std::env::args_os(), Terminal::of_stdout());
+    // A pipe that is closed early, as by head, is no error.
+    let _ = io::stdout().write_all(result.out.as_bytes()).and_then(|()| io::stdout().flush());
+    let _ = io::stderr().write_all(result.err.as_bytes());
+    ExitCode::from(result.status)
 }
 
 /// Answers a command line, of which the first word is the name of the program.
@@ -102,9 +114,16 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         options.conf = None;
     }
     let progress = Progress::begin();
-    let qos = matches!(cli.question, Question::Cost { .. } | Question::Recover { .. });
-    let snapshot = input::load(&options, qos, &progress).map_err(|problem| problem.to_string())?;
+    let needs_qos =
+        matches!(cli.question, Question::Cost { .. } | Question::Recover { .. } | Question::WhatIf { .. });
+    let mut snapshot = input::load(&options, needs_qos, &progress).map_err(|problem| problem.to_string())?;
     progress.step("Computing");
+    if options.conf.is_none() {
+        // The files of this host are of this cluster only.
+        let is_here = options.from.is_none() && options.cluster.is_none();
+        let file = is_here.then(|| check::host::slurm_conf().with_file_name("multifactor2.conf"));
+        assumed::find(&mut snapshot, file.as_deref());
+    }
     let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
@@ -219,9 +238,15 @@ fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, S
 /// The name of who asks.
 fn own_name() -> Result<String, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    variable("USER").or_else(|| variable("LOGNAME")).ok_or_else(|| {
-        "the environment does not say who you are: give your name with -u, or with --as".to_owned()
-    })
+    let by_uid = || {
+        let output = std::process::Command::new("id").arg("-un").output().ok()?;
+        let name = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        (output.status.success() && !name.is_empty()).then_some(name)
+    };
+    variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .or_else(by_uid)
+        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".to_owned())
 }
 
 /// A time as `--at` takes it.

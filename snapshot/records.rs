@@ -204,6 +204,10 @@ record! {
         billing_weights: String,
         /// `QOS` of the partition; empty for none.
         qos: String,
+        /// `Default=YES`; a snapshot of the plugin does not say so.
+        is_default: bool,
+        /// `DefaultTime` in minutes, where it is known and there is one.
+        default_time: Option<u32>,
     }
 }
 
@@ -269,6 +273,8 @@ record! {
         tickets: Option<f64>,
         /// It, or something below it, has waiting jobs that compete, where the plugin told.
         active: Option<bool>,
+        /// It is that of its user's default account; a snapshot of the plugin does not say so.
+        is_default: bool,
     }
 }
 

@@ -91,8 +91,24 @@ pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, String> {
 /// # Errors
 /// See [`JobOptions::job`].
 pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result<Cost, String> {
+    let mut options = options.clone();
+    // What is billed is the same in all accounts, so any of them does.
+    let is_any = options.account.is_none() && {
+        let of_user = associations_of(model.snapshot, user)?;
+        let is_known = of_user.len() == 1 || of_user.iter().any(|one| one.is_default);
+        options.account = of_user.first().filter(|_| !is_known).map(|one| one.account.clone());
+        !is_known
+    };
     let submission = options.job(model.snapshot, user, model.at)?;
-    cost(model, &submission.job, submission.assumed)
+    let mut cost = cost(model, &submission.job, submission.assumed)?;
+    if is_any {
+        cost.accounts.iter_mut().for_each(|account| account.asked = false);
+        cost.remarks.push(format!(
+            "The default account of {user} is not known here: what is said of one is about {}. Give another with -A.",
+            cost.account
+        ));
+    }
+    Ok(cost)
 }
 
 fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, String> {

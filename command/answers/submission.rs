@@ -184,9 +184,9 @@ impl JobOptions {
         let nodes = nodes.min(tasks);
         let cpus = tasks.saturating_mul(self.cpus_per_task.unwrap_or(1));
         let tres = self.tres(snapshot, partition, (nodes, cpus), &mut assumed);
-        if self.time.is_none() {
+        if self.time.is_none() && partition.default_time.is_none() {
             assumed.push(format!(
-                "No time limit is given, so it is MaxTime of partition {}: its DefaultTime is not known here.",
+                "No time limit is given, so it is MaxTime of partition {}: no DefaultTime of it is known here.",
                 partition.name
             ));
         }
@@ -206,7 +206,7 @@ impl JobOptions {
             submit: at,
             eligible: at,
             accrue: at,
-            limit: self.time,
+            limit: self.time.or(partition.default_time),
             nodes,
             cpus,
             size_cpus: cpus,
@@ -225,6 +225,9 @@ impl JobOptions {
         match (self.partitions.as_slice(), snapshot.partitions.as_slice()) {
             (_, []) => Err("no partition can be seen here".to_owned()),
             ([], [only]) => Ok(vec![only]),
+            ([], all) if all.iter().any(|one| one.is_default) => {
+                Ok(all.iter().filter(|one| one.is_default).take(1).collect())
+            }
             ([], _) => Err(format!(
                 "which partition is the default is not known here: give one of {} with -p",
                 known()
@@ -247,6 +250,9 @@ impl JobOptions {
         let account = match (&self.account, accounts.as_slice()) {
             (Some(account), _) => account.as_str(),
             (None, [only]) => only,
+            (None, _) if of_user.iter().any(|one| one.is_default) => {
+                of_user.iter().find(|one| one.is_default).map_or("", |one| one.account.as_str())
+            }
             (None, _) => {
                 let accounts = accounts.join(", ");
                 return Err(format!(

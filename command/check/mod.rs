@@ -4,7 +4,7 @@
 
 pub mod doctor;
 pub mod findings;
-mod host;
+pub(crate) mod host;
 pub mod installed;
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use multifactor2_core::settings::{Settings, PARAMETERS};
+use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::records::Setting;
 
 use super::Problem;
@@ -39,20 +39,4 @@ fn setting(line: &str) -> Option<Setting> {
     let line = line.trim();
     let is_setting = !line.is_empty() && !line.starts_with('#');
     is_setting.then(|| Setting { line: line.to_owned(), from: from.trim().to_owned() })
-}
-
-/// What to say where they are not known for certain.
-pub(super) fn doubt(conf: Option<&Path>, known: bool) -> Option<String> {
-    match (conf, known) {
-        (Some(_), _) => None,
-        (None, true) => Some(format!(
-            "Settings are those of {PARAMETERS}: multifactor2.conf on the controller may have others, and no command shows them \
-             (give it with --conf, or a snapshot of the plugin with --from)."
-        )),
-        (None, false) => Some(
-            "The settings of multifactor2 are unknown: addends are those of sprio, and what-if on FAIRSHARE and SITE needs \
-             multifactor2.conf (--conf) or a snapshot of the plugin (--from)."
-                .to_owned(),
-        ),
-    }
 }

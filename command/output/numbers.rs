@@ -11,7 +11,8 @@ pub fn number(value: f64) -> String {
     }
     let magnitude = value.abs();
     let digits = match magnitude {
-        m if m == 0.0 || m >= 100_000.0 => 0,
+        // The root's share under Fair Tree is 2^-32, which sshare prints as 0.
+        m if !(1e-9..100_000.0).contains(&m) => 0,
         m if m >= 100.0 => 2,
         m if m >= 1.0 => 4,
         m if m >= 1e-4 => 6,

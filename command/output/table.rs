@@ -44,6 +44,20 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Leaves out columns that are `-` in every row, for people.
+    #[must_use]
+    pub fn without_unknown(mut self) -> Self {
+        let is_known = |at: usize| self.rows.is_empty() || self.rows.iter().any(|row| row[at] != "-");
+        let known: Vec<bool> = (0..self.header.len()).map(is_known).collect();
+        let mut at = known.iter();
+        self.header.retain(|_| at.next() == Some(&true));
+        for row in &mut self.rows {
+            let mut at = known.iter();
+            row.retain(|_| at.next() == Some(&true));
+        }
+        self
+    }
+
     /// Whether there are rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

@@ -11,7 +11,7 @@ use std::path::Path;
 use multifactor2_replay::order;
 use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
-use multifactor2_replay::trace::{self, associations, problems::Problems};
+use multifactor2_replay::trace::{self, associations, directory, problems::Problems};
 use multifactor2_replay::workload::Machine;
 use multifactor2_replay::Workload;
 
@@ -46,6 +46,9 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<String,
     let mut workload = trace::read(path).map_err(|error| error.to_string())?;
     if let Some(file) = &asked.shares {
         set_shares(&mut workload, file)?;
+    }
+    if let Some(file) = &asked.slurm_conf {
+        set_slurm_conf(&mut workload, file)?;
     }
     let machine = machine(asked, &workload)?;
     let scheduler = Scheduler::named(&asked.scheduler, &workload.config)?;
@@ -116,6 +119,23 @@ fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), String> {
     let mut problems = Problems::default();
     workload.set_associations(associations::parse(&text, &shown, &mut problems)?);
     workload.problems.append(problems);
+    Ok(())
+}
+
+fn set_slurm_conf(workload: &mut Workload, file: &Path) -> Result<(), String> {
+    let mut problems = Problems::default();
+    let site = trace::slurm_conf::read(file, &mut problems);
+    let site = site.ok_or_else(|| format!("{}: there is no such file: check the name", file.display()))?;
+    workload.problems.append(problems);
+    // What was told to be missing is here.
+    workload.missing.retain(|missing| missing.what != directory::CONFIG);
+    workload.config = site.config;
+    if site.machine.is_some() {
+        workload
+            .missing
+            .retain(|missing| ![directory::PARTITIONS, directory::NODES].contains(&missing.what.as_str()));
+        workload.machine = site.machine;
+    }
     Ok(())
 }
 

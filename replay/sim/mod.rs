@@ -53,9 +53,7 @@ impl Scheduler {
             "easy" => Ok(Self::Easy),
             "sjbf" => Ok(Self::Sjbf),
             "conservative" => Ok(Self::Conservative),
-            "slurm" => {
-                Ok(Self::Slurm(Parameters::parse(config.get("SchedulerParameters").unwrap_or_default())))
-            }
+            "slurm" => Ok(Self::Slurm(Parameters::of(config))),
             _ => Err(format!("there is no scheduler {name:?}: fcfs, easy, sjbf, conservative or slurm")),
         }
     }

@@ -266,10 +266,14 @@ impl<'s> World<'s> {
         self.pools(partition).iter().map(|pool| self.free[usize::from(*pool)]).sum()
     }
 
+    /// What comes free when at the latest: times in order, pool, CPUs.
+    pub fn ends(&self) -> impl Iterator<Item = (i64, u16, i32)> + '_ {
+        self.ends.iter().map(|((time, pool), cpus)| (*time, *pool, *cpus))
+    }
+
     /// Makes the profile of what runs.
     pub fn profile(&self, profile: &mut Profile) {
-        let ends = self.ends.iter().map(|((time, pool), cpus)| (*time, *pool, *cpus));
-        profile.rebuild(self.now, &self.free, ends);
+        profile.rebuild(self.now, &self.free, self.ends());
     }
 }
 

@@ -70,7 +70,7 @@ fn nodes(text: &str) -> Vec<(u32, Vec<String>)> {
         .collect()
 }
 
-fn partition(record: &HashMap<&str, &str>, most_cpus: Option<u32>) -> Partition {
+pub(super) fn partition(record: &HashMap<&str, &str>, most_cpus: Option<u32>) -> Partition {
     let text = |key: &str| record.get(key).copied().unwrap_or_default();
     let number = |key: &str| text(key).parse::<u32>().ok();
     let exclusive = text("OverSubscribe").eq_ignore_ascii_case("EXCLUSIVE");

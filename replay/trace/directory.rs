@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::Config;
 use super::problems::Problems;
-use super::{associations, cluster, jobs, open, text, TraceError, SACCT};
+use super::{associations, cluster, jobs, open, slurm_conf, text, TraceError, SACCT};
 use crate::workload::{Builder, Workload};
 
 /// A file of a trace.
@@ -38,9 +38,14 @@ const JOBS: &str = "sacct.txt";
 const ASSOCIATIONS: &str = "associations.txt";
 const DUMP: &str = "sacctmgr-dump.txt";
 const QOS: &str = "qos.txt";
-const CONFIG: &str = "config.txt";
-const PARTITIONS: &str = "partitions.txt";
-const NODES: &str = "nodes.txt";
+/// `scontrol show config`
+pub const CONFIG: &str = "config.txt";
+/// `scontrol show partition`
+pub const PARTITIONS: &str = "partitions.txt";
+/// `scontrol show node`
+pub const NODES: &str = "nodes.txt";
+/// Counts where outputs of scontrol are not there.
+const SLURM_CONF: &str = "slurm.conf";
 
 /// The file of a name, as it is or compressed.
 fn find(directory: &Path, name: &str) -> Option<PathBuf> {
@@ -83,16 +88,21 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
         Some((file, text)) => builder.set_qos(associations::qos(&text, &file, &mut problems)),
         None => builder.miss(QOS, "all QOS have the same priority"),
     }
-    match optional(CONFIG)? {
-        Some((_, text)) => builder.set_config(Config::parse(&text)),
-        None => builder.miss(
+    let of_file = slurm_conf::read(&directory.join(SLURM_CONF), &mut problems);
+    match (optional(CONFIG)?, &of_file) {
+        (Some((_, text)), _) => builder.set_config(Config::parse(&text)),
+        (None, Some(site)) => builder.set_config(site.config.clone()),
+        (None, None) => builder.miss(
             CONFIG,
             "fair-share alone has a weight, usage has a half-life of 7 days, and the scheduler runs by its defaults",
         ),
     }
     builder.problems.append(problems);
     let nodes = optional(NODES)?;
-    set_machine(&mut builder, optional(PARTITIONS)?, nodes);
+    match (optional(PARTITIONS)?, of_file.and_then(|site| site.machine)) {
+        (None, Some(machine)) => builder.set_machine(machine),
+        (partitions, _) => set_machine(&mut builder, partitions, nodes),
+    }
     Ok(builder.finish())
 }
 

@@ -9,9 +9,11 @@ pub mod cluster;
 pub mod config;
 pub mod directory;
 mod fields;
+pub mod hosts;
 mod lines;
 pub mod problems;
 mod sacct;
+pub mod slurm_conf;
 mod swf;
 
 use std::fmt;
@@ -43,6 +45,9 @@ pub fn how() -> String {
         let directory::TraceFile { name, command, gives } = file;
         text.extend([format!("  {name:<20} {command}\n"), format!("  {:20} {gives}\n", "")]);
     }
+    text.push_str(
+        "\nWithout config.txt, partitions.txt and nodes.txt a slurm.conf in the directory counts, with what it includes.\n",
+    );
     text.push_str("\nOr a file in the Standard Workload Format 2.2.\n");
     text
 }

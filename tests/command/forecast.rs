@@ -229,7 +229,22 @@ fn what_is_not_known_is_said() {
     for part in ["No time limit", "No memory", "No QOS"] {
         assert!(all.contains(part), "{part}: {all}");
     }
-    assert!(cost_of(&snapshot, "-p gpu", "ada").unwrap_err().contains("bio, chem"));
+    // Which account is the default is not known: all of them are answered for, and none is said to be asked for.
+    let any = cost_of(&snapshot, "-p gpu -t 60", "ada").unwrap();
+    assert!(
+        any.accounts.len() == 2 && any.accounts.iter().all(|account| !account.asked),
+        "{:?}",
+        any.accounts
+    );
+    assert!(any.remarks.join(" ").contains("default account of ada"), "{:?}", any.remarks);
+    let chem =
+        snapshot.associations.iter().position(|one| one.user == "ada" && one.account == "chem").unwrap();
+    snapshot.associations[chem].is_default = true;
+    snapshot.partitions[1].is_default = true;
+    snapshot.partitions[1].default_time = Some(30);
+    let of_defaults = cost_of(&snapshot, "", "ada").unwrap();
+    assert_eq!((of_defaults.account.as_str(), of_defaults.partition.as_str()), ("chem", "gpu"));
+    assert_eq!(of_defaults.seconds, Some(1800));
     assert!(cost_of(&snapshot, "-p gpu -A chem --gres=fpga:1 -t 1", "ada")
         .unwrap()
         .remarks

@@ -208,3 +208,26 @@ fn an_export_can_be_replayed_and_tells_no_names() {
     let printed = site.ask("--export @plain");
     assert!(failed(&printed) && printed.err.contains("something in it already"), "{printed:?}");
 }
+
+#[test]
+fn a_slurm_conf_tells_weights_and_the_machine() {
+    let site = Site::new();
+    let text = "PriorityWeightFairshare=1000\nPriorityWeightAge=10\nPriorityDecayHalfLife=2-0\nPriorityCalcPeriod=5\nPriorityWeightTRES=CPU=10\n\
+         SchedulerParameters=bf_interval=60\nNodeName=n[1-4] CPUs=4\nPartitionName=main Nodes=ALL Default=YES\n";
+    fs::write(site.path("slurm.conf"), text).unwrap();
+    let value = |printed: &Printout| -> Value {
+        assert!(answered(printed), "{}", printed.err);
+        serde_json::from_str(&printed.out).unwrap()
+    };
+    // In the directory of the trace, and by its name.
+    let beside = value(&site.ask(&format!("{} --json", site.path("").display())));
+    let named = value(&site.ask("@sacct.txt --slurm-conf @slurm.conf --json"));
+    for printed in [&beside, &named] {
+        let answer = &printed["answer"];
+        assert_eq!(answer["trace"]["cpus"], 16, "{answer}");
+        assert!(!answer.to_string().contains("config.txt"), "{answer}");
+    }
+    assert_eq!(beside["answer"]["policies"], named["answer"]["policies"]);
+    let unknown = site.ask("@sacct.txt --slurm-conf @none");
+    assert!(failed(&unknown) && unknown.err.contains("there is no such file"), "{}", unknown.err);
+}

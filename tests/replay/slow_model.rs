@@ -62,6 +62,9 @@ impl Slow<'_> {
                 uses.push((now, start + i64::from(job.limit), job.cpus));
             }
         }
+        if self.parameters.in_windows {
+            in_windows(&mut uses);
+        }
         let resolution = i64::from(self.parameters.bf_resolution);
         for at in self.queue(now).into_iter().take(self.parameters.bf_max_job_test as usize) {
             let Job { cpus, limit, .. } = self.jobs[at];
@@ -93,13 +96,16 @@ impl Slow<'_> {
                 .iter()
                 .zip(&self.starts)
                 .any(|(job, start)| *start != NOT_YET && start + i64::from(job.run) == now);
-            is_asked |= ended || self.jobs.iter().any(|job| job.submit == now);
+            is_asked |= self.jobs.iter().any(|job| job.submit == now);
+            is_asked |= ended && self.parameters.defer;
             if (now - origin) % full == 0 {
                 self.main(now, usize::MAX);
                 (is_asked, last) = (false, now);
             } else if is_asked && now >= last + i64::from(self.parameters.batch_sched_delay) {
                 self.main(now, self.parameters.default_queue_depth as usize);
                 (is_asked, last) = (false, now);
+            } else if ended && !self.parameters.defer {
+                self.main(now, self.parameters.default_queue_depth as usize);
             }
             if (now - origin) % i64::from(self.parameters.bf_interval) == 0 {
                 self.backfill(now);
@@ -107,6 +113,21 @@ impl Slow<'_> {
             now += 1;
         }
         self.starts
+    }
+}
+
+/// What ends in one window ends with the last of it.
+fn in_windows(uses: &mut [Use]) {
+    uses.sort_unstable_by_key(|(_, end, _)| *end);
+    let Some((_, first, _)) = uses.first() else { return };
+    let origin = first - first % 30 + 30;
+    let (mut at, mut window) = (0, 30);
+    while at < uses.len() {
+        let next = uses.iter().position(|(_, end, _)| *end > origin + window).unwrap_or(uses.len());
+        for place in at..next {
+            uses[place].1 = uses[next - 1].1;
+        }
+        (at, window) = (next, 2 * window);
     }
 }
 
@@ -122,6 +143,7 @@ fn a_pass_over_an_empty_queue_is_a_pass() {
         sched_interval: Some(39),
         batch_sched_delay: 8,
         bf_interval: 3,
+        defer: true,
         ..Parameters::default()
     };
     let (workload, machine) = (workload(&[(0, 8, 0, 1, 0, 0), (17, 1, 0, 1, 0, 0)], &[]), machine(false));
@@ -132,7 +154,8 @@ fn a_pass_over_an_empty_queue_is_a_pass() {
 
 #[test]
 fn the_replay_is_the_slow_model() {
-    let parameters = (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90));
+    let parameters =
+        (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90, any::<[bool; 2]>()));
     check(150, &(jobs(40), parameters), |(mut made, numbers)| {
         for job in &mut made {
             // A job that ends in the second in which it starts is seen twice in that second.
@@ -148,6 +171,8 @@ fn the_replay_is_the_slow_model() {
             bf_max_job_test: numbers.4,
             bf_window: numbers.5 .0,
             bf_resolution: numbers.5 .1,
+            defer: numbers.5 .2[0],
+            in_windows: numbers.5 .2[1],
             ..Parameters::default()
         };
         let (workload, machine) = (workload(&made, &[]), machine(false));

@@ -46,6 +46,35 @@ fn backfill_goes_by_users() {
     assert!(starts(&long, false, "bf_window=1", &Policy::Fifo)[2] < 1000);
 }
 
+/// An end makes a pass at once, unless it is deferred; a submission waits for `batch_sched_delay`.
+#[test]
+fn an_end_is_looked_at_at_once() {
+    // The first ends at 200, and the last comes then.
+    let made = [(0, 10, 0, 16, 0, 0), (1, 10, 0, 12, 0, 0), (20, 10, 0, 4, 0, 0)];
+    let at_once =
+        starts(&made, false, "batch_sched_delay=50,sched_interval=1000,bf_interval=-1", &Policy::Fifo);
+    assert_eq!(at_once, [0, 200, 200]);
+    let made = [(0, 10, 0, 16, 0, 0), (18, 10, 0, 16, 0, 0), (18, 1, 0, 4, 0, 0)];
+    let deferred =
+        starts(&made, false, "batch_sched_delay=50,sched_interval=1000,bf_interval=-1,defer", &Policy::Fifo);
+    assert_eq!(deferred, [0, 230, 430]);
+}
+
+/// Where running jobs end together, a job is planned for the last of them: what does not end before may take its place.
+#[test]
+fn slurm_plans_by_windows() {
+    // 10 CPUs until 600, 2 until 640, and 4 that are free; the next two need 14 and, for 580 s, 4.
+    let made = [(0, 30, 0, 10, 0, 0), (0, 32, 0, 2, 0, 0), (1, 10, 0, 14, 1, 0), (1, 29, 0, 4, 2, 0)];
+    let starts = |release: &str| {
+        let (workload, machine) = (workload(&made, &[("SLURM_VERSION", release)]), machine(false));
+        let scheduler = Scheduler::named("slurm", &workload.config).unwrap();
+        let outcome = outcome(&workload, &machine, scheduler, &Policy::Fifo);
+        outcome.starts.iter().map(|start| start - workload.jobs[0].submit).collect::<Vec<_>>()
+    };
+    assert_eq!(starts("25.05.1"), [0, 0, 600, 800]);
+    assert_eq!(starts("24.11.5"), [0, 0, 610, 30]);
+}
+
 /// The priority of a QOS counts by its weight.
 #[test]
 fn a_qos_with_priority_is_first() {

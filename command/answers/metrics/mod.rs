@@ -213,7 +213,7 @@ pub fn of(snapshot: &Snapshot, options: &Options) -> Answer {
     collected.add("info", &info, 1.0);
     let now = if about.time > 0 { about.time } else { about.taken };
     collected.add("calculated_timestamp_seconds", &[], float(now));
-    collected.add("is_partial", &[], f64::from(u8::from(!about.hidden.is_empty())));
+    collected.add("is_partial", &[], f64::from(u8::from(about.partial_tree || about.partial_queue)));
     parameters(snapshot, &mut collected);
     queue(snapshot, now, &mut collected);
     associations(snapshot, now, options.users.as_ref(), &mut collected);

@@ -23,7 +23,7 @@ pub fn explain(name: &str) -> Option<(String, String)> {
             Counted::PerNode => "one node of a job",
             Counted::PerUser | Counted::RunMinutesPerUser => "one user's jobs",
             Counted::PerAccount | Counted::RunMinutesPerAccount => "one account's jobs",
-            Counted::Plain | Counted::RunMinutes => "jobs",
+            Counted::Plain | Counted::RunMinutes => "",
         },
     };
     let over = match counted {
@@ -33,7 +33,8 @@ pub fn explain(name: &str) -> Option<(String, String)> {
         }
         _ => what.to_owned(),
     };
-    let sentence = format!("A limit of {whose} on {over} for {of_all} would be exceeded.");
+    let of_all = if of_all.is_empty() { String::new() } else { format!(" for {of_all}") };
+    let sentence = format!("A limit of {whose} on {over}{of_all} would be exceeded.");
     let is_of_job = matches!(counted, Counted::PerJob | Counted::PerNode);
     let remedy = match (scope, counted) {
         (Scope::Most, _) if is_of_job => {
@@ -128,7 +129,7 @@ fn resource(name: &str) -> Option<&'static str> {
         "Energy" => "energy",
         "Unknown" => "some TRES",
         "Resource" => "resources",
-        "Job" | "Jobs" => "the number of jobs",
+        "Job" | "Jobs" => "the number of jobs that run at one time",
         "SubmitJob" | "SubmitJobs" => "the number of submitted jobs",
         "Wall" | "WallDuration" | "Time" => "run time",
         _ => return None,

@@ -332,7 +332,13 @@ impl Look<'_> {
         let (to, others) = (number(self.asked.to), self.others.described());
         let last = number(points.last().map_or(0.0, |point| point.factor));
         match reached {
-            Some(0) => format!("The factor has reached {to} already."),
+            Some(0) => match points.iter().find(|point| point.factor < self.asked.to) {
+                Some(below) => format!(
+                    "The factor has reached {to} already. {others}, it is below that again in {}.",
+                    span(below.after)
+                ),
+                None => format!("The factor has reached {to} already."),
+            },
             Some(seconds) if by_reset => format!(
                 "{others}, the factor reaches {to} when all usage is reset in {}, on {}.",
                 span(seconds),

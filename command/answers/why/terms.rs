@@ -113,11 +113,19 @@ fn fair_share(model: &Model<'_>, job: usize, book: BookAt) -> (String, String) {
         Algorithm::FairTree => {
             ("rank among all users by Fair Tree / number of users".to_owned(), String::new())
         }
-        Algorithm::Classic => {
-            ("2^(-effective usage / shares / FairShareDampeningFactor)".to_owned(), String::new())
-        }
+        Algorithm::Classic => (
+            "2^(-effective usage / shares / FairShareDampeningFactor)".to_owned(),
+            classic(model, job, book).unwrap_or_default(),
+        ),
         Algorithm::Basic | Algorithm::Other => (String::new(), String::new()),
     }
+}
+
+fn classic(model: &Model<'_>, job: usize, book: BookAt) -> Option<String> {
+    let standing = &model.standings_in(book)[model.jobs[job].association?];
+    let dampening = model.snapshot.parameter("FairShareDampeningFactor").unwrap_or("1");
+    let (usage, shares) = (number(standing.usage_effective), number(standing.shares_norm));
+    Some(format!("2^(-{usage} / {shares} / {dampening})"))
 }
 
 fn tickets(model: &Model<'_>, job: usize, book: BookAt) -> Option<String> {

@@ -39,7 +39,7 @@ pub(super) fn fill(snapshot: &mut Snapshot, listed: Vec<Listed>, sums: &[Sum], w
 
 /// An addend, with the places that its part of the weight has beyond it. The part is of the weight of this host, so it counts
 /// only where both say the same.
-fn addend((rounded, part): (f64, f64), weight: f64) -> f64 {
+pub(super) fn addend((rounded, part): (f64, f64), weight: f64) -> f64 {
     let fine = part * weight;
     // The part has seven places.
     let tolerance = 0.5 + weight * 0.5e-7;
@@ -67,6 +67,9 @@ fn entry(job: &Listed, sum: &Sum, weights: &Weights) -> Entry {
 fn waiting(listed: Listed, tres: Vec<u64>, sum: Option<&Sum>, weights: &Weights) -> Job {
     let first = listed.partitions.first().cloned().unwrap_or_default();
     let direct = sum.is_some_and(|sum| sum.direct);
+    // Once the scheduler has looked at a job, NumNodes is how many nodes it would take. TRES keep how many it asks for.
+    let asked = listed.tres.iter().find(|(name, amount)| name == "node" && *amount > 0);
+    let nodes = asked.map_or(listed.nodes, |(_, amount)| u32::try_from(*amount).unwrap_or(u32::MAX));
     let mut job = Job {
         id: listed.id,
         array_job: listed.array,
@@ -90,7 +93,7 @@ fn waiting(listed: Listed, tres: Vec<u64>, sum: Option<&Sum>, weights: &Weights)
         accrue: listed.accrue,
         start: listed.start,
         limit: listed.limit,
-        nodes: listed.nodes,
+        nodes,
         cpus: listed.cpus_of_node.max(listed.cpus),
         size_cpus: listed.cpus,
         tmp_disk: listed.tmp_disk,

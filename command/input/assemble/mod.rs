@@ -64,7 +64,11 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
 
     snapshot.associations = tree::associations(&rows, &known.associations, algorithm);
     let weights = Weights::of(&snapshot.parameters, texts.text(LOCAL_WEIGHTS));
-    snapshot.qos = qos_of(std::mem::take(&mut known.qos), declared, &sums, &listed);
+    let of_controller = Weights::of(&snapshot.parameters, "").qos;
+    let part = |sum: &priorities::Sum| jobs::addend(sum.qos, weights.qos) / of_controller;
+    let parts = sums.iter().filter(|sum| !sum.direct && sum.qos.0 > 0.0 && of_controller > 0.0);
+    let parts: HashMap<u32, f64> = parts.map(|sum| (sum.id, part(sum))).collect();
+    snapshot.qos = qos_of(std::mem::take(&mut known.qos), declared, &parts, &listed);
     let left = jobs::fill(&mut snapshot, listed, &sums, &weights);
 
     if algorithm == Algorithm::Multifactor2 {
@@ -74,9 +78,6 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     // Who competes is what sprio shows.
     snapshot.about.partial_queue |= unread_sums != Unread::default();
     let mut hidden = Vec::new();
-    if algorithm == Algorithm::Multifactor2 {
-        hidden.extend(settings::doubt(conf, snapshot.settings.is_some()));
-    }
     let unread = [
         (unread_parts, "scontrol show partition"),
         (known.unread.clone(), "scontrol show assoc_mgr"),
@@ -139,6 +140,8 @@ fn partitions_of(parts: &[Part], tres: &[Tres]) -> Vec<Partition> {
         tres: by_position(tres, &part.tres),
         billing_weights: part.billing_weights.clone(),
         qos: part.qos.clone(),
+        is_default: part.is_default,
+        default_time: part.default_time,
     };
     parts.iter().map(row).collect()
 }
@@ -151,27 +154,29 @@ fn portion(of: u32, highest: u32) -> f64 {
     }
 }
 
-/// QOS by slurmctld's and slurmdbd's answer. Where slurmdbd was not asked, jobs tell the part of the highest priority.
+/// QOS by slurmctld's and slurmdbd's answer. Where slurmdbd was not asked, jobs tell the factor of their QOS (`parts`).
 fn qos_of(
     used: Vec<associations::Used>,
     declared: Vec<qos::Declared>,
-    sums: &[priorities::Sum],
+    parts: &HashMap<u32, f64>,
     listed: &[queue::Listed],
 ) -> Vec<Qos> {
     let highest = declared.iter().map(|qos| qos.priority).max().unwrap_or(0);
-    let by_job: HashMap<u32, f64> =
-        sums.iter().filter(|sum| sum.qos.1 > 0.0 && !sum.direct).map(|sum| (sum.id, sum.qos.1)).collect();
-    let shown = |name: &str| {
+    let by_job = |name: &str| {
         let jobs = listed.iter().filter(|job| job.qos == name);
-        jobs.filter_map(|job| by_job.get(&job.id)).copied().next().unwrap_or(0.0)
+        jobs.filter_map(|job| parts.get(&job.id)).copied().next().unwrap_or(0.0)
     };
     let mut rows: Vec<Qos> = Vec::new();
     for qos in used {
-        let priority_norm = if declared.is_empty() { shown(&qos.name) } else { 0.0 };
+        let part = if declared.is_empty() { by_job(&qos.name) } else { 0.0 };
+        // With NO_NORMAL_QOS the factor is the priority itself. Else it counts as long as the priority is not 0.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+        let priority = if part > 0.0 { (part.round() as u32).max(1) } else { 0 };
         rows.push(Qos {
             id: qos.id,
             name: qos.name,
-            priority_norm,
+            priority,
+            priority_norm: part,
             usage_factor: 1.0,
             usage: qos.usage,
             ..Qos::default()

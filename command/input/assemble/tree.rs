@@ -65,6 +65,7 @@ fn with_sshare(row: &Share, parent: u32, known: Option<&Known>, algorithm: Algor
         // Classic fair-share has none, and prints zeros.
         level_fs: row.level_fs.filter(|_| has_factors && algorithm != Algorithm::Classic),
         factor: row.factor.filter(|_| has_factors && is_user),
+        is_default: known.is_some_and(|known| known.is_default),
         ..Association::default()
     }
 }
@@ -80,6 +81,7 @@ fn without_sshare(known: &Known) -> Association {
         shares: known.shares,
         priority: known.priority,
         usage: known.usage,
+        is_default: known.is_default,
         ..Association::default()
     }
 }

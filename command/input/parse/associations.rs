@@ -32,6 +32,8 @@ pub struct Known {
     pub shares: u32,
     /// Raw usage, to two places.
     pub usage: f64,
+    /// It is the default of its user.
+    pub is_default: bool,
 }
 
 /// A QOS.
@@ -137,6 +139,7 @@ fn association(line: &str) -> Option<Known> {
         priority: whole(field(rest, "Priority")?)?,
         shares: whole(shares)?,
         usage: number(usage).filter(|usage| *usage >= 0.0)?,
+        is_default: field(rest, "DefAssoc") == Some("Yes"),
     })
 }
 

@@ -3,7 +3,6 @@
 pub mod associations;
 pub mod config;
 pub mod dump;
-mod hosts;
 pub mod partitions;
 pub mod priorities;
 pub mod qos;

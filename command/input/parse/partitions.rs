@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{field, hosts, is_of_cluster, minutes, text, tres, whole, Unread};
+use multifactor2_replay::trace::hosts;
+
+use super::{field, is_of_cluster, minutes, text, tres, whole, Unread};
 
 /// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,10 @@ pub struct Part {
     pub billing_weights: String,
     /// `QoS`
     pub qos: String,
+    /// `Default`
+    pub is_default: bool,
+    /// `DefaultTime` in minutes; `None` for none, or no limit.
+    pub default_time: Option<u32>,
     /// Its nodes, where they can be told apart.
     nodes: Option<BTreeSet<String>>,
 }
@@ -66,6 +72,8 @@ fn part(line: &str) -> Option<Part> {
         tres: known,
         billing_weights: text(field(line, "TRESBillingWeights").unwrap_or_default()),
         qos: text(field(line, "QoS").unwrap_or_default()),
+        is_default: field(line, "Default") == Some("YES"),
+        default_time: field(line, "DefaultTime").and_then(minutes),
         nodes: field(line, "Nodes").and_then(hosts::names),
     })
 }

@@ -19,6 +19,7 @@ impl Show for Compare {
         if !self.addends.is_empty() {
             page.title("Their priorities");
             let mut table = Table::new(&["Addend", "First>", "Second>", "Difference>"]);
+            table.row(vec!["Job".to_owned(), self.first.clone(), self.second.clone(), String::new()]);
             let (mut first, mut second) = (0.0, 0.0);
             for pair in &self.addends {
                 (first, second) = (first + pair.first, second + pair.second);
@@ -31,10 +32,10 @@ impl Show for Compare {
         }
         if let Some(Parting { above, first, second }) = &self.parting {
             page.title(&format!("Their fair-share parts below {above}"));
-            let mut table = Table::new(&["", "Name", "S>", "U>", "LevelFS>", "Tickets>"]);
-            table.row(branch("first", first));
-            table.row(branch("second", second));
-            page.ready(&table.show(Form::Columns, true, terminal));
+            let mut table = Table::new(&["Job", "Name", "S>", "U>", "LevelFS>", "Tickets>"]);
+            table.row(branch(&self.first, first));
+            table.row(branch(&self.second, second));
+            page.ready(&table.without_unknown().show(Form::Columns, true, terminal));
         }
         close(&mut page, about);
         Ok(page.finish())
@@ -45,10 +46,10 @@ fn row(name: &str, first: f64, second: f64) -> Vec<String> {
     vec![name.to_owned(), addend(first), addend(second), addend(first - second)]
 }
 
-fn branch(which: &str, branch: &Competitor) -> Vec<String> {
+fn branch(job: &str, branch: &Competitor) -> Vec<String> {
     let name = if branch.user.is_empty() { &branch.account } else { &branch.user };
     vec![
-        which.to_owned(),
+        job.to_owned(),
         name.clone(),
         number(branch.shares_norm),
         number(branch.usage_norm),

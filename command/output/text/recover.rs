@@ -20,8 +20,10 @@ impl Show for Recover {
         let mut page = Page::new(terminal);
         for account in &self.accounts {
             page.headline(&headline(&self.user, account));
-            for course in &account.courses {
-                page.item(&course.sentence);
+            let mut said: Vec<&str> = account.courses.iter().map(|course| course.sentence.as_str()).collect();
+            said.dedup();
+            for sentence in said {
+                page.item(sentence);
             }
             let plotted = account.courses.iter().find(|course| course.points.len() > 1);
             if let Some(course) = plotted {

@@ -33,9 +33,13 @@ impl Show for Tree {
             return Ok(text);
         }
         let mut page = Page::new(terminal);
-        page.headline("LevelFS above 1: less used than the share. FairShare: the factor of the next job, at most 1. Tickets in brackets: nobody waits there.");
+        let has_level_fs = self.rows.iter().any(|row| row.level_fs.is_some());
+        let of_level_fs = if has_level_fs { "LevelFS above 1: less used than the share. " } else { "" };
+        let has_tickets = self.rows.iter().any(|row| row.tickets.is_some());
+        let of_tickets = if has_tickets { " Tickets in brackets: nobody waits there." } else { "" };
+        page.headline(&format!("{of_level_fs}FairShare: the factor of the next job, at most 1.{of_tickets}"));
         page.ready("\n");
-        page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
         close(&mut page, about);
         Ok(page.finish())
     }

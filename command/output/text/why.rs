@@ -116,10 +116,10 @@ fn path(levels: &[Level]) -> Table {
             optional(level.level_fs),
             optional(level.tickets),
             level.level_share.map_or_else(|| "-".to_owned(), percent),
-            level.competing.to_string(),
+            if level.competing == 0 { "-".to_owned() } else { level.competing.to_string() },
         ]);
     }
-    table
+    table.without_unknown()
 }
 
 /// With whom a level is shared.
@@ -129,9 +129,14 @@ fn competitors(level: &Level) -> Option<String> {
     }
     let one = |other: &crate::answers::why::Competitor| {
         let name = if other.user.is_empty() { &other.account } else { &other.user };
-        let tickets =
-            other.tickets.map_or_else(String::new, |tickets| format!(", tickets {}", number(tickets)));
-        format!("{name} (LevelFS {}{tickets})", optional(other.level_fs))
+        let level_fs = other.level_fs.map(|level_fs| format!("LevelFS {}", number(level_fs)));
+        let tickets = other.tickets.map(|tickets| format!("tickets {}", number(tickets)));
+        let known: Vec<String> = [level_fs, tickets].into_iter().flatten().collect();
+        if known.is_empty() {
+            // Classic fair-share has neither.
+            return name.clone();
+        }
+        format!("{name} ({})", known.join(", "))
     };
     let named: Vec<String> = level.competitors.iter().map(one).collect();
     let name = if level.user.is_empty() { &level.account } else { &level.user };

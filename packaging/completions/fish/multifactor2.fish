@@ -98,6 +98,7 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l sch
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l procs -d 'A machine of so many CPUs in one partition, instead of that of the trace' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l partition -d 'A machine of these partitions: NAME=NODESxCPUS or NAME=CPUS, such as gpu=40x8' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l shares -d 'Shares from a file: output of \'sacctmgr dump\' or \'sacctmgr -P show assoc\'' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l slurm-conf -d 'Weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, instead of those of the trace' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l runs -d 'Replays so many more times, with submissions up to a minute later at random: mean and spread show what hangs on chance' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l seed -d 'Where the chance of --runs begins' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l strategist -d 'Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst' -r

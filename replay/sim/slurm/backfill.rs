@@ -1,5 +1,5 @@
 //! One pass of backfill: a plan from nothing, in the order of the queue. A job that fits now starts. One that does not gets the
-//! earliest time with room for its whole limit, over running jobs and the reservations before it, where that is within
+//! earliest time with room for its whole limit, over running jobs (see [`windows`]) and the reservations before it, where that is within
 //! `bf_window`; the reservation is rounded outwards to `bf_resolution`. No promise is kept for the next pass.
 //!
 //! Only who starts is kept of a pass, and as it goes on less and less is free. So it ends as soon as no job that comes later fits now.
@@ -8,6 +8,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::parameters::Parameters;
+use super::windows;
 use crate::sim::profile::Profile;
 use crate::sim::world::{Entry, World};
 
@@ -66,7 +67,12 @@ impl Backfill {
         if behind_last == 0 {
             return None;
         }
-        world.profile(&mut self.profile);
+        if self.parameters.in_windows {
+            let ends = windows::to_the_last(world.ends(), self.parameters.bf_window_linear);
+            self.profile.rebuild(world.now, &world.free, ends.into_iter());
+        } else {
+            world.profile(&mut self.profile);
+        }
         self.found.clear();
         self.of_arrays.clear();
         self.reserved.clear();

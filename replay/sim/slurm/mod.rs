@@ -1,9 +1,10 @@
 //! Slurm's own schedulers: the main one, in strict order, and backfill.
 //!
 //! The main pass goes through the queue in order; the first job of a partition that cannot start holds up that partition and its nodes,
-//! unless it is too young or too low for that (`bf_min_age_reserve`, `bf_min_prio_reserve`). An event asks for a pass over
-//! `default_queue_depth` entries, which comes `batch_sched_delay` after the pass before at the earliest; each `sched_interval` a pass
-//! goes over all of them. Backfill runs each `bf_interval`: see [`backfill`].
+//! unless it is too young or too low for that (`bf_min_age_reserve`, `bf_min_prio_reserve`). When a job ends there is a pass over
+//! `default_queue_depth` entries at once. A submission asks for one, which comes `batch_sched_delay` after the last that was asked for
+//! at the earliest; with `defer` an end does no more than that. Each `sched_interval` a pass goes over the whole queue. Backfill
+//! runs each `bf_interval`: see [`backfill`].
 //!
 //! A pass in which nothing can have changed is left out. Why that changes nothing: what is free changes only at starts and ends, and
 //! who is looked at only with the queue. In backfill moreover a reservation begins where running jobs end at the latest, so that
@@ -13,6 +14,7 @@
 
 mod backfill;
 pub mod parameters;
+mod windows;
 
 use super::allocation::Allocation;
 use super::world::World;
@@ -30,9 +32,12 @@ pub struct Slurm {
     backfill: Backfill,
     /// When the first event was.
     origin: Option<i64>,
-    /// An event has asked for a pass of the main scheduler.
+    /// A submission has asked for a pass of the main scheduler.
     is_asked: bool,
+    /// The last pass that was asked for, or over the whole queue.
     last_main: i64,
+    /// A job has ended for which there has not been a pass.
+    ended: Option<i64>,
     last_full: i64,
     last_backfill: i64,
     /// Something has changed since the last pass over all.
@@ -59,6 +64,7 @@ impl Slurm {
             origin: None,
             is_asked: false,
             last_main: LONG_AGO,
+            ended: None,
             last_full: LONG_AGO,
             last_backfill: LONG_AGO,
             main_is_stale: false,
@@ -113,6 +119,13 @@ impl Slurm {
             return Some(self.beat_after(self.last_backfill, interval, self.last_backfill));
         }
         self.recheck.map(|at| self.beat_after(self.last_backfill, interval, at))
+    }
+
+    /// A pass comes with the next second at which it may, also for an empty queue: the one after it waits for its delay.
+    fn ask(&mut self, world: &World<'_>) {
+        self.is_asked = self.parameters.sched_interval.is_some();
+        let delay = i64::from(self.parameters.batch_sched_delay);
+        self.last_main = self.last_main.max(self.full_before(world.now)).max(world.now - delay);
     }
 
     /// A pass of the main scheduler over so many entries.
@@ -170,12 +183,9 @@ impl Schedules for Slurm {
             self.origin = Some(world.now);
         }
         match event {
-            Event::Submitted(_) | Event::Ended => {
-                // The pass comes with the next second at which it may, also for an empty queue: the one after it waits for its delay.
-                self.is_asked = self.parameters.sched_interval.is_some();
-                let delay = i64::from(self.parameters.batch_sched_delay);
-                self.last_main = self.last_main.max(self.full_before(world.now)).max(world.now - delay);
-            }
+            Event::Submitted(_) => self.ask(world),
+            Event::Ended if self.parameters.defer => self.ask(world),
+            Event::Ended => self.ended = self.parameters.sched_interval.map(|_| world.now),
             Event::Recomputed { moved } => {
                 // A bound on priorities is met by other jobs with other priorities.
                 if !moved && self.parameters.bf_min_prio_reserve == 0 {
@@ -192,21 +202,23 @@ impl Schedules for Slurm {
     }
 
     fn due(&self) -> Option<i64> {
-        [self.next_asked(), self.next_full(), self.next_backfill()].into_iter().flatten().min()
+        [self.ended, self.next_asked(), self.next_full(), self.next_backfill()].into_iter().flatten().min()
     }
 
     fn look(&mut self, world: &mut World<'_>) {
         let now = world.now;
         let is_due = |at: Option<i64>| at.is_some_and(|at| at <= now);
-        let (full, asked, backfill) =
-            (is_due(self.next_full()), is_due(self.next_asked()), is_due(self.next_backfill()));
+        let (full, asked) = (is_due(self.next_full()), is_due(self.next_asked()));
         // What was left out until now is past.
         self.last_full = self.last_full.max(now - 1);
         self.last_backfill = self.last_backfill.max(now - 1);
-        if full || asked {
+        let ended = self.ended.take().is_some();
+        if full || asked || ended {
             self.main_pass(world, (!full).then_some(self.parameters.default_queue_depth));
-            self.last_main = now;
-            self.is_asked = false;
+            if full || asked {
+                self.last_main = now;
+                self.is_asked = false;
+            }
             if full {
                 self.last_full = now;
                 self.main_is_stale = false;
@@ -216,10 +228,12 @@ impl Schedules for Slurm {
             self.backfill_is_stale |= world.begun() > 0;
             world.tidy_up();
         }
-        if backfill {
+        // With what has just been started: jobs may end in the second in which they start, and have not yet.
+        if is_due(self.next_backfill()) {
             self.last_backfill = now;
-            // At one time the main scheduler comes first.
+            // At one time the main scheduler comes first, also where it was left out.
             self.last_full = self.last_full.max(now);
+            self.last_main = self.last_main.max(self.full_before(now + 1));
             self.recheck = self.backfill.pass(world);
             self.backfill_is_stale = world.begun() > 0;
             self.main_is_stale |= world.begun() > 0;

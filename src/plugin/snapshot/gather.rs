@@ -296,6 +296,9 @@ fn partition_of(record: records::Partition<'_>) -> Partition {
             String::new()
         },
         qos: record.text(|part| part.qos_char).into_owned(),
+        // Commands alone ask for these.
+        is_default: false,
+        default_time: None,
     }
 }
 

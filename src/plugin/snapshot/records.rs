@@ -115,6 +115,8 @@ fn associations(gathered: &Gathered) -> impl Iterator<Item = Association> + '_ {
             factor: numbers.factor,
             tickets: Some(numbers.tickets),
             active: Some(numbers.active),
+            // Commands alone ask for it.
+            is_default: false,
         })
     })
 }

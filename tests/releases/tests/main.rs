@@ -15,6 +15,8 @@ mod live;
 mod once;
 mod points;
 mod policies;
+#[cfg(feature = "full")]
+mod replay;
 mod settings;
 mod snapshot;
 mod stale;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 const MOST: usize = 100_000;
 
 /// All names; `None` where there are too many, or they cannot be read.
-pub(super) fn names(text: &str) -> Option<BTreeSet<String>> {
+pub fn names(text: &str) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     if matches!(text, "" | "(null)" | "N/A") {
         return Some(names);

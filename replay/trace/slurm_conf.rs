@@ -1,0 +1,180 @@
+//! slurm.conf itself, where the outputs of scontrol are not at hand: parameters, nodes and partitions, with what it includes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use multifactor2_core::settings::files;
+use multifactor2_core::settings::text::{Pair, Statement};
+
+use super::cluster;
+use super::config::Config;
+use super::hosts;
+use super::problems::{Kind, Problems};
+use crate::workload::{Machine, Partition};
+
+/// What a slurm.conf tells.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// Its parameters.
+    pub config: Config,
+    /// Its nodes and partitions; `None` where it has no partition with nodes.
+    pub machine: Option<Machine>,
+}
+
+/// A line `NodeName=…` or `PartitionName=…`: its keys in lower case.
+type Line = HashMap<String, String>;
+
+/// Reads the file; `None` where there is none. Lines that cannot be read are problems.
+pub fn read(path: &Path, problems: &mut Problems) -> Option<Site> {
+    let document = files::read(path)?;
+    for error in &document.errors {
+        problems.note(Kind::BadLine, &path.display().to_string(), 0, || error.to_string());
+    }
+    let mut reader = Reader::default();
+    for statement in document.statements {
+        if let Statement::Pairs { pairs, .. } = statement {
+            reader.line(&pairs);
+        }
+    }
+    Some(Site { machine: reader.machine(), config: reader.config })
+}
+
+#[derive(Default)]
+struct Reader {
+    config: Config,
+    /// CPUs by name.
+    nodes: BTreeMap<String, u32>,
+    /// Names by the set's name.
+    sets: HashMap<String, String>,
+    partitions: Vec<Line>,
+    /// `NodeName=DEFAULT` and `PartitionName=DEFAULT`, which hold for what follows.
+    default_node: Line,
+    default_partition: Line,
+}
+
+impl Reader {
+    fn line(&mut self, pairs: &[Pair]) {
+        let kind = pairs.first().map(|pair| pair.key.to_ascii_lowercase()).unwrap_or_default();
+        let line = || -> Line {
+            pairs.iter().map(|pair| (pair.key.to_ascii_lowercase(), pair.value.clone())).collect()
+        };
+        match kind.as_str() {
+            "nodename" => self.node(line()),
+            "partitionname" => self.partition(line()),
+            "nodeset" => {
+                let mut line = line();
+                if let (Some(name), Some(nodes)) = (line.remove("nodeset"), line.remove("nodes")) {
+                    self.sets.insert(name, nodes);
+                }
+            }
+            "downnodes" | "frontendname" => (),
+            _ => pairs.iter().for_each(|pair| self.config.set(&pair.key, &pair.value)),
+        }
+    }
+
+    fn node(&mut self, line: Line) {
+        let name = line.get("nodename").cloned().unwrap_or_default();
+        if name.eq_ignore_ascii_case("default") {
+            self.default_node.extend(line);
+            return;
+        }
+        let mut all = self.default_node.clone();
+        all.extend(line);
+        // Those do not exist yet.
+        if all.get("state").is_some_and(|state| state.to_ascii_uppercase().starts_with("FUTURE")) {
+            return;
+        }
+        let cpus = cpus(&all);
+        for name in hosts::names(&name).unwrap_or_default() {
+            self.nodes.insert(name, cpus);
+        }
+    }
+
+    fn partition(&mut self, line: Line) {
+        let is_default = line.get("partitionname").is_some_and(|name| name.eq_ignore_ascii_case("default"));
+        if is_default {
+            self.default_partition.extend(line);
+            return;
+        }
+        let mut all = self.default_partition.clone();
+        all.extend(line);
+        self.partitions.push(all);
+    }
+
+    /// The nodes of a partition.
+    fn nodes_of(&self, partition: &Line) -> Vec<String> {
+        let text = partition.get("nodes").map(String::as_str).unwrap_or_default();
+        if text.eq_ignore_ascii_case("all") {
+            return self.nodes.keys().cloned().collect();
+        }
+        let names = hosts::names(text).unwrap_or_default();
+        let of_sets = names.iter().filter_map(|name| self.sets.get(name));
+        let of_sets: Vec<String> = of_sets.filter_map(|nodes| hosts::names(nodes)).flatten().collect();
+        names.into_iter().chain(of_sets).filter(|name| self.nodes.contains_key(name)).collect()
+    }
+
+    fn machine(&self) -> Option<Machine> {
+        let most_cpus = self.nodes.values().copied().max();
+        let mut partitions_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut partitions: Vec<Partition> = Vec::new();
+        for line in &self.partitions {
+            let record: HashMap<&str, &str> = KEYS
+                .iter()
+                .filter_map(|key| Some((*key, line.get(&key.to_ascii_lowercase())?.as_str())))
+                .collect();
+            let partition = cluster::partition(&record, most_cpus);
+            for node in self.nodes_of(line) {
+                partitions_of.entry(node).or_default().push(partition.name.clone());
+            }
+            partitions.push(partition);
+        }
+        let nodes: Vec<(u32, Vec<String>)> =
+            partitions_of.into_iter().map(|(node, partitions)| (self.nodes[&node], partitions)).collect();
+        let machine = Machine::of_nodes(&nodes, partitions);
+        (!nodes.is_empty() && machine.check().is_ok()).then_some(machine)
+    }
+}
+
+/// The keys of a partition that count, as scontrol writes them.
+const KEYS: [&str; 6] =
+    ["PartitionName", "PriorityTier", "PriorityJobFactor", "MaxTime", "OverSubscribe", "TRESBillingWeights"];
+
+/// CPUs of a node as slurmctld counts them, without those kept for the system.
+fn cpus(node: &Line) -> u32 {
+    let number = |key: &str| node.get(key).and_then(|text| text.parse::<u32>().ok());
+    let threads = number("threadspercore").unwrap_or(1);
+    let sockets = number("sockets")
+        .or_else(|| Some(number("boards").unwrap_or(1).saturating_mul(number("socketsperboard")?)))
+        .unwrap_or(1);
+    let by_cores = || sockets.saturating_mul(number("corespersocket").unwrap_or(1)).saturating_mul(threads);
+    let all = number("cpus").or_else(|| number("procs")).unwrap_or_else(by_cores);
+    all.saturating_sub(number("corespeccount").unwrap_or(0).saturating_mul(threads)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_nodes_and_partitions_are_those_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("slurm.conf");
+        std::fs::write(directory.path().join("nodes.conf"), "NodeName=n[03-04] CPUs=8\n").unwrap();
+        let text = "ClusterName=x # a comment\nPriorityWeightFairshare=100 \\\n\nSchedulerParameters=bf_interval=60,defer\n\
+             NodeName=DEFAULT Sockets=2 CoresPerSocket=16 CoreSpecCount=2\nNodeName=n[01-02] ThreadsPerCore=2\nNodeName=DEFAULT CoreSpecCount=0\n\
+             Include nodes.conf\nnodename=later State=FUTURE\nNodeSet=fat Nodes=n[03-04]\n\
+             PartitionName=DEFAULT MaxTime=1-0 PriorityTier=3\nPartitionName=all Nodes=ALL Default=YES\n\
+             PartitionName=fat Nodes=fat MaxTime=60 OverSubscribe=EXCLUSIVE\n";
+        std::fs::write(&path, text).unwrap();
+        let mut problems = Problems::default();
+        let site = read(&path, &mut problems).unwrap();
+        assert_eq!(site.config.get("PriorityWeightFairshare"), Some("100"));
+        assert_eq!(site.config.get("SchedulerParameters"), Some("bf_interval=60,defer"));
+        let machine = site.machine.unwrap();
+        assert_eq!((machine.cpus(), machine.nodes()), (2 * 60 + 2 * 8, 4));
+        let [all, fat] = &machine.partitions[..] else { panic!("{:?}", machine.partitions) };
+        assert_eq!((all.max_time, all.tier, fat.max_time, fat.tier), (86_400, 3, 3600, 3));
+        assert_eq!((machine.cpus_of(all), machine.cpus_of(fat)), (136, 16));
+        assert!(read(&directory.path().join("none"), &mut problems).is_none());
+    }
+}

@@ -142,9 +142,10 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 # Options of the measurement; without any, the tables of docs/performance.md are rewritten.
 BENCH     ?= --docs docs/performance.md
 
-bench: ## measure beside stock priority/multifactor, the core alone, and how the time of a replay grows; BENCH=--quick is shorter, and leaves docs/performance.md
+bench: ## measure beside stock priority/multifactor, the core alone, answers of the command, and how the time of a replay grows; BENCH=--quick is shorter, and leaves docs/performance.md
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked --package multifactor2-command
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
 		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)

@@ -15,9 +15,11 @@ use crate::answers::{self, Answer, Bare, Report};
 use crate::assumed;
 use crate::check;
 use crate::cli::{Cli, Printed, Question};
+use crate::files;
 use crate::input;
 use crate::model::{Model, Options};
 use crate::output::{escape, html, Show, Terminal};
+use crate::progress::Progress;
 use crate::replay;
 
 /// What is printed, and how it ended.
@@ -73,7 +75,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
 
 /// Checks, also where there is nothing to ask.
 fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
-    let (report, snapshot) = check::check(arguments, &cli.global.input);
+    let (report, snapshot) = check::check(arguments, &cli.global.input, &Progress::begin());
     let status = report.exit_code();
     let model = Model::of(&snapshot, Options::default());
     let plain = Printed::default();
@@ -103,7 +105,10 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
     match &cli.question {
         Question::Check(arguments) => return check(cli, arguments, terminal),
         Question::Migrate(options) => return migrate(cli, options),
-        Question::Replay(asked) => return replay::run(asked, &cli.global, terminal),
+        Question::Replay(asked) => {
+            let (out, status) = replay::run(asked, &cli.global, terminal)?;
+            return Ok(Printout { out, status, ..Printout::default() });
+        }
         _ => (),
     }
     let mut options = cli.global.input.clone();
@@ -111,9 +116,11 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         // It is a change there.
         options.conf = None;
     }
+    let progress = Progress::begin();
     let needs_qos =
         matches!(cli.question, Question::Cost { .. } | Question::Recover { .. } | Question::WhatIf { .. });
-    let mut snapshot = input::load(&options, needs_qos).map_err(|problem| problem.to_string())?;
+    let mut snapshot = input::load(&options, needs_qos, &progress).map_err(|problem| problem.to_string())?;
+    progress.step("Computing");
     if options.conf.is_none() {
         // The files of this host are of this cluster only.
         let is_here = options.from.is_none() && options.cluster.is_none();
@@ -180,8 +187,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             }
             let metrics = answers::metrics::of(&snapshot, options);
             let Some(path) = &options.out else { return printing(&plain).print(metrics) };
-            answers::metrics::write(&metrics, path)
-                .map_err(|error| format!("{}: {error}: nothing was written there", path.display()))?;
+            answers::metrics::write(&metrics, path).map_err(|problem| problem.to_string())?;
             Ok(Printout::default())
         }
         // Answered above.
@@ -208,8 +214,7 @@ impl Printing<'_> {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text)
-        .map_err(|error| format!("{} cannot be written: {error}: choose another file", file.display()))
+    files::write(file, text.as_bytes(), None).map_err(|problem| problem.to_string())
 }
 
 fn json(value: &impl serde::Serialize) -> Result<Printout, String> {

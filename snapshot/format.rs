@@ -286,6 +286,7 @@ kinds! {
     Entry: |snapshot, entry| snapshot.entries.push(entry);
     Running: |snapshot, running| snapshot.running.push(running);
     Usage: |snapshot, usage| snapshot.usage.push(usage);
+    Group: |snapshot, group| snapshot.groups.push(group);
 }
 
 fn parse<R: Record>(columns: &[Option<usize>], line: &[u8]) -> Result<R, String> {

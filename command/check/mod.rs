@@ -18,6 +18,7 @@ use crate::answers::Answer;
 use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
 use crate::output::escape;
+use crate::progress::Progress;
 
 /// What the help says besides.
 const HELP: &str = "\
@@ -83,10 +84,10 @@ impl Report {
 }
 
 /// Checks what `input` names, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
-pub fn check(arguments: &Arguments, input: &input::Arguments) -> (Report, Snapshot) {
+pub fn check(arguments: &Arguments, input: &input::Arguments, progress: &Progress) -> (Report, Snapshot) {
     let mut report = Report::default();
     let from = input.from.as_deref();
-    let cluster = input::load_with_texts(input, true);
+    let cluster = input::load_with_texts(input, true, progress);
     let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
     let file = arguments.file.as_deref().or(input.conf.as_deref());
     settings(file, snapshot, from.is_some(), &mut report);
@@ -105,6 +106,7 @@ pub fn check(arguments: &Arguments, input: &input::Arguments) -> (Report, Snapsh
     }
     // The files of this host are of another cluster than -M.
     if from.is_none() && input.cluster.is_none() {
+        progress.step("Looking at the files of Slurm");
         slurm(arguments, snapshot, &mut report);
     }
     (report, cluster.map(|(snapshot, _)| snapshot).unwrap_or_default())

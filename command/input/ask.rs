@@ -40,13 +40,16 @@ pub struct Question<'a> {
     pub local_weights: bool,
 }
 
-/// Asks the Slurm of this host.
+/// Asks the Slurm of this host; `before` is told the program that is asked next.
 ///
 /// # Errors
 /// If what every answer needs cannot be had: with what Slurm said, and what to do.
-pub fn ask(question: &Question) -> Result<Texts, Problem> {
+pub fn ask(question: &Question, before: &mut dyn FnMut(&str)) -> Result<Texts, Problem> {
     let uid = std::fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
-    ask_with(question, uid, &commands::mark(), &mut |call| run(call, TIMEOUT))
+    ask_with(question, uid, &commands::mark(), &mut |call| {
+        before(call.program);
+        run(call, TIMEOUT)
+    })
 }
 
 /// The same by another way to run a command, as this user.

@@ -10,6 +10,8 @@ use super::ask::{ask, Question};
 use super::parse::dump;
 use super::texts::{self, Texts};
 use super::{anonymise, assemble, settings, Problem};
+use crate::files::NewDirectory;
+use crate::progress::Progress;
 
 /// The name of a snapshot in a saved directory.
 const SNAPSHOT: &str = "snapshot";
@@ -43,17 +45,22 @@ pub struct Arguments {
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub fn load(arguments: &Arguments, qos: bool) -> Result<Snapshot, Problem> {
-    load_with_texts(arguments, qos).map(|(snapshot, _)| snapshot)
+pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Snapshot, Problem> {
+    load_with_texts(arguments, qos, progress).map(|(snapshot, _)| snapshot)
 }
 
 /// The same with what Slurm said, where that is what the snapshot is made from.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_with_texts(arguments: &Arguments, qos: bool) -> Result<(Snapshot, Option<Texts>), Problem> {
+pub fn load_with_texts(
+    arguments: &Arguments,
+    qos: bool,
+    progress: &Progress,
+) -> Result<(Snapshot, Option<Texts>), Problem> {
     let conf = arguments.conf.as_deref();
     let (snapshot, texts) = if let Some(path) = &arguments.from {
+        progress.step("Reading what was saved");
         read_with_texts(path, conf)?
     } else {
         let cluster = arguments.cluster.as_deref();
@@ -62,11 +69,14 @@ pub fn load_with_texts(arguments: &Arguments, qos: bool) -> Result<(Snapshot, Op
         {
             return Err(Problem::new(format!("-M {cluster}: this is not one cluster"), "name one cluster"));
         }
-        let texts = ask(&Question { cluster, qos, local_weights: true })?;
+        let question = Question { cluster, qos, local_weights: true };
+        let texts = ask(&question, &mut |program| progress.step(format!("Asking {program}")))?;
+        progress.step("Reading what Slurm said");
         (assemble(&texts, conf)?, Some(texts))
     };
     let snapshot = if arguments.anonymise { anonymise::anonymise(&snapshot) } else { snapshot };
     if let Some(directory) = &arguments.save {
+        progress.step("Saving");
         match &texts {
             Some(texts) if !arguments.anonymise => texts.save(directory)?,
             _ => save(&snapshot, directory)?,
@@ -143,9 +153,10 @@ fn of_dump(text: &str) -> Snapshot {
 }
 
 fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Problem> {
-    texts::new_directory(directory)?;
     let mut bytes = Vec::new();
-    let path = directory.join(SNAPSHOT);
-    format::write(snapshot, &mut bytes).map_err(|error| Problem::of_file(&path, &error))?;
-    texts::write(&path, &bytes)
+    format::write(snapshot, &mut bytes).map_err(|error| Problem::of_file(directory, &error))?;
+    let mut directory = NewDirectory::new(directory)?;
+    directory.write(SNAPSHOT, &bytes)?;
+    directory.finish();
+    Ok(())
 }

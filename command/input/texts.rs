@@ -1,15 +1,15 @@
 //! What Slurm's commands printed, in memory or in a directory: live and offline answers go by the same form.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::commands;
 use super::Problem;
+use crate::files::NewDirectory;
 
 /// The most that is read of a command or a file, in bytes.
 pub const MOST_BYTES: u64 = 1 << 30;
@@ -77,12 +77,15 @@ impl Texts {
     /// # Errors
     /// If the directory has something in it already, or cannot be written.
     pub fn save(&self, directory: &Path) -> Result<(), Problem> {
-        new_directory(directory)?;
+        let mut directory = NewDirectory::new(directory)?;
         for (name, text) in &self.texts {
-            write(&directory.join(format!("{name}.txt")), text.as_bytes())?;
+            directory.write(&format!("{name}.txt"), text.as_bytes())?;
         }
+        // Last: without it nothing of this is read.
         let manifest = serde_json::to_vec_pretty(&self.manifest).unwrap_or_default();
-        write(&directory.join(MANIFEST), &[&manifest[..], b"\n"].concat())
+        directory.write(MANIFEST, &[&manifest[..], b"\n"].concat())?;
+        directory.finish();
+        Ok(())
     }
 
     /// Reads what [`Self::save`] wrote. The directory may come from anywhere.
@@ -118,30 +121,6 @@ impl Texts {
         }
         Ok(Self { manifest, texts })
     }
-}
-
-/// Makes a directory, or takes one that is empty.
-pub(super) fn new_directory(directory: &Path) -> Result<(), Problem> {
-    match DirBuilder::new().mode(0o700).create(directory) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut entries = fs::read_dir(directory).map_err(|error| Problem::of_file(directory, &error))?;
-            match entries.next() {
-                None => Ok(()),
-                Some(_) => Err(Problem::new(
-                    format!("{}: there is something in it already", directory.display()),
-                    "name a directory that does not exist yet",
-                )),
-            }
-        }
-        Err(error) => Err(Problem::of_file(directory, &error)),
-    }
-}
-
-/// A new file that only its owner can read.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
-    let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    opened.and_then(|mut file| file.write_all(bytes)).map_err(|error| Problem::of_file(path, &error))
 }
 
 /// A regular file of at most so many bytes.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::answers::replay::{Policy, Replay};
+use crate::files;
 use crate::output::{Form, Table, Terminal};
 
 /// Writes them to a directory, which is made where there is none.
@@ -11,8 +12,7 @@ use crate::output::{Form, Table, Terminal};
 /// # Errors
 /// A file cannot be written.
 pub fn write(answer: &Replay, directory: &Path) -> Result<(), String> {
-    let wrong = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
+    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     for (name, table) in [
         ("policies.csv", policies(answer)),
         ("accounts.csv", accounts(answer)),
@@ -23,9 +23,8 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), String> {
         ("gaming.csv", gaming(answer)),
         ("fair_start.csv", fair_start(answer)),
     ] {
-        let path = directory.join(name);
-        fs::write(&path, table.show(Form::Csv, true, Terminal::PLAIN))
-            .map_err(|error| wrong(&path, error))?;
+        let text = table.show(Form::Csv, true, Terminal::PLAIN);
+        files::write(&directory.join(name), text.as_bytes(), None).map_err(|problem| problem.to_string())?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use multifactor2_replay::trace::directory::{TraceFile, FILES};
 
 use super::pseudonyms::Pseudonyms;
+use crate::files;
 
 /// The dates in the command that is printed.
 const DATES: &str = "-S 2024-01-01 -E now";
@@ -43,7 +44,7 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
                     None => text,
                 };
                 let path = directory.join(name);
-                fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+                files::write(&path, text.as_bytes(), None).map_err(|problem| problem.to_string())?;
                 told.push_str(&[name, ": ", gives, "\n"].concat());
             }
             // Without jobs there is nothing to replay. Without the others it can be told what is missing.

@@ -6,7 +6,6 @@ mod progress;
 mod pseudonyms;
 mod runs;
 
-use std::fs;
 use std::path::Path;
 
 use multifactor2_replay::measures::fair_start;
@@ -19,8 +18,9 @@ use multifactor2_replay::Workload;
 
 use crate::answers::replay::{Document, Gaming, Input, Replay};
 use crate::cli::{replay::Replay as Asked, Global};
+use crate::files;
 use crate::output::{escape, replay as shown, Terminal};
-use crate::run::Printout;
+use crate::progress::Progress;
 
 use progress::Watch;
 
@@ -32,20 +32,22 @@ const STOPPED: u8 = 130;
 
 const DAY: i64 = 86_400;
 
-/// Answers it.
+/// Answers it: what is printed, and the exit status.
 ///
 /// # Errors
 /// Trace, machine, shares, a policy or another option cannot be used: what is wrong, and what is allowed.
-pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printout, String> {
+pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<(String, u8), String> {
     if asked.how {
-        return Ok(Printout { out: trace::how(), ..Printout::default() });
+        return Ok((trace::how(), 0));
     }
     if let Some(directory) = &asked.export {
         let told = export::export(directory, &asked.start, &asked.end, global.input.anonymise)?;
-        return Ok(Printout { out: told, ..Printout::default() });
+        return Ok((told, 0));
     }
     let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
     let policies = policies(&asked.policies)?;
+    let progress = Progress::begin();
+    progress.step("Reading the trace");
     let mut workload = trace::read(path).map_err(|error| error.to_string())?;
     if let Some(file) = &asked.shares {
         set_shares(&mut workload, file)?;
@@ -76,6 +78,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
     // The trace and its jittered runs under each policy, each strategist beside one who does not play, and what is fair.
     let sample = fair_start::sample(&workload, asked.fair_start as usize, asked.seed, input.since);
     let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len() + sample.len());
+    drop(progress);
     let watch = Watch::new(replays);
     let mut runs = runs::replay(&input, &plans, &watch)?;
     let gaming = gaming(&strategists, &plans, input.since, &watch)?;
@@ -88,24 +91,23 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<Printou
     watch.finish();
     answer.gaming = gaming;
     let status = if stopped { STOPPED } else { 0 };
-    Ok(Printout { status, ..print(answer, asked, global.json, terminal)? })
+    Ok((print(answer, asked, global.json, terminal)?, status))
 }
 
-fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<Printout, String> {
+fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<String, String> {
     if let Some(directory) = &asked.csv {
         csv::write(&answer, directory)?;
     }
     if let Some(file) = &asked.html {
         let page = shown::page(&answer)?;
-        fs::write(file, page).map_err(|error| format!("{}: {error}", file.display()))?;
+        files::write(file, page.as_bytes(), None).map_err(|problem| problem.to_string())?;
     }
-    let out = if json {
+    if json {
         escape::json(&Document::new(answer))
-            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))?
+            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))
     } else {
-        shown::text(&answer, terminal)
-    };
-    Ok(Printout { out, ..Printout::default() })
+        Ok(shown::text(&answer, terminal))
+    }
 }
 
 /// Policies with what they are called.

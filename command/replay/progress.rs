@@ -1,26 +1,22 @@
 //! How far replays are, on a terminal, and Ctrl-C: the first ends with what there is, the second ends at once.
 
-use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level, SigId};
+
+use crate::progress::Line;
 
 /// See the module.
 pub struct Watch {
     stopped: Arc<AtomicBool>,
     signals: Vec<SigId>,
     replays: usize,
-    begin: Instant,
-    is_shown: bool,
-    /// Replays that are done, with parts; and when that was shown last.
-    done: Mutex<(f64, Option<Instant>)>,
+    /// Replays that are done, with parts, and where that is shown.
+    done: Mutex<(f64, Line)>,
 }
-
-/// Between two looks of the bar.
-const PAUSE: Duration = Duration::from_millis(200);
 
 const WIDTH: usize = 30;
 
@@ -38,9 +34,7 @@ impl Watch {
             // Without them Ctrl-C ends the program, as ever.
             signals: signals.into_iter().flatten().collect(),
             replays,
-            begin: Instant::now(),
-            is_shown: io::stderr().is_terminal(),
-            done: Mutex::new((0.0, None)),
+            done: Mutex::new((0.0, Line::begin())),
         }
     }
 
@@ -54,19 +48,12 @@ impl Watch {
     pub fn add(&self, part: f64) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.0 += part;
-        if self.is_shown && done.1.is_none_or(|last| last.elapsed() >= PAUSE) {
-            done.1 = Some(Instant::now());
-            let bar = bar(done.0 / self.replays.max(1) as f64, self.begin.elapsed());
-            // Nobody is the worse for a bar that cannot be shown.
-            let _ = write!(io::stderr(), "\r{bar}\x1b[K");
-        }
+        let part = done.0 / self.replays.max(1) as f64;
+        done.1.show(|passed| bar(part, passed));
     }
 
-    /// Clears the bar.
+    /// Ctrl-C ends the program again; the bar goes.
     pub fn finish(self) {
-        if self.is_shown {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
         for signal in &self.signals {
             low_level::unregister(*signal);
         }

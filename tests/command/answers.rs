@@ -5,7 +5,7 @@ use multifactor2_command::answers::{compare, queue, reasons, tree};
 use multifactor2_command::model::{Algorithm, Believe, Model, Options, Step};
 use multifactor2_fixtures::assert_near;
 use multifactor2_fixtures::example::number;
-use multifactor2_snapshot::records::Job;
+use multifactor2_snapshot::records::{About, Group, Job, Usage};
 use multifactor2_snapshot::Snapshot;
 
 use crate::site;
@@ -253,6 +253,38 @@ fn pools_and_points_count_as_the_plugin_gives_them() {
     }
     assert_near(model.jobs[0].computed.unwrap().0.site, 5.0, "one processor");
     assert_eq!(model.jobs[0].points.unwrap().total, 5);
+}
+
+/// A line names a Unix group, and jobs have its number: the plugin's snapshot says which it is.
+#[test]
+fn targets_of_a_group_find_it_by_its_name() {
+    let mut snapshot = site::example();
+    snapshot.groups.push(Group { name: "laser".to_owned(), id: 500 });
+    (snapshot.jobs[0].group, snapshot.jobs[1].group) = (Some(500), Some(501));
+    for (of, key, amount) in [("group", "500", 300.0), ("group", "501", 900.0), ("all", "", 1000.0)] {
+        let (model, of, key) = ("halflife".to_owned(), of.to_owned(), key.to_owned());
+        snapshot.usage.push(Usage { model, of, key, amount });
+    }
+    site::set(&mut snapshot, "Component=FS Weight=100 FSGroup=10");
+    site::set(&mut snapshot, "Component=CRED Group=1");
+    site::set(&mut snapshot, "Target=Group Name=laser Percent=50");
+    site::set(&mut snapshot, "Credential=Group Name=laser Priority=777");
+    let points = |snapshot: &Snapshot| {
+        let model = Model::of(snapshot, Options { recompute: true, ..Options::default() });
+        let of_job = |job: usize| model.jobs[job].points.map(|points| (points.fs, points.cred, points.total));
+        (of_job(0), of_job(1))
+    };
+    // 30 percent of all usage is 20 below the target.
+    assert_eq!(points(&snapshot), (Some((20_000.0, 777.0, 20_777)), Some((0.0, 0.0, 0))));
+    snapshot.groups[0].id = 501;
+    assert_eq!(points(&snapshot), (Some((0.0, 0.0, 0)), Some((-40_000.0, 777.0, -39_223))));
+    // Slurm's commands do not tell the numbers of groups. That is said, and nothing guessed.
+    let commands = Snapshot { groups: Vec::new(), usage: Vec::new(), ..snapshot };
+    let about = About { source: "commands".to_owned(), ..commands.about.clone() };
+    let commands = Snapshot { about, ..commands };
+    let model = Model::of(&commands, Options::default());
+    assert!(model.jobs.iter().all(|job| job.points.is_none()));
+    assert!(model.notes.iter().any(|note| note.contains("snapshot of the plugin")), "{:?}", model.notes);
 }
 
 #[test]

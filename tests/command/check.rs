@@ -8,6 +8,7 @@ use std::path::Path;
 
 use multifactor2_command::check::{check, doctor, findings, Arguments, Report};
 use multifactor2_command::input;
+use multifactor2_command::progress::Progress;
 use multifactor2_snapshot::records::Qos;
 use multifactor2_snapshot::Snapshot;
 use recorded::{snapshot, texts, RELEASES};
@@ -106,7 +107,8 @@ fn a_plugin_that_is_not_there() {
 }
 
 fn checked(arguments: &Arguments, from: &Path) -> Report {
-    check(arguments, &input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() }).0
+    let input = input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() };
+    check(arguments, &input, &Progress::begin()).0
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod answers;
 mod as_shown;
+mod books;
 mod browser;
 mod example;
 mod forecast;
@@ -10,8 +11,10 @@ mod made;
 mod order;
 mod outputs;
 mod pages;
+mod progress;
 mod random;
 mod recorded;
 mod replay;
 mod site;
 mod what_if;
+mod written;

@@ -300,7 +300,7 @@ fn an_error_names_the_next_step_and_ends_with_one() {
         (&["queue", "-j", "77"], "squeue -j 77"),
         (&["tree", "--at", "soon"], "give a date"),
         (&["tree", "--conf", "/no/such/file"], "check the name"),
-        (&["tree", "--save", "/no/such/directory"], "check the name"),
+        (&["tree", "--save", "/no/such/directory"], "make its directory"),
         (&["tree", "-P", "--json"], "--help"),
         (&["nothing"], "--help"),
         (&[], "--help"),

@@ -4,7 +4,7 @@ mod page;
 mod random;
 
 use multifactor2_snapshot::format::{read, write, Problem, Writer, FORMAT, LONGEST_LINE, MOST_RECORDS};
-use multifactor2_snapshot::records::{About, Association, Job, Record, Setting, Usage};
+use multifactor2_snapshot::records::{About, Association, Group, Job, Record, Setting, Usage};
 use multifactor2_snapshot::Snapshot;
 
 const OPENING: &str = "{\"format\":\"multifactor2-snapshot\",\"version\":1}\n";
@@ -58,6 +58,14 @@ fn numbers_that_are_none_are_read_as_by_default() {
         Association { id: 1, level_fs: Some(f64::INFINITY), tickets: Some(1.0), ..Default::default() };
     let snapshot = Snapshot { associations: vec![association], ..Snapshot::default() };
     assert_eq!(read(text(&snapshot).as_bytes()).expect("whole").associations[0].level_fs, None);
+}
+
+/// They were written and not read back, so that no line for a Unix group counted in what the command computed.
+#[test]
+fn groups_are_read() {
+    let groups = vec![Group { name: "laser".to_owned(), id: 500 }];
+    let snapshot = Snapshot { groups, ..small() };
+    assert_eq!(read(text(&snapshot).as_bytes()).expect("whole"), snapshot);
 }
 
 #[test]

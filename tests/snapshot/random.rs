@@ -1,9 +1,12 @@
 //! Any values that a record can have are read as they were written.
 
+use std::collections::BTreeMap;
+
 use multifactor2_fixtures::seed;
 use multifactor2_snapshot::format::{read, write};
 use multifactor2_snapshot::records::{
-    About, Association, Book, BookAssociation, Entry, Job, Partition, Qos, Running, Setting, Tres, Usage,
+    About, Association, Book, BookAssociation, Entry, Group, Job, Partition, Qos, Running, Setting, Tres,
+    Usage,
 };
 use multifactor2_snapshot::Snapshot;
 use proptest::collection::{btree_map, vec};
@@ -56,19 +59,27 @@ prop_compose! {
 prop_compose! {
     fn small_kinds()(
         (key, amount, name, count) in (name(), number(), name(), any::<u64>()), weight in proptest::option::of(number()),
-        flags in vec(name(), 0..3), size: u32,
+        flags in vec(name(), 0..3), size: u32, (active, tickets, factor) in (any::<bool>(), number(), proptest::option::of(number())),
+        texts in vec(name(), 0..3),
     ) -> Snapshot {
+        // Without a rest, so that no kind can be left out.
         Snapshot {
+            about: About::default(),
+            parameters: BTreeMap::new(),
+            associations: Vec::new(),
+            jobs: Vec::new(),
             settings: Some(vec![Setting { line: key.clone(), from: name.clone() }]),
             tres: vec![Tres { name: name.clone(), count, weight }],
             partitions: vec![Partition { name: name.clone(), max_time: Some(size), tres: vec![count], ..Partition::default() }],
             qos: vec![Qos { id: size, flags, usage_threshold: weight, ..Qos::default() }],
-            books: vec![Book { name: key.clone(), max_tickets: amount, ..Book::default() }],
-            book_associations: vec![BookAssociation { book: key.clone(), usage: amount, ..BookAssociation::default() }],
+            books: vec![Book { name: key.clone(), partitions: texts, max_tickets: amount }],
+            book_associations: vec![BookAssociation {
+                book: key.clone(), association: size, usage: amount, shares_norm: tickets, factor, tickets, active,
+            }],
+            groups: vec![Group { name: name.clone(), id: size }],
             entries: vec![Entry { job: size, partition: name.clone(), points: amount, ..Entry::default() }],
             running: vec![Running { association: size, qos: name, billing: amount, ..Running::default() }],
             usage: vec![Usage { key, amount, ..Usage::default() }],
-            ..Snapshot::default()
         }
     }
 }

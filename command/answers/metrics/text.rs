@@ -1,12 +1,11 @@
 //! The text of metrics, and the file.
 
 use std::fmt;
-use std::fs::Permissions;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Answer;
+use crate::files;
+use crate::input::Problem;
 
 impl fmt::Display for Answer {
     /// The text format of Prometheus, version 0.0.4: each name described once, without times, a newline at the end.
@@ -46,25 +45,16 @@ pub(super) fn shown(value: &str) -> String {
     shown
 }
 
-/// Writes the file: beside it first, and then in its place, so that a collector never sees half of it. Everybody may read it.
+/// Writes the file, so that a collector never sees half of it. Everybody may read it.
 ///
 /// # Errors
 /// A name that the collector does not read, or what the file system says.
-pub fn write(answer: &Answer, path: &Path) -> io::Result<()> {
-    let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
+pub fn write(answer: &Answer, path: &Path) -> Result<(), Problem> {
     if path.extension().is_none_or(|end| end != "prom") || path.file_stem().is_none() {
-        return Err(refused(
-            "the textfile collector reads files whose name ends in .prom: choose such a name",
+        return Err(Problem::new(
+            format!("{}: the textfile collector reads files whose name ends in .prom", path.display()),
+            "choose such a name",
         ));
     }
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let mut file = tempfile::Builder::new()
-        .prefix(".multifactor2-")
-        .suffix(".tmp")
-        .tempfile_in(directory.unwrap_or(Path::new(".")))?;
-    file.write_all(answer.to_string().as_bytes())?;
-    // The umask does not count.
-    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    files::write(path, answer.to_string().as_bytes(), Some(0o644))
 }

@@ -1,6 +1,7 @@
 //! Commands that make accounts and users, or give those shares that are there.
 
-use super::draft::{is_name_of_sacctmgr, Draft, Item, Use, Why};
+use super::draft::{is_name_of_sacctmgr, Draft, Item, Use};
+use super::page::Why;
 
 /// An account below another one, which is empty at the top; or a user in an account, for one partition or all.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use multifactor2_core::settings::{Error, Errors, Place};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::page;
+use super::page::{self, Why};
 use crate::output::escape::is_treacherous;
 
 /// What to do with a line.
@@ -36,22 +36,6 @@ pub struct Line {
     pub remark: String,
     /// What it came from, with its place.
     pub from: Vec<String>,
-}
-
-/// Why there is no line for something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Why {
-    /// A priority plugin cannot do it.
-    Impossible,
-    /// Not built yet.
-    NotYet,
-    /// Nothing needs to be written.
-    Nothing,
-    /// To be decided, or done, by somebody.
-    ByHand,
-    /// Not known here: it is about something else than priorities, or misspelt.
-    Unknown,
 }
 
 /// Something without a line.

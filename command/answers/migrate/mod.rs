@@ -22,7 +22,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use draft::Draft;
-pub use draft::{Line, Note, Use, Why};
+pub use draft::{Line, Note, Use};
+pub use page::Why;
 
 /// The most bytes that a file may have.
 pub const MOST_BYTES: u64 = 4 << 20;

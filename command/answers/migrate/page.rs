@@ -2,10 +2,27 @@
 
 use std::sync::OnceLock;
 
-use super::draft::Why;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The page, as it is in the project.
 const PAGE: &str = include_str!("../../../docs/coming-from.md");
+
+/// Why there is no line for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// A priority plugin cannot do it.
+    Impossible,
+    /// Not built yet.
+    NotYet,
+    /// Nothing needs to be written.
+    Nothing,
+    /// To be decided, or done, by somebody.
+    ByHand,
+    /// Not known here: it is about something else than priorities, or misspelt.
+    Unknown,
+}
 
 struct Row {
     there: String,

@@ -319,6 +319,15 @@ impl Changed {
                 Amount::Is(usage) => usage - old,
                 Amount::More(more) => more.max(-old),
             };
+            // Nothing is nothing in each book.
+            let is_reset = old + more <= 0.0;
+            if !is_reset && association.dominant.is_some_and(|of_default| of_default + more < 0.0) {
+                return Err(format!(
+                    "--usage: only {} of the usage of {who} is in the default book, and which other book has less then is not said: take at most \
+                     that, or give 0",
+                    numbers::usage(dominant)
+                ));
+            }
             if is_reset {
                 self.take_above_in_books(at);
                 for below in self.below(at) {
@@ -330,9 +339,9 @@ impl Changed {
                 }
             } else {
                 let association = &mut self.snapshot.associations[at];
-                association.usage = (old + more).max(0.0);
+                association.usage = old + more;
                 // In the default book.
-                association.dominant = association.dominant.map(|dominant| (dominant + more).max(0.0));
+                association.dominant = association.dominant.map(|dominant| dominant + more);
             }
             self.add_above(at, more, if is_reset { -dominant } else { more });
             self.said.push(format!("The usage of {who} is {amount}; it is {} now.", numbers::usage(old)));

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
-use slurm_testcluster::{Account, Accounts, Cluster, Job};
+use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job};
 
 use crate::policies::{policies, A_THOUSAND_USERS};
 use crate::process::DecayThread;
@@ -17,7 +17,7 @@ use crate::samples::{Beside, Row, Samples, Scene};
 /// Seconds between two cycles.
 const PERIOD: u32 = 1;
 /// Users who have jobs.
-const SUBMITTERS: u32 = 100;
+pub const SUBMITTERS: u32 = 100;
 /// The same where settings are measured.
 const MANY_SUBMITTERS: u32 = 1000;
 /// Users per account.
@@ -35,11 +35,14 @@ fn tree(associations: u32) -> Accounts {
     })
 }
 
+/// The machine's own Slurm.
+fn with(plugin: &Path) -> Builder {
+    Cluster::builder().plugin(plugin, "priority_multifactor2.so").cycle_seconds(Some(PERIOD))
+}
+
 /// A cluster with so many pending jobs, each with a record of its own; slurmctld has saved its state and stopped.
-fn prepare(scene: &Scene, submitters: u32, plugin: &Path) -> Result<Cluster> {
-    let mut cluster = Cluster::builder()
-        .plugin(plugin, "priority_multifactor2.so")
-        .cycle_seconds(Some(PERIOD))
+pub fn prepare(builder: Builder, scene: &Scene, submitters: u32) -> Result<Cluster> {
+    let mut cluster = builder
         .accounts(&tree(scene.associations))
         .set("MaxJobCount", "200000")
         .set("MaxArraySize", "50000")
@@ -137,7 +140,7 @@ pub fn live(
     report: &mut Report,
 ) -> Result<()> {
     let scene = Scene { jobs, associations, tres: false, heap: "live" };
-    let mut cluster = prepare(&scene, SUBMITTERS, plugin)?;
+    let mut cluster = prepare(with(plugin), &scene, SUBMITTERS)?;
     for tres in [false, true] {
         let scene = Scene { tres, ..scene.clone() };
         if tres {
@@ -173,7 +176,7 @@ pub fn live_policies(
     report: &mut Report,
 ) -> Result<()> {
     let scene = Scene { jobs, associations: A_THOUSAND_USERS, tres: false, heap: "live" };
-    let mut cluster = prepare(&scene, MANY_SUBMITTERS, plugin)?;
+    let mut cluster = prepare(with(plugin), &scene, MANY_SUBMITTERS)?;
     let accounts: Vec<String> = (0..5).map(|account| format!("a{account}")).collect();
     let users: Vec<String> = (0..20).map(|account| format!("u{account}x0")).collect();
     let policies = policies(&accounts, &users);

@@ -2,6 +2,7 @@
 //!
 //! Prints one table of medians with spread and ratios, and writes it as Markdown, CSV and SVG.
 
+mod answers;
 mod compare;
 mod daemon;
 mod hosts;
@@ -17,7 +18,9 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context, Result};
 use slurm_inproc::Plugin;
+use slurm_testcluster::Cluster;
 
+use answers::Answers;
 use report::Report;
 use samples::Scene;
 
@@ -31,13 +34,14 @@ usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only PART]...
   --no-run         measure nothing, take what is in DIRECTORY
   --quick          fewer rounds, and no case of 1,000,000 jobs
   --only PART      only that part, or those parts: 'pending' jobs, 'policies' of multifactor2.conf, 'running' jobs and 'growth' in
-                   in-process hosts; 'live' slurmctld, 'live-policies' there
+                   in-process hosts; 'live' slurmctld, 'live-policies' there; 'answers' of the command there
   --older PLUGIN   also measure beside this older build of the plugin, both without settings; that is the part 'older'
 
 MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
 
 /// What can be measured by itself.
-const PARTS: [&str; 7] = ["pending", "policies", "older", "running", "growth", "live", "live-policies"];
+const PARTS: [&str; 8] =
+    ["pending", "policies", "older", "running", "growth", "live", "live-policies", "answers"];
 
 struct Arguments {
     out: PathBuf,
@@ -110,6 +114,9 @@ fn run(arguments: &Arguments) -> Result<()> {
     let notes: Vec<String> =
         results.lines().filter_map(|line| line.strip_prefix("- ").map(str::to_owned)).collect();
     page::rewrite(page, &read("results.csv")?, &notes)?;
+    if arguments.out.join(ANSWERS).exists() {
+        page::rewrite_answers(page, &read(ANSWERS)?)?;
+    }
     println!("Written to {}", page.display());
     Ok(())
 }
@@ -161,10 +168,33 @@ fn measure(arguments: &Arguments) -> Result<()> {
         let times = if arguments.quick { 1 } else { 2 };
         daemon::live_policies(100_000, &plugin, times, rounds.min(8), &mut report)?;
     }
+    if arguments.wants("answers") {
+        answers(arguments)?;
+    }
     report.note(format!("Load averages at the begin: {load}; at the end: {}", process::load()));
     report.write(&arguments.out)?;
     println!("{}", report.table());
     println!("Written to {}", arguments.out.display());
+    Ok(())
+}
+
+/// The file of the answers.
+const ANSWERS: &str = "answers.md";
+
+/// The command in the machine's own Slurm and in the newest one.
+fn answers(arguments: &Arguments) -> Result<()> {
+    let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
+    let command = plugin.with_file_name("multifactor2");
+    let own = Cluster::builder().plugin(&plugin, "priority_multifactor2.so");
+    let newest = slurm_releases::FORKY.release()?.map(slurm_releases::cluster).transpose()?;
+    let scene = Scene { jobs: 100_000, associations: 10_000, tres: false, heap: "live" };
+    let mut answers = Answers::default();
+    for builder in std::iter::once(own).chain(newest) {
+        answers.measure(builder, &scene, &command, if arguments.quick { 1 } else { 3 })?;
+    }
+    fs::create_dir_all(&arguments.out)?;
+    fs::write(arguments.out.join(ANSWERS), answers.text())?;
+    println!("{}", answers.text());
     Ok(())
 }
 

@@ -13,6 +13,10 @@ use crate::policies::OLDER;
 const BEGIN: &str = "<!-- begin bench";
 const END: &str = "<!-- end bench";
 
+/// The same of the part on answers of the command.
+const BEGIN_ANSWERS: &str = "<!-- begin answers";
+const END_ANSWERS: &str = "<!-- end answers";
+
 /// All cases of a measure on one kind of heap with one number of jobs: medians and ratios.
 #[derive(Debug)]
 struct Line {
@@ -27,8 +31,12 @@ struct Line {
 }
 
 /// Measures that are in the results only.
-const LEFT_OUT: [&str; 3] =
-    ["idle cycle, CPU", "job write lock, longest", "running: association write lock held"];
+const LEFT_OUT: [&str; 4] = [
+    "idle cycle, CPU",
+    "job write lock, longest",
+    "running: association write lock held",
+    "priority_p_set, record in the caches",
+];
 
 #[derive(Debug, Clone, Copy)]
 struct Range(f64, f64);
@@ -53,16 +61,24 @@ impl Range {
 
 /// Rewrites the part of the page between the marks.
 pub fn rewrite(page: &Path, csv: &str, notes: &[String]) -> Result<()> {
+    replace(page, (BEGIN, END), &part(csv, notes)?)
+}
+
+/// The same with the answers of the command.
+pub fn rewrite_answers(page: &Path, list: &str) -> Result<()> {
+    replace(page, (BEGIN_ANSWERS, END_ANSWERS), list)
+}
+
+fn replace(page: &Path, marks: (&str, &str), part: &str) -> Result<()> {
     let text = fs::read_to_string(page).with_context(|| page.display().to_string())?;
-    let part = part(csv, notes)?;
-    let new = replaced(&text, &part).with_context(|| format!("{} has no marks", page.display()))?;
+    let new = replaced(&text, marks, part).with_context(|| format!("{} has no marks", page.display()))?;
     fs::write(page, new).with_context(|| page.display().to_string())
 }
 
-fn replaced(text: &str, part: &str) -> Option<String> {
-    let begin = text.find(BEGIN)?;
+fn replaced(text: &str, (begin, end): (&str, &str), part: &str) -> Option<String> {
+    let begin = text.find(begin)?;
     let begin = begin + text[begin..].find('\n')? + 1;
-    let end = begin + text[begin..].find(END)?;
+    let end = begin + text[begin..].find(end)?;
     Some(format!("{}{part}{}", &text[..begin], &text[end..]))
 }
 
@@ -257,8 +273,8 @@ mod tests {
     #[test]
     fn only_the_part_between_the_marks_changes() {
         let page = "a\n<!-- begin bench: x -->\nold\n<!-- end bench -->\nb\n";
-        assert_eq!(replaced(page, "new\n").unwrap(), page.replace("old", "new"));
-        assert_eq!(replaced("a\n", "new\n"), None);
+        assert_eq!(replaced(page, (BEGIN, END), "new\n").unwrap(), page.replace("old", "new"));
+        assert_eq!(replaced("a\n", (BEGIN, END), "new\n"), None);
         assert!(part("measure\n\"x\",1,2\n", &[]).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernel knows of a process: its memory, and the processor time of its decay thread.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -38,21 +38,35 @@ pub struct DecayThread(PathBuf);
 impl DecayThread {
     /// Finds it.
     pub fn of(process: u32) -> Result<Self> {
-        for task in fs::read_dir(format!("/proc/{process}/task"))? {
-            let task = task?.path();
-            if fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim_end() == "decay") {
-                return Ok(Self(task));
-            }
-        }
-        anyhow::bail!("process {process} has no thread named 'decay'")
+        thread(process, "decay").map(Self)
     }
 
-    /// Its processor time until now, to the nanosecond; `stat` counts in hundredths of a second only.
+    /// Its processor time until now.
     pub fn cpu(&self) -> Result<Duration> {
-        let text = fs::read_to_string(self.0.join("schedstat"))?;
-        let nanoseconds = text.split(' ').next().unwrap_or_default().parse();
-        Ok(Duration::from_nanos(nanoseconds.context("schedstat")?))
+        cpu(&self.0)
     }
+}
+
+/// The processor time until now of a thread with this name.
+pub fn thread_cpu(process: u32, name: &str) -> Result<Duration> {
+    cpu(&thread(process, name)?)
+}
+
+fn thread(process: u32, name: &str) -> Result<PathBuf> {
+    for task in fs::read_dir(format!("/proc/{process}/task"))? {
+        let task = task?.path();
+        if fs::read_to_string(task.join("comm")).is_ok_and(|found| found.trim_end() == name) {
+            return Ok(task);
+        }
+    }
+    anyhow::bail!("process {process} has no thread named '{name}'")
+}
+
+/// To the nanosecond; `stat` counts in hundredths of a second only.
+fn cpu(task: &Path) -> Result<Duration> {
+    let text = fs::read_to_string(task.join("schedstat"))?;
+    let nanoseconds = text.split(' ').next().unwrap_or_default().parse();
+    Ok(Duration::from_nanos(nanoseconds.context("schedstat")?))
 }
 
 /// The machine, in a few words.

@@ -1,6 +1,9 @@
 //! What the command `multifactor2` answers in a real cluster is what sprio and sshare show: for random trees and queues, under multifactor2
 //! (from the five commands and from the plugin's snapshot), Fair Tree and classic, for root, an operator, a coordinator and an ordinary user,
-//! whatever `PrivateData` hides. In the oldest and the newest release by `make test`, in all by `make test-releases`.
+//! whatever `PrivateData` hides, and while jobs run and usage decays. In the oldest and the newest release by `make test`, in all by `make test-releases`.
+
+#[cfg(feature = "full")]
+mod running;
 
 use std::ffi::OsString;
 use std::fs;
@@ -39,6 +42,16 @@ const BOOKS: &str = "Book=extra Partitions=extra Shares=a0:3,*:1\n";
 /// An operator, a coordinator of account a0, and one who is none of it.
 const WHO: [&str; 4] = ["root", "olga", "kurt", "u1"];
 
+/// Of the tests of the command.
+pub const ALGORITHMS: [(&str, &str); 3] = [
+    ("priority/multifactor2", "FAIR_TREE"),
+    ("priority/multifactor", "FAIR_TREE"),
+    ("priority/multifactor", "NO_FAIR_TREE"),
+];
+
+/// What `PrivateData` may hide.
+const PRIVATE: [&str; 6] = ["none", "jobs", "usage", "users", "accounts", "jobs,usage,users,accounts"];
+
 /// What the cluster shows to root at one time.
 struct Truth {
     shares: Vec<Row>,
@@ -67,7 +80,7 @@ impl Truth {
 }
 
 /// What Slurm says to a user, kept in a directory.
-fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
+pub fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
     let question = Question { cluster: None, qos: true, local_weights: true };
     let texts = ask(cluster, &question, user, "|m4rk|");
     let saved = cluster.directory().join(format!("asked-{name}-{user}"));
@@ -76,20 +89,25 @@ fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
 }
 
 /// A time at which nothing changes while everybody asks.
-fn asked_at_once(cluster: &Cluster, name: &str) -> (Truth, Vec<(&'static str, PathBuf)>) {
+fn asked_at_once(
+    cluster: &Cluster,
+    name: &str,
+    who: &[&'static str],
+) -> (Truth, Vec<(&'static str, PathBuf)>) {
     let (mut times, mut differ) = (0, Vec::new());
     let found = cluster.wait_for("numbers that stay while they are asked for", WAIT, |cluster| {
         times += 1;
         let before = Truth::of(cluster);
-        let all = WHO.map(|user| (user, asked(cluster, user, &format!("{name}-{times}"))));
+        let ask = |user: &&'static str| (*user, asked(cluster, user, &format!("{name}-{times}")));
+        let all: Vec<_> = who.iter().map(ask).collect();
         differ = before.differences(&Truth::of(cluster));
-        Ok(differ.is_empty().then(|| (before, all.to_vec())))
+        Ok(differ.is_empty().then_some((before, all)))
     });
     found.unwrap_or_else(|problem| panic!("{name}: {problem}: {differ:#?}"))
 }
 
 /// An answer as JSON.
-fn answer(from: &Path, conf: Option<&Path>, words: &[&str]) -> Result<Value, String> {
+pub fn answer(from: &Path, conf: Option<&Path>, words: &[&str]) -> Result<Value, String> {
     let mut args: Vec<OsString> = ["multifactor2", "--json", "--from"].map(OsString::from).into();
     args.push(from.into());
     if let Some(conf) = conf {
@@ -118,6 +136,8 @@ struct Look<'l> {
     /// All is seen.
     whole: bool,
     classic: bool,
+    /// `None` while usage is whole and stays. Else by how much parts of it may be older than usage itself.
+    lag: Option<f64>,
     wrong: Vec<String>,
 }
 
@@ -147,12 +167,15 @@ impl Look<'_> {
             if !is_root {
                 cells.extend([
                     Cell("NormShares", number("shares_norm"), 0.5e-6),
-                    Cell("NormUsage", number("usage_norm"), 0.5e-6),
-                    Cell("EffectvUsage", number("usage_effective"), 0.5e-6),
+                    Cell("NormUsage", number("usage_norm"), 0.5e-6 + self.lag.unwrap_or_default()),
+                    Cell("EffectvUsage", number("usage_effective"), 0.5e-6 + self.lag.unwrap_or_default()),
                 ]);
             }
             if !self.classic {
-                cells.push(Cell("LevelFS", number("level_fs"), 0.5e-6));
+                // Usage is shown to two places.
+                let rough = self.lag.map_or(0.0, |_| 0.01 / number("usage").unwrap_or_default().max(1.0));
+                let level = number("level_fs");
+                cells.push(Cell("LevelFS", level, 0.5e-6 + rough * level.unwrap_or_default()));
                 cells.push(Cell("FairShare", number("factor"), 0.5e-6));
             }
             self.compare(&format!("tree {name:?}"), shown, &cells);
@@ -282,7 +305,7 @@ fn tree(random: &mut fastrand::Rng) -> (Accounts, Vec<(String, String)>) {
     (tree.account(Account::new("ops", 1).user("olga", 1).user("kurt", 1)), users)
 }
 
-fn sacctmgr(cluster: &Cluster, line: &str) {
+pub fn sacctmgr(cluster: &Cluster, line: &str) {
     cluster.command("sacctmgr").user("root").unwrap().arg("-i").args(line.split(' ')).text().unwrap();
 }
 
@@ -327,11 +350,8 @@ fn answers_are_what_slurm_shows(release: &Release) {
     let settings = format!("Snapshot={}\nSnapshotPeriod=1\n", snapshot.display());
     for (name, lines) in [("multifactor2", String::new()), ("books", BOOKS.to_owned())] {
         fs::write(&conf, settings.clone() + &lines).unwrap();
-        cluster.reconfigure().unwrap();
-        cluster.wait_for("slurmctld", WAIT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        cluster.wait_cycle().unwrap();
-        cluster.wait_cycle().unwrap();
-        let (truth, all) = asked_at_once(&cluster, name);
+        settle(&cluster);
+        let (truth, all) = asked_at_once(&cluster, name, &WHO);
         for (user, from) in &all {
             // What is in the books is known to the plugin alone, and that is said.
             let look = Look {
@@ -340,6 +360,7 @@ fn answers_are_what_slurm_shows(release: &Release) {
                 conf: Some(&conf),
                 whole: lines.is_empty(),
                 classic: false,
+                lag: None,
                 wrong: Vec::new(),
             };
             look.all(&format!("Slurm {}, {name}, {user}", release.version));
@@ -347,42 +368,44 @@ fn answers_are_what_slurm_shows(release: &Release) {
         of_snapshot(&cluster, &snapshot, name);
     }
     fs::write(&conf, "").unwrap();
-    for private in ["jobs", "usage", "users", "accounts", "jobs,usage,users,accounts"] {
-        cluster.set("PrivateData", private).unwrap();
-        cluster.reconfigure().unwrap();
-        cluster.wait_for("slurmctld", WAIT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
-        cluster.wait_cycle().unwrap();
-        cluster.wait_cycle().unwrap();
-        let (truth, all) = asked_at_once(&cluster, private);
-        for (user, from) in &all {
-            let whole = matches!(*user, "root" | "olga");
-            // Names of users and accounts are hidden from sacctmgr, and are no part of the numbers.
-            let hides = private.contains("jobs") || private.contains("usage");
-            let look = Look {
-                truth: &truth,
-                from,
-                conf: Some(&conf),
-                whole: whole || !hides,
-                classic: false,
-                wrong: Vec::new(),
-            };
-            look.all(&format!("Slurm {}, PrivateData={private}, {user}", release.version));
-        }
-    }
-    cluster.unset("PrivateData").unwrap();
-    cluster.set("PriorityType", "priority/multifactor").unwrap();
-    for flags in ["FAIR_TREE", "NO_FAIR_TREE"] {
+    for (priority, flags) in ALGORITHMS {
+        let is_ours = priority.ends_with('2');
+        cluster.set("PriorityType", priority).unwrap();
         cluster.set("PriorityFlags", flags).unwrap();
         cluster.restart_controller().unwrap();
-        cluster.wait_cycle().unwrap();
-        cluster.wait_cycle().unwrap();
-        let (truth, all) = asked_at_once(&cluster, flags);
-        for (user, from) in &all {
-            let classic = flags == "NO_FAIR_TREE";
-            let look = Look { truth: &truth, from, conf: None, whole: true, classic, wrong: Vec::new() };
-            look.all(&format!("Slurm {}, {flags}, {user}", release.version));
+        for private in PRIVATE {
+            match private {
+                "none" => cluster.unset("PrivateData").unwrap(),
+                private => cluster.set("PrivateData", private).unwrap(),
+            }
+            let what = format!("{private} {priority} {flags}");
+            settle(&cluster);
+            let (truth, all) = asked_at_once(&cluster, &what.replace(['/', ','], "-"), &WHO);
+            for (user, from) in &all {
+                let sees_all = matches!(*user, "root" | "olga");
+                // Names of users and accounts are hidden from sacctmgr, and are no part of the numbers.
+                let hides = private.contains("jobs") || private.contains("usage");
+                let look = Look {
+                    truth: &truth,
+                    from,
+                    conf: is_ours.then_some(&*conf),
+                    whole: sees_all || !hides,
+                    classic: flags == "NO_FAIR_TREE",
+                    lag: None,
+                    wrong: Vec::new(),
+                };
+                look.all(&format!("Slurm {}, PrivateData={what}, {user}", release.version));
+            }
         }
     }
+}
+
+/// Waits until the cluster shows what it is told to.
+fn settle(cluster: &Cluster) {
+    cluster.reconfigure().unwrap();
+    cluster.wait_for("slurmctld", WAIT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
 }
 
 /// From the snapshot of the plugin nothing is missing.
@@ -395,7 +418,14 @@ fn of_snapshot(cluster: &Cluster, snapshot: &Path, name: &str) {
         Ok((fs::read(snapshot)? == before).then_some(truth))
     };
     let truth = cluster.wait_for("a snapshot that stays while it is compared", WAIT, asked).unwrap();
-    let look =
-        Look { truth: &truth, from: &copy, conf: None, whole: true, classic: false, wrong: Vec::new() };
+    let look = Look {
+        truth: &truth,
+        from: &copy,
+        conf: None,
+        whole: true,
+        classic: false,
+        lag: None,
+        wrong: Vec::new(),
+    };
     look.all(&format!("Slurm {}, snapshot, {name}", cluster.release().version));
 }

@@ -10,6 +10,7 @@ mod command;
 mod decisions;
 mod dominant;
 mod equal;
+mod forecast;
 mod live;
 mod once;
 mod points;

@@ -6,7 +6,8 @@ mod tree;
 
 use std::sync::Arc;
 
-use super::draft::{clock, rounded, Draft, Item, Why};
+use super::draft::{clock, rounded, Draft, Item};
+use super::page::Why;
 use objects::Objects;
 use text::{blocks, pairs};
 

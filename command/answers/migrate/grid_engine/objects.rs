@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::answers::migrate::accounts::{Accounts, Member};
-use crate::answers::migrate::draft::{names_written, Draft, Item, Why};
+use crate::answers::migrate::draft::{names_written, Draft, Item};
+use crate::answers::migrate::page::Why;
 
 /// What has tickets and shares: the words of our lines for both.
 const USER: (&str, &str) = ("User", "User");

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::objects::Objects;
 use super::text::lines;
 use crate::answers::migrate::accounts::{Accounts, Member};
-use crate::answers::migrate::draft::{place, Draft, Item, Why};
+use crate::answers::migrate::draft::{place, Draft, Item};
+use crate::answers::migrate::page::Why;
 
 struct Node {
     name: Item,

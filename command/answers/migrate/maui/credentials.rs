@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::limits::{Holder, Limits};
 use super::text::{attributes, seconds, Attribute, Parameter};
-use crate::answers::migrate::draft::{names_written, rounded, Draft, Item, Use, Why};
+use crate::answers::migrate::draft::{names_written, rounded, Draft, Item, Use};
+use crate::answers::migrate::page::Why;
 
 /// What a credential is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +47,19 @@ impl Kind {
             _ if name.eq_ignore_ascii_case("DEFAULT") => "*".into(),
             Kind::Account | Kind::Qos => name.to_lowercase(),
             Kind::User | Kind::Group | Kind::Class => name.into(),
+        }
+    }
+
+    /// Who has the limits of one of them, by its name as Slurm keeps it.
+    fn holder(self, name: &str) -> Holder {
+        match (self, name) {
+            (Kind::Group, _) => Holder::Group,
+            (Kind::User, "*") => Holder::Each("User"),
+            (Kind::Account, "*") => Holder::Each("Account"),
+            (Kind::User, name) => Holder::User(name.into(), None),
+            (Kind::Account, name) => Holder::Account(name.into()),
+            (Kind::Qos, name) => Holder::Qos(name.into()),
+            (Kind::Class, name) => Holder::Partition(name.into()),
         }
     }
 }
@@ -91,7 +105,7 @@ impl Credentials {
                 }
                 "QLIST" | "ADEF" => accounting(kind, &name, &what, &item, draft),
                 _ if super::limits::is_known(&what) => {
-                    self.limits.take(Holder::of(kind, &name), &what, &of, &item, draft);
+                    self.limits.take(kind.holder(&name), &what, &of, &item, draft);
                 }
                 "CLASSWEIGHT" if kind == Kind::Group => {
                     draft.page(&["GROUPCFG"], &item);

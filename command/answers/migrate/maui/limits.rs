@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::credentials::Kind;
-use crate::answers::migrate::draft::{is_name_of_sacctmgr, Draft, Item, Use, Why};
+use crate::answers::migrate::draft::{is_name_of_sacctmgr, Draft, Item, Use};
+use crate::answers::migrate::page::Why;
 
 /// Who has a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,20 +16,6 @@ pub(super) enum Holder {
     Group,
     /// Each user, or each account.
     Each(&'static str),
-}
-
-impl Holder {
-    pub fn of(kind: Kind, name: &str) -> Self {
-        match (kind, name) {
-            (Kind::Group, _) => Holder::Group,
-            (Kind::User, "*") => Holder::Each("User"),
-            (Kind::Account, "*") => Holder::Each("Account"),
-            (Kind::User, name) => Holder::User(name.into(), None),
-            (Kind::Account, name) => Holder::Account(name.into()),
-            (Kind::Qos, name) => Holder::Qos(name.into()),
-            (Kind::Class, name) => Holder::Partition(name.into()),
-        }
-    }
 }
 
 /// One limit as sacctmgr has it: its name, the TRES where it is one of TRES, and the value.

@@ -8,7 +8,8 @@ mod weights;
 
 use std::sync::Arc;
 
-use super::draft::{clock, is_name_of_sacctmgr, rounded, Draft, Item, Use, Why};
+use super::draft::{clock, is_name_of_sacctmgr, rounded, Draft, Item, Use};
+use super::page::Why;
 use credentials::{Credentials, Kind, Percent};
 use text::{parameters, seconds, words, Parameter};
 use tree::Tree;

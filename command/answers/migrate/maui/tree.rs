@@ -8,7 +8,8 @@ use super::credentials::{named, Goal, Percent};
 use super::limits::{is_known, Holder, Limits};
 use super::text::{attributes, Parameter};
 use crate::answers::migrate::accounts::{Accounts, Member};
-use crate::answers::migrate::draft::{Draft, Item, Why};
+use crate::answers::migrate::draft::{Draft, Item};
+use crate::answers::migrate::page::Why;
 
 /// The most shares of an association.
 pub(super) const MOST_SHARES: u64 = 2_147_483_646;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::answers::migrate::draft::{clock, Draft, Item, Why};
+use crate::answers::migrate::draft::{clock, Draft, Item};
+use crate::answers::migrate::page::Why;
 
 /// Maui's names of a component, ours, and Maui's and our names of its parts.
 type Component = (&'static [&'static str], &'static str, &'static [(&'static str, &'static str)]);

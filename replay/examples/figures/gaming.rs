@@ -4,9 +4,9 @@
 //! 2 : 2 : 1 on 128 CPUs, and all of them always have jobs waiting. Jobs have up to 6 CPUs, run a quarter of an hour to three hours, and
 //! ask for more time than that. Three days count, after two half-lives of a day.
 //!
-//! **The rule**, which was decided before there were numbers: somebody is said to gain where the mean over the [`SEEDS`] is above
-//! [`LIMIT`]. Nothing is taken off for noise. A mean stands with its standard error. Where nobody plays, the same seeds give the base line,
-//! and the standard error of each of its means has to be at most [`NOISE`]: otherwise the workload is too small to say anything.
+//! **The rule**: somebody is said to gain where the mean over the [`SEEDS`] is above [`LIMIT`]. Nothing is taken off for noise. A mean stands
+//! with its standard error. Where nobody plays, the same seeds give the base line, and the standard error of each of its means has to be at
+//! most [`NOISE`]: otherwise the workload is too small to say anything.
 //!
 //! Every gain of every seed is in [`FILE`], so that a test can compute one of the seeds and compare.
 

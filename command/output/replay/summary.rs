@@ -10,6 +10,9 @@ use super::text::seconds;
 /// So many of those that gain or pay are named.
 const NAMED: usize = 3;
 
+/// Parts of a number by which another is as good.
+const HARDLY: f64 = 0.02;
+
 /// Means within this factor, or a minute, of what was recorded are near it.
 const NEAR: f64 = 1.5;
 
@@ -79,7 +82,7 @@ impl Measure {
         (self.shown)((self.of)(policy))
     }
 
-    /// Whether two policies cannot be told apart by it: by chance, where there are jittered runs, else as it is shown.
+    /// Whether two policies cannot be told apart by it: by chance, where there are jittered runs, else by less than [`HARDLY`].
     fn is_same(&self, one: &Policy, other: &Policy) -> bool {
         let runs = |policy: &Policy| {
             let found = policy.runs.iter().find(|runs| runs.measure == self.name && runs.runs > 1);
@@ -89,7 +92,10 @@ impl Measure {
             (Some((one, spread)), Some((other, other_spread))) => {
                 (one - other).abs() <= 2.0 * spread.max(other_spread)
             }
-            _ => self.show(one) == self.show(other),
+            _ => {
+                let (one, other) = ((self.of)(one), (self.of)(other));
+                (one - other).abs() <= HARDLY * one.abs().max(other.abs())
+            }
         }
     }
 
@@ -113,13 +119,18 @@ fn choice(policies: &[Policy]) -> String {
     let both: Vec<&Policy> =
         fair.iter().copied().filter(|policy| quick.iter().any(|other| other.name == policy.name)).collect();
     if both.len() == policies.len() {
-        return "Neither account shortfall nor mean wait tells the policies apart.".to_owned();
+        return format!(
+            "Neither account shortfall ({}) nor mean wait ({}) tells the policies apart.",
+            values(&SHORTFALL, &both),
+            values(&WAIT, &both)
+        );
     }
     if !both.is_empty() {
         return format!(
-            "By both measures the choice is {}: the smallest account shortfall ({} of all usage went to other accounts than those who were entitled to it), and the shortest mean wait ({}).",
+            "By both measures the choice is {}: the smallest account shortfall ({} of all usage went to other accounts than those who were entitled to it), and no mean wait is shorter by more than {} ({}).",
             names(&both),
             values(&SHORTFALL, &both),
+            percent(HARDLY),
             values(&WAIT, &both)
         );
     }
@@ -194,6 +205,9 @@ fn longer(before: f64, longer: f64) -> String {
     if seconds(longer) == 0 {
         return "the same".to_owned();
     }
+    if seconds(before) == 0 {
+        return "no wait before".to_owned();
+    }
     let word = if longer < 0.0 { "shorter" } else { "longer" };
     let part = longer.abs() / before;
     if part > 2.0 {
@@ -221,4 +235,18 @@ fn trust(answer: &Replay, first: &Policy) -> (String, bool) {
     };
     let was = span(seconds(was));
     (format!("As recorded, jobs waited {was} on average. Under {} the replay is {so}.", first.name), is_near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bug: an account that had not waited at all was said to wait "inf times as long".
+    #[test]
+    fn what_was_nothing_is_no_part_of_anything() {
+        assert_eq!(longer(0.2, 3600.0), "no wait before");
+        assert_eq!(longer(100.0, 300.0), "4.0 times as long");
+        assert_eq!(longer(100.0, -25.0), "25.0% shorter");
+        assert_eq!(longer(100.0, 0.3), "the same");
+    }
 }

@@ -6,6 +6,7 @@
 //! **Add a fair-share policy**: a type that is a [`Standing`], a variant of [`Policy`], and its line in [`Policy::order`].
 
 mod calendar;
+mod charges;
 mod multifactor;
 mod points;
 mod standing;

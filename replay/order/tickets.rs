@@ -10,6 +10,7 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
 
 use super::calendar::date;
+use super::charges;
 use super::points;
 use super::standing::{Ground, Newcomer, Queued, Running, Standing};
 
@@ -102,6 +103,7 @@ impl Standing for Tickets {
 /// What settings ask for that a replay leaves out.
 pub fn left_out(settings: &Settings) -> Vec<&'static str> {
     let mut left_out = points::left_out(settings);
+    left_out.extend(charges::left_out(settings));
     if Pools::configured(settings)
         .is_some_and(|pools| pools.own_tickets().wckey || pools.own_tickets().admin_comment)
     {

@@ -1,6 +1,7 @@
 //! The replay: published numbers, properties of every scheduler, bad input, and what the documentation says of policies.
 
 mod bad_input;
+mod charge_rules;
 mod charging;
 mod directory;
 mod fair_start;

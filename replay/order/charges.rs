@@ -1,17 +1,90 @@
-//! What jobs are charged beside their billing: what settings ask for that a replay does not model.
+//! What jobs are charged beside their billing: charge rules and `MinimumCharge`, as far as a trace tells what they go by.
+//!
+//! It tells partition, QOS and account of a job. It has neither reservations nor wckeys, and each job runs once. [`left_out`] says what of
+//! that matters.
 
+use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_core::settings::{ActiveJobs, ChargeKind, Settings, UsageMeasure};
+
+use crate::sim::Setup;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Charges {
+    factors: Option<Factors>,
+    /// Seconds that a job is charged at least.
+    minimum: i64,
+}
+
+/// What usage is multiplied with.
+#[derive(Debug)]
+struct Factors {
+    /// By partition of the machine.
+    partitions: Vec<f64>,
+    /// By [`crate::workload::Job::qos`].
+    qos: Vec<f64>,
+    /// By [`crate::workload::Job::association`]: of its account, and of all accounts above.
+    associations: Vec<f64>,
+}
+
+impl Charges {
+    /// Those that settings ask for.
+    pub fn of(settings: &Settings, setup: &Setup<'_>) -> Self {
+        let rules = ChargeRules::of(settings);
+        let factors = (!rules.are_none()).then(|| Factors::of(&rules, setup));
+        Self { factors, minimum: rules.minimum }
+    }
+
+    /// What usage of a job in a partition is multiplied with.
+    pub fn factor(&self, setup: &Setup<'_>, job: u32, partition: u16) -> f64 {
+        let Some(factors) = &self.factors else { return 1.0 };
+        let job = setup.job(job);
+        factors.partitions[usize::from(partition)]
+            * factors.qos[usize::from(job.qos)]
+            * factors.associations[job.association as usize]
+    }
+
+    /// Seconds that a job is charged at least.
+    pub fn minimum(&self) -> i64 {
+        self.minimum
+    }
+}
+
+impl Factors {
+    fn of(rules: &ChargeRules, setup: &Setup<'_>) -> Self {
+        let workload = setup.workload;
+        // Accounts are before what is below them. The root is nobody's parent.
+        let mut above: Vec<f64> = Vec::with_capacity(workload.associations.len());
+        let mut associations = Vec::with_capacity(workload.associations.len());
+        for of in &workload.associations {
+            let account = workload.accounts.name(of.account);
+            let mut parents = of.parent.map_or(1.0, |parent| above[parent as usize]);
+            if of.parent.is_some() && of.user.is_none() {
+                parents *= rules.parents.of(account).usage;
+            }
+            above.push(parents);
+            associations.push(rules.accounts.of(account).usage * parents);
+        }
+        Self {
+            partitions: setup
+                .machine
+                .partitions
+                .iter()
+                .map(|partition| rules.partitions.of(&partition.name).usage)
+                .collect(),
+            qos: workload.qos.iter().map(|qos| rules.qos.of(&qos.name).usage).collect(),
+            associations,
+        }
+    }
+}
 
 /// What settings ask for that is left out.
 pub fn left_out(settings: &Settings) -> Vec<&'static str> {
-    let charges = |kinds: &[ChargeKind]| settings.charges.iter().any(|line| kinds.contains(&line.kind));
-    let others = [ChargeKind::Partition, ChargeKind::Qos, ChargeKind::Account, ChargeKind::Parent];
+    let charges = |kind: ChargeKind| settings.charges.iter().any(|line| line.kind == kind);
     let asked = [
-        (charges(&others), "Charge lines: all jobs are charged their billing alone"),
-        (charges(&[ChargeKind::Reservation]), "Charge=Reservation: the trace does not tell reservations"),
-        (charges(&[ChargeKind::WcKey]), "Charge=WCKey: the trace does not tell wckeys"),
-        (charges(&[ChargeKind::Requeued]), "Charge=Requeued: every job runs once"),
-        (!settings.minimum_charge.is_zero(), "MinimumCharge: short jobs are charged what they run"),
+        (charges(ChargeKind::Reservation), "Charge=Reservation: the trace does not tell reservations"),
+        (charges(ChargeKind::WcKey), "Charge=WCKey: the trace does not tell wckeys"),
+        (charges(ChargeKind::Requeued), "Charge=Requeued: every job runs once"),
         (!settings.books.is_empty(), "Book lines: usage in all partitions counts together"),
         (
             settings.usage_measure == UsageMeasure::Dominant,

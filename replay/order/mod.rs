@@ -129,7 +129,9 @@ impl Policy {
         let order = |standing: Box<dyn Standing>| Multifactor::new(setup, standing);
         Box::new(match self {
             Self::Fifo => return Box::new(Fifo { setup }),
-            Self::Multifactor2(settings) => order(Box::new(Tickets::new(settings))).with_points(settings),
+            Self::Multifactor2(settings) => {
+                order(Box::new(Tickets::new(settings))).with_points(settings).with_charges(settings)
+            }
             Self::FairTree => order(Box::new(Stock::fair_tree())),
             Self::Classic => order(Box::new(Stock::classic(&setup.workload.config))),
         })

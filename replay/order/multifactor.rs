@@ -8,6 +8,7 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
 use super::calendar::ResetPeriod;
+use super::charges::Charges;
 use super::points::JobPoints;
 use super::standing::{Ground, Queued, Running, Standing};
 use super::usage::Usage;
@@ -33,6 +34,7 @@ pub struct Multifactor<'s> {
     qos: Vec<facts::Qos>,
     /// What each partition has of [`TRES`].
     tres: Vec<[u64; TRES.len()]>,
+    charges: Charges,
     usage: Usage,
     /// `PriorityUsageResetPeriod`, and the number of the one that usage is of.
     reset: Option<(ResetPeriod, i64)>,
@@ -75,6 +77,7 @@ impl<'s> Multifactor<'s> {
             cluster: ClusterSize { cpus, nodes: nodes_of_cluster },
             period: config.calc_period(),
             increase_only,
+            charges: Charges::default(),
             usage: Usage::new(&tree, config.half_life(), start),
             reset: config
                 .get("PriorityUsageResetPeriod")
@@ -124,6 +127,13 @@ impl<'s> Multifactor<'s> {
         let (workload, places) = (self.setup.workload, &self.places);
         let names = |node| names(workload, places, node);
         self.points = JobPoints::new(settings, self.setup, &self.tree, names);
+        self
+    }
+
+    /// With the charge rules and the minimum of settings.
+    #[must_use]
+    pub fn with_charges(mut self, settings: &Settings) -> Self {
+        self.charges = Charges::of(settings, self.setup);
         self
     }
 
@@ -292,13 +302,14 @@ impl Order for Multifactor<'_> {
         let Started { job, partition, at } = started;
         let Some(node) = self.node(job) else { return };
         let factor = self.setup.workload.qos[usize::from(self.setup.job(job).qos)].usage_factor;
-        let rate = self.setup.billing(job, partition) * factor;
+        let rate =
+            self.setup.billing(job, partition) * factor * self.charges.factor(self.setup, job, partition);
         let rate = if rate.is_finite() { rate.max(0.0) } else { 0.0 };
         self.usage.start(job, node, at, partition, rate);
     }
 
     fn end(&mut self, now: i64, job: u32) {
-        self.usage.end(&self.tree, now, job);
+        self.usage.end(&self.tree, now, job, self.charges.minimum());
     }
 
     fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32])) {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
+use multifactor2_core::rules::minimum::Run;
 use multifactor2_core::{Node, ShareTree};
 
 /// A job that runs.
@@ -71,11 +72,13 @@ impl Usage {
         self.fresh.push(job);
     }
 
-    /// A job ends, and is charged since the last cycle.
-    pub fn end(&mut self, tree: &ShareTree, now: i64, job: u32) {
+    /// A job ends, and is charged since the last cycle, and what is missing to `minimum` seconds in all. These are of now: they do not decay
+    /// within the period.
+    pub fn end(&mut self, tree: &ShareTree, now: i64, job: u32, minimum: i64) {
         let Some(held) = self.running.remove(&job) else { return };
         let since = held.start.max(self.last);
-        let charge = self.run_decay.of(seconds(now - since)) * held.rate;
+        let run = Run { start: held.start, end: now, suspended: 0, before_suspension: 0 };
+        let charge = (self.run_decay.of(seconds(now - since)) + seconds(run.missing(minimum))) * held.rate;
         if held.settled {
             let (rate, count) = &mut self.rates[held.node.index()];
             *count -= 1;

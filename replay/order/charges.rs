@@ -85,7 +85,6 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
         (charges(ChargeKind::Reservation), "Charge=Reservation: the trace does not tell reservations"),
         (charges(ChargeKind::WcKey), "Charge=WCKey: the trace does not tell wckeys"),
         (charges(ChargeKind::Requeued), "Charge=Requeued: every job runs once"),
-        (!settings.books.is_empty(), "Book lines: usage in all partitions counts together"),
         (
             settings.usage_measure == UsageMeasure::Dominant,
             "UsageMeasure=dominant: usage is billing, as memory and GPUs of the cluster are not known",

@@ -5,6 +5,7 @@
 //!
 //! **Add a fair-share policy**: a type that is a [`Standing`], a variant of [`Policy`], and its line in [`Policy::order`].
 
+mod books;
 mod calendar;
 mod charges;
 mod multifactor;
@@ -129,9 +130,10 @@ impl Policy {
         let order = |standing: Box<dyn Standing>| Multifactor::new(setup, standing);
         Box::new(match self {
             Self::Fifo => return Box::new(Fifo { setup }),
-            Self::Multifactor2(settings) => {
-                order(Box::new(Tickets::new(settings))).with_points(settings).with_charges(settings)
-            }
+            Self::Multifactor2(settings) => order(Box::new(Tickets::new(settings)))
+                .with_points(settings)
+                .with_charges(settings)
+                .with_books(settings),
             Self::FairTree => order(Box::new(Stock::fair_tree())),
             Self::Classic => order(Box::new(Stock::classic(&setup.workload.config))),
         })

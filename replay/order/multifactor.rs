@@ -1,5 +1,8 @@
 //! Priorities as the plugin computes them: usage, fair-share by a [`Standing`], and the other factors by the engine.
 
+use std::sync::Arc;
+
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::evaluator::{Evaluator, FactorConfig};
 use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority, NICE_OFFSET};
 use multifactor2_core::facts::{self, Facts, JobSize, Tres, NO_VAL};
@@ -7,6 +10,7 @@ use multifactor2_core::policy::pools::{JobNames, Names};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
+use super::books::{Book, Books};
 use super::calendar::ResetPeriod;
 use super::charges::Charges;
 use super::points::JobPoints;
@@ -20,12 +24,11 @@ use crate::workload::{Job, Workload, NO_LIMIT};
 /// See the module.
 pub struct Multifactor<'s> {
     setup: &'s Setup<'s>,
-    standing: Box<dyn Standing + 's>,
     config: FactorConfig,
     cluster: ClusterSize,
     period: u32,
     increase_only: bool,
-    tree: ShareTree,
+    tree: Arc<ShareTree>,
     /// By [`Job::association`].
     nodes: Vec<Option<Node>>,
     /// Places of associations by node.
@@ -35,13 +38,19 @@ pub struct Multifactor<'s> {
     /// What each partition has of [`TRES`].
     tres: Vec<[u64; TRES.len()]>,
     charges: Charges,
-    usage: Usage,
+    books: Books<'s>,
+    /// Half-life, and the time of the first job.
+    since: (u32, i64),
     /// `PriorityUsageResetPeriod`, and the number of the one that usage is of.
     reset: Option<(ResetPeriod, i64)>,
     points: Option<JobPoints>,
     /// Buffers.
-    waiting: Vec<u32>,
+    usage: Vec<f64>,
     priorities: Vec<u32>,
+    /// By book, of the job that is looked at.
+    fair_shares: Vec<f64>,
+    /// By book, how many of its waiting jobs were looked at.
+    places_in_queues: Vec<usize>,
     scratch: Vec<f64>,
     /// By job, where priorities never fall.
     highest: Vec<u32>,
@@ -53,7 +62,7 @@ impl<'s> Multifactor<'s> {
         let (workload, machine) = (setup.workload, setup.machine);
         let config: &Config = &workload.config;
         let specs = workload.node_specs();
-        let tree = ShareTree::build(&specs);
+        let tree = Arc::new(ShareTree::build(&specs));
         let nodes: Vec<Option<Node>> = (0..specs.len()).map(|place| tree.position(place)).collect();
         let mut places = vec![0; tree.len()];
         for (place, node) in (0..).zip(&nodes) {
@@ -71,6 +80,7 @@ impl<'s> Multifactor<'s> {
         let start = workload.jobs.first().map_or(0, |job| job.submit);
         let factors = config.factors();
         let increase_only = config.has_flag("INCR_ONLY");
+        let since = (config.half_life(), start);
         Self {
             scratch: vec![0.0; factors.tres_weights.as_ref().map_or(0, Vec::len)],
             config: factors,
@@ -78,7 +88,8 @@ impl<'s> Multifactor<'s> {
             period: config.calc_period(),
             increase_only,
             charges: Charges::default(),
-            usage: Usage::new(&tree, config.half_life(), start),
+            books: Books::one(Book::new(standing, Arc::clone(&tree), since)),
+            since,
             reset: config
                 .get("PriorityUsageResetPeriod")
                 .and_then(ResetPeriod::of)
@@ -112,12 +123,13 @@ impl<'s> Multifactor<'s> {
                 .collect(),
             highest: if increase_only { vec![0; workload.jobs.len()] } else { Vec::new() },
             setup,
-            standing,
             tree,
             nodes,
             places,
-            waiting: Vec::new(),
+            usage: Vec::new(),
             priorities: Vec::new(),
+            fair_shares: vec![0.0],
+            places_in_queues: vec![0],
         }
     }
 
@@ -137,17 +149,35 @@ impl<'s> Multifactor<'s> {
         self
     }
 
-    /// Usage of associations.
+    /// With the books that settings ask for.
+    #[must_use]
+    pub fn with_books(mut self, settings: &Settings) -> Self {
+        let (workload, places) = (self.setup.workload, &self.places);
+        let names = |node| names(workload, places, node);
+        if let Some(books) = Books::of(settings, self.setup, &self.tree, names, self.since) {
+            self.fair_shares.resize(books.count(), 0.0);
+            self.places_in_queues.resize(books.count(), 0);
+            self.books = books;
+        }
+        self
+    }
+
+    /// Usage of associations in the default book, which is that of all partitions without `Book` lines.
     pub fn usage(&self) -> &Usage {
-        &self.usage
+        &self.books.get(BookAt::DEFAULT).usage
+    }
+
+    /// The same in all books, the default one first.
+    pub fn usage_by_book(&self) -> impl Iterator<Item = &Usage> {
+        self.books.iter().map(|book| &book.usage)
     }
 
     fn node(&self, job: u32) -> Option<Node> {
         self.nodes.get(self.setup.job(job).association as usize).copied().flatten()
     }
 
-    /// Pushes the priorities of a job in all its partitions.
-    fn push(&mut self, now: i64, job: u32, fair_share: f64, into: &mut Vec<u32>) {
+    /// Pushes the priorities of a job in all its partitions, with its [`Self::fair_shares`].
+    fn push(&mut self, now: i64, job: u32, into: &mut Vec<u32>) {
         let setup = self.setup;
         let of = setup.job(job);
         let partitions = setup.partitions(job);
@@ -179,8 +209,12 @@ impl<'s> Multifactor<'s> {
             qos: self.qos.get(usize::from(of.qos)).copied(),
             tres: in_partition(first),
         };
-        let standing = facts::Standing { assoc: 0.0, fair_share };
-        let evaluation = evaluator.evaluate(&facts, standing, &mut self.scratch);
+        let (books, fair_shares) = (&self.books, &self.fair_shares);
+        let standing = |partition: u16| facts::Standing {
+            assoc: 0.0,
+            fair_share: fair_shares[books.of_partition(partition).index()],
+        };
+        let evaluation = evaluator.evaluate(&facts, standing(first), &mut self.scratch);
         let before = into.len();
         let value = |evaluation: &Evaluation, sum: f64| {
             debug_assert!(evaluation.age >= 0.0);
@@ -193,7 +227,8 @@ impl<'s> Multifactor<'s> {
                 let facts = self.partitions[usize::from(*partition)];
                 let tres = in_partition(*partition);
                 let variant = evaluator.in_partition(&evaluation, Some(&facts), tres, &mut self.scratch);
-                let variant = Evaluation { site: site(*partition), ..variant };
+                let (_, fair_share) = self.config.weighted_standing(standing(*partition));
+                let variant = Evaluation { site: site(*partition), fair_share, ..variant };
                 into.push(value(&variant, variant.sum_of_variant()));
             }
         }
@@ -219,11 +254,24 @@ impl<'s> Multifactor<'s> {
         }
     }
 
-    /// A job as policies see it.
-    fn queued(&self, now: i64, job: u32, node: Node, seconds_left: Option<i64>) -> Queued<'s> {
+    /// A job that waits, as policies see it in a book: in its first partition of that book.
+    fn queued(&self, now: i64, job: u32, node: Node, book: BookAt) -> Queued<'s> {
+        let partitions = self.setup.partitions(job);
+        let in_book = partitions.iter().find(|partition| self.books.of_partition(**partition) == book);
+        self.in_partition(now, job, node, in_book.copied().unwrap_or_default(), None)
+    }
+
+    /// A job as policies see it, in a partition.
+    fn in_partition(
+        &self,
+        now: i64,
+        job: u32,
+        node: Node,
+        partition: u16,
+        seconds_left: Option<i64>,
+    ) -> Queued<'s> {
         let setup = self.setup;
         let of = setup.job(job);
-        let partition = setup.partitions(job).first().copied().unwrap_or_default();
         #[allow(clippy::cast_precision_loss)] // seconds that a job may run
         let minutes = match (of.limit, seconds_left) {
             (NO_LIMIT, _) => None,
@@ -247,38 +295,59 @@ impl<'s> Multifactor<'s> {
         }
     }
 
-    /// Hands out what fair-share gives.
+    /// Hands out what fair-share gives, in each book.
     fn distribute(&mut self, now: i64, waiting: &[u32]) {
-        self.waiting.clear();
-        self.waiting.resize(self.tree.len(), 0);
+        let nodes = self.tree.len();
+        for book in self.books.iter_mut() {
+            book.waiting.clear();
+            book.waiting.resize(nodes, 0);
+        }
         for job in waiting {
-            if let Some(node) = self.node(*job) {
-                self.waiting[node.index()] += 1;
+            let Some(node) = self.node(*job) else { continue };
+            for book in self.books.of_job(self.setup, *job).iter() {
+                self.books.get_mut(book).waiting[node.index()] += 1;
             }
         }
+        for at in BookSet::from_numbers(0..self.books.count()).iter() {
+            self.distribute_in(at, now, waiting);
+        }
+    }
+
+    fn distribute_in(&mut self, at: BookAt, now: i64, waiting: &[u32]) {
         let (mut queue, mut running) = (Vec::new(), Vec::new());
-        if self.standing.looks_at_jobs() {
+        let book = self.books.get(at);
+        if book.standing.looks_at_jobs() {
             for job in waiting {
                 // The root stands for none, so that places are the same.
-                if let Some(node) = self.node(*job).or(self.tree.root()) {
-                    queue.push(self.queued(now, *job, node, None));
+                let node = self.node(*job).or(self.tree.root());
+                if let Some(node) = node.filter(|_| self.books.of_job(self.setup, *job).has(at)) {
+                    queue.push(self.queued(now, *job, node, at));
                 }
             }
-            for (job, held) in self.usage.running() {
+            for (job, held) in book.usage.running() {
                 let left = held.start + self.setup.planned(job, held.partition) - now;
-                running.push(Running { job: self.queued(now, job, held.node, Some(left)) });
+                let job = self.in_partition(now, job, held.node, held.partition, Some(left));
+                running.push(Running { job });
             }
         }
         let (workload, places) = (self.setup.workload, &self.places);
         let names = |node| names(workload, places, node);
-        let ground = Ground {
-            tree: &self.tree,
-            names: &names,
-            usage: self.usage.by_node(),
-            waiting: &self.waiting,
-            now,
-        };
-        self.standing.distribute(&ground, &queue, &running);
+        let Book { standing, tree, usage, waiting } = self.books.get_mut(at);
+        let ground = Ground { tree, names: &names, usage: usage.by_node(), waiting, now };
+        standing.distribute(&ground, &queue, &running);
+    }
+
+    /// What was used in all books goes to the points.
+    fn weigh(&mut self) {
+        let Some(points) = &mut self.points else { return };
+        self.usage.clear();
+        self.usage.resize(self.tree.len(), 0.0);
+        for book in self.books.iter() {
+            for (sum, used) in self.usage.iter_mut().zip(book.usage.by_node()) {
+                *sum += used;
+            }
+        }
+        points.cycle(self.setup, &self.tree, &self.usage);
     }
 }
 
@@ -288,14 +357,13 @@ impl Order for Multifactor<'_> {
     }
 
     fn submit(&mut self, now: i64, job: u32, priorities: &mut Vec<u32>) {
-        let fair_share = match self.node(job) {
-            Some(node) if self.config.weights.fair_share != 0 => {
-                let job = self.queued(now, job, node, None);
-                self.standing.submit(&self.tree, &job)
-            }
-            _ => 0.0,
-        };
-        self.push(now, job, fair_share, priorities);
+        let node = self.node(job).filter(|_| self.config.weights.fair_share != 0);
+        for at in self.books.of_job(self.setup, job).iter() {
+            let queued = node.map(|node| self.queued(now, job, node, at));
+            let Book { standing, tree, .. } = self.books.get_mut(at);
+            self.fair_shares[at.index()] = queued.map_or(0.0, |queued| standing.submit(tree, &queued));
+        }
+        self.push(now, job, priorities);
     }
 
     fn start(&mut self, started: Started) {
@@ -305,30 +373,43 @@ impl Order for Multifactor<'_> {
         let rate =
             self.setup.billing(job, partition) * factor * self.charges.factor(self.setup, job, partition);
         let rate = if rate.is_finite() { rate.max(0.0) } else { 0.0 };
-        self.usage.start(job, node, at, partition, rate);
+        let book = self.books.of_partition(partition);
+        self.books.get_mut(book).usage.start(job, node, at, partition, rate);
     }
 
     fn end(&mut self, now: i64, job: u32) {
-        self.usage.end(&self.tree, now, job, self.charges.minimum());
+        let minimum = self.charges.minimum();
+        for Book { usage, tree, .. } in self.books.iter_mut() {
+            if usage.end(tree, now, job, minimum) {
+                break;
+            }
+        }
     }
 
     fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32])) {
         if let Some((period, number)) = &mut self.reset {
             let present = period.number(now);
             if std::mem::replace(number, present) != present {
-                self.usage.reset();
+                self.books.iter_mut().for_each(|book| book.usage.reset());
             }
         }
-        self.usage.cycle(&self.tree, now);
-        if let Some(points) = &mut self.points {
-            points.cycle(self.setup, &self.tree, self.usage.by_node());
+        for Book { usage, tree, .. } in self.books.iter_mut() {
+            usage.cycle(tree, now);
         }
+        self.weigh();
         self.distribute(now, waiting);
         let mut priorities = std::mem::take(&mut self.priorities);
-        for (at, job) in waiting.iter().enumerate() {
-            let fair_share = self.node(*job).map_or(0.0, |node| self.standing.of_waiting(at, node));
+        self.places_in_queues.fill(0);
+        for job in waiting {
+            let node = self.node(*job);
+            for book in self.books.of_job(self.setup, *job).iter() {
+                let place = &mut self.places_in_queues[book.index()];
+                let of_waiting = |node| self.books.get(book).standing.of_waiting(*place, node);
+                self.fair_shares[book.index()] = node.map_or(0.0, of_waiting);
+                *place += 1;
+            }
             priorities.clear();
-            self.push(now, *job, fair_share, &mut priorities);
+            self.push(now, *job, &mut priorities);
             set(*job, &priorities);
         }
         self.priorities = priorities;

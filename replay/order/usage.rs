@@ -73,9 +73,9 @@ impl Usage {
     }
 
     /// A job ends, and is charged since the last cycle, and what is missing to `minimum` seconds in all. These are of now: they do not decay
-    /// within the period.
-    pub fn end(&mut self, tree: &ShareTree, now: i64, job: u32, minimum: i64) {
-        let Some(held) = self.running.remove(&job) else { return };
+    /// within the period. `false` where it does not run here.
+    pub fn end(&mut self, tree: &ShareTree, now: i64, job: u32, minimum: i64) -> bool {
+        let Some(held) = self.running.remove(&job) else { return false };
         let since = held.start.max(self.last);
         let run = Run { start: held.start, end: now, suspended: 0, before_suspension: 0 };
         let charge = (self.run_decay.of(seconds(now - since)) + seconds(run.missing(minimum))) * held.rate;
@@ -90,6 +90,7 @@ impl Usage {
             self.sums[node.index()] += charge;
             next = tree.parent(node);
         }
+        true
     }
 
     /// Nobody has used anything, from now on.

@@ -1,4 +1,4 @@
-//! Charge rules, minimums and books in a replay, and what of them is left out.
+//! Charge rules and minimums in a replay, and what of charging is left out.
 
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
 use multifactor2_core::settings::Settings;
@@ -151,9 +151,11 @@ fn what_is_left_out_of_charging_is_said_and_nothing_else() {
             .left_out()
     };
     assert_eq!(left_out(""), [""; 0]);
-    assert_eq!(left_out("Charge=Partition Name=p0 Factor=0.5\nMinimumCharge=00:10:00"), [""; 0]);
+    assert_eq!(
+        left_out("Charge=Partition Name=p0 Factor=0.5\nMinimumCharge=00:10:00\nBook=a Partitions=p0"),
+        [""; 0]
+    );
     for (text, part) in [
-        ("Book=a Partitions=p0", "Book"),
         ("Charge=Reservation Name=r Factor=0", "reservations"),
         ("Charge=WCKey Name=w Factor=2", "wckeys"),
         ("Charge=Requeued Factor=0.5", "runs once"),

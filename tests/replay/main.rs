@@ -1,6 +1,7 @@
 //! The replay: published numbers, properties of every scheduler, bad input, and what the documentation says of policies.
 
 mod bad_input;
+mod books;
 mod charge_rules;
 mod charging;
 mod directory;

@@ -3,10 +3,13 @@
 //! It tells partition, QOS and account of a job. It has neither reservations nor wckeys, and each job runs once. [`left_out`] says what of
 //! that matters.
 
-use multifactor2_core::rules::charge_rules::ChargeRules;
-use multifactor2_core::settings::{ActiveJobs, ChargeKind, Settings, UsageMeasure};
+use multifactor2_core::books;
+use multifactor2_core::policy::pools::{Bearer, Named};
+use multifactor2_core::rules::charge_rules::{self, ChargeRules};
+use multifactor2_core::settings::{ActiveJobs, ChargeKind, OverrideKind, Settings, UsageMeasure};
 
 use crate::sim::Setup;
+use crate::workload::{Machine, Workload};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -90,9 +93,33 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
             "UsageMeasure=dominant: usage is billing, as memory and GPUs of the cluster are not known",
         ),
         (
+            settings.overrides.iter().any(|line| line.kind == OverrideKind::Partition),
+            "Override=Partition: a job in several partitions has the tickets of the first in all, or in all of a book",
+        ),
+        (
             settings.active_jobs != ActiveJobs::Eligible,
             "ActiveJobs: as with eligible, since the trace does not tell why jobs wait",
         ),
     ];
     asked.into_iter().filter(|(asked, _)| *asked).map(|(_, what)| what).collect()
+}
+
+/// Names in `Charge` and `Book` lines that nothing of a workload and its machine has, so that they change nothing.
+pub fn unknown(settings: &Settings, workload: &Workload, machine: &Machine) -> Vec<String> {
+    let has_account = |name: &str| workload.accounts.iter().any(|known| known.to_lowercase() == name);
+    let has_partition = |name: &str| machine.partitions.iter().any(|known| known.name == name);
+    let has_qos = |name: &str| workload.qos.iter().any(|known| known.name.eq_ignore_ascii_case(name));
+    let of = |Named { setting, kind, name, of, .. }: Named<'_>| {
+        let what = match of {
+            Bearer::Partition if !has_partition(name) => "the machine of the replay has no partition",
+            Bearer::Qos if !has_qos(name) => "the trace has no QOS",
+            Bearer::Association(false) => "the trace has no account",
+            _ => return None,
+        };
+        Some(format!("{setting}={kind}: {what} {name}"))
+    };
+    charge_rules::named(settings, has_account)
+        .chain(books::named(settings, has_account))
+        .filter_map(of)
+        .collect()
 }

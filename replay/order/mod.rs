@@ -1,7 +1,7 @@
 //! Which job is first: the order that a scheduler goes through the queue in.
 //!
 //! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and
-//! is charged each `PriorityCalcPeriod`, [`Standing`] makes fair-share factors of it, and the engine adds the others.
+//! is charged each `PriorityCalcPeriod`, [`Standing`] makes fair-share factors of it in each book, and the engine adds the others.
 //!
 //! **Add a fair-share policy**: a type that is a [`Standing`], a variant of [`Policy`], and its line in [`Policy::order`].
 
@@ -21,6 +21,7 @@ use std::path::Path;
 use multifactor2_core::settings::{Errors, Settings};
 
 use crate::sim::Setup;
+use crate::workload::{Machine, Workload};
 
 pub use calendar::ResetPeriod;
 pub use multifactor::Multifactor;
@@ -117,12 +118,11 @@ impl Policy {
         }
     }
 
-    /// What its settings ask for that a replay leaves out, in words.
-    pub fn left_out(&self) -> Vec<&'static str> {
-        match self {
-            Self::Multifactor2(settings) => tickets::left_out(settings),
-            _ => Vec::new(),
-        }
+    /// What its settings ask for that a replay of a workload on a machine leaves out, in words.
+    pub fn left_out(&self, workload: &Workload, machine: &Machine) -> Vec<String> {
+        let Self::Multifactor2(settings) = self else { return Vec::new() };
+        let always = tickets::left_out(settings).into_iter().map(str::to_owned);
+        always.chain(charges::unknown(settings, workload, machine)).collect()
     }
 
     /// The order of jobs under this policy.

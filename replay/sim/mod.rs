@@ -87,7 +87,7 @@ pub const LEFT_OUT: [&str; 8] = [
 impl Plan<'_> {
     /// What this replay leaves out that its input asks for, besides [`LEFT_OUT`].
     pub fn left_out(&self) -> Vec<String> {
-        let mut left_out: Vec<String> = self.policy.left_out().into_iter().map(str::to_owned).collect();
+        let mut left_out = self.policy.left_out(self.workload, self.machine);
         if let Scheduler::Slurm(parameters) = &self.scheduler {
             left_out.extend(parameters.ignored.iter().map(|word| format!("SchedulerParameters={word}")));
         }

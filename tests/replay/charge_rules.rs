@@ -160,6 +160,15 @@ fn what_is_left_out_of_charging_is_said_and_nothing_else() {
         ("Charge=WCKey Name=w Factor=2", "wckeys"),
         ("Charge=Requeued Factor=0.5", "runs once"),
         ("UsageMeasure=dominant", "UsageMeasure"),
+        ("Override=Partition Name=p0 Tickets=5", "Override=Partition"),
+        (
+            "Charge=Partition Name=p0,other Factor=2",
+            "Charge=Partition: the machine of the replay has no partition other",
+        ),
+        ("Charge=QOS Name=other Factor=2", "Charge=QOS: the trace has no QOS other"),
+        ("Charge=Parent Name=X,other Factor=2", "Charge=Parent: the trace has no account other"),
+        ("Book=a Partitions=p0,other", "Book=a: the machine of the replay has no partition other"),
+        ("Book=a Partitions=p0 Shares=x:1,other:2,*:1", "Book=a: the trace has no account other"),
         ("ActiveJobs=startable", "ActiveJobs"),
         ("ActiveJobs=pending", "ActiveJobs"),
     ] {

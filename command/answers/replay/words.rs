@@ -45,7 +45,7 @@ pub const DEFINITIONS: [Definition; 20] = [
     },
     Definition {
         measure: "usage",
-        meaning: "CPU seconds that an account had in contended time, in parts of what all had. Over time: usage that decays by the half-life, in parts of all",
+        meaning: "CPU seconds that an account had in contended time, in parts of what all had. Over time: usage that decays by the half-life, in parts of all. Charge rules, minimums and books change who is next, not this number",
         source: "",
     },
     Definition {

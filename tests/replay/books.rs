@@ -120,6 +120,23 @@ fn jobs_are_diluted_in_each_book_by_itself() {
     assert_eq!(seen, [vec![1000], vec![1000, 500], vec![333]]);
 }
 
+/// The first job of x asks for both partitions and runs in the second, where 4 CPUs bill 12: that is three quanta, so the next job of x
+/// has a quarter. It went by the first one. Nobody is charged anything.
+#[test]
+fn a_running_job_counts_by_the_partition_that_it_runs_in() {
+    let (workload, mut machine) =
+        (workload(&[("x", "cpu,gpu"), ("x", "cpu"), ("y", "cpu")]), machine(&["cpu", "gpu"]));
+    machine.partitions[1].billing.cpu = 3.0;
+    let setup = Setup::new(&workload, &machine);
+    let lines =
+        "Dilution=user\nDilutionUnit=billing\nDilutionQuantum=4\nCharge=Partition Name=cpu,gpu Factor=0";
+    let mut order = order(&setup, lines);
+    order.start(Started { job: 0, partition: 1, at: NOW });
+    let mut seen = Vec::new();
+    order.cycle(NOW + 300, &[1, 2], &mut |_, priorities| seen.push(priorities[0]));
+    assert_eq!(seen, [250_000, 1_000_000]);
+}
+
 /// By hand: 600 seconds on 4 CPUs, with rules and minimums as everywhere.
 #[test]
 fn every_second_is_in_one_book() {

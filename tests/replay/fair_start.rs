@@ -19,66 +19,80 @@ fn all(workload: &Workload, scheduler: &Scheduler, policy: &Policy) -> Vec<(u32,
     (0..u32::try_from(workload.jobs.len()).unwrap()).map(|job| (job, fair(job))).collect()
 }
 
-/// Starts of jobs in the order of their submission, second by second: the queue in its order, then by EASY those behind its head
-/// that delay it by nothing. Of jobs after `last` nothing is known.
+/// Starts of jobs, second by second: first jobs come, then jobs end, in the order in which they started. After each of these events
+/// the queue in its order, then by EASY those behind its head that delay it by nothing. Of jobs after `last` nothing is known.
 fn model(jobs: &[Job], cpus: u32, last: usize) -> Vec<Option<i64>> {
     let jobs = &jobs[..=last];
-    let mut starts: Vec<Option<i64>> = vec![None; jobs.len()];
+    let mut plain = Plain { jobs, cpus, starts: vec![None; jobs.len()], running: Vec::new(), known: 0 };
     let mut now = jobs[0].submit;
-    let limit = |job: &Job| i64::from(job.limit.max(job.run).max(1));
-    while starts.contains(&None) {
-        // A job is looked at when it comes, and all are when one ends.
-        let comes = jobs.iter().filter(|job| job.submit == now).count();
-        for known in (0..comes)
-            .map(|more| jobs.iter().filter(|job| job.submit < now).count() + more + 1)
-            .chain([jobs.iter().filter(|job| job.submit <= now).count()])
-        {
-            let runs = |starts: &[Option<i64>], at: usize, time: i64| {
-                starts[at].is_some_and(|start| time < start + i64::from(jobs[at].run))
-            };
-            let free = |starts: &[Option<i64>]| {
-                cpus - (0..jobs.len())
-                    .filter(|at| runs(starts, *at, now))
-                    .map(|at| jobs[at].cpus)
-                    .sum::<u32>()
-            };
-            let queue: Vec<usize> = (0..known).filter(|at| starts[*at].is_none()).collect();
-            let mut queue = queue.into_iter().peekable();
-            while let Some(at) = queue.next_if(|at| jobs[*at].cpus <= free(&starts)) {
-                starts[at] = Some(now);
-            }
-            let Some(head) = queue.next() else { continue };
-            let mut ends: Vec<(i64, u32)> = (0..known)
-                .filter(|at| runs(&starts, *at, now))
-                .map(|at| (starts[at].unwrap() + limit(&jobs[at]), jobs[at].cpus))
-                .collect();
-            ends.sort_unstable();
-            let mut there = free(&starts);
-            let mut shadow = now;
-            for (end, cpus) in &ends {
-                if there >= jobs[head].cpus && *end > shadow {
-                    break;
-                }
-                there += cpus;
-                shadow = *end;
-            }
-            let mut extra = there - jobs[head].cpus;
-            for at in queue {
-                let job = &jobs[at];
-                if job.cpus > free(&starts) {
-                    continue;
-                }
-                if now + limit(job) <= shadow {
-                    starts[at] = Some(now);
-                } else if job.cpus <= extra {
-                    extra -= job.cpus;
-                    starts[at] = Some(now);
-                }
-            }
+    while plain.starts.contains(&None) {
+        while plain.known < jobs.len() && jobs[plain.known].submit == now {
+            plain.known += 1;
+            plain.pass(now);
+        }
+        let ends =
+            |at: &usize| plain.starts[*at].is_some_and(|start| start + i64::from(jobs[*at].run) == now);
+        for ended in plain.running.iter().copied().filter(ends).collect::<Vec<_>>() {
+            plain.running.retain(|at| *at != ended);
+            plain.pass(now);
         }
         now += 1;
     }
-    starts
+    plain.starts
+}
+
+struct Plain<'j> {
+    jobs: &'j [Job],
+    cpus: u32,
+    starts: Vec<Option<i64>>,
+    /// In the order in which they started.
+    running: Vec<usize>,
+    /// So many have come.
+    known: usize,
+}
+
+impl Plain<'_> {
+    fn free(&self) -> u32 {
+        self.cpus - self.running.iter().map(|at| self.jobs[*at].cpus).sum::<u32>()
+    }
+
+    fn start(&mut self, at: usize, now: i64) {
+        self.starts[at] = Some(now);
+        self.running.push(at);
+    }
+
+    fn pass(&mut self, now: i64) {
+        let limit = |job: &Job| i64::from(job.limit.max(job.run).max(1));
+        let queue: Vec<usize> = (0..self.known).filter(|at| self.starts[*at].is_none()).collect();
+        let mut queue = queue.into_iter().peekable();
+        while let Some(at) = queue.next_if(|at| self.jobs[*at].cpus <= self.free()) {
+            self.start(at, now);
+        }
+        let Some(head) = queue.next() else { return };
+        let end = |at: &usize| (self.starts[*at].unwrap() + limit(&self.jobs[*at]), self.jobs[*at].cpus);
+        let mut ends: Vec<(i64, u32)> = self.running.iter().map(end).collect();
+        ends.sort_unstable();
+        let (mut there, mut shadow) = (self.free(), now);
+        for (end, cpus) in ends {
+            if there >= self.jobs[head].cpus && end > shadow {
+                break;
+            }
+            there += cpus;
+            shadow = end;
+        }
+        let mut extra = there - self.jobs[head].cpus;
+        for at in queue {
+            let job = &self.jobs[at];
+            if job.cpus > self.free() {
+                continue;
+            }
+            let is_over = now + limit(job) <= shadow;
+            if is_over || job.cpus <= extra {
+                extra -= if is_over { 0 } else { job.cpus };
+                self.start(at, now);
+            }
+        }
+    }
 }
 
 /// In the order of submission nobody is later because of those who come after.

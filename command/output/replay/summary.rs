@@ -88,15 +88,11 @@ impl Measure {
             let found = policy.runs.iter().find(|runs| runs.measure == self.name && runs.runs > 1);
             found.map(|runs| (runs.mean, runs.deviation))
         };
-        match (runs(one), runs(other)) {
-            (Some((one, spread)), Some((other, other_spread))) => {
-                (one - other).abs() <= 2.0 * spread.max(other_spread)
-            }
-            _ => {
-                let (one, other) = ((self.of)(one), (self.of)(other));
-                (one - other).abs() <= HARDLY * one.abs().max(other.abs())
-            }
+        if let (Some((one, spread)), Some((other, other_spread))) = (runs(one), runs(other)) {
+            return (one - other).abs() <= 2.0 * spread.max(other_spread);
         }
+        let (one, other) = ((self.of)(one), (self.of)(other));
+        (one - other).abs() <= HARDLY * one.abs().max(other.abs())
     }
 
     /// The policy that is best, and those that cannot be told from it.

@@ -12,7 +12,7 @@ use multifactor2_core::{Node, ShareTree};
 use super::standing::Standing;
 use super::tickets::Tickets;
 use super::usage::Usage;
-use crate::sim::Setup;
+use crate::workload::Setup;
 
 /// One book.
 pub struct Book<'s> {

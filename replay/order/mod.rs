@@ -20,7 +20,7 @@ use std::path::Path;
 
 use multifactor2_core::settings::{Errors, Settings};
 
-use crate::sim::Setup;
+use crate::workload::Setup;
 use crate::workload::{Machine, Workload};
 
 pub use calendar::ResetPeriod;

@@ -17,8 +17,8 @@ use super::points::JobPoints;
 use super::standing::{Ground, Queued, Running, Standing};
 use super::usage::Usage;
 use super::{Order, Started};
-use crate::sim::Setup;
 use crate::trace::config::{Config, TRES};
+use crate::workload::Setup;
 use crate::workload::{Job, Workload, NO_LIMIT};
 
 /// See the module.

@@ -13,7 +13,7 @@ use multifactor2_core::policy::pools::Names;
 use multifactor2_core::settings::{Settings, TargetKind};
 use multifactor2_core::{Node, ShareTree};
 
-use crate::sim::Setup;
+use crate::workload::Setup;
 
 /// See the module.
 #[derive(Debug)]

@@ -10,16 +10,14 @@
 mod allocation;
 mod profile;
 mod published;
-mod setup;
 mod slurm;
 mod world;
 
 use std::fmt;
 
 use crate::order::{Order, Policy, ResetPeriod};
-use crate::workload::{Machine, MachineError, Workload};
+use crate::workload::{Machine, MachineError, Setup, Workload};
 
-pub use setup::Setup;
 pub use slurm::parameters::Parameters;
 
 use world::World;

@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::allocation::Allocation;
 use super::profile::Profile;
-use super::setup::Setup;
 use super::{Event, Outcome, Progress, Schedules, NEVER};
 use crate::order::{Order, Started};
+use crate::workload::Setup;
 
 /// A job in one of its partitions, in the order in which the scheduler looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

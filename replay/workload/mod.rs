@@ -6,6 +6,7 @@ mod associations;
 mod builder;
 mod machine;
 mod names;
+mod setup;
 
 pub use associations::{Association, Qos, ROOT};
 /// The most QOS that are read.
@@ -14,6 +15,7 @@ pub(crate) const MOST_QOS: usize = 60_000;
 pub use builder::{Builder, Draft, ListedAssociation, TooMany};
 pub use machine::{BillingWeights, Machine, MachineError, Partition, Pool};
 pub use names::Names;
+pub use setup::Setup;
 
 use crate::trace::config::Config;
 use crate::trace::problems::Problems;

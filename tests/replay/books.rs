@@ -3,9 +3,9 @@
 use multifactor2_core::settings::Settings;
 use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Started, Tickets};
-use multifactor2_replay::sim::{Parameters, Scheduler, Setup};
+use multifactor2_replay::sim::{Parameters, Scheduler};
 use multifactor2_replay::synthetic::{Full, Member, Work};
-use multifactor2_replay::workload::{Builder, Draft, Machine, Names, Workload, NO_TIME};
+use multifactor2_replay::workload::{Builder, Draft, Machine, Names, Setup, Workload, NO_TIME};
 
 use crate::made::{multifactor2, outcome};
 

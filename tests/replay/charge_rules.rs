@@ -5,9 +5,9 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::ShareTree;
 use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Started, Tickets};
-use multifactor2_replay::sim::{Plan, Scheduler, Setup};
+use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::synthetic::{Full, Member, Work};
-use multifactor2_replay::workload::{BillingWeights, ListedAssociation, Qos};
+use multifactor2_replay::workload::{BillingWeights, ListedAssociation, Qos, Setup};
 use multifactor2_replay::Workload;
 
 use crate::made::{machine, multifactor2, outcome, workload, Made};

@@ -8,8 +8,8 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::ShareTree;
 use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Started, Tickets};
-use multifactor2_replay::sim::{run, Scheduler, Setup};
-use multifactor2_replay::workload::Workload;
+use multifactor2_replay::sim::{run, Scheduler};
+use multifactor2_replay::workload::{Setup, Workload};
 use proptest::prelude::*;
 
 use crate::invariants::check;

@@ -3,7 +3,8 @@
 use multifactor2_core::settings::Settings;
 use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Policy, Started, Tickets};
-use multifactor2_replay::sim::{Parameters, Plan, Scheduler, Setup};
+use multifactor2_replay::sim::{Parameters, Plan, Scheduler};
+use multifactor2_replay::workload::Setup;
 use multifactor2_replay::Workload;
 
 use crate::made::{machine, multifactor2, outcome, workload, Made};

@@ -4,8 +4,9 @@ use multifactor2_core::policy::stock::{standings, Algorithm};
 use multifactor2_core::ShareTree;
 use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Policy, Started, Stock};
-use multifactor2_replay::sim::{Scheduler, Setup};
+use multifactor2_replay::sim::Scheduler;
 use multifactor2_replay::synthetic::Recipe;
+use multifactor2_replay::workload::Setup;
 use multifactor2_replay::Workload;
 
 use crate::made::{machine, outcome, workload};

@@ -1,6 +1,6 @@
 //! Jobs as a machine sees them: in which of its partitions, with how many CPUs, for how long.
 
-use crate::workload::{Job, Machine, Workload, NO_LIMIT};
+use super::{Job, Machine, Workload, NO_LIMIT};
 
 /// What a job without any limit is planned with: a year, as in Slurm.
 const YEAR: u32 = 365 * 86_400;

@@ -49,6 +49,12 @@ pub fn usage(seconds: f64) -> String {
     }
 }
 
+/// A span in whole seconds.
+#[allow(clippy::cast_possible_truncation)] // no span is that long
+pub fn seconds(value: f64) -> i64 {
+    value.round() as i64
+}
+
 /// Seconds as Slurm writes spans: `days-hours:minutes:seconds`.
 pub fn span(seconds: i64) -> String {
     let (sign, seconds) = (if seconds < 0 { "-" } else { "" }, seconds.unsigned_abs());

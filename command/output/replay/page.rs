@@ -3,10 +3,10 @@
 use crate::answers::replay::{Account, Change, Comparison, Document, Policy, Replay};
 use crate::output::html::svg::{self, Axis, Line};
 use crate::output::html::{Cell, Column, Page, Row, Table};
-use crate::output::numbers::{number, percent, span, time};
+use crate::output::numbers::{number, percent, seconds, span, time};
 
 use super::summary::Summary;
-use super::text::{about, lists, seconds, NO_FAIR_START};
+use super::text::{about, lists, NO_FAIR_START};
 
 /// A chart has four colours, one of which is for the share.
 const POLICIES: usize = 3;

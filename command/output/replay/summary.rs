@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::answers::replay::{Change, Comparison, Policy, Replay};
-use crate::output::numbers::{percent, span};
-
-use super::text::seconds;
+use crate::output::numbers::{percent, seconds, span};
 
 /// So many of those that gain or pay are named.
 const NAMED: usize = 3;

@@ -1,7 +1,7 @@
 //! A replay as tables.
 
 use crate::answers::replay::{Change, Comparison, Policy, Replay};
-use crate::output::numbers::{count, number, percent, span, time};
+use crate::output::numbers::{count, number, percent, seconds, span, time};
 use crate::output::{Form, Page, Table, Terminal};
 
 use super::summary::Summary;
@@ -87,11 +87,6 @@ pub(super) fn about(answer: &Replay) -> String {
         count(trace.partitions.len(), "partition", "partitions"),
         trace.scheduler
     )
-}
-
-#[allow(clippy::cast_possible_truncation)] // seconds of a wait
-pub(super) fn seconds(value: f64) -> i64 {
-    value.round() as i64
 }
 
 fn waits(answer: &Replay) -> Table {

@@ -168,6 +168,8 @@ fn the_numbers_are_those_of_sprio_and_sshare() -> HostResult<()> {
         POINTS,
     ] {
         let mut rig = Rig::start(settings, &conf(), &jobs())?;
+        // Else the next one could be passed over, as this one is still being written.
+        rig.snapshot(NOW);
         let usage = |id: u32, amount| AssociationUsage::new(id).raw(Extended::from(amount));
         rig.host.usage(&[usage(4, 1_000_000), usage(5, 30_000), usage(6, 400_000)])?;
         for (round, time) in (1..).zip([NOW + 300, NOW + 600]) {

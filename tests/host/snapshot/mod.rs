@@ -78,7 +78,7 @@ impl Rig {
 
     /// Waits until nothing is written any more. A thread needs a moment to have its name.
     fn settle(&self) {
-        sleep(Duration::from_millis(50));
+        sleep(Duration::from_millis(200));
         eventually(|| (!self.host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(()));
     }
 

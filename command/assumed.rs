@@ -10,7 +10,7 @@ use multifactor2_snapshot::records::Setting;
 use multifactor2_snapshot::Snapshot;
 
 use crate::algorithm::Algorithm;
-use crate::input::settings;
+use crate::input::{self, settings};
 use crate::model::{Model, Options};
 
 /// How far a factor may be from the one that sshare shows: usage goes on between its answer and sprio's.
@@ -22,8 +22,7 @@ pub fn find(snapshot: &mut Snapshot, file: Option<&Path>) {
     if Algorithm::of(snapshot) != Algorithm::Multifactor2 || snapshot.about.source == "plugin" {
         return;
     }
-    let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default();
-    let parameters = parameters.trim().to_owned();
+    let parameters = input::parameters(snapshot).trim().to_owned();
     let mut candidates: Vec<(String, Vec<Setting>)> = Vec::new();
     if let Some(file) = file.filter(|file| file.is_file()) {
         if let Ok(Some(lines)) = settings(Some(file), &parameters) {
@@ -70,9 +69,7 @@ fn give_what_is_shown(snapshot: &Snapshot) -> bool {
         tells |= shown > NEAR && shown < 1.0 - NEAR;
     }
     // Points are in SITE, as a plugin's site factor is.
-    let has_site = snapshot
-        .parameter("PrioritySiteFactorPlugin")
-        .is_some_and(|name| !name.is_empty() && name != "(null)");
+    let has_site = snapshot.parameter("PrioritySiteFactorPlugin").is_some_and(|name| !name.is_empty());
     let is_as_shown = |at: usize| {
         let differs = model.differences(at).iter().any(|difference| difference.what == "FAIRSHARE");
         !differs && (has_site || snapshot.jobs[at].site == 0)

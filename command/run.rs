@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use multifactor2_core::settings::value::{Kind, Value};
-use multifactor2_core::settings::PARAMETERS;
 use multifactor2_snapshot::Snapshot;
 
 use crate::answers::what_if::Changes;
@@ -227,8 +226,7 @@ fn json(value: &impl serde::Serialize) -> Result<Printout, String> {
 fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
     let mut changes = changes.clone();
     if let Some(conf) = &cli.global.input.conf {
-        let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)");
-        let lines = input::settings(Some(conf.as_path()), parameters.unwrap_or_default());
+        let lines = input::settings(Some(conf.as_path()), input::parameters(snapshot));
         let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
         changes.settings = Some(answers::what_if::Settings { file: conf.display().to_string(), lines });
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::queue::no_such_job;
-use super::submission::{associations_of, JobOptions};
+use super::submission::{associations_of, default_account, JobOptions};
 use super::{job_name, Answer};
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
@@ -95,9 +95,9 @@ pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result
     // What is billed is the same in all accounts, so any of them does.
     let is_any = options.account.is_none() && {
         let of_user = associations_of(model.snapshot, user)?;
-        let is_known = of_user.len() == 1 || of_user.iter().any(|one| one.is_default);
-        options.account = of_user.first().filter(|_| !is_known).map(|one| one.account.clone());
-        !is_known
+        let is_any = default_account(&of_user).is_none();
+        options.account = of_user.first().filter(|_| is_any).map(|one| one.account.clone());
+        is_any
     };
     let submission = options.job(model.snapshot, user, model.at)?;
     let mut cost = cost(model, &submission.job, submission.assumed)?;

@@ -225,13 +225,15 @@ impl JobOptions {
         match (self.partitions.as_slice(), snapshot.partitions.as_slice()) {
             (_, []) => Err("no partition can be seen here".to_owned()),
             ([], [only]) => Ok(vec![only]),
-            ([], all) if all.iter().any(|one| one.is_default) => {
-                Ok(all.iter().filter(|one| one.is_default).take(1).collect())
+            ([], all) => {
+                let default = all.iter().find(|partition| partition.is_default).map(|default| vec![default]);
+                default.ok_or_else(|| {
+                    format!(
+                        "which partition is the default is not known here: give one of {} with -p",
+                        known()
+                    )
+                })
             }
-            ([], _) => Err(format!(
-                "which partition is the default is not known here: give one of {} with -p",
-                known()
-            )),
             (names, _) => names.iter().map(one).collect(),
         }
     }
@@ -247,19 +249,11 @@ impl JobOptions {
         let mut accounts: Vec<&str> = of_user.iter().map(|one| one.account.as_str()).collect();
         accounts.sort_unstable();
         accounts.dedup();
-        let account = match (&self.account, accounts.as_slice()) {
-            (Some(account), _) => account.as_str(),
-            (None, [only]) => only,
-            (None, _) if of_user.iter().any(|one| one.is_default) => {
-                of_user.iter().find(|one| one.is_default).map_or("", |one| one.account.as_str())
-            }
-            (None, _) => {
-                let accounts = accounts.join(", ");
-                return Err(format!(
-                    "the default account of {user} is not known here: give one of {accounts} with -A"
-                ));
-            }
-        };
+        let given = self.account.as_deref().or_else(|| default_account(&of_user));
+        let account = given.ok_or_else(|| {
+            let accounts = accounts.join(", ");
+            format!("the default account of {user} is not known here: give one of {accounts} with -A")
+        })?;
         let fits = |one: &&&Association| {
             one.account == account && (one.partition.is_empty() || one.partition == partition)
         };
@@ -351,6 +345,17 @@ fn default_memory(snapshot: &Snapshot, nodes: u32, cpus: u32) -> Option<u64> {
     let read = |name: &str| snapshot.parameter(name)?.trim().parse::<u64>().ok();
     let of_node = read("DefMemPerNode");
     of_node.or_else(|| Some(read("DefMemPerCPU")?.saturating_mul(u64::from(cpus)) / u64::from(nodes.max(1))))
+}
+
+/// The account of a user who names none, by its associations: the only one, or the default; `None` where that is not known.
+pub fn default_account<'s>(of_user: &[&'s Association]) -> Option<&'s str> {
+    let first = of_user.first()?.account.as_str();
+    let default = || of_user.iter().find(|one| one.is_default).map(|one| one.account.as_str());
+    if of_user.iter().all(|one| one.account == first) {
+        Some(first)
+    } else {
+        default()
+    }
 }
 
 /// The associations of a user.

@@ -3,7 +3,6 @@
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use multifactor2_core::settings::PARAMETERS;
 use multifactor2_snapshot::{format, Snapshot};
 
 use super::ask::{ask, Question};
@@ -101,9 +100,7 @@ fn read_with_texts(path: &Path, conf: Option<&Path>) -> Result<(Snapshot, Option
     if let Some(path) = file_of_snapshot {
         let mut snapshot = file(path)?;
         if conf.is_some() {
-            let parameters =
-                snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default();
-            snapshot.settings = settings::settings(conf, parameters)?;
+            snapshot.settings = settings::settings(conf, settings::parameters(&snapshot))?;
         }
         return Ok((snapshot, None));
     }

@@ -13,4 +13,4 @@ pub mod texts;
 pub use assemble::assemble;
 pub use load::{load, load_with_texts, read, Arguments};
 pub use problem::Problem;
-pub use settings::settings;
+pub use settings::{parameters, settings};

@@ -2,10 +2,16 @@
 
 use std::path::Path;
 
-use multifactor2_core::settings::Settings;
+use multifactor2_core::settings::{Settings, PARAMETERS};
 use multifactor2_snapshot::records::Setting;
+use multifactor2_snapshot::Snapshot;
 
 use super::Problem;
+
+/// The value of `PriorityParameters`; empty where there is none.
+pub fn parameters(snapshot: &Snapshot) -> &str {
+    snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default()
+}
 
 /// The settings in force, as far as they can be known; `parameters` is the value of `PriorityParameters`.
 ///

@@ -8,8 +8,7 @@ use multifactor2_core::policy::pools::{Bearer, Named};
 use multifactor2_core::rules::charge_rules::{self, ChargeRules};
 use multifactor2_core::settings::{ActiveJobs, ChargeKind, OverrideKind, Settings, UsageMeasure};
 
-use crate::workload::Setup;
-use crate::workload::{Machine, Workload};
+use crate::workload::{Machine, Setup, Workload};
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -20,8 +20,7 @@ use std::path::Path;
 
 use multifactor2_core::settings::{Errors, Settings};
 
-use crate::workload::Setup;
-use crate::workload::{Machine, Workload};
+use crate::workload::{Machine, Setup, Workload};
 
 pub use calendar::ResetPeriod;
 pub use multifactor::Multifactor;

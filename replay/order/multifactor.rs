@@ -18,8 +18,7 @@ use super::standing::{Ground, Queued, Running, Standing};
 use super::usage::Usage;
 use super::{Order, Started};
 use crate::trace::config::{Config, TRES};
-use crate::workload::Setup;
-use crate::workload::{Job, Workload, NO_LIMIT};
+use crate::workload::{Job, Setup, Workload, NO_LIMIT};
 
 /// See the module.
 pub struct Multifactor<'s> {

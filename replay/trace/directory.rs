@@ -88,8 +88,13 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
         Some((file, text)) => builder.set_qos(associations::qos(&text, &file, &mut problems)),
         None => builder.miss(QOS, "all QOS have the same priority"),
     }
-    let of_file = slurm_conf::read(&directory.join(SLURM_CONF), &mut problems);
-    match (optional(CONFIG)?, &of_file) {
+    let (config, partitions) = (optional(CONFIG)?, optional(PARTITIONS)?);
+    let of_file = if config.is_none() || partitions.is_none() {
+        slurm_conf::read(&directory.join(SLURM_CONF), &mut problems)
+    } else {
+        None
+    };
+    match (config, &of_file) {
         (Some((_, text)), _) => builder.set_config(Config::parse(&text)),
         (None, Some(site)) => builder.set_config(site.config.clone()),
         (None, None) => builder.miss(
@@ -99,7 +104,7 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
     }
     builder.problems.append(problems);
     let nodes = optional(NODES)?;
-    match (optional(PARTITIONS)?, of_file.and_then(|site| site.machine)) {
+    match (partitions, of_file.and_then(|site| site.machine)) {
         (None, Some(machine)) => builder.set_machine(machine),
         (partitions, _) => set_machine(&mut builder, partitions, nodes),
     }

@@ -13,16 +13,16 @@ pub fn explain(name: &str) -> Option<(String, String)> {
     let (counted, what) = counted(rest);
     let what = resource(what)?;
     let of_all = match scope {
-        Scope::All => "all its running jobs together",
+        Scope::All => " for all its running jobs together",
         Scope::Least => {
             let sentence = format!("The job asks for less of {what} than {whose} demands.");
             return Some((sentence, format!("Ask for more. {}", see(owner))));
         }
         Scope::Most => match counted {
-            Counted::PerJob | Counted::Minutes => "one job",
-            Counted::PerNode => "one node of a job",
-            Counted::PerUser | Counted::RunMinutesPerUser => "one user's jobs",
-            Counted::PerAccount | Counted::RunMinutesPerAccount => "one account's jobs",
+            Counted::PerJob | Counted::Minutes => " for one job",
+            Counted::PerNode => " for one node of a job",
+            Counted::PerUser | Counted::RunMinutesPerUser => " for one user's jobs",
+            Counted::PerAccount | Counted::RunMinutesPerAccount => " for one account's jobs",
             Counted::Plain | Counted::RunMinutes => "",
         },
     };
@@ -33,7 +33,6 @@ pub fn explain(name: &str) -> Option<(String, String)> {
         }
         _ => what.to_owned(),
     };
-    let of_all = if of_all.is_empty() { String::new() } else { format!(" for {of_all}") };
     let sentence = format!("A limit of {whose} on {over}{of_all} would be exceeded.");
     let is_of_job = matches!(counted, Counted::PerJob | Counted::PerNode);
     let remedy = match (scope, counted) {

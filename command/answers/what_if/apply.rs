@@ -464,7 +464,7 @@ fn gives_points(model: &Model<'_>) -> Option<bool> {
 
 /// The settings that `PriorityParameters` has.
 fn of_parameters(snapshot: &Snapshot) -> Result<Vec<Setting>, String> {
-    let parameters = snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default();
+    let parameters = input::parameters(snapshot);
     let settings = input::settings(None, parameters).map_err(|problem| problem.to_string())?;
     match settings {
         None if !parameters.trim().is_empty() => {

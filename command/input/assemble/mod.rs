@@ -72,7 +72,7 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     let left = jobs::fill(&mut snapshot, listed, &sums, &weights);
 
     if algorithm == Algorithm::Multifactor2 {
-        snapshot.settings = settings::settings(conf, &of_parameters(&snapshot, "PriorityParameters"))?;
+        snapshot.settings = settings::settings(conf, settings::parameters(&snapshot))?;
     }
 
     // Who competes is what sprio shows.
@@ -90,10 +90,6 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     sight::look(&mut snapshot, algorithm, texts, &known.users, left, &mut hidden);
     snapshot.about.hidden = hidden;
     Ok(snapshot)
-}
-
-fn of_parameters(snapshot: &Snapshot, name: &str) -> String {
-    snapshot.parameter(name).unwrap_or_default().to_owned()
 }
 
 fn amount(total: &[(String, u64)], name: &str) -> u32 {

@@ -32,7 +32,7 @@ impl Summary {
         let mut items = vec![format!(
             "Under {} jobs wait {} on average, and usage is {} from the shares. {} of all usage went to other accounts than those who were entitled to it.",
             first.name,
-            mean_wait(first),
+            WAIT.show(first),
             percent(first.share_error.mean),
             SHORTFALL.show(first)
         )];
@@ -54,10 +54,6 @@ impl Summary {
             Self { headline, items, warning: Some(trust) }
         }
     }
-}
-
-fn mean_wait(policy: &Policy) -> String {
-    span(seconds(policy.waits.wait.mean))
 }
 
 /// A measure of which less is better.

@@ -109,7 +109,7 @@ pub fn walk_seen<'a, 'n, A: Open, V: Levels<Assoc: Open>, N: Note>(
 ) {
     touched.pipeline(
         notes.len(),
-        |at| notes[at].seen().address,
+        |at| if notes[at].is_wanted() { notes[at].seen().address } else { 0 },
         |at| {
             let job = if notes[at].is_wanted() { jobs.job(notes[at].seen().id) } else { None };
             job.filter(|job| wants(*job, &notes[at]))

@@ -43,7 +43,11 @@ impl Lines {
         }
     }
 
+    /// Fetches them of a record; of none at 0, near which a fetch would walk the page tables every time.
     fn fetch(&self, address: usize) {
+        if address == 0 {
+            return;
+        }
         let offsets = &self.0[address / ALIGNMENT % PHASES];
         // SAFETY: fetching reads nothing; any address will do, also one where nothing is any more.
         unsafe { mf2_prefetch(address as *const u8, offsets.as_ptr(), offsets.len()) }
@@ -74,7 +78,6 @@ impl Path {
             // SAFETY: from a live record on, each pointer leads to a live one that has the next, while the locks are held;
             // where the first may be stale, that was asked above.
             address = unsafe { address.add(*pointer).cast::<Ptr>().read() };
-            // Fetching near null walks the page tables every time.
             if address.is_null() {
                 return;
             }
@@ -168,7 +171,7 @@ impl Touched {
         self.walk(&chunk, |_, record| visit(record));
     }
 
-    /// Visits `count` records. Each is fetched where `address` has it, found `STEP` records later, which may read the
+    /// Visits `count` records. Each is fetched where `address` has it, if that is not 0, found `STEP` records later, which may read the
     /// record, and visited when what the paths lead to has been fetched as well. `is_live` is asked where the first pointer of
     /// a path may be stale.
     pub(super) fn pipeline<'a, L: RecordLayout, A: Open>(

@@ -5,7 +5,7 @@
 //! The parts stay until the next cycle: `sprio` shows what a priority came from, not what it would come from now. There may be
 //! a million of them, so what many jobs have in common is kept once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::factors::{with_points, Evaluation, Priority};
@@ -48,6 +48,9 @@ pub struct Draft {
 
 /// A million jobs are the size to design for.
 const _: () = assert!(size_of::<Draft>() == 48);
+
+/// Drafts behind the last one that was asked for among which the next is looked for, before it is looked up.
+const NEAR: usize = 4;
 
 /// A job that gains no age.
 const NO_AGE: u32 = u32::MAX;
@@ -131,6 +134,10 @@ pub struct Drafts {
     tickets: Handed,
     /// The points of every job, where the settings ask for some.
     points: Vec<i32>,
+    /// The jobs are in the order of their ids.
+    by_id: bool,
+    /// Their places in that order, where they are not: worked out when somebody first asks for a job out of turn.
+    index: OnceLock<Vec<u32>>,
 }
 
 impl Drafts {
@@ -148,6 +155,8 @@ impl Drafts {
             offsets: Palette::new(),
             tickets: Handed::default(),
             points: Vec::new(),
+            by_id: false,
+            index: OnceLock::new(),
         }
     }
 
@@ -166,7 +175,8 @@ impl Drafts {
         self.jobs.len()
     }
 
-    /// All drafts; in the order of their ids once they are finished.
+    /// All drafts, in the order in which the jobs were read, which is slurmctld's own and mostly that of their records in memory; in that
+    /// of their ids where tickets or points of single jobs are given, once they are finished.
     pub fn jobs(&self) -> &[Draft] {
         &self.jobs
     }
@@ -295,15 +305,18 @@ impl Drafts {
     pub fn finish(&mut self, standing: &Standing) -> Finished {
         let mut finished = Finished::default();
         let mut jobs = std::mem::take(&mut self.jobs);
-        // They mostly come in the order of their ids, which costs next to nothing then.
-        jobs.sort_unstable_by_key(|draft| draft.id);
+        if !(self.tickets.is_empty() && self.points.is_empty()) {
+            jobs.sort_unstable_by_key(|draft| draft.id);
+        }
+        self.by_id = jobs.is_sorted_by_key(|draft| draft.id);
+        let known = KnownOnce::new(self, standing);
         for (at, draft) in jobs.iter_mut().enumerate() {
             if draft.task == Task::Clear {
                 continue;
             }
             finished.computed += 1;
-            let known = self.evaluation(draft, at, standing);
-            let Some(evaluation) = known.filter(|_| draft.task != Task::Evaluate) else {
+            let evaluation = self.evaluation_with(draft, at, |of| known.of(draft.association, of));
+            let Some(evaluation) = evaluation.filter(|_| draft.task != Task::Evaluate) else {
                 draft.task = Task::Evaluate;
                 continue;
             };
@@ -323,15 +336,33 @@ impl Drafts {
 
     /// What the priority of the draft at a place is made of; `None` where the association is none that the last distribution knew.
     fn evaluation(&self, draft: &Draft, at: usize, standing: &Standing) -> Option<Evaluation> {
+        self.evaluation_with(draft, at, |of| self.known(standing, draft.association, of))
+    }
+
+    /// The weighted factors of an association, and of a job there in a book with these tickets.
+    fn known(
+        &self,
+        standing: &Standing,
+        association: Place,
+        of: (BookAt, Option<JobTickets>),
+    ) -> Option<(f64, f64)> {
+        let known = match association {
+            Place::NONE => facts::Standing::default(),
+            place => standing.known_at(&self.waiting, place, of)?,
+        };
+        Some(self.config.factors.weighted_standing(known))
+    }
+
+    fn evaluation_with(
+        &self,
+        draft: &Draft,
+        at: usize,
+        known: impl FnOnce((BookAt, Option<JobTickets>)) -> Option<(f64, f64)>,
+    ) -> Option<Evaluation> {
         let OfPartition { factor: partition, book } = self.partitions.get(draft.partition);
-        let tickets = self.tickets.of(at, draft.id, book);
+        let (assoc, fair_share) = known((book, self.tickets.of(at, draft.id, book)))?;
         let config = &self.config.factors;
         let age = if draft.age == NO_AGE { None } else { Some(draft.age) };
-        let known = match draft.association {
-            Place::NONE => facts::Standing::default(),
-            place => standing.known_at(&self.waiting, place, (book, tickets))?,
-        };
-        let (assoc, fair_share) = config.weighted_standing(known);
         let (site, nice) = self.offsets.get(draft.offsets);
         Some(Evaluation {
             age: config.weighted_age(age),
@@ -353,9 +384,11 @@ impl Drafts {
 
     /// The same where it is probably the one at `next`, which then is the place behind it.
     pub fn evaluation_after(&self, next: &mut usize, id: u32, standing: &Standing) -> Option<Evaluation> {
-        let at = match self.jobs.get(*next) {
-            Some(draft) if draft.id == id => *next,
-            _ => self.place_of(id)?,
+        // Some that stand between them have no draft any more.
+        let near = self.jobs.iter().enumerate().skip(*next).take(NEAR);
+        let at = match near.into_iter().find(|(_, draft)| draft.id == id) {
+            Some((at, _)) => at,
+            None => self.place_of(id)?,
         };
         *next = at + 1;
         let draft = &self.jobs[at];
@@ -388,6 +421,39 @@ impl Drafts {
     }
 
     fn place_of(&self, id: u32) -> Option<usize> {
-        self.jobs.binary_search_by_key(&id, |draft| draft.id).ok()
+        if self.by_id {
+            return self.jobs.binary_search_by_key(&id, |draft| draft.id).ok();
+        }
+        let index = self.index.get_or_init(|| {
+            let mut places: Vec<u32> = (0..).take(self.jobs.len()).collect();
+            places.sort_unstable_by_key(|at| self.jobs[*at as usize].id);
+            places
+        });
+        let found = index.binary_search_by_key(&id, |at| self.jobs[*at as usize].id).ok()?;
+        Some(index[found] as usize)
+    }
+}
+
+/// What jobs of the same association have in common, worked out once for each: all of it where neither books nor pools make a difference.
+struct KnownOnce<'k> {
+    drafts: &'k Drafts,
+    standing: &'k Standing,
+    /// By place, for the default book and without tickets of pools.
+    of_places: Vec<Option<(f64, f64)>>,
+}
+
+impl<'k> KnownOnce<'k> {
+    fn new(drafts: &'k Drafts, standing: &'k Standing) -> Self {
+        let plain = (BookAt::DEFAULT, None);
+        let of_places = drafts.waiting.places().map(|place| drafts.known(standing, place, plain));
+        Self { drafts, standing, of_places: of_places.collect() }
+    }
+
+    #[inline]
+    fn of(&self, association: Place, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
+        match (of, self.of_places.get(association.index())) {
+            ((BookAt::DEFAULT, None), Some(known)) => *known,
+            _ => self.drafts.known(self.standing, association, of),
+        }
     }
 }

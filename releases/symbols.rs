@@ -128,6 +128,10 @@ macro_rules! host_symbols {
             acct_db_conn: "acct_db_conn", needed, *mut *mut c_void;
             /// The configuration, an object whose layout depends on the release.
             slurm_conf: "slurm_conf", needed, *mut u8;
+            /// Keeps other threads from replacing the configuration; returns its address.
+            conf_lock: "slurm_conf_lock", needed, unsafe extern "C" fn() -> *mut c_void;
+            /// Counterpart of `conf_lock`.
+            conf_unlock: "slurm_conf_unlock", needed, unsafe extern "C" fn();
 
             /// Billable TRES of a job: job, start of the period, association lock held. Writes the job's cached value.
             calc_job_billable_tres: "calc_job_billable_tres", needed, unsafe extern "C" fn(*mut c_void, i64, bool) -> f64;

@@ -11,6 +11,7 @@ pub mod access;
 pub mod callers;
 pub mod checks;
 pub mod clock;
+mod conf;
 pub mod constants;
 pub mod groups;
 pub mod jobs;
@@ -37,7 +38,7 @@ mod tres;
 pub mod version;
 pub mod views;
 
-use std::ffi::{c_char, CStr, OsStr};
+use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -45,9 +46,8 @@ use std::path::PathBuf;
 use once_cell::sync::OnceCell;
 
 use constants::{ACCOUNTING_ENFORCE_ASSOCS, ACCOUNTING_ENFORCE_LIMITS, PRIVATE_DATA_JOBS};
-use layout::{ConfLayout, Layout, Release};
+use layout::{Layout, Release};
 use reasons::Obstacles;
-use records::{Record, RecordLayout};
 use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
 
 /// The running Slurm. It is established once per process and stays: init and fini may alternate.
@@ -80,6 +80,8 @@ pub enum HostError {
     NoSlurm,
     /// Functions or variables that this release should have; the program, where that is not slurmctld.
     Missing(Release, Vec<&'static str>, Option<String>),
+    /// The kernel does not let us look whether a record is there.
+    Blind(checks::Blind),
     /// A record does not look as the table says.
     Check(checks::Failure),
 }
@@ -98,6 +100,7 @@ impl fmt::Display for HostError {
                  PriorityType=priority/multifactor and report the release and its packager",
                 names.join(", ")
             ),
+            Self::Blind(reason) => reason.fmt(f),
             Self::Check(failure) => failure.fmt(f),
         }
     }
@@ -170,6 +173,7 @@ impl Host {
             return Ok(host);
         }
         let host = Self::find()?;
+        checks::can_look().map_err(HostError::Blind)?;
         checks::check_at_start(host).map_err(HostError::Check)?;
         Ok(HOST.get_or_init(|| host))
     }
@@ -187,22 +191,6 @@ impl Host {
             obstacles: Obstacles::of(found.release),
             sym,
         })))
-    }
-
-    /// `slurm_conf`
-    pub fn conf(&'static self) -> Record<'static, ConfLayout> {
-        // SAFETY: an object of the host that lives as long as the process; its numbers are read without a lock
-        // here as everywhere in slurmctld.
-        let record = unsafe { Record::new(self, self.sym.slurm_conf) };
-        record.unwrap_or_else(|| unreachable!("a symbol that was found is not null"))
-    }
-
-    /// A text of `slurm_conf`.
-    pub fn conf_text(
-        &'static self,
-        pick: fn(&'static ConfLayout) -> layout::Field<ConfLayout, layout::Ptr>,
-    ) -> String {
-        self.conf().text(pick).into_owned()
     }
 
     /// Forgets which associations and QOS there are: before init, slurmctld may have loaded all of them anew.
@@ -298,23 +286,6 @@ impl Host {
         unsafe { *self.sym.last_job_update = now }
     }
 
-    /// The weights of `PriorityWeightTRES`, one per TRES; `None` where it is not set. A value that Slurm
-    /// cannot read is fatal in Slurm itself.
-    pub fn tres_weights(&'static self) -> Option<Vec<f64>> {
-        let text: *const c_char = self.conf().get(|conf| conf.priority_weight_tres).cast();
-        let count = self.tres_count();
-        // SAFETY: null or a terminated string; the array that comes back has `count` entries and is ours to free.
-        unsafe {
-            let weights = (self.sym.tres_weight_array)(text, i32::try_from(count).unwrap_or(i32::MAX), true);
-            if weights.is_null() {
-                return None;
-            }
-            let copy = std::slice::from_raw_parts(weights, count).to_vec();
-            self.free(weights.cast());
-            Some(copy)
-        }
-    }
-
     /// Path of a file that lies beside slurm.conf.
     pub fn conf_path(&self, file: &CStr) -> PathBuf {
         // SAFETY: a terminated name; the path that comes back is ours to free.
@@ -391,11 +362,5 @@ impl Host {
     pub fn update_site_factors(&self, _jobs: &locks::JobLock<'_, access::Write>) {
         // SAFETY: no arguments; the job write lock is held.
         unsafe { (self.sym.site_factor_g_update)() }
-    }
-}
-
-impl RecordLayout for ConfLayout {
-    fn of(layout: &'static Layout) -> &'static Self {
-        &layout.conf
     }
 }

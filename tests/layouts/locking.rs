@@ -67,7 +67,7 @@ fn each_export_asks_for_no_more_than_it_needs() {
             .collect();
         assert_eq!(
             in_init,
-            set(&["assoc:w", "state files:w"]),
+            set(&["assoc:w", "state files:w", "texts:w"]),
             "nothing of slurmctld's, which its caller holds"
         );
         slurmctld.recover();
@@ -79,8 +79,29 @@ fn each_export_asks_for_no_more_than_it_needs() {
         slurmctld.job_end(running);
         assert_eq!(asked(), set(&["assoc:w qos:w tres:r"]));
         slurmctld.set_assoc_usage(cluster.alice);
-        slurmctld.reconfigure(false);
         assert_eq!(asked(), set(&[]));
+        slurmctld.reconfigure(false);
+        assert_eq!(asked(), set(&["texts:w"]));
+        end(slurmctld);
+    });
+}
+
+/// Up to 22.05 slurmctld may read slurm.conf anew, which frees its texts, while it tells the plugin of the time before: of SIGHUP
+/// and `scontrol reconfigure` one does not wait for the other. In the fake host the processor finds who reads a text without the mutex.
+#[test]
+fn texts_of_slurm_conf_are_copied_under_its_own_mutex() {
+    in_releases(&all(), |slurmctld| {
+        let (_, waiting, _) = busy(slurmctld);
+        slurmctld.begin();
+        let copied = || asked().contains("texts:w");
+        assert!(copied(), "at the start");
+        slurmctld.ask_priority(0, waiting);
+        slurmctld.advance(300);
+        slurmctld.cycle();
+        assert!(!copied(), "settings are read when slurmctld says so");
+        let recounted = !slurmctld.since(23, 11, 0);
+        slurmctld.reconfigure(recounted);
+        assert!(copied(), "at a reconfigure");
         end(slurmctld);
     });
 }

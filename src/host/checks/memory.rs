@@ -1,9 +1,13 @@
 //! Looking at memory that may not be there, or not be what it should.
 
 use std::ffi::{c_int, c_void};
+use std::fmt;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::fs::MetadataExt as _;
+
+use parking_lot::Mutex;
 
 use crate::host::symbols::find;
 
@@ -71,64 +75,150 @@ pub fn text_of_length(address: usize, length: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Copies memory through the kernel, which answers with an error where a plain read would crash.
+/// Copies memory through the kernel, which answers with an error where a plain read would crash. False where it cannot be read, and where
+/// the kernel does not look: nothing is ever read in another way.
 pub fn peek(address: usize, into: &mut [u8]) -> bool {
-    through_process(address, into).or_else(|_| through_pipe(address, into)).unwrap_or_else(|_| {
-        // No file descriptor is left, either: read directly, as the rest of the plugin will.
-        let near_null = address < 0x1_0000;
-        if !near_null {
-            // SAFETY: nothing better is known than the layout; the address is not near zero.
-            unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into.as_mut_ptr(), into.len()) };
-        }
-        !near_null
-    })
+    copy(&PIPE, address, into).unwrap_or(false)
 }
 
-/// The kernel would not look.
-struct Refused;
+/// Makes sure that the kernel looks, before anything is taken for a wrong record because it does not.
+///
+/// # Errors
+/// It does not, for this reason.
+pub fn can_look() -> Result<(), Blind> {
+    can_look_by(&PIPE)
+}
+
+fn can_look_by(pipe: &Pipe) -> Result<(), Blind> {
+    let there = [7_u8; 8];
+    let mut seen = [0; 8];
+    copy(pipe, there.as_ptr() as usize, &mut seen).map_err(Blind)?;
+    if seen == there {
+        Ok(())
+    } else {
+        Err(Blind(io::ErrorKind::InvalidData.into()))
+    }
+}
+
+/// The kernel copies no memory for us, in neither way: what the second one answered.
+#[derive(Debug)]
+pub struct Blind(io::Error);
+
+impl fmt::Display for Blind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "cannot look at memory before it is trusted: process_vm_readv is forbidden, and there is no pipe ({}). Allow \
+             process_vm_readv in SystemCallFilter of slurmctld's service, or raise its LimitNOFILE",
+            self.0
+        )
+    }
+}
+
+fn copy(pipe: &Pipe, address: usize, into: &mut [u8]) -> io::Result<bool> {
+    through_process(address, into).or_else(|_| pipe.copy(address, into))
+}
 
 /// By `process_vm_readv`. Only `EFAULT` and a short copy say something of the memory; a sandbox may answer anything else.
-fn through_process(address: usize, into: &mut [u8]) -> Result<bool, Refused> {
+fn through_process(address: usize, into: &mut [u8]) -> io::Result<bool> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: into.len() };
     // SAFETY: one valid destination; the kernel checks the source.
     let copied =
         unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+    whether_all(copied, into.len())
+}
+
+/// What the kernel says of memory; an error where it says nothing of it.
+fn whether_all(copied: isize, wanted: usize) -> io::Result<bool> {
     match usize::try_from(copied) {
-        Ok(count) => Ok(count == into.len()),
-        Err(_) if error() == libc::EFAULT => Ok(false),
-        Err(_) => Err(Refused),
+        Ok(count) => Ok(count == wanted),
+        Err(_) => match io::Error::last_os_error() {
+            fault if fault.raw_os_error() == Some(libc::EFAULT) => Ok(false),
+            other => Err(other),
+        },
     }
 }
 
-/// By way of a pipe: what cannot be read cannot be written there.
-fn through_pipe(address: usize, into: &mut [u8]) -> Result<bool, Refused> {
-    /// So much fits without waiting, and is written as a whole or not at all.
-    const PORTION: usize = 4096;
+/// The second way: what cannot be read cannot be written into a pipe. It is made when it is first needed and kept, so that it does not
+/// depend on how many files are open later.
+#[derive(Debug)]
+struct Pipe(Mutex<Option<Ends>>);
 
-    let mut ends = [0; 2];
-    // SAFETY: room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(Refused);
-    }
-    // SAFETY: fresh descriptors that nobody else has.
-    let [mut reader, writer] = ends.map(|end| unsafe { File::from_raw_fd(end) });
-    for (at, portion) in into.chunks_mut(PORTION).enumerate() {
-        let from = address.wrapping_add(at * PORTION) as *const c_void;
-        // SAFETY: the kernel checks the source.
-        let written = unsafe { libc::write(writer.as_raw_fd(), from, portion.len()) };
-        match usize::try_from(written) {
-            Ok(count) if count == portion.len() => reader.read_exact(portion).map_err(|_| Refused)?,
-            Ok(_) => return Ok(false),
-            Err(_) if error() == libc::EFAULT => return Ok(false),
-            Err(_) => return Err(Refused),
+static PIPE: Pipe = Pipe::new();
+
+/// Both ends of a pipe, which is empty and lets nobody wait, and which one it is: another part of slurmctld that closes too much could have made room
+/// for a file under these numbers.
+#[derive(Debug)]
+struct Ends {
+    reader: File,
+    writer: File,
+    identity: (u64, u64),
+}
+
+impl Ends {
+    fn new() -> io::Result<Self> {
+        let mut ends = [0; 2];
+        // SAFETY: room for two descriptors.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
+            return Err(io::Error::last_os_error());
         }
+        // SAFETY: fresh descriptors that nobody else has.
+        let [reader, writer] = ends.map(|end| unsafe { File::from_raw_fd(end) });
+        let identity = identity(&writer)?;
+        Ok(Self { reader, writer, identity })
     }
-    Ok(true)
+
+    fn are_ours(&self) -> bool {
+        [&self.reader, &self.writer].iter().all(|end| identity(end).ok() == Some(self.identity))
+    }
+
+    fn copy(&mut self, address: usize, into: &mut [u8]) -> io::Result<bool> {
+        /// So much fits without waiting, and is written as a whole or up to what cannot be read.
+        const PORTION: usize = 4096;
+        for (at, portion) in into.chunks_mut(PORTION).enumerate() {
+            let from = address.wrapping_add(at * PORTION) as *const c_void;
+            // SAFETY: the kernel checks the source.
+            let written = unsafe { libc::write(self.writer.as_raw_fd(), from, portion.len()) };
+            if !whether_all(written, portion.len())? {
+                // What could be read is no use. Where nothing could, the kernel has used up a place all the same.
+                while self.reader.read(portion).is_ok_and(|count| count > 0) {}
+                return Ok(false);
+            }
+            self.reader.read_exact(portion)?;
+        }
+        Ok(true)
+    }
 }
 
-fn error() -> c_int {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    file.metadata().map(|about| (about.dev(), about.ino()))
+}
+
+impl Pipe {
+    const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn copy(&self, address: usize, into: &mut [u8]) -> io::Result<bool> {
+        let mut kept = self.0.lock();
+        let ends = match kept.take() {
+            Some(ends) if ends.are_ours() => ends,
+            Some(ends) => {
+                // Whoever has these numbers now closes them.
+                std::mem::forget(ends);
+                Ends::new()?
+            }
+            None => Ends::new()?,
+        };
+        // One that did not do as it should is not used again.
+        let ends = kept.insert(ends);
+        let copied = ends.copy(address, into);
+        if copied.is_err() {
+            *kept = None;
+        }
+        copied
+    }
 }
 
 /// The size that the ELF symbol at an address was linked with; `None` where the C library cannot tell.
@@ -200,14 +290,15 @@ mod tests {
     #[test]
     fn memory_that_is_not_there_is_told_either_way() {
         tell_apart(peek);
-        tell_apart(|at, into| through_pipe(at, into).ok() == Some(true));
+        let pipe = Pipe::new();
+        tell_apart(|at, into| pipe.copy(at, into).ok() == Some(true));
     }
 
-    /// Lets `process_vm_readv` fail in this thread, and in it alone.
+    /// Lets a system call fail in this thread, and in it alone.
     #[allow(clippy::cast_possible_truncation)] // the codes have 16 bits
-    fn forbid(with: i32) {
+    fn forbid(call: libc::c_long, with: i32) {
         let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-        let call = u32::try_from(libc::SYS_process_vm_readv).unwrap();
+        let call = u32::try_from(call).unwrap();
         let mut filter = [
             // The number of the system call is the first word.
             statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
@@ -235,12 +326,74 @@ mod tests {
     fn a_sandbox_may_refuse_to_look_with_any_error() {
         for error in [libc::ENOSYS, libc::EPERM, libc::EACCES, libc::EINVAL, libc::EIO, libc::ENOMEM] {
             std::thread::spawn(move || {
-                forbid(error);
+                forbid(libc::SYS_process_vm_readv, error);
                 assert!(through_process(page_before_nothing().0, &mut [0; 8]).is_err(), "{error}");
                 tell_apart(peek);
             })
             .join()
             .unwrap();
         }
+    }
+    /// As where slurmctld has as many files open as it may.
+    #[test]
+    fn where_the_kernel_does_not_look_nothing_is_read_and_the_administrator_is_told() {
+        std::thread::spawn(|| {
+            let pipe = Pipe::new();
+            forbid(libc::SYS_process_vm_readv, libc::EPERM);
+            forbid(libc::SYS_pipe2, libc::EMFILE);
+            let (there, gone) = page_before_nothing();
+            for address in [there, gone, gone - 8, 0, usize::MAX - 64] {
+                assert!(copy(&pipe, address, &mut [0; 16]).is_err(), "{address:#x}");
+            }
+            let told = can_look_by(&pipe).unwrap_err().to_string();
+            assert!(told.contains("(Too many open files (os error 24)). Allow process_vm_readv"), "{told}");
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// A pipe that is there needs no more files.
+    #[test]
+    fn the_pipe_is_kept_for_when_no_more_files_can_be_opened() {
+        std::thread::spawn(|| {
+            let pipe = Pipe::new();
+            forbid(libc::SYS_process_vm_readv, libc::EPERM);
+            assert!(can_look_by(&pipe).is_ok());
+            forbid(libc::SYS_pipe2, libc::EMFILE);
+            // Also after what could be read in part only or not at all, which must not fill the pipe.
+            for _ in 0..100 {
+                tell_apart(|at, into| copy(&pipe, at, into).ok() == Some(true));
+            }
+            assert!(can_look_by(&pipe).is_ok());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_file_that_has_the_numbers_of_the_pipe_is_left_alone() {
+        let pipe = Pipe::new();
+        let (there, _) = page_before_nothing();
+        assert!(pipe.copy(there, &mut [0; 8]).unwrap());
+        let numbers = {
+            let kept = pipe.0.lock();
+            let ends = kept.as_ref().unwrap();
+            [ends.reader.as_raw_fd(), ends.writer.as_raw_fd()]
+        };
+        let mut foreign = Ends::new().unwrap();
+        // SAFETY: descriptors of ours; the numbers of the pipe are the foreign one's from now on.
+        unsafe {
+            assert_eq!(libc::dup2(foreign.reader.as_raw_fd(), numbers[0]), numbers[0]);
+            assert_eq!(libc::dup2(foreign.writer.as_raw_fd(), numbers[1]), numbers[1]);
+        }
+        assert!(pipe.copy(there, &mut [0; 8]).unwrap());
+        drop(std::mem::replace(&mut foreign.writer, File::open("/dev/null").unwrap()));
+        // SAFETY: the foreign ones, which nobody has any more.
+        unsafe { libc::close(numbers[1]) };
+        assert_eq!(
+            foreign.reader.read(&mut [0; 8]).unwrap(),
+            0,
+            "nothing was written there, and no end is left open"
+        );
     }
 }

@@ -24,6 +24,7 @@ use super::locks::{AssocLock, Levels};
 use super::records::Job;
 use super::Host;
 use memory::{block_size, symbol_size, text_of_length};
+pub use memory::{can_look, Blind};
 use records::Tallies;
 
 /// A record that does not look as the layout says.
@@ -64,9 +65,11 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
         }
     }
     let own_type = crate::identity::PRIORITY_TYPE;
-    let configured = host.conf().get(|conf| conf.priority_type);
-    if text_of_length(configured as usize, own_type.to_bytes().len()).as_deref() != Some(own_type.to_bytes())
-    {
+    let read_back = host.at_conf_text(
+        |conf| conf.priority_type,
+        |address| text_of_length(address, own_type.to_bytes().len()),
+    );
+    if read_back.as_deref() != Some(own_type.to_bytes()) {
         return fail("slurm_conf.priority_type does not read back as priority/multifactor2".to_owned());
     }
     // SAFETY: a global of the host; only its address is used until it is checked.

@@ -19,7 +19,8 @@ pub(crate) fn enter_functions() {
     }
     enter("to_log", to_log as *const c_void);
     enter_all! {
-        locks: assoc_mgr_lock assoc_mgr_unlock lock_slurmctld unlock_slurmctld lock_state_files unlock_state_files;
+        locks: assoc_mgr_lock assoc_mgr_unlock lock_slurmctld unlock_slurmctld lock_state_files unlock_state_files
+            slurm_conf_lock slurm_conf_unlock;
         lists: slurm_list_append slurm_list_count slurm_list_create slurm_list_destroy slurm_list_for_each
             slurm_list_iterator_create slurm_list_iterator_destroy slurm_list_next slurm_list_sort;
         memory: slurm_xcalloc slurm_xfree slurm_xsize;

@@ -32,13 +32,22 @@ pub enum Arena {
     Qos,
     /// The association manager's lock of TRES.
     Tres,
+    /// The mutex of slurmctld's configuration: its texts. Who reads one without it is found in every test.
+    Configuration,
     /// Nothing: what the plugin allocates, texts, messages.
     Common,
 }
 
 /// All of them, by their numbers.
-pub const ARENAS: [Arena; 6] =
-    [Arena::Jobs, Arena::Partitions, Arena::Associations, Arena::Qos, Arena::Tres, Arena::Common];
+pub const ARENAS: [Arena; 7] = [
+    Arena::Jobs,
+    Arena::Partitions,
+    Arena::Associations,
+    Arena::Qos,
+    Arena::Tres,
+    Arena::Configuration,
+    Arena::Common,
+];
 
 /// What may be done with an arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,19 +143,22 @@ pub fn watch_reads() {
 
 /// Sets what may be done with an arena.
 pub fn allow(arena: Arena, access: Access) {
-    let access = if access == Access::None && !READS.load(Ordering::Relaxed) { Access::Read } else { access };
+    let watched = arena == Arena::Configuration || READS.load(Ordering::Relaxed);
+    let access = if access == Access::None && !watched { Access::Read } else { access };
     let mut heap = heap();
-    let at = arena as usize;
-    if heap.access[at].replace(access) == Some(access) {
-        return;
+    if heap.access[arena as usize].replace(access) != Some(access) {
+        protect(&heap, arena, access);
     }
+}
+
+fn protect(heap: &Heap, arena: Arena, access: Access) {
     let protection = match access {
         Access::None => libc::PROT_NONE,
         Access::Read => libc::PROT_READ,
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
     // SAFETY: an arena of ours.
-    let failed = unsafe { libc::mprotect(heap.arenas[at].0 as *mut c_void, ARENA, protection) };
+    let failed = unsafe { libc::mprotect(heap.arenas[arena as usize].0 as *mut c_void, ARENA, protection) };
     assert_eq!(failed, 0, "an arena can be protected");
 }
 
@@ -238,7 +250,11 @@ pub fn snapshot() -> Snapshot {
         let bytes = unsafe { std::slice::from_raw_parts(*address as *const u8, block.size + HEADER) };
         (*address, (block.clone(), bytes.to_vec()))
     };
-    Snapshot(heap.live.iter().map(copy).collect())
+    let closed = || ARENAS.into_iter().filter(|arena| heap.access[*arena as usize] == Some(Access::None));
+    closed().for_each(|arena| protect(&heap, arena, Access::Read));
+    let snapshot = Snapshot(heap.live.iter().map(copy).collect());
+    closed().for_each(|arena| protect(&heap, arena, Access::None));
+    snapshot
 }
 
 /// A difference between two snapshots.

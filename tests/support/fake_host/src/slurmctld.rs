@@ -178,7 +178,7 @@ impl Slurmctld {
 
     /// Sets a text of `slurm_conf`.
     pub fn conf_text(&mut self, name: &str, text: &str) -> &mut Self {
-        self.conf.set(name, memory::text(Arena::Common, &format!("conf.{name}"), text));
+        self.conf.set(name, memory::text(Arena::Configuration, &format!("conf.{name}"), text));
         self
     }
 

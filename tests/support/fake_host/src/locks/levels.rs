@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::fail;
 
-/// Names of the locks, in slurmctld's order: its own, the association manager's, and what is taken last.
-pub const NAMES: [&str; 14] = [
+/// Names of the locks, in slurmctld's order: its own, the association manager's, and what is taken last. "texts" is the mutex under
+/// which slurmctld replaces the texts of its configuration.
+pub const NAMES: [&str; 15] = [
     "conf",
     "job",
     "node",
@@ -20,6 +21,7 @@ pub const NAMES: [&str; 14] = [
     "user",
     "wckey",
     "state files",
+    "texts",
 ];
 
 pub(super) const COUNT: usize = NAMES.len();

@@ -11,6 +11,7 @@ mod tests;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::fail;
@@ -27,6 +28,7 @@ const JOB: usize = 1;
 const FIRST_OF_MANAGER: usize = CTLD;
 const OF_MANAGER: usize = 7;
 const STATE_FILES: usize = 13;
+const TEXTS: usize = 14;
 
 /// A lock that a thread holds, and who asked for it.
 #[derive(Debug, Clone)]
@@ -110,6 +112,7 @@ impl Ledger {
             (Arena::Associations, 6),
             (Arena::Qos, 8),
             (Arena::Tres, 10),
+            (Arena::Configuration, TEXTS),
         ] {
             let access = if !self.watching || self.written[lock] || self.open == Some(arena) {
                 Access::Write
@@ -314,14 +317,25 @@ pub(crate) unsafe extern "C" fn assoc_mgr_unlock(levels: *const u32) {
     release(levels_at(FIRST_OF_MANAGER, levels, OF_MANAGER), "assoc_mgr_unlock");
 }
 
-pub(crate) unsafe extern "C" fn lock_state_files() {
+fn alone(lock: usize) -> Levels {
     let mut levels = Levels::default();
-    levels.0[STATE_FILES] = Level::Write;
-    take(levels, "lock_state_files");
+    levels.0[lock] = Level::Write;
+    levels
+}
+
+pub(crate) unsafe extern "C" fn lock_state_files() {
+    take(alone(STATE_FILES), "lock_state_files");
 }
 
 pub(crate) unsafe extern "C" fn unlock_state_files() {
-    let mut levels = Levels::default();
-    levels.0[STATE_FILES] = Level::Write;
-    release(levels, "unlock_state_files");
+    release(alone(STATE_FILES), "unlock_state_files");
+}
+
+pub(crate) unsafe extern "C" fn slurm_conf_lock() -> *mut c_void {
+    take(alone(TEXTS), "slurm_conf_lock");
+    crate::library::variable::<u8>("slurm_conf").cast()
+}
+
+pub(crate) unsafe extern "C" fn slurm_conf_unlock() {
+    release(alone(TEXTS), "slurm_conf_unlock");
 }

@@ -102,11 +102,12 @@ soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times
 
 # The version that the list of equivalent mutants (.cargo/mutants.toml) was made with.
 MUTANTS_VERSION := 27.1.0
-# "core", or files or directories of src. core takes an hour, src/plugin some hours; MUTANT_SHARD=0/3 takes a third of it.
+# "core", "command", files or directories in one of them (core/rules, command/model), or files or directories of src. core takes an hour on
+# an idle machine, src/plugin some hours; MUTANT_SHARD=0/3 takes a third of it.
 MUTANTS   ?= core
 MUTANT_SHARD ?=
 
-mutants: ## plant deliberate mistakes in MUTANTS=core (or plugin, plugin/write.rs, …) and see whether the tests notice; hours
+mutants: ## plant deliberate mistakes in MUTANTS=core (or command/model, plugin, plugin/write.rs, …) and see whether the tests notice; hours
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	target/tools/bin/cargo-mutants --version 2>/dev/null | grep -q '$(MUTANTS_VERSION)' || \
 		$(CARGO) install cargo-mutants --locked --version $(MUTANTS_VERSION) --root target/tools

@@ -1,5 +1,6 @@
 //! docs/charging.md: its examples are settings, and its numbers are right.
 
+use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_core::settings::Settings;
 
 fn page() -> String {
@@ -41,5 +42,37 @@ fn the_table_of_accounts_is_computed() {
         assert!((level(usage, root) - all).abs() < 6e-5, "{usage}: {all}");
         let usage = if usage >= scavenger { 0.0 } else { usage };
         assert!((level(usage, root - scavenger) - others).abs() < 6e-5, "{usage}: {others}");
+    }
+}
+
+/// Slurm keeps accounts and QOS in small letters. Of partitions, reservations and wckeys `Night` and `night` are two.
+#[test]
+fn names_of_lines_are_compared_as_slurm_compares_them() {
+    let of = |kind: &str, name: &str| {
+        let line = format!("Charge={kind} Name=Night Factor=0.5");
+        let rules = ChargeRules::of(&Settings::parse(&line, "test").unwrap().settings);
+        let by_name = match kind {
+            "Partition" => &rules.partitions,
+            "QOS" => &rules.qos,
+            "Reservation" => &rules.reservations,
+            "WCKey" => &rules.wckeys,
+            "Account" => &rules.accounts,
+            _ => &rules.parents,
+        };
+        by_name.of(name).usage
+    };
+    for (kind, of_other_case) in [
+        ("Partition", 1.0),
+        ("Reservation", 1.0),
+        ("WCKey", 1.0),
+        ("QOS", 0.5),
+        ("Account", 0.5),
+        ("Parent", 0.5),
+    ] {
+        assert_eq!(
+            [of(kind, "Night"), of(kind, "night"), of(kind, "nigh")],
+            [0.5, of_other_case, 1.0],
+            "{kind}"
+        );
     }
 }

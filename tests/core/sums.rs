@@ -520,3 +520,28 @@ proptest! {
         }
     }
 }
+
+/// At the end of a job its charge has lost by decay what it would have lost until then, but for a QOS that keeps its usage.
+#[test]
+fn a_qos_without_decay_keeps_all_of_a_job_that_has_ended() {
+    let mut sums = Sums::new(Recipe { windows: None, ..recipe() }, 1000, 0);
+    sums.survey_qos(&qos(0.0));
+    let charge = Charge { start: 1010, run: 20.0, rate: 2.0, decayed: 30.0 };
+    let mut jobs = vec![Ended { charge, ..ended(1, 5, 1010, 20.0, 2.0) }];
+    cycle(&mut sums, 1100, 0.5, &[], &mut jobs);
+    let readings = sums.readings(Model::HalfLife);
+    assert_eq!((readings.qos[&1], readings.qos[&2]), (15.0, 40.0));
+    assert_eq!((readings.all, readings.partitions["batch"]), (15.0, 15.0));
+}
+
+/// Its partition, group or QOS may be gone when a job ends: then nobody is charged in their place.
+#[test]
+fn what_an_ended_job_has_no_more_is_charged_to_nobody() {
+    let mut sums = Sums::new(recipe(), 1000, 0);
+    let gone = Ended { partition: None, group: None, qos: [None, Some(1)], ..ended(1, 5, 1010, 20.0, 2.0) };
+    cycle(&mut sums, 1100, 1.0, &[], &mut vec![gone]);
+    let readings = sums.readings(Model::HalfLife);
+    assert_eq!((readings.all, readings.qos[&1]), (40.0, 40.0));
+    assert!(readings.partitions.is_empty() && readings.groups.is_empty(), "{readings:?}");
+    assert_eq!(readings.qos.get(&2).copied().unwrap_or_default(), 0.0);
+}

@@ -7,6 +7,7 @@ mod commands;
 mod differential;
 mod example;
 mod factors;
+mod going_back;
 mod lifetime;
 mod loading;
 mod points;

@@ -87,6 +87,7 @@ impl Sums {
         if now.is_empty() {
             return;
         }
+        self.undecayed = now.iter().filter(|seen| !seen.decays).map(|seen| seen.id).collect();
         let live: FxHashMap<u32, &SeenQos> = now.iter().map(|seen| (seen.id, seen)).collect();
         let gone: Vec<u32> = self.qos.keys().copied().filter(|id| !live.contains_key(id)).collect();
         for id in gone {

@@ -13,7 +13,7 @@ mod census;
 pub mod columns;
 mod readings;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ended::Ended;
 use super::tally::{Charge, Place, Tally};
@@ -126,6 +126,8 @@ pub struct Sums {
     pub(super) qos: FxHashMap<u32, Qos>,
     pub(super) groups: FxHashMap<u32, Place>,
     pub(super) partitions: FxHashMap<String, Place>,
+    /// All QOS that keep their usage, those too that nothing is known of yet: the first job of one may have ended already.
+    pub(super) undecayed: FxHashSet<u32>,
     /// Places that nobody has any more.
     free: Vec<Place>,
 }
@@ -158,6 +160,7 @@ impl Sums {
             qos: FxHashMap::default(),
             groups: FxHashMap::default(),
             partitions: FxHashMap::default(),
+            undecayed: FxHashSet::default(),
             free: Vec::new(),
         }
     }
@@ -272,9 +275,9 @@ impl Sums {
         if let Some(known) = self.qos.get(&id) {
             return (known.place, known.decays);
         }
-        let place = self.new_place();
-        self.qos.insert(id, Qos { place, name: None, raw: None, decays: true });
-        (place, true)
+        let (place, decays) = (self.new_place(), !self.undecayed.contains(&id));
+        self.qos.insert(id, Qos { place, name: None, raw: None, decays });
+        (place, decays)
     }
 
     /// The place of a Unix group.

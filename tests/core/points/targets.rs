@@ -234,3 +234,20 @@ fn objects_that_only_usage_knows() {
     let size = format!("{:?}", cluster.points).len();
     assert!(size < 1_000_000, "it grows: {size}");
 }
+
+/// Nobody is far from a target where nothing was used at all, also of what was there to use: after a reset, and at the very start.
+#[test]
+fn before_anything_is_delivered_nobody_is_below_a_target_of_what_was_available() {
+    let lines =
+        "Component=FS FSUser=1 FSAccount=1\nTargetMetric=cpu\nTarget=User Name=* Percent=10%available\n\
+                 Target=Account Name=* Percent=10%available Type=floor\n";
+    let with = |delivered| {
+        let mut site = Site::new().account("root", "top", 1).account("root", "other", 1);
+        site = site.user("top", "alice", 1, 0.0).user("other", "bob", 1, delivered);
+        site.halflife.all = delivered;
+        site.halflife.capacity = 1_000.0;
+        site.points(lines).of("alice", "top")
+    };
+    assert_eq!(with(0.0), 0);
+    assert_eq!(with(1.0), 20, "once somebody has used something, who has not is far below");
+}

@@ -2,6 +2,7 @@
 //! all input. Cases are described as the model takes them: a tree, settings, lines and jobs.
 
 mod against_model;
+mod by_hand;
 mod cases;
 mod compensated;
 mod golden;

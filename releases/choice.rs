@@ -18,7 +18,16 @@ pub struct Evidence {
     pub landmarks: Vec<Landmark>,
     /// The name of a program that has names of slurmctld's and is not slurmctld.
     pub stranger: Option<String>,
+    /// The number of the release candidate that Slurm calls itself. It is in no number, so it is looked for only where the
+    /// table has a candidate's layout for the release.
+    pub candidate: Option<u8>,
+    /// Which candidate may be served, as [`ACCEPTED`] has it.
+    pub accepted: Option<String>,
 }
+
+/// The variable of slurmctld's environment that names a release candidate, such as `26.11.0-0rc1`, which may be served
+/// though its layout is provisional.
+pub const ACCEPTED: &str = "MULTIFACTOR2_CANDIDATE";
 
 /// A function whose presence tells releases apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +45,7 @@ pub struct Landmark {
 /// `API_CURRENT` of 20.11, the first supported release; it grows by one with every major release.
 const FIRST_API: u32 = 36;
 /// The major releases in order.
-pub const MAJORS: [Release; 10] = [
+pub const MAJORS: [Release; 11] = [
     Release::new(20, 11, 0),
     Release::new(21, 8, 0),
     Release::new(22, 5, 0),
@@ -47,6 +56,7 @@ pub const MAJORS: [Release; 10] = [
     Release::new(25, 5, 0),
     Release::new(25, 11, 0),
     Release::new(26, 5, 0),
+    Release::new(26, 11, 0),
 ];
 
 /// Functions that came or went with a release: name, that release, true where it added them.
@@ -68,9 +78,15 @@ impl Evidence {
             plugin_version: Some(plugin_version),
             api_version,
             landmarks: slurmctld.map_or_else(Vec::new, |has| landmarks(|name| name.to_str().is_ok_and(has))),
-            stranger: None,
+            ..Self::default()
         }
     }
+}
+
+/// Whether a file, slurmctld or libslurmfull, has a name of a candidate as a text. What Slurm calls itself is in both.
+pub fn names_candidate(file: &[u8], name: &str) -> bool {
+    let text = format!("{name}\0");
+    file.windows(text.len()).any(|bytes| bytes == text.as_bytes())
 }
 
 /// What is there of [`LANDMARKS`].
@@ -104,9 +120,27 @@ pub enum Mismatch {
     Unknown {
         /// `slurm_api_version()`
         api_version: u32,
+        /// The newest release that is supported.
+        newest: Release,
     },
     /// A major release that no table describes.
-    Unsupported(Release),
+    Unsupported {
+        /// The release.
+        release: Release,
+        /// The newest release that is supported.
+        newest: Release,
+    },
+    /// A release of which only the layout of a candidate is known.
+    Provisional {
+        /// The release.
+        release: Release,
+        /// The candidate that runs, as it calls itself, where it is the one that is known.
+        runs: Option<String>,
+        /// The candidate that is known.
+        known: String,
+        /// The newest release that is supported.
+        newest: Release,
+    },
     /// The release claims one thing, the process shows another.
     Contradiction {
         /// The release claimed.
@@ -115,30 +149,48 @@ pub enum Mismatch {
         evidence: String,
         /// The program, where that is not slurmctld.
         stranger: Option<String>,
+        /// The newest release that is supported.
+        newest: Release,
     },
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let supported = format!("this file supports 20.11 to {}", newest_series());
         match self {
-            Self::Unknown { api_version } => write!(
+            Self::Unknown { api_version, newest } => write!(
                 f,
                 "cannot tell the running Slurm release (API {}): no plugin of the host is loaded and none lies beside \
-                 libslurmfull.so; {supported}. Install Slurm's own plugins, or see PluginDir in slurm.conf",
-                api_version >> 16
+                 libslurmfull.so; {}. Install Slurm's own plugins, or see PluginDir in slurm.conf",
+                api_version >> 16,
+                Supported(*newest)
             ),
-            Self::Unsupported(release) => write!(
+            Self::Unsupported { release, newest } => write!(
                 f,
-                "Slurm {release} is not supported; {supported}. Install a newer slurm-multifactor2, or build one for it \
-                 with SLURM_SRC=/path/to/slurm-{release}, or set PriorityType=priority/multifactor"
+                "Slurm {release} is not supported; {}. Install a newer slurm-multifactor2, or build one for it \
+                 with SLURM_SRC=/path/to/slurm-{release}, or set PriorityType=priority/multifactor",
+                Supported(*newest)
             ),
-            Self::Contradiction { release, evidence, stranger: None } => write!(
+            Self::Provisional { release, runs: None, known, newest } => write!(
                 f,
-                "the process says Slurm {release}, but {evidence}; {supported}. PluginDir in slurm.conf probably mixes \
-                 two Slurm installations: let it name the running one's directory"
+                "Slurm {release} is not supported; slurm-multifactor2 {VERSION} knows its candidate {known} only, and {}. \
+                 Install a slurm-multifactor2 newer than {VERSION}, or build one for it with \
+                 SLURM_SRC=/path/to/slurm-{release}, or set PriorityType=priority/multifactor",
+                Supported(*newest)
             ),
-            Self::Contradiction { release, evidence, stranger: Some(program) } => {
+            Self::Provisional { runs: Some(runs), newest, .. } => write!(
+                f,
+                "Slurm {runs} is a release candidate, whose records may still change; {}. A slurm-multifactor2 newer than \
+                 {VERSION} will support the release. Set PriorityType=priority/multifactor, or on a test system start \
+                 slurmctld with {ACCEPTED}={runs} in its environment",
+                Supported(*newest)
+            ),
+            Self::Contradiction { release, evidence, stranger: None, newest } => write!(
+                f,
+                "the process says Slurm {release}, but {evidence}; {}. PluginDir in slurm.conf probably mixes \
+                 two Slurm installations: let it name the running one's directory",
+                Supported(*newest)
+            ),
+            Self::Contradiction { release, evidence, stranger: Some(program), .. } => {
                 write!(f, "the process says Slurm {release}, but {evidence}. {}", Stranger(program))
             }
         }
@@ -160,9 +212,23 @@ impl fmt::Display for Stranger<'_> {
     }
 }
 
-fn newest_series() -> String {
-    let newest = MAJORS[MAJORS.len() - 1];
-    format!("{:02}.{:02}", newest.0 >> 16, newest.0 >> 8 & 0xff)
+/// This version of the plugin, and of the command.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The series that are supported, by the newest release that is.
+struct Supported(Release);
+
+impl fmt::Display for Supported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Release(newest) = self.0;
+        write!(f, "this file supports 20.11 to {:02}.{:02}", newest >> 16, newest >> 8 & 0xff)
+    }
+}
+
+/// The newest release of the table, without what is known of candidates.
+pub fn newest(groups: &[Group]) -> Release {
+    let released = groups.iter().rev().find(|group| group.candidate.is_none());
+    released.map_or(Release(0), |group| Release(group.verified))
 }
 
 /// Chooses among groups of releases, oldest first, for what is shown. Pure: every case has a test.
@@ -170,17 +236,20 @@ fn newest_series() -> String {
 /// # Errors
 /// Why none fits.
 pub fn choose(evidence: &Evidence, groups: &[Group]) -> Result<Choice, Mismatch> {
+    let newest = newest(groups);
     let by_api = (evidence.api_version >> 16)
         .checked_sub(FIRST_API)
         .and_then(|at| MAJORS.get(usize::try_from(at).ok()?).copied());
     let Some(release) = evidence.plugin_version else {
-        return Err(Mismatch::Unknown { api_version: evidence.api_version });
+        return Err(Mismatch::Unknown { api_version: evidence.api_version, newest });
     };
     if !MAJORS.iter().any(|known| known.major() == release.major()) {
-        return Err(Mismatch::Unsupported(release));
+        return Err(Mismatch::Unsupported { release, newest });
     }
-    let contradiction =
-        |what| Err(Mismatch::Contradiction { release, evidence: what, stranger: evidence.stranger.clone() });
+    let contradiction = |what| {
+        let stranger = evidence.stranger.clone();
+        Err(Mismatch::Contradiction { release, evidence: what, stranger, newest })
+    };
     if by_api.map(Release::major) != Some(release.major()) {
         return contradiction(format!("its library has API {}", evidence.api_version >> 16));
     }
@@ -191,7 +260,87 @@ pub fn choose(evidence: &Evidence, groups: &[Group]) -> Result<Choice, Mismatch>
             return contradiction(format!("it {has} {}", landmark.name));
         }
     }
-    let group =
-        groups.iter().rev().find(|group| group.first <= release.0).ok_or(Mismatch::Unsupported(release))?;
+    let group = groups.iter().rev().find(|group| group.first <= release.0);
+    let group = group.ok_or(Mismatch::Unsupported { release, newest })?;
+    if group.candidate.is_some() && !may_be_served(evidence, *group) {
+        let known = group.name();
+        let runs = (evidence.candidate == group.candidate).then(|| known.clone());
+        return Err(Mismatch::Provisional { release, runs, known, newest });
+    }
     Ok(Choice { release, group: *group, verified: release.0 <= group.verified })
+}
+
+/// Whether a candidate's layout is the running one, and the administrator has asked for it. Outside slurmctld nothing is read.
+fn may_be_served(evidence: &Evidence, candidate: Group) -> bool {
+    let is_it = evidence.candidate == candidate.candidate;
+    evidence.landmarks.is_empty() || is_it && evidence.accepted.as_ref() == Some(&candidate.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A series with a release, and one with a candidate.
+    const GROUPS: [Group; 2] = [
+        Group { first: Release::new(26, 5, 0).0, verified: Release::new(26, 5, 3).0, candidate: None },
+        Group { first: Release::new(26, 11, 0).0, verified: Release::new(26, 11, 0).0, candidate: Some(2) },
+    ];
+
+    /// A slurmctld of 26.11 that is this candidate, with this in its environment.
+    fn slurmctld(micro: u32, candidate: Option<u8>, accepted: &str) -> Evidence {
+        let release = Release::new(26, 11, micro);
+        let has = |name: &str| name != "priority_g_calc_fs_factor";
+        let accepted = Some(accepted.to_owned());
+        Evidence { candidate, accepted, ..Evidence::of_files(release, Some(&has)) }
+    }
+
+    fn refusal(evidence: &Evidence) -> String {
+        choose(evidence, &GROUPS).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_candidate_is_served_where_slurmctld_is_that_one_and_its_environment_names_it() {
+        let found = choose(&slurmctld(0, Some(2), "26.11.0-0rc2"), &GROUPS).unwrap();
+        assert_eq!((found.group, found.verified), (GROUPS[1], true));
+    }
+
+    #[test]
+    fn the_candidate_is_refused_unless_its_own_name_is_in_the_environment() {
+        for accepted in ["", "1", "26.11.0", "26.11.0-0rc1", "26.11.0-0rc22"] {
+            let text = refusal(&slurmctld(0, Some(2), accepted));
+            assert!(text.starts_with("Slurm 26.11.0-0rc2 is a release candidate"), "{accepted}: {text}");
+            assert!(text.contains("MULTIFACTOR2_CANDIDATE=26.11.0-0rc2"), "{text}");
+            assert!(text.contains(&format!("newer than {VERSION} will support the release")), "{text}");
+            assert!(text.contains("20.11 to 26.05") && text.contains("priority/multifactor,"), "{text}");
+        }
+    }
+
+    /// What was put into the environment for the candidate does not let the release start, nor another candidate.
+    #[test]
+    fn the_release_is_refused_whatever_the_environment_says() {
+        for (micro, candidate) in [(0, None), (0, Some(1)), (0, Some(3)), (1, None)] {
+            let text = refusal(&slurmctld(micro, candidate, "26.11.0-0rc2"));
+            assert!(text.starts_with(&format!("Slurm 26.11.{micro} is not supported")), "{text}");
+            assert!(text.contains("knows its candidate 26.11.0-0rc2 only"), "{text}");
+            assert!(text.contains(&format!("Install a slurm-multifactor2 newer than {VERSION}")), "{text}");
+            assert!(!text.contains("MULTIFACTOR2_CANDIDATE"), "{text}");
+        }
+    }
+
+    #[test]
+    fn sshare_of_a_candidate_loads_it_as_nothing_is_read_there() {
+        assert!(choose(&Evidence::of_files(Release::new(26, 11, 0), None), &GROUPS).is_ok());
+    }
+
+    #[test]
+    fn a_candidate_is_known_by_its_whole_name() {
+        for (file, expected) in [
+            (&b"x\x0026.11.0-0rc2\0y"[..], true),
+            (b"slurm 26.11.0-0rc2\0", true),
+            (b"26.11.0-0rc22\0", false),
+            (b"26.11.0\0", false),
+        ] {
+            assert_eq!(names_candidate(file, "26.11.0-0rc2"), expected, "{}", file.escape_ascii());
+        }
+    }
 }

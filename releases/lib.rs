@@ -7,7 +7,9 @@ pub mod symbols;
 
 use std::fmt;
 
-pub use choice::{choose, Choice, Evidence, Landmark, Mismatch, Stranger, LANDMARKS, MAJORS};
+pub use choice::{
+    choose, newest, Choice, Evidence, Landmark, Mismatch, Stranger, ACCEPTED, LANDMARKS, MAJORS,
+};
 
 /// The releases that share a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,20 @@ pub struct Group {
     pub first: u32,
     /// The newest release whose headers were compared with the table.
     pub verified: u32,
+    /// The number of the release candidate whose layout this is, where the release itself is not known yet.
+    pub candidate: Option<u8>,
+}
+
+impl Group {
+    /// The first release, or its candidate, as Slurm calls itself: `26.11.0-0rc1`.
+    pub fn name(self) -> String {
+        named(Release(self.first), self.candidate)
+    }
+}
+
+/// A release, or one of its candidates, as Slurm calls itself.
+pub fn named(release: Release, candidate: Option<u8>) -> String {
+    candidate.map_or_else(|| release.to_string(), |number| format!("{release}-0rc{number}"))
 }
 
 /// Writes a `SLURM_VERSION_NUMBER` the way Slurm does, for example `24.11.5`.

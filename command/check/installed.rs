@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use multifactor2_releases::choice::names_candidate;
 use multifactor2_releases::{choose, symbols, Choice, Evidence, Group, Release};
 use object::{Object, ObjectSection, ObjectSymbol};
 use slurm_headers::{Table, Version};
@@ -26,12 +27,17 @@ fn groups() -> Vec<Group> {
         |version: Version| Release::new(version.year.into(), version.month.into(), version.micro.into()).0;
     // It is compiled in, and tests read it.
     let table = Table::committed().map(|table| table.groups).unwrap_or_default();
-    table.iter().map(|group| Group { first: number(group.first), verified: number(group.verified) }).collect()
+    let group = |group: &slurm_headers::Group| Group {
+        first: number(group.first),
+        verified: number(group.verified),
+        candidate: group.candidate,
+    };
+    table.iter().map(group).collect()
 }
 
 /// The newest release whose headers were compared with the table.
 pub fn newest() -> Release {
-    groups().last().map_or(Release(0), |group| Release(group.verified))
+    multifactor2_releases::newest(&groups())
 }
 
 /// Looks at the files of a Slurm, which are not run; its slurmctld is that beside the plugins where it is not named.
@@ -57,21 +63,25 @@ pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, Stri
     };
     let program = fs::read(&slurmctld).map_err(|error| format!("{}: {error}", slurmctld.display()))?;
     let mut names = exports(&slurmctld)?;
-    if !says(&program, release) {
+    // With a static libslurm everything is in slurmctld itself.
+    let library = plugins.join("libslurmfull.so");
+    if library.is_file() {
+        names.extend(exports(&library)?);
+    }
+    let groups = groups();
+    let is_candidate = |group: &&Group| {
+        group.candidate.is_some() && group.first == release.0 && names_candidate(&program, &group.name())
+    };
+    let candidate = groups.iter().find(is_candidate).and_then(|group| group.candidate);
+    if candidate.is_none() && !says(&program, release) {
         return no(format!(
             "{} is not the slurmctld of Slurm {release}, for which {} is",
             slurmctld.display(),
             plugins.display()
         ));
     }
-    // With a static libslurm everything is in slurmctld itself.
-    let library = plugins.join("libslurmfull.so");
-    let library = if library.is_file() { Some(library) } else { None };
-    if let Some(library) = &library {
-        names.extend(exports(library)?);
-    }
-
-    let found = match choose(&Evidence::of_files(release, Some(&|name| names.contains(name))), &groups()) {
+    let evidence = Evidence { candidate, ..Evidence::of_files(release, Some(&|name| names.contains(name))) };
+    let found = match choose(&evidence, &groups) {
         Ok(found) => found,
         Err(mismatch) => return no(mismatch.to_string()),
     };

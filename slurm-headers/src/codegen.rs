@@ -59,7 +59,8 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
     let built_for = built_for.map_or_else(
         || "None".to_owned(),
         |column| {
-            let group = Group { first: column.version, verified: column.version };
+            let (version, candidate) = (column.version, column.candidate);
+            let group = Group { first: version, verified: version, candidate };
             format!("Some({})", layout(table, column, group))
         },
     );
@@ -70,9 +71,10 @@ pub fn rust_source_built_for(table: &Table, built_for: Option<&Column>) -> Strin
 /// One `Layout` as an expression.
 fn layout(table: &Table, column: &Column, group: Group) -> String {
     let mut text = format!(
-        "Layout {{\n        group: Group {{ first: {:#x}, verified: {:#x} }},\n",
+        "Layout {{\n        group: Group {{ first: {:#x}, verified: {:#x}, candidate: {:?} }},\n",
         group.first.number(),
-        group.verified.number()
+        group.verified.number(),
+        group.candidate
     );
     for (record, offsets) in table.records.iter().zip(&column.offsets) {
         let _ = writeln!(text, "        {}: {} {{", record.name, type_name(record));
@@ -137,7 +139,10 @@ mod tests {
         let text = rust_source_built_for(&table, Some(&table.column(12)));
         let built_for =
             text.split("pub(super) static BUILT_FOR: Option<Layout> = Some(Layout {").nth(1).unwrap();
-        assert!(built_for.contains("group: Group { first: 0x1a0500, verified: 0x1a0500 }"), "{built_for}");
+        assert!(
+            built_for.contains("group: Group { first: 0x1a0500, verified: 0x1a0500, candidate: None }"),
+            "{built_for}"
+        );
         assert!(built_for.contains("size: 1288,"), "{built_for}");
     }
 }

@@ -13,6 +13,8 @@ use crate::table::{Group, Table, Version};
 pub struct Column {
     /// The release.
     pub version: Version,
+    /// The number of the candidate, where it is one of that release.
+    pub candidate: Option<u8>,
     /// Byte offset (or the record's size) by record and field, in the order of the table that the
     /// column belongs to; `None` where the release lacks it.
     pub offsets: Vec<Vec<Option<usize>>>,
@@ -64,6 +66,8 @@ pub enum Recorded {
     Extended(usize),
     /// A new group, at this index.
     Added(usize),
+    /// The group at this index was a candidate's, and is now the release's, or that of another candidate.
+    Replaced(usize),
 }
 
 /// A release in the verified range of a group differs from the committed column.
@@ -83,6 +87,7 @@ impl Table {
     pub fn column(&self, group: usize) -> Column {
         Column {
             version: self.groups[group].first,
+            candidate: self.groups[group].candidate,
             offsets: self
                 .records
                 .iter()
@@ -117,13 +122,26 @@ impl Table {
         changes
     }
 
+    /// Whether a candidate may be entered: no release of its series is there yet.
+    pub fn takes_candidate(&self, version: Version) -> bool {
+        let mut series = self.groups.iter().filter(|group| same_major(group.first, version));
+        series.all(|group| group.candidate.is_some())
+    }
+
     /// Enters a release: extends the verified range of the group that it equals, or adds a group
-    /// that begins with it.
+    /// that begins with it. The first release of a series takes the place of its candidate, whatever the layout.
     ///
     /// # Errors
     /// If a release that was verified before differs now; the table is left as it was.
     pub fn record(&mut self, column: &Column) -> Result<Recorded, Contradiction> {
         let version = column.version;
+        if let Some(at) =
+            self.groups.iter().position(|group| group.candidate.is_some() && same_major(group.first, version))
+        {
+            self.remove(at);
+            self.insert(at, column);
+            return Ok(Recorded::Replaced(at));
+        }
         if let Some(at) = self.group_of(version) {
             let changes = self.changes(&self.column(at), column);
             let group = &mut self.groups[at];
@@ -151,8 +169,16 @@ impl Table {
         }
     }
 
+    fn remove(&mut self, at: usize) {
+        self.groups.remove(at);
+        for field in self.records.iter_mut().flat_map(|record| &mut record.fields) {
+            field.offsets.remove(at);
+        }
+    }
+
     fn insert(&mut self, at: usize, column: &Column) -> Recorded {
-        self.groups.insert(at, Group { first: column.version, verified: column.version });
+        let (version, candidate) = (column.version, column.candidate);
+        self.groups.insert(at, Group { first: version, verified: version, candidate });
         let fields = self.records.iter_mut().flat_map(|record| &mut record.fields);
         for (field, &offset) in fields.zip(column.offsets.iter().flatten()) {
             field.offsets.insert(at, offset);
@@ -177,6 +203,7 @@ mod tests {
     fn renamed(table: &Table, from: &str, to: &str) -> Column {
         let mut column = table.column(table.group_of(release(from)).unwrap());
         column.version = release(to);
+        column.candidate = None;
         column
     }
 
@@ -207,22 +234,45 @@ mod tests {
         let committed = Table::committed().unwrap();
         let mut table = committed.clone();
         assert_eq!(table.record(&renamed(&committed, "25.11.0", "26.05.9")), Ok(Recorded::Added(14)));
-        assert_eq!(table.record(&renamed(&committed, "25.11.0", "26.11.0")), Ok(Recorded::Added(15)));
+        assert_eq!(table.record(&renamed(&committed, "25.11.0", "27.05.0")), Ok(Recorded::Added(16)));
         assert_eq!(table.record(&renamed(&committed, "20.11.0", "20.02.7")), Ok(Recorded::Added(0)));
         let reread = Table::parse(&table.to_tsv()).unwrap();
         assert_eq!(reread, table);
-        assert_eq!(reread.column(15).offsets, committed.column(11).offsets);
+        assert_eq!(reread.column(17).offsets, committed.column(11).offsets);
         assert_eq!(reread.column(1).offsets, committed.column(0).offsets);
+    }
+
+    /// What happens on the day of a release, with whichever layout.
+    #[test]
+    fn a_candidate_has_a_group_until_its_release_takes_the_place() {
+        let mut table = Table::committed().unwrap();
+        let (layout, other) = (renamed(&table, "26.05.0", "31.05.0"), renamed(&table, "25.11.0", "31.05.0"));
+        let candidate = |number| Column { candidate: Some(number), ..layout.clone() };
+        assert!(table.takes_candidate(release("31.05.0")));
+        assert!(!table.takes_candidate(release("26.05.0")), "its series has releases");
+        assert_eq!(table.record(&candidate(1)), Ok(Recorded::Added(15)));
+        assert_eq!(table.groups[15].compared(), "31.05.0-0rc1");
+        assert_eq!(Table::parse(&table.to_tsv()).unwrap(), table);
+        assert_eq!(table.record(&candidate(2)), Ok(Recorded::Replaced(15)));
+        assert_eq!(table.groups[15].compared(), "31.05.0-0rc2");
+        for release in [&layout, &other] {
+            let mut table = table.clone();
+            assert_eq!(table.record(release), Ok(Recorded::Replaced(15)));
+            assert_eq!((table.groups.len(), table.groups[15].compared().as_str()), (16, "31.05.0"));
+            assert_eq!(table.column(15), *release);
+            assert!(!table.takes_candidate(release.version));
+        }
     }
 
     #[test]
     fn an_earlier_micro_release_that_is_equal_begins_the_group() {
         let mut table = Table::committed().unwrap();
-        let column = renamed(&table, "26.05.0", "26.11.2");
+        let column = renamed(&table, "26.05.0", "27.05.2");
         table.record(&column).unwrap();
-        let earlier = Column { version: release("26.11.1"), ..column };
-        assert_eq!(table.record(&earlier), Ok(Recorded::Extended(14)));
-        assert_eq!(table.groups[14], Group { first: release("26.11.1"), verified: release("26.11.2") });
+        let earlier = Column { version: release("27.05.1"), ..column };
+        assert_eq!(table.record(&earlier), Ok(Recorded::Extended(15)));
+        let expected = Group { first: release("27.05.1"), verified: release("27.05.2"), candidate: None };
+        assert_eq!(table.groups[15], expected);
     }
 
     #[test]

@@ -245,6 +245,11 @@ impl Tree {
         !self.release.bytes().all(|byte| byte.is_ascii_digit())
     }
 
+    /// The number of the release candidate that the tree is, 1 for `26.11.0-0rc1`; `None` for a release and for every other state.
+    pub fn candidate(&self) -> Option<u8> {
+        self.release.strip_prefix("0rc")?.parse().ok()
+    }
+
     /// `24.11.4`, or with what META calls the release, `26.05.0-0rc1`, where that matters.
     pub fn name(&self) -> String {
         if self.is_prerelease() {
@@ -281,7 +286,8 @@ impl Tree {
             mismatches.push(Mismatch::NoReasons);
         }
         if mismatches.is_empty() {
-            Ok(Headers { column: Column { version: self.version, offsets }, reasons })
+            let column = Column { version: self.version, candidate: self.candidate(), offsets };
+            Ok(Headers { column, reasons })
         } else {
             Err(ExtractError::Mismatches { version: self.version, mismatches })
         }

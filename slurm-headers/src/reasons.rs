@@ -262,7 +262,7 @@ mod tests {
         reasons.record(version, Some(next), &committed.of(version));
         assert_eq!(reasons, committed);
         // The newest, from then on.
-        reasons.record(release("26.11.0"), None, &found);
+        reasons.record(release("27.05.0"), None, &found);
         assert_eq!(reasons.of(release("27.05.0")), found);
         assert_eq!(reasons.of(release("26.05.5")), committed.of(release("26.05.5")));
     }
@@ -289,7 +289,7 @@ mod tests {
             .contains("Reason { name: \"WAIT_FRONT_END\", value: 17, since: 0x140b00, until: 0x190500 },"));
         assert!(text.ends_with("= None;\n"));
         let numbers = ReasonNumbers::from([("WAIT_NEW".to_owned(), 5)]);
-        let text = reasons_source(&reasons, Some((release("26.11.0"), &numbers)));
-        assert!(text.ends_with("= Some((0x1a0b00, &[(\"WAIT_NEW\", 5)]));\n"), "{text}");
+        let text = reasons_source(&reasons, Some((release("27.05.0"), &numbers)));
+        assert!(text.ends_with("= Some((0x1b0500, &[(\"WAIT_NEW\", 5)]));\n"), "{text}");
     }
 }

@@ -140,7 +140,21 @@ pub struct Group {
     pub first: Version,
     /// The newest release whose headers were compared with this column.
     pub verified: Version,
+    /// The number of the release candidate whose headers these are, as long as the release itself is not there: the layout
+    /// is provisional, because candidates have had other ones than their release (26.05.0-0rc1). `None` for every other group.
+    pub candidate: Option<u8>,
 }
+
+impl Group {
+    /// What was compared last, as Slurm calls itself: `24.11.7`, or `26.11.0-0rc1` for a candidate.
+    pub fn compared(self) -> String {
+        let candidate = self.candidate.map_or_else(String::new, |number| format!("{CANDIDATE}{number}"));
+        format!("{}{candidate}", self.verified)
+    }
+}
+
+/// What stands between the release and the number of a candidate.
+const CANDIDATE: &str = "-0rc";
 
 /// The whole table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -193,15 +207,15 @@ impl Table {
             .map(|(at, line)| (at + 1, line))
             .filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
         let mut header = || lines.next().ok_or_else(|| fail(0, "two header lines expected"));
-        let first = versions(header()?)?;
-        let verified = versions(header()?)?;
+        let first = versions(header()?, Version::parse)?;
+        let verified = versions(header()?, compared)?;
         if first.len() != verified.len() || !first.windows(2).all(|pair| pair[0] < pair[1]) {
             return Err(fail(0, "the two header lines must name the same groups, oldest first"));
         }
         let groups = first
             .into_iter()
             .zip(verified)
-            .map(|(first, verified)| Group { first, verified })
+            .map(|(first, (verified, candidate))| Group { first, verified, candidate })
             .collect::<Vec<_>>();
         let mut records: Vec<Record> = Vec::new();
         for (at, line) in lines {
@@ -226,13 +240,12 @@ impl Table {
 
     /// The table as text, as it is committed (without the leading comments).
     pub fn to_tsv(&self) -> String {
-        let versions = |pick: fn(&Group) -> Version| {
-            self.groups.iter().map(|group| pick(group).to_string()).collect::<Vec<_>>().join("\t")
-        };
+        let versions =
+            |name: fn(&Group) -> String| self.groups.iter().map(name).collect::<Vec<_>>().join("\t");
         let mut text = format!(
             "record\tc_type\tc_field\tkind\t{}\n(verified)\t-\t-\tthrough\t{}\n",
-            versions(|group| group.first),
-            versions(|group| group.verified)
+            versions(|group| group.first.to_string()),
+            versions(|group| group.compared())
         );
         for record in &self.records {
             for field in &record.fields {
@@ -265,13 +278,19 @@ fn names(cell: &str) -> Vec<String> {
     cell.split('|').map(str::to_owned).collect()
 }
 
-fn versions((at, line): (usize, &str)) -> Result<Vec<Version>, TableError> {
+fn versions<T>((at, line): (usize, &str), parse: fn(&str) -> Option<T>) -> Result<Vec<T>, TableError> {
     line.split('\t')
         .skip(LEADING)
-        .map(|cell| {
-            Version::parse(cell).ok_or_else(|| fail(at, format!("'{cell}' is not a release such as 24.11.4")))
-        })
+        .map(|cell| parse(cell).ok_or_else(|| fail(at, format!("'{cell}' is not a release such as 24.11.4"))))
         .collect()
+}
+
+/// Reads what [`Group::compared`] writes.
+fn compared(cell: &str) -> Option<(Version, Option<u8>)> {
+    match cell.split_once(CANDIDATE) {
+        None => Some((Version::parse(cell)?, None)),
+        Some((release, number)) => Some((Version::parse(release)?, Some(number.parse().ok()?))),
+    }
 }
 
 fn field(at: usize, cells: &[&str]) -> Result<Field, TableError> {
@@ -311,7 +330,15 @@ mod tests {
     fn the_committed_table_survives_a_round_trip() {
         let table = Table::committed().unwrap();
         assert_eq!(Table::parse(&table.to_tsv()).unwrap(), table);
-        assert_eq!(table.groups.len(), 14);
+        assert_eq!(table.groups.len(), 15);
+    }
+
+    /// A candidate has the number of its release: a later group would never be chosen.
+    #[test]
+    fn only_the_last_group_can_be_a_candidates() {
+        let table = Table::committed().unwrap();
+        let (_, before) = table.groups.split_last().unwrap();
+        assert!(before.iter().all(|group| group.candidate.is_none()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `MULTIFACTOR2_TEST_LAYOUT=24.11.1` | the layout of that group of releases |
 //! | `MULTIFACTOR2_TEST_LAYOUT=23.02.0:part` | only that group's partition record (`job`, `part`) |
-//! | `MULTIFACTOR2_TEST_RELEASE=26.11.0` | the release that runs |
+//! | `MULTIFACTOR2_TEST_RELEASE=32.05.0` | the release that runs |
 //! | `MULTIFACTOR2_TEST_MISSING=find_part_record` | the host has no such symbol |
 
 use std::env;

@@ -4,11 +4,13 @@
 //! our `plugin_version` to equal both. Plugins that the host has already loaded passed that check, so
 //! their `plugin_version` is the number; before any was loaded, a stock plugin beside libslurmfull is
 //! asked. Everything found is cross-checked with functions that came or went with a release.
+//!
+//! A release candidate has the number of its release. That it is one, only its name says, which is a text in its library.
 
 use std::ffi::{c_long, c_void};
 
-use multifactor2_releases::choice::landmarks;
-pub use multifactor2_releases::{Evidence, Landmark, Mismatch, Stranger, LANDMARKS};
+use multifactor2_releases::choice::{landmarks, names_candidate};
+pub use multifactor2_releases::{Evidence, Landmark, Mismatch, Stranger, ACCEPTED, LANDMARKS};
 
 use super::layout::{Group, Layout, Release, BUILT_FOR, LAYOUTS};
 use super::loaded;
@@ -25,13 +27,8 @@ pub struct Match {
     pub verified: bool,
 }
 
-/// The newest release whose headers were compared with the table.
-pub fn newest() -> Release {
-    LAYOUTS.last().map_or(Release(0), |layout| Release(layout.group.verified))
-}
-
 /// Chooses the layout for what the process shows; that of the source tree that this build was made for comes first, in
-/// exactly its release.
+/// exactly its release, and where that was a candidate in exactly that one.
 ///
 /// # Errors
 /// Why none fits.
@@ -44,14 +41,19 @@ pub fn choose(evidence: &Evidence) -> Result<Match, Mismatch> {
 
 fn choose_from(evidence: &Evidence, built_for: Option<&'static Layout>) -> Result<Match, Mismatch> {
     if let Some(release) = evidence.plugin_version {
-        if let Some(layout) = built_for.filter(|layout| layout.group.first == release.0) {
+        let fits = |layout: &&Layout| {
+            let group = layout.group;
+            group.first == release.0 && (group.candidate.is_none() || group.candidate == evidence.candidate)
+        };
+        if let Some(layout) = built_for.filter(fits) {
             return Ok(Match { release, layout, verified: true });
         }
     }
     let groups: Vec<Group> = LAYOUTS.iter().map(|layout| layout.group).collect();
     let found = multifactor2_releases::choose(evidence, &groups)?;
     let layout = LAYOUTS.iter().find(|layout| layout.group == found.group);
-    let layout = layout.ok_or(Mismatch::Unsupported(found.release))?;
+    let newest = multifactor2_releases::newest(&groups);
+    let layout = layout.ok_or(Mismatch::Unsupported { release: found.release, newest })?;
     Ok(Match { release: found.release, layout, verified: found.verified })
 }
 
@@ -72,7 +74,19 @@ pub fn gather() -> Option<Evidence> {
         api_version: u32::try_from(api_version).unwrap_or(0),
         landmarks: if super::in_slurmctld() { landmarks(|name| !find(name).is_null()) } else { Vec::new() },
         stranger: stranger(),
+        candidate: plugin_version.and_then(|release| candidate(release, function)),
+        accepted: std::env::var(ACCEPTED).ok(),
     })
+}
+
+/// The candidate that this Slurm is, of those whose layout is known. `of_library`: an address in libslurmfull, or in slurmctld
+/// where that has all of it. The file is read only in a release that is known by a candidate.
+fn candidate(release: Release, of_library: *mut c_void) -> Option<u8> {
+    let known = LAYOUTS.iter().chain(BUILT_FOR.as_ref()).map(|layout| layout.group);
+    let mut known = known.filter(|group| group.candidate.is_some() && group.first == release.0).peekable();
+    known.peek()?;
+    let file = std::fs::read(loaded::object_of(of_library)?).ok()?;
+    known.find(|group| names_candidate(&file, &group.name()))?.candidate
 }
 
 /// The name of this program, where it has names of slurmctld's and is not slurmctld: tests of Slurm's own are such.
@@ -97,7 +111,7 @@ mod tests {
                 landmark("priority_g_recover", V23_02, true),
                 landmark("priority_g_calc_fs_factor", Release::new(25, 11, 0), false),
             ],
-            stranger: None,
+            ..Evidence::default()
         }
     }
 
@@ -135,7 +149,7 @@ mod tests {
     #[test]
     fn an_unknown_micro_release_gets_the_newest_layout_of_its_major() {
         let found = choose(&evidence(Release::new(26, 5, 77), 45)).unwrap();
-        assert_eq!(found.layout.group.first, LAYOUTS.last().unwrap().group.first);
+        assert_eq!(found.layout.group.first, Release::new(26, 5, 5).0);
         assert!(!found.verified);
         let found = choose(&evidence(Release::new(23, 2, 99), 39)).unwrap();
         assert_eq!(found.layout.group.first, Release::new(23, 2, 3).0);
@@ -144,9 +158,9 @@ mod tests {
 
     #[test]
     fn an_unknown_major_release_is_refused_and_says_what_to_do() {
-        for release in [Release::new(26, 11, 0), Release::new(20, 2, 7), Release::new(23, 5, 0)] {
+        for release in [Release::new(99, 11, 0), Release::new(20, 2, 7), Release::new(23, 5, 0)] {
             let error = choose(&evidence(release, 46)).unwrap_err();
-            assert_eq!(error, Mismatch::Unsupported(release));
+            assert!(matches!(error, Mismatch::Unsupported { .. }), "{error:?}");
             let text = error.to_string();
             assert!(text.contains("20.11 to 26.05") && text.contains("SLURM_SRC="), "{text}");
         }
@@ -175,7 +189,11 @@ mod tests {
         assert!(error.contains("test24.1.prog has names of slurmctld's, but is another program"), "{error}");
         assert!(!error.contains("PluginDir"), "{error}");
         let silent = Evidence { plugin_version: None, ..evidence(Release::new(22, 5, 8), 38) };
-        assert_eq!(choose(&silent).unwrap_err(), Mismatch::Unknown { api_version: 38 << 16 });
+        let error = choose(&silent).unwrap_err();
+        assert!(
+            matches!(error, Mismatch::Unknown { api_version, .. } if api_version == 38 << 16),
+            "{error:?}"
+        );
     }
 
     fn parse(text: &str) -> Release {

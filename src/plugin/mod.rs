@@ -282,7 +282,14 @@ pub fn after(last: u32) -> u32 {
 fn log_layout(host: &'static Host) {
     let group = host.layout.group;
     let (first, verified) = (Release(group.first), Release(group.verified));
-    if host.verified {
+    if group.candidate.is_some() {
+        warn!(
+            "{} in Slurm {}, whose layout is provisional: the release may have another. Install a newer slurm-multifactor2 \
+             before Slurm is updated to it",
+            crate::identity::VERSION,
+            group.name()
+        );
+    } else if host.verified {
         info!("{} in Slurm {}, layout {first} to {verified}", crate::identity::VERSION, host.release);
     } else {
         warn!(

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lexopt::prelude::*;
-use slurm_headers::{Change, Column, Headers, ReasonChange, Reasons, Recorded, Table, Tree, Version};
+use slurm_headers::{Change, Column, Group, Headers, ReasonChange, Reasons, Recorded, Table, Tree, Version};
 
 const USAGE: &str = "\
 Usage: layouts verify --slurm-src TREE...  compare each tree with the committed column of its release
@@ -123,7 +123,7 @@ fn run(arguments: &Arguments) -> Result<bool, Failure> {
 }
 
 fn unknown(table: &Table, version: Version) -> String {
-    let newest = table.groups.last().map(|group| group.verified.to_string()).unwrap_or_default();
+    let newest = table.groups.last().map(|group| group.compared()).unwrap_or_default();
     format!("Slurm {version} is of no release that the table knows (newest: {newest})")
 }
 
@@ -151,8 +151,8 @@ fn verify(table: &Table, reasons: &Reasons, tree: &Tree) -> Result<bool, Failure
     let changes = table.changes(&table.column(at), &column);
     let other_reasons = reasons.changes(tree.version(), &found);
     if changes.is_empty() && other_reasons.is_empty() {
-        let beyond = if tree.version() > group.verified {
-            format!(", which was verified through {} so far; `layouts add` notes it", group.verified)
+        let beyond = if tree.version() > group.verified || tree.candidate() != group.candidate {
+            format!(", which was verified through {} so far; `layouts add` notes it", group.compared())
         } else {
             String::new()
         };
@@ -163,7 +163,7 @@ fn verify(table: &Table, reasons: &Reasons, tree: &Tree) -> Result<bool, Failure
         "Slurm {}: DIFFERS from group {} (verified through {}); committed -> headers of this tree:",
         tree.name(),
         group.first,
-        group.verified
+        group.compared()
     );
     print_changes(&changes);
     print_reasons(&other_reasons);
@@ -171,19 +171,22 @@ fn verify(table: &Table, reasons: &Reasons, tree: &Tree) -> Result<bool, Failure
 }
 
 fn add(table: &mut Table, reasons: &mut Reasons, tree: &Tree) -> Result<bool, Failure> {
-    if tree.is_prerelease() {
+    let is_first_candidate = tree.candidate().is_some() && table.takes_candidate(tree.version());
+    if tree.is_prerelease() && !is_first_candidate {
         let name = tree.name();
         return Err(format!(
             "Slurm {name} is not a release; its layouts may still move. `layouts verify` and `layouts show` \
-             read it, and a build with SLURM_SRC supports it"
+             read it, and a build with SLURM_SRC supports it. Only a candidate of a series that has no release yet is entered"
         )
         .into());
     }
     let Headers { column, reasons: found } = tree.headers(table)?;
     let version = tree.version();
     let other_reasons = reasons.changes(version, &found);
+    let before = table.clone();
     let group = table.group_of(version).map(|at| table.groups[at]);
-    if let Some(group) = group.filter(|group| version <= group.verified && !other_reasons.is_empty()) {
+    let is_settled = |group: &Group| version <= group.verified && group.candidate.is_none();
+    if let Some(group) = group.filter(|group| is_settled(group) && !other_reasons.is_empty()) {
         println!(
             "Slurm {}: not entered. Its reasons for which jobs wait differ from those of group {}, which was verified \
              through {} before:",
@@ -212,6 +215,12 @@ fn add(table: &mut Table, reasons: &mut Reasons, tree: &Tree) -> Result<bool, Fa
                     println!("  nothing that the plugin uses moved");
                 }
             }
+        }
+        Ok(Recorded::Replaced(at)) => {
+            let changes = before.changes(&before.column(at), &column);
+            let moved = if changes.is_empty() { "as there; nothing moved" } else { "with other offsets:" };
+            println!("Slurm {}: in the place of {}, {moved}", tree.name(), before.groups[at].compared());
+            print_changes(&changes);
         }
         Err(contradiction) => {
             println!(

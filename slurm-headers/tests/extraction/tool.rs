@@ -130,21 +130,49 @@ fn a_verified_release_with_other_headers_is_not_entered() {
 #[test]
 fn a_prerelease_is_not_entered() {
     let copy = Copy::of(&trees()[0]);
-    let meta = fs::read_to_string(copy.path().join("META")).unwrap();
-    let meta: String = meta
-        .lines()
-        .map(|line| {
-            if line.trim_start().starts_with("Release:") {
-                "  Release: 0rc1\n".to_owned()
-            } else {
-                format!("{line}\n")
-            }
-        })
-        .collect();
-    fs::write(copy.path().join("META"), meta).unwrap();
+    copy.set_meta("Release:", "0rc1");
     let (status, text) = Tool::new().run("add", copy.path());
     assert_eq!(status, Some(2), "{text}");
     assert!(text.contains("-0rc1 is not a release"), "{text}");
+}
+
+#[test]
+fn a_candidate_of_a_new_series_is_entered_until_its_release_takes_the_place() {
+    let copy = Copy::of(&trees()[0]);
+    for (key, value) in [("Major:", "31"), ("Minor:", "5"), ("Micro:", "0"), ("Release:", "0pre1")] {
+        copy.set_meta(key, value);
+    }
+    let tool = Tool::new();
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(2), "a state of development: {text}");
+
+    copy.set_meta("Release:", "0rc1");
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("Slurm 31.05.0-0rc1: new group"), "{text}");
+    let last = || Table::parse(&tool.table()).unwrap().groups.last().unwrap().compared();
+    assert_eq!(last(), "31.05.0-0rc1");
+    let groups = Table::parse(&tool.table()).unwrap().groups.len();
+    let (status, text) = tool.run("verify", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("notes it"), "{text}");
+
+    copy.set_meta("Release:", "1");
+    let (status, text) = tool.run("verify", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("verified through 31.05.0-0rc1 so far; `layouts add` notes it"), "{text}");
+    copy.replace_in_job("magic;", "magic;\n\tvoid *inserted;");
+    copy.rename_reason("WAIT_LICENSES", "WAIT_SOMETHING_ELSE");
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("in the place of 31.05.0-0rc1, with other offsets:"), "{text}");
+    assert!(text.contains("+8 bytes") && text.contains("WAIT_SOMETHING_ELSE"), "{text}");
+    assert_eq!((last().as_str(), Table::parse(&tool.table()).unwrap().groups.len()), ("31.05.0", groups));
+    assert_eq!(tool.run("verify", copy.path()).0, Some(0));
+
+    copy.set_meta("Release:", "0rc2");
+    let (status, text) = tool.run("add", copy.path());
+    assert_eq!(status, Some(2), "its release is there: {text}");
 }
 
 #[test]

@@ -85,10 +85,15 @@ impl Copy {
     }
 
     pub fn set_micro(&self, micro: u8) {
+        self.set_meta("Micro:", &micro.to_string());
+    }
+
+    /// Writes a line of META anew.
+    pub fn set_meta(&self, key: &str, value: &str) {
         let path = self.path().join("META");
         let lines = fs::read_to_string(&path).unwrap().lines().fold(String::new(), |text, line| {
-            if line.trim_start().starts_with("Micro:") {
-                format!("{text}  Micro: {micro}\n")
+            if line.trim_start().starts_with(key) {
+                format!("{text}  {key} {value}\n")
             } else {
                 format!("{text}{line}\n")
             }

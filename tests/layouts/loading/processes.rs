@@ -39,6 +39,8 @@ pub const fn release(major: u32, minor: u32, micro: u32) -> u32 {
     major << 16 | minor << 8 | micro
 }
 
+const ACCEPTED: &str = "MULTIFACTOR2_CANDIDATE";
+
 /// What a process is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Process {
@@ -46,6 +48,10 @@ pub struct Process {
     pub api: Option<u32>,
     /// Further functions of the library.
     pub functions: Vec<&'static str>,
+    /// What Slurm calls itself, a text in the library.
+    pub called: String,
+    /// `MULTIFACTOR2_CANDIDATE`
+    pub accepted: Option<String>,
     /// All that the library has is in the program itself, as with `configure --without-shared-libslurm`.
     pub one_piece: bool,
     /// What that program is called, where it is not slurmctld.
@@ -99,7 +105,9 @@ impl Process {
         for (kind, version) in &self.beside {
             host_plugin(&directory, kind, *version, "");
         }
-        let output = Command::new(program).args(&arguments).env("LD_BIND_NOW", "1").output();
+        let mut command = Command::new(program);
+        command.args(&arguments).env("LD_BIND_NOW", "1").env_remove(ACCEPTED);
+        let output = command.envs(self.accepted.iter().map(|name| (ACCEPTED, name))).output();
         let output = output.expect("the program runs");
         assert!(output.status.success() && output.stderr.is_empty(), "{self:?}: {output:?}");
         Observed { lines: String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect() }
@@ -110,7 +118,9 @@ impl Process {
             "#include <stdarg.h>\n#include <stdio.h>\n\
              long slurm_api_version(void) {{ return {api}L << 16; }}\n\
              void slurm_error(const char *format, ...) {{ va_list a; va_start(a, format); fputs(\"error: \", stdout); \
-             vprintf(format, a); puts(\"\"); va_end(a); }}\n"
+             vprintf(format, a); puts(\"\"); va_end(a); }}\n\
+             const char called[] = \"{}\";\n",
+            self.called
         );
         for function in &self.functions {
             let _ = writeln!(text, "void {function}(void) {{}}");

@@ -72,7 +72,7 @@ fn a_newer_micro_release_of_a_known_major_is_served() {
 
 #[test]
 fn an_unknown_major_is_refused_with_what_is_supported_and_what_to_do() {
-    for (api, version, name) in [(46, release(26, 11, 0), "26.11.0"), (35, release(20, 2, 7), "20.02.7")] {
+    for (api, version, name) in [(57, release(32, 5, 0), "32.05.0"), (35, release(20, 2, 7), "20.02.7")] {
         assert_refused(
             &slurmctld(api, version),
             &[
@@ -84,6 +84,38 @@ fn an_unknown_major_is_refused_with_what_is_supported_and_what_to_do() {
             ],
         );
     }
+}
+
+/// The candidate in the table, until its release takes its place: then the tests of `releases/choice.rs` alone speak of one.
+#[test]
+fn the_table_s_candidate_is_served_to_who_asks_for_it_by_name_and_its_release_to_nobody() {
+    let table = slurm_fakehost::table();
+    let Some(group) = table.groups.last().filter(|group| group.candidate.is_some()) else { return };
+    let (name, number) = (group.compared(), group.first.number());
+    let api = u32::try_from(slurm_fakehost::api(group.first)).expect("small");
+    let process = |called: &str, accepted: Option<&str>| Process {
+        called: called.to_owned(),
+        accepted: accepted.map(str::to_owned),
+        ..slurmctld(api, number)
+    };
+    assert_serves(&process(&name, Some(&name)), number);
+    let newer = format!("slurm-multifactor2 newer than {}", env!("CARGO_PKG_VERSION"));
+    for accepted in [None, Some(""), Some("26.05.0-0rc1")] {
+        let text = format!("Slurm {name} is a release candidate");
+        assert_refused(
+            &process(&name, accepted),
+            &[&text, &newer, &format!("MULTIFACTOR2_CANDIDATE={name}")],
+        );
+    }
+    for called in [group.first.to_string(), format!("{name}9"), String::new()] {
+        let text = format!("Slurm {} is not supported", group.first);
+        assert_refused(
+            &process(&called, Some(&name)),
+            &[&text, &newer, &format!("its candidate {name} only")],
+        );
+    }
+    let sshare = Process { functions: vec![], ..process(&name, None) };
+    assert_serves(&sshare, number);
 }
 
 #[test]
@@ -197,8 +229,8 @@ fn a_slurmctld_that_holds_libslurm_itself_is_served() {
     let version = release(25, 11, 7);
     let process = Process { one_piece: true, ..slurmctld(44, version) };
     assert_serves(&process, version);
-    let other = Process { one_piece: true, ..slurmctld(46, release(26, 11, 0)) };
-    assert_refused(&other, &["Slurm 26.11.0 is not supported"]);
+    let other = Process { one_piece: true, ..slurmctld(57, release(32, 5, 0)) };
+    assert_refused(&other, &["Slurm 32.05.0 is not supported"]);
     let mixed = Process { one_piece: true, ..slurmctld(43, version) };
     assert_refused(&mixed, &["the process says Slurm 25.11.7, but its library has API 43"]);
 }

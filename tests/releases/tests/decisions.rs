@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use shared::{check_example, check_example_without_sprio, check_log, example, submit_example};
 use slurm_releases::renumbered::number;
-use slurm_releases::{cluster, pretending_plugin, Suite, BOOKWORM, FORKY, SUITES, TRIXIE};
+use slurm_releases::{cluster, in_prefixes, pretending_plugin, skip, Suite, BOOKWORM, FORKY, SUITES, TRIXIE};
 use slurm_testcluster::{Cluster, Job, Release};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -147,7 +147,7 @@ fn a_newer_micro_release_of_a_known_series_works_and_one_line_says_so() {
 #[test]
 fn the_plugin_as_it_ships_refuses_an_unknown_major_release() {
     for suite in SUITES {
-        let newer = suite.renumbered(number(26, 11, 0), &place(suite, "major")).unwrap();
+        let newer = suite.renumbered(number(32, 5, 0), &place(suite, "major")).unwrap();
         let Some(release) = newer else { continue };
         println!("Slurm {}", release.version);
         let mut cluster = example(cluster(release).unwrap()).controller(false).start().unwrap();
@@ -156,18 +156,49 @@ fn the_plugin_as_it_ships_refuses_an_unknown_major_release() {
         let said = log.lines().filter(|line| line.contains("error: priority/multifactor2")).count();
         assert_eq!(said, 1, "{log}");
         for text in
-            ["Slurm 26.11.0 is not supported", "20.11 to 26.05", "failed to initialize priority plugin"]
+            ["Slurm 32.05.0 is not supported", "20.11 to 26.05", "failed to initialize priority plugin"]
         {
             assert!(log.contains(text), "no '{text}' in:\n{log}");
         }
     }
 }
 
+/// Only a Slurm that was built from source can be one.
+#[test]
+fn a_candidate_is_refused_unless_slurmctld_is_told_its_name() {
+    let candidates = in_prefixes().unwrap().into_iter().filter_map(|release| {
+        let name = release.candidate().unwrap()?;
+        Some((release, name))
+    });
+    let mut tested = 0;
+    for (release, name) in candidates {
+        tested += 1;
+        for asked in ["", "26.05.0-0rc1"] {
+            let builder = example(cluster(release.clone()).unwrap()).controller(false);
+            let mut refused = builder.controller_env("MULTIFACTOR2_CANDIDATE", asked).start().unwrap();
+            refused.start_controller().unwrap_err();
+            let log = refused.log();
+            let said = log.lines().filter(|line| line.contains("error: priority/multifactor2")).count();
+            assert_eq!(said, 1, "{log}");
+            let asks = format!("MULTIFACTOR2_CANDIDATE={name}");
+            for text in [format!("Slurm {name} is a release candidate"), asks, "newer than".to_owned()] {
+                assert!(log.contains(&text), "no '{text}' in:\n{log}");
+            }
+        }
+        let served = example(cluster(release).unwrap()).start().unwrap();
+        let log = served.log();
+        assert!(log.contains(&format!("in Slurm {name}, whose layout is provisional")), "{log}");
+    }
+    if tested == 0 {
+        skip("candidate", "MULTIFACTOR2_SLURM_PREFIXES names no release candidate");
+    }
+}
+
 #[test]
 fn an_unknown_major_release_is_refused() {
     for release in releases() {
-        let expected = ["Slurm 26.11.0 is not supported", "20.11 to 26.05", "SLURM_SRC="];
-        refuses(&release, "MULTIFACTOR2_TEST_RELEASE", "26.11.0", &expected);
+        let expected = ["Slurm 32.05.0 is not supported", "20.11 to 26.05", "SLURM_SRC="];
+        refuses(&release, "MULTIFACTOR2_TEST_RELEASE", "32.05.0", &expected);
     }
 }
 

@@ -304,7 +304,9 @@ impl Builder {
         variables.insert("SLURM_CONF".to_owned(), text(&directory.join("slurm.conf")));
         variables.insert("LD_PRELOAD".to_owned(), preloads.join(":"));
 
-        let mut controller = self.controller_env.clone();
+        // First, so that a test can say otherwise.
+        let candidate = release.candidate()?.map(|name| ("MULTIFACTOR2_CANDIDATE".to_owned(), name));
+        let mut controller: Vec<_> = candidate.into_iter().chain(self.controller_env.clone()).collect();
         controller.extend(cycle_seconds(release, self.cycle_seconds)?);
         if self.watch_heap {
             controller.push(("TESTCLUSTER_HEAP".to_owned(), text(&directory.join("heap"))));

@@ -154,13 +154,34 @@ impl Release {
     /// # Errors
     /// For a release that is not in the list of Slurm's releases.
     pub(crate) fn protocol(&self) -> Result<u16> {
-        const MAJORS: [(u8, u8); 10] =
-            [(20, 11), (21, 8), (22, 5), (23, 2), (23, 11), (24, 5), (24, 11), (25, 5), (25, 11), (26, 5)];
+        const MAJORS: [(u8, u8); 11] = [
+            (20, 11),
+            (21, 8),
+            (22, 5),
+            (23, 2),
+            (23, 11),
+            (24, 5),
+            (24, 11),
+            (25, 5),
+            (25, 11),
+            (26, 5),
+            (26, 11),
+        ];
         let major = (self.version.year, self.version.month);
         match (36_u16..).zip(MAJORS).find(|(_, known)| *known == major) {
             Some((number, _)) => Ok(number << 8),
             None => bail!("the protocol version of Slurm {} is not known", self.version),
         }
+    }
+
+    /// The candidate by which alone this release is known, and which the plugin serves only if it is asked to; `None` for others.
+    ///
+    /// # Errors
+    /// Where the table of layouts is damaged.
+    pub fn candidate(&self) -> Result<Option<String>> {
+        let table = Table::committed()?;
+        let group = table.group_of(self.version).map(|at| table.groups[at]);
+        Ok(group.filter(|group| group.candidate.is_some()).map(slurm_headers::Group::compared))
     }
 
     /// The offset of `priority_calc_period` in `slurm_conf`.

@@ -14,8 +14,8 @@ use crate::release::table;
 pub struct Caller {
     /// What it holds, as [`Levels`](crate::locks::Levels) are written.
     pub locks: String,
-    /// Lists whose own lock it holds.
-    pub lists: Vec<String>,
+    /// Lists whose own lock it holds, and how.
+    pub lists: Vec<(String, Level)>,
     /// `file.c:function`
     pub name: String,
 }
@@ -76,10 +76,7 @@ pub fn of(export: &str, release: Version) -> Vec<Caller> {
     let found: Vec<Caller> = read(&CALLERS, LockTable::callers)
         .of(export, release)
         .filter(|row| !row.case.starts_with("sshare.c") && !row.case.starts_with("process.c"))
-        .map(|row| {
-            let lists = row.lists.iter().map(|(list, _)| list.clone()).collect();
-            Caller { locks: locks(row), lists, name: row.case.clone() }
-        })
+        .map(|row| Caller { locks: locks(row), lists: row.lists.clone(), name: row.case.clone() })
         .collect();
     assert!(!found.is_empty(), "Slurm {release} does not call {export}");
     found

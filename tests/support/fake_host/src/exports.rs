@@ -33,7 +33,7 @@ pub(crate) fn enter_functions() {
         made: slurmdb_destroy_qos_usage slurmdb_destroy_tres_rec slurmdb_unpack_assoc_usage slurmdb_unpack_qos_usage
             slurmdb_unpack_tres_rec slurm_init_buf slurm_free_buf set_job_prio job_end_time_reset;
     }
-    enter("slurm_list_for_each_ro", lists::slurm_list_for_each as *const c_void);
+    enter("slurm_list_for_each_ro", lists::slurm_list_for_each_ro as *const c_void);
 }
 
 /// Says which record was read or written under too low a lock, instead of a plain crash.

@@ -11,7 +11,7 @@ use std::{env, fs};
 
 use slurm_headers::Version;
 
-use crate::release::api;
+use crate::release::{api, name};
 
 /// The objects of one release.
 #[derive(Debug)]
@@ -35,7 +35,9 @@ impl Objects {
             ("LOCKS", locks),
         ]
         .map(|(name, value)| format!("-D{name}={value}"))
-        .into();
+        .into_iter()
+        .chain([format!("-DCALLED=\"{}\"", name(release))])
+        .collect();
         Self {
             slurmctld: compile("slurmctld", include_str!("slurmctld.c"), release, &flags),
             plugin: compile("auth_none", include_str!("auth_none.c"), release, &flags),

@@ -31,8 +31,8 @@ struct Lists {
 static LISTS: Mutex<Option<Lists>> = Mutex::new(None);
 
 thread_local! {
-    /// Lists whose lock the caller of the plugin holds, and whether this thread may take it again.
-    static HELD: RefCell<(Vec<usize>, bool)> = const { RefCell::new((Vec::new(), false)) };
+    /// Lists whose lock the caller of the plugin holds, for writing or not, and whether this thread may take it again.
+    static HELD: RefCell<(Vec<(usize, bool)>, bool)> = const { RefCell::new((Vec::new(), false)) };
     /// Lists that this thread walks.
     static WALKED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
@@ -41,9 +41,9 @@ thread_local! {
 pub(crate) struct HeldLists;
 
 impl HeldLists {
-    /// `again`: the list's lock knows the thread that has it.
-    pub(crate) fn new(lists: Vec<*mut u8>, again: bool) -> Self {
-        HELD.set((lists.into_iter().map(|list| list as usize).collect(), again));
+    /// `lists`: each with whether it is held for writing. `again`: the list's lock knows the thread that has it for writing.
+    pub(crate) fn new(lists: Vec<(*mut u8, bool)>, again: bool) -> Self {
+        HELD.set((lists.into_iter().map(|(list, writes)| (list as usize, writes)).collect(), again));
         Self
     }
 }
@@ -141,10 +141,14 @@ fn check(list: *mut c_void, function: &str) -> *mut u8 {
         fail(&format!("{function} of a list from within a walk over it: that hangs up to 24.11"));
     }
     HELD.with_borrow(|(held, again)| {
-        // Walks and counts know the thread that has the list; iterators do not.
-        if held.contains(&(list as usize))
-            && (!again || function.contains("iterator") || function.contains("next"))
-        {
+        let Some((_, writes)) = held.iter().find(|(held, _)| *held == list as usize) else { return };
+        // Walks and counts know the thread that has the list for writing; iterators do not. A reader may read again, no more.
+        let hangs = if *writes {
+            !again || function.contains("iterator") || function.contains("next")
+        } else {
+            !["slurm_list_for_each_ro", "slurm_list_count"].contains(&function)
+        };
+        if hangs {
             fail(&format!("{function} of a list that the caller walks: that hangs"));
         }
     });
@@ -192,7 +196,22 @@ pub(crate) unsafe extern "C" fn slurm_list_for_each(
     visit: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
     of_visit: *mut c_void,
 ) -> c_int {
-    let list = check(list, "slurm_list_for_each");
+    walk(check(list, "slurm_list_for_each"), visit, of_visit)
+}
+
+pub(crate) unsafe extern "C" fn slurm_list_for_each_ro(
+    list: *mut c_void,
+    visit: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+    of_visit: *mut c_void,
+) -> c_int {
+    walk(check(list, "slurm_list_for_each_ro"), visit, of_visit)
+}
+
+fn walk(
+    list: *mut u8,
+    visit: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+    of_visit: *mut c_void,
+) -> c_int {
     WALKED.with_borrow_mut(|walked| walked.push(list as usize));
     let mut visited = 0;
     for element in elements(list) {
@@ -294,14 +313,36 @@ mod tests {
             unsafe { slurm_list_for_each(list.cast(), count_it, list.cast()) };
         };
         assert_found(|| walk(new(None)), "slurm_list_count of a list from within a walk over it");
-        let held = |again| {
+        let held = |writes, again| {
             let list = new(None);
-            let _held = HeldLists::new(vec![list], again);
+            let _held = HeldLists::new(vec![(list, writes)], again);
             // SAFETY: as above.
             unsafe { slurm_list_count(list.cast()) };
         };
-        assert_found(|| held(false), "slurm_list_count of a list that the caller walks");
-        forked(|| held(true)).unwrap();
+        assert_found(|| held(true, false), "slurm_list_count of a list that the caller walks");
+        forked(|| held(true, true)).unwrap();
+        forked(|| held(false, true)).unwrap();
+    }
+
+    /// sshare of 26.11 comes so, with the list of associations.
+    #[test]
+    fn a_list_that_the_caller_reads_can_only_be_read() {
+        let _alone = crate::process::alone();
+        let held = |writes: bool| {
+            let list = new(None);
+            let _held = HeldLists::new(vec![(list, false)], true);
+            let list: *mut c_void = list.cast();
+            // SAFETY: a list of ours, and a visitor that is never called.
+            unsafe {
+                if writes {
+                    slurm_list_for_each(list, count_it, list);
+                } else {
+                    slurm_list_for_each_ro(list, count_it, list);
+                }
+            }
+        };
+        forked(|| held(false)).unwrap();
+        assert_found(|| held(true), "slurm_list_for_each of a list that the caller walks: that hangs");
     }
 
     #[test]

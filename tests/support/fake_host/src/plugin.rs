@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void, CString};
 use std::time::Duration;
 
-use slurm_headers::Version;
+use slurm_headers::{Level, Version};
 
 use crate::callers::{self, Caller};
 use crate::library::symbol;
@@ -231,7 +231,7 @@ impl Slurmctld {
     pub fn ask_priority(&mut self, last: u32, job: Record) -> u32 {
         let set = export!(self, "priority_p_set", unsafe extern "C" fn(u32, *mut u8) -> u32);
         let caller = self.caller("priority_p_set");
-        let _lists = self.hold_lists(&caller, job);
+        let _lists = self.hold_lists(&caller, Some(job));
         // SAFETY: slurmctld's prototype, and a live job.
         call("priority_p_set", &caller.locks, caller.opens_jobs(), || unsafe { set(last, job.address) })
     }
@@ -240,7 +240,7 @@ impl Slurmctld {
     pub fn job_end(&mut self, job: Record) {
         let end = export!(self, "priority_p_job_end", unsafe extern "C" fn(*mut u8));
         let caller = self.caller("priority_p_job_end");
-        let _lists = self.hold_lists(&caller, job);
+        let _lists = self.hold_lists(&caller, Some(job));
         // SAFETY: slurmctld's prototype, and a live job.
         call("priority_p_job_end", &caller.locks, caller.opens_jobs(), || unsafe { end(job.address) });
     }
@@ -249,6 +249,7 @@ impl Slurmctld {
     pub fn set_assoc_usage(&mut self, association: Record) {
         let set = export!(self, "priority_p_set_assoc_usage", unsafe extern "C" fn(*mut u8));
         let caller = self.caller("priority_p_set_assoc_usage");
+        let _lists = self.hold_lists(&caller, None);
         call("priority_p_set_assoc_usage", &caller.locks, Some(Arena::Associations), || {
             // SAFETY: slurmctld's prototype, and a live association.
             unsafe { set(association.address) }
@@ -326,12 +327,16 @@ impl Slurmctld {
 
     /// The lists whose own lock the caller holds. Which job's they are, where they are a job's, is not known: where a list may be
     /// touched again by who holds it, this one's, elsewhere others.
-    fn hold_lists(&self, caller: &Caller, job: Record) -> HeldLists {
-        let lists = caller.lists.iter().filter_map(|name| match name.as_str() {
-            "job_list" => Some(self.get("job_list")),
-            of_job => (self.since(25, 5, 0) && job.has(of_job)).then(|| job.get(of_job)),
+    fn hold_lists(&self, caller: &Caller, job: Option<Record>) -> HeldLists {
+        let again = self.since(25, 5, 0);
+        let lists = caller.lists.iter().filter_map(|(name, level)| {
+            let list: *mut u8 = match name.as_str() {
+                "job_list" | "assoc_mgr_assoc_list" => self.get(name),
+                of_job => job.filter(|job| again && job.has(of_job))?.get(of_job),
+            };
+            (!list.is_null()).then_some((list, *level == Level::Write))
         });
-        HeldLists::new(lists.filter(|list: &*mut u8| !list.is_null()).collect(), self.since(25, 5, 0))
+        HeldLists::new(lists.collect(), again)
     }
 
     fn message(request: &Request) -> Record {

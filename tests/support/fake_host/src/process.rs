@@ -13,6 +13,7 @@ use slurm_headers::Version;
 
 use crate::layout::{Layout, Shift};
 use crate::library::Objects;
+use crate::release::name;
 use crate::slurmctld::Slurmctld;
 
 const RELEASE: &str = "FAKEHOST_RELEASE";
@@ -120,6 +121,8 @@ fn run(test: &str, case: &str, release: Version) -> Result<(), String> {
         .env("FAKEHOST_DIRECTORY", directory.path())
         .env("LD_PRELOAD", &objects.slurmctld)
         .env("TZ", "UTC")
+        // Needed only where that is a candidate.
+        .env("MULTIFACTOR2_CANDIDATE", name(release))
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .output()

@@ -40,6 +40,21 @@ pub fn one_of_each_layout() -> Vec<Version> {
     table().groups.into_iter().map(|group| group.first).collect()
 }
 
+/// What the release calls itself, which is another name where only its candidate is known.
+///
+/// # Panics
+/// For a series that the table does not have.
+pub fn name(version: Version) -> String {
+    let table = table();
+    let group = table.group_of(version).unwrap_or_else(|| panic!("{version} is of no known series"));
+    let group = table.groups[group];
+    if group.candidate.is_some() {
+        group.compared()
+    } else {
+        version.to_string()
+    }
+}
+
 /// `API_CURRENT` of 20.11; it grows by one with every series.
 const FIRST_API: usize = 36;
 

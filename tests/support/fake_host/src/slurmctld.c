@@ -6,7 +6,7 @@
  * Here is only what Rust cannot say: variables whose size is the release's, structs by value, variable arguments, long double.
  * The rest is in functions of Rust that are entered in the variables fakehost_to_*.
  *
- * -DYEAR=24 -DMONTH=11 -DMICRO=5 -DAPI=42 -DCONF_SIZE=1544 -DLOCKS=5
+ * -DYEAR=24 -DMONTH=11 -DMICRO=5 -DAPI=42 -DCONF_SIZE=1544 -DLOCKS=5 -DCALLED="24.11.5"
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -171,6 +171,9 @@ void priority_g_calc_fs_factor(void) {}
 #if RELEASE >= NUMBER(26, 5, 0)
 void threadpool_create(void) {}
 #endif
+
+/* By which alone a release candidate is told from its release. */
+const char fakehost_called[] = CALLED;
 
 long slurm_api_version(void)
 {

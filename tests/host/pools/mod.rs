@@ -3,6 +3,7 @@
 //! Two users with equal shares and no usage, `alice` and `bob`, have two waiting jobs each; under `Dilution=user` the first of each has all
 //! of its user's tickets and the second has half.
 
+mod by_hand;
 mod cycles;
 
 use std::fs;

@@ -74,10 +74,6 @@ impl Site {
         tickets
     }
 
-    fn queued(&self, id: u32, node: Node, role: Role, leader: Option<u32>) -> QueuedJob {
-        QueuedJob { node: Some(node), leader, role, order: u64::from(id), size: 1.0, ..QueuedJob::none(id) }
-    }
-
     fn hand_out(&mut self, jobs: &mut [QueuedJob]) -> Vec<JobTickets> {
         let of = |node: Node| {
             let waits = |job: &&QueuedJob| job.role == Role::Waits && job.node == Some(node);
@@ -87,6 +83,10 @@ impl Site {
         self.share(active);
         self.pools.hand_out(&self.tree, &self.fair_share, jobs, &[])
     }
+}
+
+fn queued(id: u32, node: Node, role: Role, leader: Option<u32>) -> QueuedJob {
+    QueuedJob { node: Some(node), leader, role, order: u64::from(id), size: 1.0, ..QueuedJob::none(id) }
 }
 
 fn names<'n>(partition: &'n str, wckey: &'n str) -> JobNames<'n> {
@@ -183,12 +183,12 @@ fn tickets_of_every_kind_of_job_know_what_it_has_besides() {
 fn who_waits_among_other_jobs_has_what_it_has_alone() {
     let lines = "Override=User Name=ann Tickets=30\nOverride=User Name=bob Tickets=60 Shared=no\n";
     let mut site = Site::new(lines);
-    let waits = site.queued(1, site.ann, Role::Waits, None);
+    let waits = queued(1, site.ann, Role::Waits, None);
     let alone = site.hand_out(&mut [waits])[0];
     assert!(alone.total() > 30.0);
     let mut site = Site::new(lines);
-    let idle = site.queued(2, site.bob, Role::Idle, None);
-    let runs = site.queued(3, site.bob, Role::Runs, None);
+    let idle = queued(2, site.bob, Role::Idle, None);
+    let runs = queued(3, site.bob, Role::Runs, None);
     let tickets = site.hand_out(&mut [QueuedJob::none(0), waits, idle, runs]);
     assert_eq!(tickets[0], JobTickets::default());
     assert_eq!(tickets[1], alone);
@@ -204,9 +204,9 @@ fn components_have_what_their_leader_has_if_both_wait() {
     let tickets = |leader, component, of: Option<u32>| {
         let mut site = Site::new(lines);
         let mut jobs = [
-            site.queued(1, site.ann, leader, None),
-            site.queued(2, site.ann, component, of),
-            site.queued(3, site.ann, Role::Waits, None),
+            queued(1, site.ann, leader, None),
+            queued(2, site.ann, component, of),
+            queued(3, site.ann, Role::Waits, None),
         ];
         site.hand_out(&mut jobs).into_iter().map(JobTickets::total).collect::<Vec<f64>>()
     };

@@ -15,7 +15,7 @@ use crate::host::locks::{AssocLock, JobLock, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
 use crate::host::symbols::RawList;
-use crate::host::{in_slurmctld, log, long_double, reply, version, Host};
+use crate::host::{in_slurmctld, log, long_double, reply, version, Host, HostError};
 use crate::identity::{NAME, PRIORITY_TYPE};
 use crate::plugin::{after, PLUGIN};
 use multifactor2_core::competition::fair_share_factor;
@@ -88,6 +88,10 @@ pub extern "C" fn init() -> c_int {
                     let unlocked = unsafe { Unlocked::new(host, export) };
                     PLUGIN.start(unlocked).map_or(SLURM_ERROR, |()| SLURM_SUCCESS)
                 }
+                Err(problem @ HostError::Newer(..)) => {
+                    PLUGIN.start_without_host(&problem);
+                    SLURM_SUCCESS
+                }
                 Err(problem) => {
                     log::error_line(&format!("priority/multifactor2: {problem}"));
                     SLURM_ERROR
@@ -135,19 +139,19 @@ pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) ->
     if is_asking() {
         return 0;
     }
+    let address = job as usize;
     // SAFETY: the host's promise.
     let job = unsafe { job_of_caller(job, "priority_p_set") };
-    // After a fault the job keeps what it has; a new one goes behind the others.
-    let fallback = || match job.as_ref().map_or(0, |(_, job)| job.get(|job| job.priority)) {
-        0 => after(last_priority),
-        kept => kept,
+    let Some((jobs, job)) = job else {
+        return guard(|| PLUGIN.keep_unread(last_priority, address), || after(last_priority));
     };
     guard(
         || {
             faults::point("set");
-            job.as_ref().map_or_else(fallback, |(jobs, job)| PLUGIN.set(jobs, last_priority, *job))
+            PLUGIN.set(&jobs, last_priority, job)
         },
-        fallback,
+        // After a fault the job keeps what it has.
+        || guard(|| PLUGIN.keep(last_priority, job), || after(last_priority)),
     )
 }
 

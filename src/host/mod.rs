@@ -59,6 +59,8 @@ pub struct Host {
     pub layout: &'static Layout,
     /// False where the release is newer than the headers that the layout was compared with.
     pub verified: bool,
+    /// What does not look as the layout says, in a release that this build does not know.
+    misfit: OnceCell<checks::Failure>,
     obstacles: Obstacles,
     sym: Symbols,
 }
@@ -82,6 +84,8 @@ pub enum HostError {
     Missing(Release, Vec<&'static str>, Option<String>),
     /// The kernel does not let us look whether a record is there.
     Blind(checks::Blind),
+    /// The same in slurmctld of a release that this build does not know.
+    Newer(Release, Vec<&'static str>),
     /// A record does not look as the table says.
     Check(checks::Failure),
 }
@@ -101,6 +105,12 @@ impl fmt::Display for HostError {
                 names.join(", ")
             ),
             Self::Blind(reason) => reason.fmt(f),
+            Self::Newer(release, names) => write!(
+                f,
+                "slurmctld {release} lacks {}; this build does not know that release. Look for a newer slurm-multifactor2, or set \
+                 PriorityType=priority/multifactor",
+                names.join(", ")
+            ),
             Self::Check(failure) => failure.fmt(f),
         }
     }
@@ -162,7 +172,8 @@ impl Host {
         HOST.get().copied()
     }
 
-    /// Finds and checks the host. In slurmctld only.
+    /// Finds and checks the host. In slurmctld only. A release that this build does not know is not refused where it does not look
+    /// as the layout says, but has a [`Host::misfit`]: a site that updates Slurm must be able to start it.
     ///
     /// # Errors
     /// Why it cannot be used; nothing has been written anywhere then.
@@ -174,20 +185,33 @@ impl Host {
         }
         let host = Self::find()?;
         checks::can_look().map_err(HostError::Blind)?;
-        checks::check_at_start(host).map_err(HostError::Check)?;
+        match checks::check_at_start(host) {
+            Err(failure) if host.verified => return Err(HostError::Check(failure)),
+            Err(failure) => drop(host.misfit.set(failure)),
+            Ok(()) => {}
+        }
         Ok(HOST.get_or_init(|| host))
+    }
+
+    /// What does not look as the layout says, in a release that this build does not know: nothing but functions of slurmctld's may
+    /// be used, and a job's record where slurmctld itself has said where its fields are.
+    pub fn misfit(&self) -> Option<&checks::Failure> {
+        self.misfit.get()
     }
 
     fn find() -> Result<&'static Self, HostError> {
         let evidence = version::gather().ok_or(HostError::NoSlurm)?;
         let found = version::choose(&evidence).map_err(HostError::Version)?;
-        let sym = Symbols::find(found.release)
-            .map_err(|names| HostError::Missing(found.release, names, version::stranger()))?;
+        let sym = Symbols::find(found.release).map_err(|names| match version::stranger() {
+            None if !found.verified => HostError::Newer(found.release, names),
+            stranger => HostError::Missing(found.release, names, stranger),
+        })?;
         // Never freed: records keep a reference, and a process that refuses us ends.
         Ok(Box::leak(Box::new(Self {
             release: found.release,
             layout: found.layout,
             verified: found.verified,
+            misfit: OnceCell::new(),
             obstacles: Obstacles::of(found.release),
             sym,
         })))

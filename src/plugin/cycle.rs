@@ -47,6 +47,7 @@ use super::waiting::Waiting;
 use super::{explain, usage, Plugin};
 use crate::faults;
 use crate::host::access::{Open, Read};
+use crate::host::checks::can_look;
 use crate::host::jobs::{walk_seen, Seen};
 use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
@@ -113,7 +114,13 @@ impl Plugin {
     pub(super) fn run_cycle(&'static self, unlocked: &mut Unlocked, schedule: &mut Schedule, now: i64) {
         let host = unlocked.host();
         let Some(config) = self.config() else { return };
-        if self.is_passive() || !self.records_are_sound(unlocked) {
+        if self.is_passive() {
+            self.health.remind(now);
+            return;
+        }
+        self.health.begin_look();
+        if !self.records_are_sound(unlocked) {
+            self.leave_out(now);
             return;
         }
         OVERFLOW.renew();
@@ -132,12 +139,17 @@ impl Plugin {
         }
         let Gathered { mut drafts, charged, queues, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
-        if self.is_passive() {
+        if self.health.has_failed() {
+            self.leave_out(now);
             return;
         }
         if self.account(unlocked, &config, &charged, &mut schedule.repeated, times, reset.is_some()) {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
+        }
+        if self.health.has_failed() {
+            self.leave_out(now);
+            return;
         }
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
         if let Some(points) = &mut points {
@@ -160,6 +172,9 @@ impl Plugin {
         let earlier = self.grants.lock().points.clone();
         let finished = self.grants.lock().finish(drafts, points);
         drop(earlier);
+        self.health.end_numbers();
+        self.health.note_sound();
+        self.inspector.note_sound();
         if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {
             warn!(
                 "{} jobs have a priority of 1 because their points take more than the rest gives: their order is lost. Raise the \
@@ -325,12 +340,29 @@ impl Plugin {
         }
         let jobs = unlocked.jobs_read();
         let lock = jobs.associations::<Factors>();
-        let sound = self.check(self.inspector.check_lists(&lock))
-            && jobs.all_jobs().into_iter().all(|job| self.admits(&lock, job, true));
+        let mut sound = self.check(self.inspector.check_lists(&lock));
+        if sound {
+            for job in jobs.all_jobs() {
+                sound &= self.admits(&lock, job, true);
+                if self.health.is_sure() {
+                    break;
+                }
+            }
+        }
         if sound {
             self.inspector.note_survey();
         }
         sound
+    }
+
+    /// The cycle met a record that is not as the layout says: it writes nothing, and the next one looks at all of them again.
+    fn leave_out(&self, now: i64) {
+        self.inspector.look_again();
+        match can_look() {
+            Ok(()) => self.health.leave_out(now, self.inspector.has_refuted_jobs()),
+            // Nothing was seen, so nothing is wrong.
+            Err(blind) => self.health.leave_out_blindly(now, &blind),
+        }
     }
 }
 

@@ -19,8 +19,17 @@ use crate::host::panics::guard;
 use crate::host::{clock, Host};
 
 fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
+    /// Seconds between two looks at the clock where not even slurm.conf can be read.
+    const PASSIVE: u64 = 60;
+
     let host = unlocked.host();
     let thread = &plugin.thread;
+    if host.misfit().is_some() {
+        while !thread.sleep(Instant::now() + Duration::from_secs(PASSIVE)) {
+            guard(|| plugin.health.remind(clock::now()), || ());
+        }
+        return;
+    }
     let mut deadline = Instant::now();
     let mut schedule = Schedule::read(host);
     guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());

@@ -175,6 +175,11 @@ impl Drafts {
         self.jobs.len()
     }
 
+    /// The finished priorities, by the addresses of the records.
+    pub fn numbers(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.jobs.iter().filter(|draft| draft.task != Task::Clear).map(|draft| (draft.address, draft.priority))
+    }
+
     /// All drafts, in the order in which the jobs were read, which is slurmctld's own and mostly that of their records in memory; in that
     /// of their ids where tickets or points of single jobs are given, once they are finished.
     pub fn jobs(&self) -> &[Draft] {

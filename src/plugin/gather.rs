@@ -147,6 +147,8 @@ impl Plugin {
             Vec::new()
         };
         let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
+        let before = memory.as_ref().or_else(|| earlier.drafts());
+        self.health.begin_numbers(before.into_iter().flat_map(Drafts::numbers));
         let known = if known_jobs.pays() {
             let gathered = self.begin_gathering(
                 unlocked.host(),

@@ -167,6 +167,11 @@ impl Grants {
 }
 
 impl Earlier {
+    /// The drafts before, where they are kept while a cycle runs.
+    pub fn drafts(&self) -> Option<&Drafts> {
+        self.drafts.as_deref()
+    }
+
     /// What the priority of a job came from.
     pub fn evaluation_of(&self, id: u32, standing: &Standing) -> Option<Evaluation> {
         self.set.get(id).copied().or_else(|| self.drafts.as_ref()?.evaluation_of(id, standing))

@@ -20,6 +20,7 @@ mod evaluator;
 mod explain;
 mod gather;
 mod grants;
+mod health;
 mod names;
 mod palette;
 mod points;
@@ -55,13 +56,15 @@ use crate::host::checks::{Failure, Inspector};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLock, Levels, Shown, Unlocked};
 use crate::host::records::{Association, Job};
-use crate::host::{clock, Host};
+use crate::host::{clock, Host, HostError};
 
 use config::{Config, InForce};
 use grants::Grants;
+use health::Health;
 use progress::own_usage::{recipe, Loaded, OwnUsage};
 use progress::Progress;
 use snapshot::Snapshots;
+pub use submit::after;
 use sync::{Rank, Ranked};
 use thread::DecayThread;
 
@@ -87,8 +90,8 @@ pub struct Plugin {
     snapshots: Snapshots,
     /// What is known of slurmctld's records.
     inspector: Inspector,
-    /// One is not as the layout says: nothing is written any more.
-    passive: AtomicBool,
+    /// Whether they are as the layout says.
+    health: Health,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
     /// slurmctld is loading the plugin.
@@ -108,7 +111,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     thread: DecayThread::new(),
     snapshots: Snapshots::default(),
     inspector: Inspector::new(),
-    passive: AtomicBool::new(false),
+    health: Health::default(),
     site_factor: AtomicBool::new(false),
     loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
@@ -130,15 +133,13 @@ impl Plugin {
 
     /// Nothing is written because the records are not as expected.
     pub fn is_passive(&self) -> bool {
-        self.passive.load(Ordering::Relaxed)
+        self.health.is_passive()
     }
 
-    /// Takes note of a check of records; false where they must not be used, which is for good and logged once.
+    /// Takes note of a check of records that slurmctld lists; false where they must not be used.
     fn check(&self, result: Result<(), Failure>) -> bool {
         let Err(failure) = result else { return true };
-        if !self.passive.swap(true, Ordering::Relaxed) {
-            error!("{failure}. Until then jobs are ordered by submission and nothing is written");
-        }
+        self.health.note(failure);
         false
     }
 
@@ -149,9 +150,19 @@ impl Plugin {
         job: Job<'_>,
         listed: bool,
     ) -> bool {
-        !self.is_passive()
-            && (self.inspector.knows(job)
-                || self.check(self.inspector.check_job(lock, job, listed, self.is_loading())))
+        if self.is_passive() {
+            return false;
+        }
+        if self.inspector.knows(job) {
+            return true;
+        }
+        let result = self.inspector.check_job(lock, job, listed, self.is_loading());
+        if !listed && result.is_err() {
+            // Only records that slurmctld lists count; the next cycle looks at them.
+            self.inspector.look_again();
+            return false;
+        }
+        self.check(result)
     }
 
     /// `init` in slurmctld. The host holds its configuration lock (from 23.02 on), so no lock of slurmctld's is taken
@@ -161,8 +172,18 @@ impl Plugin {
     /// The plugin cannot work; why has been logged.
     pub fn start(&'static self, mut unlocked: Unlocked) -> Result<(), Refused> {
         let host = unlocked.host();
-        self.passive.store(false, Ordering::Relaxed);
+        self.health.begin();
+        self.inspector.begin();
         self.advised.store(false, Ordering::Relaxed);
+        if let Some(misfit) = host.misfit() {
+            // Nothing of slurmctld's is touched, its configuration included.
+            self.forget();
+            self.health.start_passive(misfit, false, clock::now());
+            if !host.has_thread_start() {
+                self.start_thread(host);
+            }
+            return Ok(());
+        }
         self.site_factor.store(host.has_site_factor(), Ordering::Relaxed);
         host.forget_lists();
         self.forget();
@@ -201,6 +222,12 @@ impl Plugin {
         }
         debug!("loaded");
         Ok(())
+    }
+
+    /// `init` in a slurmctld that lacks what the plugin needs, in a release that this build does not know: nothing of it is touched.
+    pub fn start_without_host(&self, problem: &HostError) {
+        self.health.begin();
+        self.health.start_passive(problem, true, clock::now());
     }
 
     /// `fini`: stops the decay thread and empties the state. Called without locks that a cycle takes.
@@ -273,11 +300,6 @@ impl Plugin {
     }
 }
 
-/// The priority after that of the job before, as in priority/basic, where nothing better is known and the record cannot
-/// be trusted; 1 is the lowest.
-pub fn after(last: u32) -> u32 {
-    last.saturating_sub(1).max(1)
-}
 
 fn log_layout(host: &'static Host) {
     let group = host.layout.group;

@@ -1,4 +1,8 @@
 //! A submission or a change of a job, and the end of one.
+//!
+//! slurmctld writes our answer over the number that the job has, whatever that is. It asks for a new job, for one that is released or
+//! resumed, and for one that is not held behind every change of it: behind `scontrol update priority=N`, which has put N there, too. So
+//! where nothing is computed the number that is there is the answer.
 
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::rules::charge::Period;
@@ -8,31 +12,78 @@ use super::charging::Charger;
 use super::evaluator::Evaluator;
 use super::grants::Asked;
 use super::progress::own_usage::Counting;
-use super::{after, Plugin};
+use super::Plugin;
 use crate::host::access::{Read, Write};
 use crate::host::clock;
+use crate::host::constants::NO_VAL;
 use crate::host::locks::{Explained, Factors, JobLock, Levels, Usage};
 use crate::host::records::Job;
 
+/// The priority of a job that is held.
+const HELD: u32 = 0;
+
+/// The priority after that of the job before, as in priority/basic, where nothing better is known; 1 is the lowest.
+pub fn after(last: u32) -> u32 {
+    last.saturating_sub(1).max(1)
+}
+
 impl Plugin {
-    /// `priority_p_set`: the priority of a new or changed job, which gets `last` − 1 where none can be computed.
+    /// `priority_p_set`: the priority of a new or changed job; the one that it has where none can be computed.
     pub fn set(&self, jobs: &JobLock<'_, Write>, last: u32, job: Job<'_, Write>) -> u32 {
         // Mostly known, and then the lock is taken later and once.
         let admitted = self.inspector.knows(job.read_only())
             || self.admits(&jobs.associations::<Factors>(), job.read_only(), false);
         if self.is_passive() || !admitted {
-            return after(last);
+            return self.keep(last, job);
         }
-        let Some(config) = self.config() else { return after(last) };
+        let Some(config) = self.config() else { return self.keep(last, job) };
         if self.has_site_factor() {
             jobs.host().set_site_factor(job);
         }
         let evaluator = Evaluator::new(jobs.host(), &config, clock::now());
-        if evaluator.explain {
+        let number = if evaluator.explain {
             self.evaluate_set::<Explained>(jobs, &evaluator, job)
         } else {
             self.evaluate_set::<Factors>(jobs, &evaluator, job)
+        };
+        self.health.note_answer(job.address(), number);
+        number
+    }
+
+    /// The number that a job keeps where nothing is computed. A new job, and one that is released or resumed, has none: it comes behind
+    /// all others, as under priority/basic. The hold of a job that runs or waits stays.
+    pub fn keep(&self, last: u32, job: Job<'_, Write>) -> u32 {
+        let number = match self.inspector.priority_of(job) {
+            // Whoever releases a job says so in the record first; one that is resumed is not held.
+            Some(HELD) if job.get(|job| job.direct_set_prio) != 0 && !job.state().is_suspended() => return HELD,
+            Some(HELD | NO_VAL) => after(last),
+            Some(number) => number,
+            None => return self.keep_unread(last, job.address()),
+        };
+        self.health.note_answer(job.address(), number);
+        if self.is_passive() {
+            self.health.remind(clock::now());
         }
+        number
+    }
+
+    /// The same of a job whose record must not be read.
+    pub fn keep_unread(&self, last: u32, address: usize) -> u32 {
+        let number = self.last_number(address).unwrap_or_else(|| after(last));
+        self.health.note_answer(address, number);
+        if self.is_passive() {
+            self.health.remind(clock::now());
+        }
+        number
+    }
+
+    /// Our last number for the record at an address, which is not read.
+    fn last_number(&self, address: usize) -> Option<u32> {
+        self.health.last_number(address).or_else(|| {
+            let drafts = self.grants.lock().drafts.clone()?;
+            let found = drafts.numbers().find(|(at, _)| *at == address);
+            found.map(|(_, number)| number)
+        })
     }
 
     fn evaluate_set<V: Levels<Assoc = Read, Qos = Read>>(

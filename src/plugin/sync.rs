@@ -30,6 +30,8 @@ pub enum Rank {
     Times,
     /// What a reconfigure has counted anew.
     Recount,
+    /// Whether slurmctld's records are as they should be.
+    Health,
 }
 
 /// One of the plugin's own locks.

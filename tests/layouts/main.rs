@@ -6,6 +6,7 @@ mod charge_rules;
 mod charging;
 mod entries;
 mod fairshare;
+mod hostile;
 mod job_texts;
 mod life;
 mod loading;

@@ -2,7 +2,7 @@
 
 use slurm_fakehost::{all, in_releases, Job, Qos, Slurmctld};
 
-use crate::setup::{assert_changed, end, fill, flags, NOW};
+use crate::setup::{end, fill, flags, NOW};
 
 /// A job whose factors are all different.
 fn job(cluster: &crate::setup::Cluster) -> Job {
@@ -241,30 +241,6 @@ fn where_a_qos_has_a_usage_threshold_the_fair_share_factor_is_kept_for_slurmctld
         // In a block of the plugin's, so it has no field's name.
         assert_eq!(changed.len(), 1, "{changed:?}");
         assert_eq!(factors.get::<f64>("priority_fs").to_bits(), 1000.0_f64.to_bits());
-        end(slurmctld);
-    });
-}
-
-#[test]
-fn a_record_that_is_no_job_makes_it_passive_and_nothing_is_written_any_more() {
-    in_releases(&all(), |slurmctld| {
-        slurmctld.configure("priority_weight_part", 1000_u32).configure("priority_weight_fs", 1000_u32);
-        slurmctld.set("accounting_enforce", 2_u16);
-        let cluster = fill(slurmctld);
-        let job = slurmctld.add_job(&cluster.waiting(101));
-        let running = slurmctld.add_job(&cluster.running(102, 60));
-        job.set("magic", 0x0bad_cafe_u32);
-        slurmctld.expect_error("begins with 0xbadcafe");
-        let ((), changed) = slurmctld.changes(|slurmctld| {
-            slurmctld.begin();
-            assert_eq!(slurmctld.ask_priority(500, job), 499, "by submission");
-            slurmctld.advance(300);
-            slurmctld.cycle();
-            slurmctld.job_end(running);
-            slurmctld.set_assoc_usage(cluster.alice);
-            assert!(slurmctld.factors(None, 0, |_| ()).is_empty());
-        });
-        assert_changed(&changed, &[]);
         end(slurmctld);
     });
 }

@@ -34,36 +34,37 @@ pub fn first_number(address: usize) -> Option<u32> {
     peek(address, &mut number).then(|| u32::from_ne_bytes(number))
 }
 
-/// A terminated text in a block of the host's allocator.
-pub fn text_in_block(address: usize) -> Option<Vec<u8>> {
-    /// No name is longer.
-    const LONGEST: usize = 65_536;
-    let size = block_size(address)?.min(LONGEST);
-    let mut bytes = vec![0; size];
-    if !peek(address, &mut bytes) {
-        return None;
-    }
-    let end = bytes.iter().position(|byte| *byte == 0)?;
-    bytes.truncate(end);
-    // Control characters are in no name; what is not text mostly has some.
-    bytes.iter().all(|byte| *byte >= b' ').then_some(bytes)
+/// The text in a block of the host's allocator, whatever its letters are; `None` where none ends there.
+pub fn text(address: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length(address)?];
+    peek(address, &mut bytes).then_some(bytes)
 }
 
 /// Whether there is a block of the host's allocator, and whatever is in it ends with a terminator there: it can be read as a text.
 pub fn ends_in_block(address: usize) -> bool {
+    length(address).is_some()
+}
+
+/// Whether the text ends where its block does, as one that Slurm has copied or received.
+pub fn fills_block(address: usize) -> bool {
+    length(address).is_some_and(|length| block_size(address) == Some(length + 1))
+}
+
+/// How long the text in a block is.
+fn length(address: usize) -> Option<usize> {
     const PORTION: usize = 4096;
-    let Some(size) = block_size(address) else { return false };
+    let size = block_size(address)?;
     let mut bytes = [0; PORTION];
     for at in (0..size).step_by(PORTION) {
         let portion = &mut bytes[..PORTION.min(size - at)];
         if !peek(address + at, portion) {
-            return false;
+            return None;
         }
-        if portion.contains(&0) {
-            return true;
+        if let Some(end) = portion.iter().position(|byte| *byte == 0) {
+            return Some(at + end);
         }
     }
-    false
+    None
 }
 
 /// The text of `length` bytes and its terminator at an address, if it is one.

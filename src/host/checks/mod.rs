@@ -10,12 +10,12 @@
 //! Memory is looked at through the kernel first, so that a wrong layout is an error message and not a segmentation fault.
 //! A pointer to what is gone is no failure, but it proves nothing, either.
 
+mod failure;
 mod memory;
 mod messages;
 pub mod questions;
 mod records;
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::access::Open;
@@ -23,34 +23,11 @@ use super::constants::{DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
 use super::locks::{AssocLock, Levels};
 use super::records::Job;
 use super::Host;
+pub use failure::{Cause, Failure, Found};
+use failure::failure;
 use memory::{block_size, symbol_size, text_of_length};
 pub use memory::{can_look, Blind};
 use records::Tallies;
-
-/// A record that does not look as the layout says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The running release and the layout chosen for it.
-    pub layout: String,
-    /// Which check failed and what was found.
-    pub found: String,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "this slurmctld does not match {}: {}. It was probably built from patched sources. Build this plugin with \
-             SLURM_SRC=/path/to/those/sources, or set PriorityType=priority/multifactor",
-            self.layout, self.found
-        )
-    }
-}
-
-fn failure(host: &Host, found: String) -> Failure {
-    let first = super::layout::Release(host.layout.group.first);
-    Failure { layout: format!("the layout of Slurm {first} chosen for release {}", host.release), found }
-}
 
 /// What can be checked when the plugin starts: configuration, root association, and records that the host makes for us; from
 /// 23.02 on there are no jobs yet.
@@ -61,7 +38,7 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
     let fail = |found| Err(failure(host, found));
     if let Some(size) = symbol_size(host.sym.slurm_conf.cast()) {
         if size != host.layout.conf.size {
-            return fail(format!("slurm_conf has {size} bytes, {} expected", host.layout.conf.size));
+            return fail(Found::Configuration { found: size, expected: host.layout.conf.size });
         }
     }
     let own_type = crate::identity::PRIORITY_TYPE;
@@ -70,7 +47,7 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
         |address| text_of_length(address, own_type.to_bytes().len()),
     );
     if read_back.as_deref() != Some(own_type.to_bytes()) {
-        return fail("slurm_conf.priority_type does not read back as priority/multifactor2".to_owned());
+        return fail(Found::PluginType);
     }
     // SAFETY: a global of the host; only its address is used until it is checked.
     let root: *mut u8 = unsafe { *host.sym.assoc_mgr_root_assoc }.cast();
@@ -80,7 +57,7 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
         let (account, usage) =
             unsafe { (host.layout.assoc.acct.get(root), host.layout.assoc.usage.get(root)) };
         if text_of_length(account as usize, 4).as_deref() != Some(b"root") {
-            return fail("the root association is not called root".to_owned());
+            return fail(Found::RootName);
         }
         block(host, "its usage record", usage, host.layout.assoc_usage.size)?;
     }
@@ -88,14 +65,27 @@ pub fn check_at_start(host: &'static Host) -> Result<(), Failure> {
 }
 
 /// Checks that `address` is a block of the host's allocator with exactly `size` bytes.
-fn block(host: &'static Host, what: &str, address: *mut u8, size: usize) -> Result<(), Failure> {
+fn block(host: &'static Host, what: &'static str, address: *mut u8, size: usize) -> Result<(), Failure> {
     match block_size(address as usize) {
-        None => Err(failure(host, format!("{what} is not a block of Slurm's memory"))),
-        Some(found) if found != size => {
-            Err(failure(host, format!("{what} has {found} bytes, {size} expected")))
-        }
+        None => Err(failure(host, Found::NoBlock(what))),
+        Some(found) if found != size => Err(failure(host, Found::Size { what, found, expected: size })),
         Some(_) => Ok(()),
     }
+}
+
+/// Checks what a record begins with.
+fn magic(host: &'static Host, what: &'static str, found: u32, expected: u32) -> Result<(), Failure> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(failure(host, Found::Magic { what, found, expected }))
+}
+
+/// Checks the record of a job itself, and nothing that it leads to.
+fn job_record(job: Job<'_>) -> Result<(), Failure> {
+    let host = job.host();
+    block(host, "a job record", job.as_ptr(), host.layout.job.size)?;
+    magic(host, "a job record", job.get(|job| job.magic), JOB_MAGIC)
 }
 
 /// The addresses of all TRES, in the order of their positions; none where slurmctld has not loaded them. Each is a block of the size that
@@ -111,7 +101,7 @@ pub fn tres_records<V: Levels<Tres: Open>>(lock: &AssocLock<'_, V>) -> Result<Ve
         return Ok(Vec::new());
     }
     let Some(size) = block_size(array as usize) else {
-        return Err(failure(host, "the TRES are not in an array".to_owned()));
+        return Err(failure(host, Found::NoArray("the TRES", 0)));
     };
     // The database may have taken some away since slurmctld has counted them.
     let count = host.tres_count().min(size / size_of::<*mut u8>());
@@ -129,6 +119,8 @@ pub struct Inspector {
     asked: AtomicBool,
     /// So has it about what running jobs hold.
     asked_allocations: AtomicBool,
+    /// The record of a job itself is not as the layout says: nothing of one is read any more to answer with.
+    refuted: AtomicBool,
     /// Associations and QOS are as the layout says.
     lists: AtomicBool,
     surveyed: AtomicBool,
@@ -153,6 +145,7 @@ impl Inspector {
         Self {
             asked: AtomicBool::new(false),
             asked_allocations: AtomicBool::new(false),
+            refuted: AtomicBool::new(false),
             lists: AtomicBool::new(false),
             surveyed: AtomicBool::new(false),
             kinds: [const { AtomicU8::new(0) }; Self::KINDS],
@@ -178,6 +171,47 @@ impl Inspector {
     /// All jobs have been looked at.
     pub fn note_survey(&self) {
         self.surveyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Something was wrong: all jobs are to be looked at again, and what was wrong is to be so again.
+    pub fn look_again(&self) {
+        self.surveyed.store(false, Ordering::Relaxed);
+        self.kinds.iter().for_each(|kind| kind.store(0, Ordering::Relaxed));
+        self.tallies.look_again();
+    }
+
+    /// Before the plugin starts.
+    pub fn begin(&self) {
+        self.note_sound();
+        self.look_again();
+    }
+
+    /// A cycle has met nothing that was wrong.
+    pub fn note_sound(&self) {
+        self.refuted.store(false, Ordering::Relaxed);
+    }
+
+    /// Nothing in the records of jobs can be read: they are not as the layout says.
+    pub fn has_refuted_jobs(&self) -> bool {
+        self.refuted.load(Ordering::Relaxed)
+    }
+
+    /// The priority that a job has, where its own record is as the layout says, whatever it leads to is not: size and number of
+    /// the record, and slurmctld itself, which was asked where it keeps priorities.
+    pub fn priority_of<A: Open>(&self, job: Job<'_, A>) -> Option<u32> {
+        let job = job.read_only();
+        if self.has_refuted_jobs() || job_record(job).is_err() || self.ask_about_jobs(job.host()).is_err() {
+            return None;
+        }
+        Some(job.get(|job| job.priority))
+    }
+
+    fn ask_about_jobs(&self, host: &'static Host) -> Result<(), Failure> {
+        if !self.asked.load(Ordering::Relaxed) {
+            questions::about_jobs(host).inspect_err(|_| self.refuted.store(true, Ordering::Relaxed))?;
+            self.asked.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Associations and QOS were found as the layout says.
@@ -214,10 +248,10 @@ impl Inspector {
     ) -> Result<(), Failure> {
         let host = job.host();
         self.check_lists(lock)?;
-        let sound = records::check_job(lock, job, listed, &self.tallies)?;
-        if !loading && !self.asked.load(Ordering::Relaxed) {
-            questions::about_jobs(host)?;
-            self.asked.store(true, Ordering::Relaxed);
+        let sound = records::check_job(lock, job, listed, &self.tallies)
+            .inspect_err(|failure| self.note_failure(job, &failure.found))?;
+        if !loading {
+            self.ask_about_jobs(host)?;
         }
         if sound.partition && !self.asked_allocations.load(Ordering::Relaxed) {
             questions::about_allocations(host)?;
@@ -231,6 +265,14 @@ impl Inspector {
             count.store(known.saturating_add(1).min(most).max(known), Ordering::Relaxed);
         }
         Ok(())
+    }
+}
+
+impl Inspector {
+    fn note_failure(&self, job: Job<'_>, found: &Found) {
+        if *found == Found::NotById || job_record(job).is_err() {
+            self.refuted.store(true, Ordering::Relaxed);
+        }
     }
 }
 

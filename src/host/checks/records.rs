@@ -1,14 +1,20 @@
 //! Values in live records that are known in another way.
 //!
 //! What must be so in every slurmctld is a failure where it is not. What may be otherwise for a while, a pointer to an association that
-//! is gone, or a name that was changed, is counted: only where it is never right, and wrong for several jobs, it is one.
+//! is gone, is counted: only where it is never right, and wrong for several jobs, it is one.
+//!
+//! Nothing here goes by what somebody can write: a text is one by its block and its end, whatever its letters are; no amount that is
+//! asked for is too large, no name too long or too strange ([`super::failure`]).
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::memory::{block_size, ends_in_block, text_in_block};
+use tracing::warn;
+
+use super::failure::{failure, Failure, Found};
+use super::memory::{block_size, ends_in_block, fills_block, peek, text};
 use super::questions::is_list;
-use super::{block, failure, Failure, DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
+use super::{block, job_record, magic, DETAILS_MAGIC, PART_MAGIC};
 use crate::host::access::Open;
 use crate::host::layout::{Field, JobLayout, PrioMultLayout, Ptr};
 use crate::host::lists::{for_each_raw, List};
@@ -54,7 +60,12 @@ impl Tally {
         if self.wrong.iter().any(|wrong| wrong.load(Ordering::Relaxed) == 0) {
             return Ok(false);
         }
-        Err(failure(host, format!("no job has {} that can be right", self.what)))
+        Err(failure(host, Found::NoneRight(self.what)))
+    }
+
+    /// Forgets those that were wrong: they are to be wrong again.
+    fn look_again(&self) {
+        self.wrong.iter().for_each(|wrong| wrong.store(0, Ordering::Relaxed));
     }
 }
 
@@ -66,6 +77,7 @@ pub struct Tallies {
     user: Tally,
     qos: Tally,
     partition: Tally,
+    partition_name: Tally,
     requested: Tally,
 }
 
@@ -77,7 +89,16 @@ impl Tallies {
             user: Tally::of("a user"),
             qos: Tally::of("a QOS"),
             partition: Tally::of("a partition"),
+            partition_name: Tally::of("a partition with a name"),
             requested: Tally::of("requested TRES"),
+        }
+    }
+
+    /// What was wrong is to be so again.
+    pub fn look_again(&self) {
+        let Self { association, account, user, qos, partition, partition_name, requested } = self;
+        for tally in [association, account, user, qos, partition, partition_name, requested] {
+            tally.look_again();
         }
     }
 }
@@ -98,13 +119,12 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
 ) -> Result<Sound, Failure> {
     let host = job.host();
     let layout = host.layout;
-    block(host, "a job record", job.as_ptr(), layout.job.size)?;
-    magic(host, "a job record", job.get(|job| job.magic), JOB_MAGIC)?;
+    job_record(job)?;
     if listed {
         // SAFETY: the job lock is held.
         let found = unsafe { (host.sym.find_job_record)(job.get(|job| job.job_id)) };
         if found.cast() != job.as_ptr() {
-            return Err(failure(host, "a job is not found by its id".to_owned()));
+            return Err(failure(host, Found::NotById));
         }
     }
     let active = !job.state().is_finished();
@@ -116,13 +136,13 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
     check_arrays(job, tallies)?;
     check_priorities(job)?;
     let texts = [
-        ("account", layout.job.account),
-        ("MCS label", layout.job.mcs_label),
-        ("wckey", layout.job.wckey),
-        ("comment", layout.job.admin_comment),
+        ("a job's account", layout.job.account),
+        ("a job's MCS label", layout.job.mcs_label),
+        ("a job's wckey", layout.job.wckey),
+        ("a job's comment", layout.job.admin_comment),
     ];
     for (what, text) in texts {
-        text_or_none(host, &format!("a job's {what}"), job.get(|_| text))?;
+        text_or_none(host, what, job.get(|_| text))?;
     }
     Ok(Sound { complete, partition })
 }
@@ -131,33 +151,19 @@ fn id_of(job: Job<'_>) -> u32 {
     job.get(|job| job.job_id)
 }
 
-fn magic(host: &'static Host, what: &str, found: u32, expected: u32) -> Result<(), Failure> {
-    if found == expected {
+/// A text, whatever is in it: Slurm's users, coordinators, operators and plugins write what they like.
+fn text_of(host: &'static Host, what: &'static str, text: *mut u8) -> Result<(), Failure> {
+    if ends_in_block(text as usize) {
         return Ok(());
     }
-    Err(failure(host, format!("{what} begins with {found:#x}, {expected:#x} expected")))
+    Err(failure(host, Found::NoText(what)))
 }
 
-fn name_of(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
-    if text_in_block(text as usize).is_some_and(|name| !name.is_empty()) {
+fn text_or_none(host: &'static Host, what: &'static str, text: *mut u8) -> Result<(), Failure> {
+    if text.is_null() {
         return Ok(());
     }
-    Err(failure(host, format!("{what} is not a text")))
-}
-
-fn name_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
-    if text.is_null() || text_in_block(text as usize).is_some() {
-        return Ok(());
-    }
-    Err(failure(host, format!("{what} is not a text")))
-}
-
-/// A text that users or plugins write as they like, so that it may have control characters.
-fn text_or_none(host: &'static Host, what: &str, text: *mut u8) -> Result<(), Failure> {
-    if text.is_null() || ends_in_block(text as usize) {
-        return Ok(());
-    }
-    Err(failure(host, format!("{what} is not a text")))
+    text_of(host, what, text)
 }
 
 fn check_details(job: Job<'_>) -> Result<bool, Failure> {
@@ -188,7 +194,8 @@ fn check_partitions(job: Job<'_>, tallies: &Tallies, active: bool) -> Result<boo
     for address in all.into_iter().filter(|address| *address != 0) {
         right &= is_known(address);
         if active || (known.is_some() && is_known(address)) {
-            check_partition(host, address as *mut u8)?;
+            let has_name = check_partition(host, address as *mut u8)?;
+            tallies.partition_name.count(host, id_of(job), has_name)?;
         }
     }
     if active && partition != 0 {
@@ -197,7 +204,8 @@ fn check_partitions(job: Job<'_>, tallies: &Tallies, active: bool) -> Result<boo
     Ok(right)
 }
 
-fn check_partition(host: &'static Host, partition: *mut u8) -> Result<(), Failure> {
+/// Whether its name is one to the end of its block, as Slurm makes names.
+fn check_partition(host: &'static Host, partition: *mut u8) -> Result<bool, Failure> {
     let layout = &host.layout.part;
     block(host, "a partition", partition, layout.size)?;
     // SAFETY: a block of the size of a partition.
@@ -210,9 +218,10 @@ fn check_partition(host: &'static Host, partition: *mut u8) -> Result<(), Failur
         )
     };
     magic(host, "a partition", begin, PART_MAGIC)?;
-    name_of(host, "a partition's name", name)?;
-    name_or_none(host, "the name of a partition's QOS", qos_name)?;
-    array_or_none(host, "a partition's TRES", tres)
+    text_of(host, "a partition's name", name)?;
+    text_or_none(host, "the name of a partition's QOS", qos_name)?;
+    array_or_none(host, "a partition's TRES", tres)?;
+    Ok(fills_block(name as usize))
 }
 
 /// The addresses in a list of the host; none where it is null.
@@ -228,12 +237,12 @@ fn addresses(host: &Host, list: *mut std::ffi::c_void) -> Option<HashSet<usize>>
 }
 
 /// What a list that a job has holds.
-fn elements(host: &'static Host, what: &str, list: *mut u8) -> Result<HashSet<usize>, Failure> {
+fn elements(host: &'static Host, what: &'static str, list: *mut u8) -> Result<HashSet<usize>, Failure> {
     if list.is_null() {
         return Ok(HashSet::new());
     }
     if !is_list(host, list as usize) {
-        return Err(failure(host, format!("{what} are not a list")));
+        return Err(failure(host, Found::NoList(what)));
     }
     Ok(addresses(host, list.cast()).unwrap_or_default())
 }
@@ -253,15 +262,29 @@ fn check_association<V: Levels<Assoc: Open>>(
     let found = job.association(lock).filter(|association| association.address() == address);
     tallies.association.count(host, id_of(job), found.is_some())?;
     let Some(association) = found else { return Ok(false) };
-    let name = |text: *mut u8| text_in_block(text as usize).map(|text| text.to_ascii_lowercase());
+    let name = |at: *mut u8| text(at as usize).map(|text| text.to_ascii_lowercase());
     let (of_job, of_association) = (job.get(|job| job.account), association.get(|assoc| assoc.acct));
-    // Another name or user is odd, and nothing to be afraid of.
+    // slurmctld copies one from the other, whatever it is; only the case is as somebody has typed it.
     tallies.account.count(host, id, name(of_job).is_some() && name(of_job) == name(of_association))?;
     let uid = association.get(|assoc| assoc.uid);
     if association.is_user() && uid != UNKNOWN {
-        tallies.user.count(host, id, uid == job.get(|job| job.user_id))?;
+        let right = uid == job.get(|job| job.user_id);
+        // A user who got another name has jobs of the old number: that says nothing.
+        if right || is_beside(job, host.layout.job.user_id, uid) {
+            tallies.user.count(host, id, right)?;
+        }
     }
     Ok(true)
+}
+
+/// Whether a number stands a few bytes before or behind a field, where slurmctld keeps pointers.
+fn is_beside(job: Job<'_>, field: Field<JobLayout, u32>, number: u32) -> bool {
+    const AROUND: usize = 8;
+    let mut bytes = [0; 2 * AROUND + size_of::<u32>()];
+    field.offset() >= AROUND
+        && field.offset() + AROUND + size_of::<u32>() <= job.host().layout.job.size
+        && peek(job.address() + field.offset() - AROUND, &mut bytes)
+        && bytes.windows(size_of::<u32>()).any(|found| found == number.to_ne_bytes())
 }
 
 fn check_qos<V: Levels<Qos: Open>>(
@@ -290,21 +313,24 @@ fn check_qos<V: Levels<Qos: Open>>(
 }
 
 /// An array with one number per TRES, or none.
-fn array_or_none(host: &'static Host, what: &str, array: *mut u8) -> Result<(), Failure> {
+fn array_or_none(host: &'static Host, what: &'static str, array: *mut u8) -> Result<(), Failure> {
     if array.is_null() || block_size(array as usize).is_some_and(|size| size >= 8 * host.tres_count()) {
         return Ok(());
     }
-    Err(failure(host, format!("{what} are not in an array of {}", host.tres_count())))
+    Err(failure(host, Found::NoArray(what, host.tres_count())))
 }
 
 fn check_arrays(job: Job<'_>, tallies: &Tallies) -> Result<(), Failure> {
     /// Eight letters are a larger number.
     const MOST: u64 = 1 << 56;
     let host = job.host();
+    let array = job.get(|job| job.tres_req_cnt);
     array_or_none(host, "a job's allocated TRES", job.get(|job| job.tres_alloc_cnt))?;
-    array_or_none(host, "a job's requested TRES", job.get(|job| job.tres_req_cnt))?;
-    // Of none, and of all that are not known, the upper half is full.
-    let plausible = |count: u64| count < MOST || count > u64::from(u32::MAX) << 32;
+    array_or_none(host, "a job's requested TRES", array)?;
+    // An array of the right size may hold any amount. In a larger block it may be a text; of none, and of all that are not known, the
+    // upper half is full.
+    let is_exact = block_size(array as usize) == Some(size_of::<u64>() * host.tres_count());
+    let plausible = |count: u64| is_exact || count < MOST || count > u64::from(u32::MAX) << 32;
     let requested = job.tres_requested().filter(|counts| !counts.is_empty());
     if let Some(counts) = requested {
         tallies.requested.count(host, id_of(job), counts.iter().all(|count| plausible(*count)))?;
@@ -322,7 +348,7 @@ fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
     }
     if let Some(array) = pointer(job, layout.priority_array) {
         if block_size(array as usize).is_none_or(|size| size == 0 || size % 4 != 0) {
-            return Err(failure(host, "a job's priorities are not in an array".to_owned()));
+            return Err(failure(host, Found::NoArray("a job's priorities", 0)));
         }
     }
     let multiple = &host.layout.prio_mult;
@@ -334,9 +360,9 @@ fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
     };
     let array = get(multiple.priority_array);
     if !array.is_null() && block_size(array as usize).is_none_or(|size| size % 4 != 0) {
-        return Err(failure(host, "a job's priorities are not in an array".to_owned()));
+        return Err(failure(host, Found::NoArray("a job's priorities", 0)));
     }
-    name_or_none(host, "the partitions of a job's priorities", get(multiple.priority_array_names))
+    text_or_none(host, "the names of the partitions of a job's priorities", get(multiple.priority_array_names))
 }
 
 fn pointer(job: Job<'_>, field: Option<Field<JobLayout, Ptr>>) -> Option<*mut u8> {
@@ -348,42 +374,65 @@ pub fn check_lists<V: Levels<Assoc: Open, Qos: Open>>(lock: &AssocLock<'_, V>) -
     let host = lock.host();
     if let Some(list) = lock.all() {
         let known: HashSet<usize> = list.collect().into_iter().map(Record::address).collect();
-        for_each_with_id(list, "an association", host.layout.assoc.id, |association| {
-            check_association_record(association, &known)
-        })?;
+        check_records(list, |association| check_association_record(association, &known))?;
+        check_ids(list, ["association", "associations"], host.layout.assoc.id)?;
         // A broken tree may have some without.
         let orphans = list.collect().into_iter().filter(|association| parent(*association).is_none()).count();
         if lock.root().is_some() && known.len() > WRONG && orphans == known.len() {
-            return Err(failure(host, "no association has a parent".to_owned()));
+            return Err(failure(host, Found::NoParents));
         }
     }
     if let Some(list) = lock.qos() {
-        for_each_with_id(list, "a QOS", host.layout.qos.id, |qos| {
+        check_records(list, |qos| {
             block(host, "a QOS", qos.as_ptr(), host.layout.qos.size)?;
             let usage = qos.get(|qos| qos.usage);
             if !usage.is_null() {
                 block(host, "the usage of a QOS", usage, host.layout.qos_usage.size)?;
             }
-            name_of(host, "a QOS' name", qos.get(|qos| qos.name))
+            text_of(host, "a QOS' name", qos.get(|qos| qos.name))
         })?;
+        check_ids(list, ["QOS", "QOS"], host.layout.qos.id)?;
+        let all = list.collect();
+        if !all.is_empty() && !all.iter().any(|qos| fills_block(qos.get(|qos| qos.name) as usize)) {
+            return Err(failure(host, Found::NoText("the name of all QOS")));
+        }
     }
     Ok(())
 }
 
-/// Checks all records of a list, whose ids differ.
-fn for_each_with_id<'a, L: RecordLayout, A: Open>(
+/// Checks all records of a list; the first failure, with how many there are.
+fn check_records<'a, L: RecordLayout, A: Open>(
     list: List<'a, L, A>,
-    what: &str,
-    id: Field<L, u32>,
     check: impl Fn(Record<'a, L, A>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut ids = HashSet::new();
-    for record in list.collect() {
-        check(record)?;
-        let id = record.get(|_| id);
+    let mut failed = list.collect().into_iter().filter_map(|record| check(record).err());
+    let Some(mut first) = failed.next() else { return Ok(()) };
+    first.records += failed.count();
+    Err(first)
+}
+
+/// Ids differ. slurmdbd may have sent a record twice, which is told; most are never the same.
+fn check_ids<L: RecordLayout, A: Open>(
+    list: List<'_, L, A>,
+    [one, many]: [&'static str; 2],
+    field: Field<L, u32>,
+) -> Result<(), Failure> {
+    let (mut ids, mut twice) = (HashSet::new(), Vec::new());
+    let all = list.collect();
+    for record in &all {
+        let id = record.get(|_| field);
         if id == 0 || !ids.insert(id) {
-            return Err(failure(record.host(), format!("{what} has the id {id}, which cannot be")));
+            twice.push(id);
         }
+    }
+    if let Some(record) = all.first().filter(|_| twice.len() >= WRONG && 2 * twice.len() >= all.len()) {
+        return Err(failure(record.host(), Found::Ids(many)));
+    }
+    for id in twice {
+        warn!(
+            "the {one} {id} is there twice: which of the two has the shares and the usage of its jobs is left to chance. Restart \
+             slurmctld; if it is there twice again, look for that id in slurmdbd's database"
+        );
     }
     Ok(())
 }
@@ -404,11 +453,11 @@ fn check_association_record<A: Open>(
     if let Some(leaf) = association.leaf_usage() {
         block(host, "the leaf usage of an association", leaf.as_ptr(), host.layout.assoc_usage.size)?;
     }
-    name_of(host, "an association's account", association.get(|assoc| assoc.acct))?;
-    name_or_none(host, "an association's user", association.get(|assoc| assoc.user))?;
-    name_or_none(host, "an association's partition", association.get(|assoc| assoc.partition))?;
+    text_of(host, "an association's account", association.get(|assoc| assoc.acct))?;
+    text_or_none(host, "an association's user", association.get(|assoc| assoc.user))?;
+    text_or_none(host, "an association's partition", association.get(|assoc| assoc.partition))?;
     if parent(association).is_some_and(|parent| !known.contains(&parent)) {
-        return Err(failure(host, "an association's parent is none of the others".to_owned()));
+        return Err(failure(host, Found::StrangeParent));
     }
     Ok(())
 }

@@ -37,6 +37,11 @@ impl JobState {
         (base == JOB_RUNNING || base == JOB_SUSPENDED) && !self.is_completing()
     }
 
+    /// Has resources and does not use them.
+    pub fn is_suspended(self) -> bool {
+        self.0 & JOB_STATE_BASE == JOB_SUSPENDED
+    }
+
     /// Has ended, for whatever reason.
     pub fn is_finished(self) -> bool {
         self.0 & JOB_STATE_BASE > JOB_SUSPENDED

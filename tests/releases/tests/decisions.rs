@@ -13,6 +13,8 @@ use slurm_releases::{cluster, in_prefixes, pretending_plugin, skip, Suite, BOOKW
 use slurm_testcluster::{Cluster, Job, Release};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+const LEFT_OUT: &str = "This calculation of priorities is left out";
+const PASSIVE: &str = "Until slurmctld starts again the plugin is passive";
 
 /// A cluster with the plugin that can pretend, told so by a variable.
 fn pretending(release: &Release, variable: &str, value: &str) -> slurm_testcluster::Builder {
@@ -25,7 +27,7 @@ fn pretending(release: &Release, variable: &str, value: &str) -> slurm_testclust
     example(builder)
 }
 
-/// A wrong table must be noticed at the first job, and then nothing is written and jobs go on being scheduled.
+/// A wrong table must be noticed in the first calculation, and in the next one nothing is written any more and jobs go on being scheduled.
 fn goes_passive(builder: slurm_testcluster::Builder, found: &str) {
     let cluster = builder.slurmds(true).nodes(1).start().unwrap();
     let usage = || -> Vec<String> {
@@ -33,20 +35,22 @@ fn goes_passive(builder: slurm_testcluster::Builder, found: &str) {
     };
     let before = usage();
     submit_example(&cluster);
+    // Two are not several.
+    submit_example(&cluster);
+    cluster
+        .wait_for("the passive state", TIMEOUT, |cluster| Ok(cluster.log().contains(PASSIVE).then_some(())))
+        .unwrap();
     std::thread::sleep(Duration::from_secs(3));
     let log = cluster.log();
     let complaints: Vec<&str> =
         log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
-    assert_eq!(complaints.len(), 1, "{complaints:#?}");
-    assert!(complaints[0].contains(found) && complaints[0].contains("SLURM_SRC="), "{}", complaints[0]);
+    assert_eq!(complaints.len(), 2, "{complaints:#?}");
+    for (complaint, end) in complaints.iter().zip([LEFT_OUT, PASSIVE]) {
+        assert!(complaint.contains(found) && complaint.contains("SLURM_SRC="), "{complaint}");
+        assert!(complaint.contains(end), "{complaint}");
+    }
     assert_eq!(usage(), before, "something was written");
-    // The second job is behind the first.
-    let priority = |job: u32| -> u64 {
-        let text = cluster.scontrol(&["show", "job", &job.to_string()]).unwrap();
-        let word = text.split_whitespace().find_map(|word| word.strip_prefix("Priority=")).unwrap();
-        word.parse().unwrap()
-    };
-    assert_eq!(priority(1), priority(2) + 1);
+    keeps_priorities(&cluster, !found.starts_with("a job record"));
     let job =
         cluster.submit(&Job::new("user4").account("e").partition("main").seconds(1).arg("--export=ALL"));
     let job = format!("-j{}", job.unwrap());
@@ -57,6 +61,31 @@ fn goes_passive(builder: slurm_testcluster::Builder, found: &str) {
         })
         .unwrap();
     assert!(cluster.is_up());
+}
+
+/// The second job is behind the first; a change of a job keeps its priority, and so does a hold and what an administrator has set, where a job
+/// can be read at all.
+fn keeps_priorities(cluster: &Cluster, readable: bool) {
+    let priority = |job: u32| -> u64 {
+        let text = cluster.scontrol(&["show", "job", &job.to_string()]).unwrap();
+        let word = text.split_whitespace().find_map(|word| word.strip_prefix("Priority=")).unwrap();
+        word.parse().unwrap()
+    };
+    let update = |job: &str, change: &str| {
+        cluster.scontrol(&["update", &format!("jobid={job}"), change]).unwrap();
+    };
+    let first = priority(1);
+    assert_eq!(first, priority(2) + 1);
+    update("1", "comment=changed");
+    assert_eq!(priority(1), first);
+    update("2", "priority=4242");
+    update("2", "comment=changed");
+    assert_eq!(priority(2), if readable { 4242 } else { first - 1 });
+    cluster.scontrol(&["hold", "1"]).unwrap();
+    update("1", "comment=again");
+    assert_eq!(priority(1), 0, "it is held");
+    cluster.scontrol(&["release", "1"]).unwrap();
+    assert!(priority(1) > 0 && priority(1) <= first, "{}", priority(1));
 }
 
 /// With the layout of another release, or only one record of it.
@@ -208,6 +237,35 @@ fn a_table_of_another_major_release_is_refused_at_the_start() {
         let other =
             if (release.version.year, release.version.month) == (25, 5) { "25.11.0" } else { "25.05.0" };
         refuses(&release, "MULTIFACTOR2_TEST_LAYOUT", other, &["slurm_conf has", "SLURM_SRC="]);
+    }
+}
+
+/// In a known release each of these is a refusal.
+#[test]
+fn an_unknown_micro_release_that_looks_otherwise_starts_passive() {
+    for suite in SUITES {
+        let (major, minor) = suite.slurm;
+        let newer = suite.renumbered(number(major, minor, 77), &place(suite, "otherwise")).unwrap();
+        let Some(release) = newer else { continue };
+        let other = if suite.slurm == (25, 5) { "25.11.0" } else { "25.05.0" };
+        for (variable, value, found, readable) in [
+            ("MULTIFACTOR2_TEST_LAYOUT", other, "slurm_conf has", false),
+            ("MULTIFACTOR2_TEST_MISSING", "calc_job_billable_tres", "lacks calc_job_billable_tres", false),
+        ] {
+            println!("Slurm {} with {variable}={value}", release.version);
+            let cluster = pretending(&release, variable, value).start().unwrap();
+            submit_example(&cluster);
+            let log = cluster.log();
+            let complaints: Vec<&str> =
+                log.lines().filter(|line| line.contains("error: priority/multifactor2")).collect();
+            assert_eq!(complaints.len(), 1, "{complaints:#?}");
+            assert!(complaints[0].contains(found) && complaints[0].contains(PASSIVE), "{}", complaints[0]);
+            assert!(complaints[0].contains("Look for a newer slurm-multifactor2"), "{}", complaints[0]);
+            keeps_priorities(&cluster, readable);
+            cluster.reconfigure().unwrap();
+            cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
+            assert!(cluster.sprio_rows().unwrap().is_empty());
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod decisions;
 mod dominant;
 mod equal;
 mod forecast;
+mod hostile;
 mod live;
 mod once;
 mod points;

@@ -181,7 +181,12 @@ pub fn allocate(arena: Arena, size: usize, owner: Owner, kind: &str, name: &str)
 
 /// A text in a block.
 pub fn text(arena: Arena, kind: &str, text: &str) -> *mut u8 {
-    let address = allocate(arena, text.len() + 1, Owner::Host, kind, text);
+    bytes(arena, kind, text.as_bytes())
+}
+
+/// The same of any bytes but zero.
+pub fn bytes(arena: Arena, kind: &str, text: &[u8]) -> *mut u8 {
+    let address = allocate(arena, text.len() + 1, Owner::Host, kind, &String::from_utf8_lossy(text));
     // SAFETY: a fresh block of that size; its last byte is zero.
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), address, text.len()) };
     address

@@ -227,7 +227,10 @@ pub unsafe extern "C" fn priority_p_get_priority_factors_list(first: *mut c_void
     guard(
         || {
             faults::point("factors_list");
-            let Some(host) = Host::get() else { return std::ptr::null_mut() };
+            // Where nothing of slurmctld's may be read, the request is not, either.
+            let Some(host) = Host::get().filter(|host| host.misfit().is_none()) else {
+                return std::ptr::null_mut();
+            };
             // SAFETY: the host's promise.
             unsafe {
                 reply::answer(host, LIST, (first, second), |jobs, qos, request, uid| {

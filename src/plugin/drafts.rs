@@ -177,7 +177,10 @@ impl Drafts {
 
     /// The finished priorities, by the addresses of the records.
     pub fn numbers(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
-        self.jobs.iter().filter(|draft| draft.task != Task::Clear).map(|draft| (draft.address, draft.priority))
+        self.jobs
+            .iter()
+            .filter(|draft| draft.task != Task::Clear)
+            .map(|draft| (draft.address, draft.priority))
     }
 
     /// All drafts, in the order in which the jobs were read, which is slurmctld's own and mostly that of their records in memory; in that

@@ -54,8 +54,8 @@ struct Said {
 /// The last numbers of ours, by the addresses of the jobs' records; those of the last calculation are in its drafts.
 #[derive(Debug, Default)]
 struct Kept {
-    /// While a calculation runs, and after one that was left out: what there was before.
-    before: FxHashMap<usize, u32>,
+    /// While a calculation runs, and after one that was left out: what there was before, the newest last.
+    before: Vec<(usize, u32)>,
     /// Answers since it has begun.
     since: FxHashMap<usize, u32>,
 }
@@ -89,7 +89,9 @@ impl Health {
         let records = inner.failed.as_ref().map_or(0, |(_, records)| *records) + failure.records;
         match &mut inner.failed {
             // What holds for all of slurmctld says more.
-            Some((first, known)) if first.found.is_general() || !failure.found.is_general() => *known = records,
+            Some((first, known)) if first.found.is_general() || !failure.found.is_general() => {
+                *known = records
+            }
             failed => *failed = Some((failure, records)),
         }
     }
@@ -156,11 +158,13 @@ impl Health {
 
     /// A calculation begins, and does not keep the numbers of the one before.
     pub fn begin_numbers(&self, before: impl Iterator<Item = (usize, u32)>) {
+        let drafts: Vec<_> = before.collect();
         let mut inner = self.inner.lock();
-        let since = std::mem::take(&mut inner.numbers.since);
-        let kept = &mut inner.numbers.before;
-        kept.extend(before);
-        kept.extend(since);
+        let Kept { before, since } = &mut inner.numbers;
+        if !drafts.is_empty() {
+            *before = drafts;
+        }
+        before.extend(since.drain());
     }
 
     /// The calculation is over, and its own numbers are there.
@@ -174,7 +178,8 @@ impl Health {
     pub fn last_number(&self, address: usize) -> Option<u32> {
         let inner = self.inner.lock();
         let Kept { before, since } = &inner.numbers;
-        since.get(&address).or_else(|| before.get(&address)).copied()
+        let earlier = || before.iter().rev().find(|(at, _)| *at == address).map(|(_, number)| *number);
+        since.get(&address).copied().or_else(earlier)
     }
 }
 

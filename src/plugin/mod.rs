@@ -173,7 +173,7 @@ impl Plugin {
     pub fn start(&'static self, mut unlocked: Unlocked) -> Result<(), Refused> {
         let host = unlocked.host();
         self.health.begin();
-        self.inspector.begin();
+        self.inspector.note_sound();
         self.advised.store(false, Ordering::Relaxed);
         if let Some(misfit) = host.misfit() {
             // Nothing of slurmctld's is touched, its configuration included.
@@ -299,7 +299,6 @@ impl Plugin {
         self.evaluate_all(unlocked, &config, clock::now());
     }
 }
-
 
 fn log_layout(host: &'static Host) {
     let group = host.layout.group;

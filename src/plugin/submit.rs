@@ -55,7 +55,9 @@ impl Plugin {
     pub fn keep(&self, last: u32, job: Job<'_, Write>) -> u32 {
         let number = match self.inspector.priority_of(job) {
             // Whoever releases a job says so in the record first; one that is resumed is not held.
-            Some(HELD) if job.get(|job| job.direct_set_prio) != 0 && !job.state().is_suspended() => return HELD,
+            Some(HELD) if job.get(|job| job.direct_set_prio) != 0 && !job.state().is_suspended() => {
+                return HELD
+            }
             Some(HELD | NO_VAL) => after(last),
             Some(number) => number,
             None => return self.keep_unread(last, job.address()),

@@ -27,7 +27,7 @@ fn assert_near(found: f64, expected: f64) {
     assert!((found - expected).abs() < 0.5, "{found}, not {expected}");
 }
 
-/// Three jobs in a partition, with records of which one kind is larger.
+/// Three jobs in several partitions, which no other job is, with records of which one kind is larger.
 fn three_larger(host: &mut Host, record: &str) -> HostResult<()> {
     host.pad(record, 8)?;
     host.partition(&Partition::new("patched").factor(9_u16))?;
@@ -36,8 +36,9 @@ fn three_larger(host: &mut Host, record: &str) -> HostResult<()> {
         .account("physics")
         .user("dora")
         .uid(1009_u32)])?;
-    let jobs =
-        [11, 12, 13].map(|id| waiting(id).association(9_u32).user_id(1009_u32).partitions(["patched".to_owned()]));
+    let jobs = [11, 12, 13].map(|id| {
+        waiting(id).association(9_u32).user_id(1009_u32).partitions(["patched", "batch"].map(str::to_owned))
+    });
     host.jobs(&jobs)
 }
 
@@ -113,7 +114,7 @@ fn what_ran_while_it_was_passive_is_charged_once_by_the_next_start() -> HostResu
             options.clock = now;
             let mut host = Host::start(&options)?;
             fill(&mut host)?;
-            host.configure(&Conf::new().weight_age(1000_u32).weight_fairshare(1000_u32))?;
+            host.configure(&Conf::new().weight_fairshare(1000_u32).decay_half_life(0_u32))?;
             host.configure(&Conf::new().state_save_location(state.path().display().to_string()))?;
             host.load()?;
             host.jobs(&[running(1)])?;

@@ -8,7 +8,9 @@ use std::cell::RefCell;
 use multifactor2_fixtures::project::read;
 use multifactor2_fixtures::seed;
 use slurm_fakehost::memory::{self, Arena};
-use slurm_fakehost::{all, in_releases, one_of_each_layout, Association, Job, Partition, Qos, Record, Slurmctld};
+use slurm_fakehost::{
+    all, in_releases, one_of_each_layout, Association, Job, Partition, Qos, Record, Slurmctld,
+};
 
 use crate::setup::{end, usage};
 
@@ -23,7 +25,10 @@ const ATTACKS: [(&str, &[Attack]); 16] = [
     ("Size", &[names_of_accounts, amounts]),
     ("Magic", &[amounts, names_of_partitions]),
     ("NotById", &[ids_of_jobs]),
-    ("NoText", &[names_of_accounts, names_of_partitions, names_of_qos, texts_of_jobs, long_names, empty_names]),
+    (
+        "NoText",
+        &[names_of_accounts, names_of_partitions, names_of_qos, texts_of_jobs, long_names, empty_names],
+    ),
     ("NoList", &[names_of_partitions]),
     ("NoArray", &[amounts]),
     ("NoneRight", &[names_of_accounts, case_of_accounts, users_renamed, amounts, names_of_partitions]),
@@ -36,7 +41,18 @@ const ATTACKS: [(&str, &[Attack]); 16] = [
 
 /// Texts that are no usual names.
 const TEXTS: [&[u8]; 12] = [
-    b"t\tb", b"a\nb", b"\x01", b"\x7f\x1b[2J", b"\xff\xfe", b"'\"`$(x)", b" ", b"%s%n", b",", b"=", b"*", b"-1",
+    b"t\tb",
+    b"a\nb",
+    b"\x01",
+    b"\x7f\x1b[2J",
+    b"\xff\xfe",
+    b"'\"`$(x)",
+    b" ",
+    b"%s%n",
+    b",",
+    b"=",
+    b"*",
+    b"-1",
 ];
 
 /// A slurmctld with three accounts of a user each, and a job of each that waits and one that runs, before the plugin is loaded.
@@ -62,9 +78,12 @@ impl<'s> Hostile<'s> {
             .map(|name| slurmctld.add_partition(&Partition { name, ..Partition::default() }))
             .to_vec();
         let (mut associations, mut jobs) = (Vec::new(), Vec::new());
-        for (at, (account, user)) in
-            (0_u32..).zip([("physics", "alice"), ("chemistry", "bob"), ("biology", "carol"), ("history", "dora")])
-        {
+        for (at, (account, user)) in (0_u32..).zip([
+            ("physics", "alice"),
+            ("chemistry", "bob"),
+            ("biology", "carol"),
+            ("history", "dora"),
+        ]) {
             let of_account = slurmctld.add_association(&Association {
                 id: 10 + 2 * at,
                 parent: Some(root),
@@ -93,7 +112,8 @@ impl<'s> Hostile<'s> {
             let running = Job {
                 id: 201 + at,
                 state: slurm_fakehost::RUNNING,
-                times: (1_999_999_000, 2_000_002_600, 2_000_002_600),
+                times: (1_999_999_000, 2_100_000_000, 2_100_000_000),
+                limit: 1_700_000,
                 allocated: Some(vec![4, 8000, 0, 2, 4]),
                 ..waiting.clone()
             };
@@ -114,10 +134,11 @@ impl<'s> Hostile<'s> {
     /// One of the texts, or random bytes without a zero.
     fn text(&self) -> Vec<u8> {
         let number = self.number();
-        if number % 4 == 0 {
-            return TEXTS[(number >> 8) as usize % TEXTS.len()].to_vec();
+        let [kind, at, length, ..] = number.to_le_bytes();
+        if kind % 4 == 0 {
+            return TEXTS[usize::from(at) % TEXTS.len()].to_vec();
         }
-        (0..number >> 8 & 63).map(|_| (self.number() % 255) as u8 + 1).collect()
+        (0..length % 64).map(|_| self.number().to_le_bytes()[1].max(1)).collect()
     }
 
     fn write(record: Record, field: &str, text: &[u8]) {
@@ -150,7 +171,10 @@ impl<'s> Hostile<'s> {
         self.slurmctld.advance(300);
         self.slurmctld.cycle();
         let log = self.slurmctld.log();
-        assert!(!log.contains("does not match the layout") && !log.contains("internal error"), "{what}: {log}");
+        assert!(
+            !log.contains("does not match the layout") && !log.contains("internal error"),
+            "{what}: {log}"
+        );
         for (of, before) in self.associations.iter().zip(before) {
             assert!((raw(of) - before - 1200.0).abs() < 0.5, "{what}: charged {} after {before}", raw(of));
         }
@@ -242,7 +266,7 @@ fn amounts(hostile: &mut Hostile<'_>) {
             // SAFETY: the array has one for each TRES.
             unsafe { requested.add(at).write(amount) }
         }
-        job.set("site_factor", u32::try_from(hostile.number() >> 33).expect("31 bits"));
+        job.set("site_factor", 0x8000_0000 + u32::try_from(hostile.number() >> 34).expect("30 bits"));
     }
 }
 
@@ -265,7 +289,9 @@ fn ids_twice(hostile: &mut Hostile<'_>) {
     for account in ["again", "and again"] {
         hostile.slurmctld.add_association(&Association {
             id: 10,
-            parent: of_account.follow("usage", "assoc_usage").and_then(|usage| usage.follow("parent_assoc_ptr", "assoc")),
+            parent: of_account
+                .follow("usage", "assoc_usage")
+                .and_then(|usage| usage.follow("parent_assoc_ptr", "assoc")),
             account,
             ..Association::default()
         });

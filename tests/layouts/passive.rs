@@ -2,8 +2,8 @@
 //! more until slurmctld starts again, and no priority is lost by it; or the start is refused.
 
 use slurm_fakehost::{
-    all, in_releases, in_shifted_layouts, layout, one_of_each_layout, pad, Association, Job, Partition, Record,
-    Shift, Slurmctld, NO_VAL,
+    all, in_releases, in_shifted_layouts, layout, one_of_each_layout, pad, Association, Job, Partition,
+    Record, Shift, Slurmctld, NO_VAL,
 };
 
 use crate::setup::{assert_near, end, fill, usage, Cluster};
@@ -24,12 +24,12 @@ fn count(slurmctld: &Slurmctld, text: &str) -> usize {
     slurmctld.log().lines().filter(|line| line.contains(text)).count()
 }
 
-/// Three jobs, whose records, or those that they lead to, are larger.
+/// Three jobs in several partitions, which no other job is, whose records, or those that they lead to, are larger.
 fn three_larger(slurmctld: &mut Slurmctld, cluster: &Cluster, kind: &'static str, first: u32) -> Vec<Record> {
     pad(kind, 8);
     let patched = slurmctld.add_partition(&Partition { name: "patched", ..Partition::default() });
     (first..first + 3)
-        .map(|id| slurmctld.add_job(&Job { partitions: vec![patched], ..cluster.waiting(id) }))
+        .map(|id| slurmctld.add_job(&Job { partitions: vec![patched, cluster.batch], ..cluster.waiting(id) }))
         .collect()
 }
 

@@ -143,7 +143,9 @@ impl fmt::Display for Found {
             }
             Self::RootName => f.write_str("the root association is not called root"),
             Self::NoBlock(what) => write!(f, "{what} is not a block of Slurm's memory"),
-            Self::Size { what, found, expected } => write!(f, "{what} has {found} bytes, {expected} expected"),
+            Self::Size { what, found, expected } => {
+                write!(f, "{what} has {found} bytes, {expected} expected")
+            }
             Self::Magic { what, found, expected } => {
                 write!(f, "{what} begins with {found:#x}, {expected:#x} expected")
             }

@@ -23,8 +23,8 @@ use super::constants::{DETAILS_MAGIC, JOB_MAGIC, PART_MAGIC};
 use super::locks::{AssocLock, Levels};
 use super::records::Job;
 use super::Host;
-pub use failure::{Cause, Failure, Found};
 use failure::failure;
+pub use failure::{Cause, Failure, Found};
 use memory::{block_size, symbol_size, text_of_length};
 pub use memory::{can_look, Blind};
 use records::Tallies;
@@ -180,13 +180,7 @@ impl Inspector {
         self.tallies.look_again();
     }
 
-    /// Before the plugin starts.
-    pub fn begin(&self) {
-        self.note_sound();
-        self.look_again();
-    }
-
-    /// A cycle has met nothing that was wrong.
+    /// The plugin starts, or a cycle has met nothing that was wrong.
     pub fn note_sound(&self) {
         self.refuted.store(false, Ordering::Relaxed);
     }

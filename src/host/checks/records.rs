@@ -362,7 +362,11 @@ fn check_priorities(job: Job<'_>) -> Result<(), Failure> {
     if !array.is_null() && block_size(array as usize).is_none_or(|size| size % 4 != 0) {
         return Err(failure(host, Found::NoArray("a job's priorities", 0)));
     }
-    text_or_none(host, "the names of the partitions of a job's priorities", get(multiple.priority_array_names))
+    text_or_none(
+        host,
+        "the names of the partitions of a job's priorities",
+        get(multiple.priority_array_names),
+    )
 }
 
 fn pointer(job: Job<'_>, field: Option<Field<JobLayout, Ptr>>) -> Option<*mut u8> {

@@ -10,8 +10,18 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// As bash writes them: tab, new line, control characters, bytes that are no text, quotes, formats, nothing but a blank.
 const TEXTS: [&str; 12] = [
-    r"$'t\tb'", r"$'a\nb'", r"$'\x01'", r"$'x\x1b[2J'", r"$'h\xff\xfe'", r"$'\xc3\x9c\xc3\x9f'", r#"$'q\'"`'"#, r"'%s%n'",
-    r"'$(x)'", r"' '", r"'A b'", r"$'\x7f'",
+    r"$'t\tb'",
+    r"$'a\nb'",
+    r"$'\x01'",
+    r"$'x\x1b[2J'",
+    r"$'h\xff\xfe'",
+    r"$'\xc3\x9c\xc3\x9f'",
+    r#"$'q\'"`'"#,
+    r"'%s%n'",
+    r"'$(x)'",
+    r"' '",
+    r"'A b'",
+    r"$'\x7f'",
 ];
 
 test_in_each_release!(whatever_people_name_things_the_plugin_goes_on);
@@ -57,7 +67,9 @@ fn whatever_people_name_things_the_plugin_goes_on(release: &Release) {
         submit(&format!("-A a -p {text}"));
         submit(&format!("-A a -L {text} --mail-user={text}"));
     }
-    for amount in ["--mem=1000000000G", "-t 4000000000", "-n 4000000000", "--nice=2147483645", "--begin=now+99999days"] {
+    for amount in
+        ["--mem=1000000000G", "-t 4000000000", "-n 4000000000", "--nice=2147483645", "--begin=now+99999days"]
+    {
         let call = format!("sbatch -H -p held -A a {amount} --wrap 'sleep 600'");
         cluster.command("bash").args(["-c", &call]).user("one").unwrap().output().unwrap();
     }

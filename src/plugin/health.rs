@@ -90,7 +90,7 @@ impl Health {
         match &mut inner.failed {
             // What holds for all of slurmctld says more.
             Some((first, known)) if first.found.is_general() || !failure.found.is_general() => {
-                *known = records
+                *known = records;
             }
             failed => *failed = Some((failure, records)),
         }

@@ -73,10 +73,11 @@ fn several_records_of_another_size_stop_all_writing_with_one_line() -> HostResul
         three_larger(&mut host, record)?;
         live(&mut host)?;
         // A change; then an administrator's number and a change; then the release of a hold.
-        let asked = [(1_u32, 1000, false), (4242, 500, true), (0, 10, false)].map(|(number, last, direct)| {
-            host.jobs(&[Job::new(11_u32).priority(number).direct_set_priority(direct)])?;
-            host.try_priority(11, last)
-        });
+        let asked =
+            [(1_u32, 1000, false), (4242, 500, true), (0, 10, false)].map(|(number, last, direct)| {
+                host.jobs(&[Job::new(11_u32).priority(number).direct_set_priority(direct)])?;
+                host.try_priority(11, last)
+            });
         assert_eq!(asked.into_iter().collect::<HostResult<Vec<_>>>()?, kept, "{record}");
         let log = host.quit()?;
         let errors = our_errors(&log);

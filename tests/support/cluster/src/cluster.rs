@@ -202,12 +202,11 @@ impl Cluster {
     /// # Errors
     /// If sbatch refuses, with what it says.
     pub fn submit(&self, job: &Job) -> Result<JobId> {
-        // With NONE slurmd asks `su` for the user's environment, which the root directory of another release does not have:
-        // there the job would begin after two minutes.
-        let export = if self.release.prefix.is_empty() { "--export=NONE" } else { "--export=ALL" };
+        // With NONE slurmd asks `su` for the user's environment. The root directory of another release has no `su`: there the
+        // job would begin after two minutes. A slurmd below a prefix of its own gets no answer, and requeues the job.
         let mut call = self.command("sbatch").args([
             "--parsable",
-            export,
+            "--export=ALL",
             "--chdir=/",
             "--output=/dev/null",
             "--error=/dev/null",

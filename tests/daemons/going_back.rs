@@ -1,6 +1,7 @@
 //! "To an older version" of docs/migration.md. An older version is one that does not know a line: this one, and a line that nobody
 //! knows yet.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use slurm_testcluster::{Cluster, Job};
@@ -12,9 +13,11 @@ use crate::support::sprio_of;
 fn leave_as_a_newer_version(cluster: &Cluster, lines: &str) {
     let file = cluster.directory().join("multifactor2.conf");
     fs::write(&file, lines).unwrap();
-    let kept: String =
-        lines.lines().zip(1..).map(|(line, at)| format!("{line} # {} line {at}\n", file.display())).collect();
-    let kept = format!("# multifactor2_settings 1: the last good settings\n{kept}# end\n");
+    let mut kept = "# multifactor2_settings 1: the last good settings\n".to_owned();
+    for (line, at) in lines.lines().zip(1..) {
+        writeln!(kept, "{line} # {} line {at}", file.display()).unwrap();
+    }
+    kept.push_str("# end\n");
     fs::write(cluster.directory().join("state/multifactor2_settings"), kept).unwrap();
 }
 

@@ -8,6 +8,7 @@ use multifactor2_snapshot::Snapshot;
 
 use crate::algorithm::Algorithm;
 use crate::input::parse::shares::PARENT;
+use crate::model::config::enforced;
 
 /// The weights, as slurm.conf(5) has them, in the order in which `sprio -w` is asked for them.
 const WEIGHTS: [&str; 6] = [
@@ -213,6 +214,9 @@ pub fn of_settings(settings: &Settings, snapshot: Option<&Snapshot>) -> Vec<Stri
              line"
                 .to_owned(),
         );
+    }
+    if let Some(enforced) = enforced(snapshot) {
+        found.extend(settings.clone().take_out_unenforced(enforced).into_iter().map(str::to_owned));
     }
     found
 }

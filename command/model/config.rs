@@ -5,7 +5,7 @@ use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::stock;
 use multifactor2_core::settings::value::{Kind, Value};
-use multifactor2_core::settings::{Settings, UsageMeasure};
+use multifactor2_core::settings::{Enforced, Settings, UsageMeasure};
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
 
@@ -203,7 +203,12 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
             );
             None
         }
-        Ok(loaded) => Some(loaded.settings),
+        Ok(loaded) => {
+            let mut settings = loaded.settings;
+            let problems = enforced(snapshot).map(|enforced| settings.take_out_unenforced(enforced));
+            notes.extend(problems.into_iter().flatten().map(|problem| format!("{problem}.")));
+            Some(settings)
+        }
         Err(errors) => {
             notes.push(format!(
                 "The settings in force cannot be read ({errors}), so FAIRSHARE and SITE are those that Slurm shows. Use the command \
@@ -212,6 +217,11 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
             None
         }
     }
+}
+
+/// What slurmctld enforces; `None` where nobody says.
+pub fn enforced(snapshot: &Snapshot) -> Option<Enforced> {
+    snapshot.parameter("AccountingStorageEnforce").map(Enforced::of_words)
 }
 
 /// Slurm's commands show raw usage only.

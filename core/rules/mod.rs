@@ -4,6 +4,7 @@ pub mod charge;
 pub mod charge_rules;
 pub mod ended;
 pub mod given_back;
+pub mod interrupted;
 pub mod ledger;
 pub mod measures;
 pub mod minimum;

@@ -3,11 +3,12 @@
 //! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
 //! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting,
-//! [`table`] holds those declarations, `loading` gives the result, which [`kept`] saves for the next process, and `together`
-//! compares settings with each other. Every problem is a value ([`report`]) that names file, line, value and what is allowed;
+//! [`table`] holds those declarations, `loading` gives the result, which [`kept`] saves for the next process, `together`
+//! compares settings with each other, and `enforced` with what slurmctld enforces. Every problem is a value ([`report`]) that names file, line, value and what is allowed;
 //! nothing here logs or knows Slurm's types.
 
 pub mod declare;
+mod enforced;
 pub mod files;
 pub mod kept;
 mod loading;
@@ -19,6 +20,7 @@ mod together;
 pub mod value;
 
 pub use declare::Term;
+pub use enforced::Enforced;
 pub use loading::{Loaded, Outcome, SettingsKeeper, PARAMETERS};
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{

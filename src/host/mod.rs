@@ -45,7 +45,10 @@ use std::path::PathBuf;
 
 use once_cell::sync::OnceCell;
 
-use constants::{ACCOUNTING_ENFORCE_ASSOCS, ACCOUNTING_ENFORCE_LIMITS, PRIVATE_DATA_JOBS};
+use constants::{
+    ACCOUNTING_ENFORCE_ASSOCS, ACCOUNTING_ENFORCE_LIMITS, ACCOUNTING_ENFORCE_QOS, ACCOUNTING_ENFORCE_WCKEYS,
+    PRIVATE_DATA_JOBS,
+};
 use layout::{Layout, Release};
 use reasons::Obstacles;
 use symbols::{find, Symbols, V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05};
@@ -252,6 +255,16 @@ impl Host {
     /// `AccountingStorageEnforce` has `associations`.
     pub fn enforces_associations(&self) -> bool {
         self.enforced() & ACCOUNTING_ENFORCE_ASSOCS != 0
+    }
+
+    /// `AccountingStorageEnforce` has `qos`: users may submit to their own QOS only.
+    pub fn enforces_qos(&self) -> bool {
+        self.enforced() & ACCOUNTING_ENFORCE_QOS != 0
+    }
+
+    /// `AccountingStorageEnforce` has `wckeys`: users may name their own keys only.
+    pub fn enforces_wckeys(&self) -> bool {
+        self.enforced() & ACCOUNTING_ENFORCE_WCKEYS != 0
     }
 
     /// `PrivateData` hides jobs.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::explain;
 use super::posting::Collected;
 use super::progress::own_usage::{Charged, Counting};
-use super::rates::JobFactors;
+use super::rates::{JobFactors, OfJob};
 use super::sync::RankedGuard;
 use crate::faults;
 use crate::host::access::{Open, Write};
@@ -24,6 +24,7 @@ use multifactor2_core::rules::charge::{
 use multifactor2_core::rules::charge_rules::{ChargeFactors, RulesWithin};
 use multifactor2_core::rules::ended::RawCharge;
 use multifactor2_core::rules::given_back::GivenBack;
+use multifactor2_core::rules::interrupted::{Ending, Interrupted};
 use multifactor2_core::rules::ledger::Ledger;
 use multifactor2_core::rules::minimum::{ended_within, Run};
 
@@ -43,9 +44,9 @@ pub fn is_chargeable<A: Open>(job: Job<'_, A>) -> bool {
 
 /// How a job ran that has ended and may owe something to `MinimumCharge`: a cycle looks for such where slurmctld reports no ends.
 pub fn untold_run<A: Open>(job: Job<'_, A>) -> Option<Run> {
-    let run = job.run_to_its_end()?;
+    let run = job.ended_run().filter(|_| job.state().is_finished() && job.ending() == Some(Ending::Own))?;
     // A job that waits after a requeue keeps what it held. Where it is cancelled then, it starts and ends in that second.
-    let has_waited = run.end <= run.start && job.is_rerun();
+    let has_waited = run.end <= run.start && job.run_number() > 0;
     let is_charged = job.get(|job| job.end_time_exp) == END_CHARGED || job.get(|job| job.assoc_ptr).is_null();
     (job.tres_allocated().is_some() && !has_waited && !is_charged).then_some(run)
 }
@@ -64,6 +65,15 @@ pub fn has_ended_untold<A: Open>(job: Job<'_, A>, after: i64) -> bool {
         && job.partition().is_some()
 }
 
+/// What is noted of jobs from one charge to a later one.
+#[derive(Debug, Default)]
+pub struct Noted {
+    /// Run seconds that they have given back, where charge rules count for limits.
+    pub given_back: GivenBack,
+    /// Whose last run was cut off.
+    pub interrupted: Interrupted,
+}
+
 /// Charges jobs, some thousand at a time; keeps its buffers in between.
 #[derive(Debug)]
 pub struct Charger<'o> {
@@ -72,7 +82,7 @@ pub struct Charger<'o> {
     associations: Owners,
     qos: Owners,
     factors: JobFactors<'o>,
-    given_back: RankedGuard<'o, GivenBack>,
+    noted: RankedGuard<'o, Noted>,
     /// Our own sums of usage, which count the same jobs.
     pub own: Counting<'o>,
 }
@@ -83,7 +93,7 @@ impl<'o> Charger<'o> {
         decay_factor: f64,
         own: Counting<'o>,
         rules: RulesWithin<'o>,
-        given_back: RankedGuard<'o, GivenBack>,
+        noted: RankedGuard<'o, Noted>,
     ) -> Self {
         Self {
             decay: RunDecay::new(decay_factor),
@@ -91,14 +101,14 @@ impl<'o> Charger<'o> {
             associations: Owners::default(),
             qos: Owners::default(),
             factors: JobFactors::new(rules),
-            given_back,
+            noted,
             own,
         }
     }
 
     /// A cycle has charged all jobs that run. Our own sums are still to be finished.
     pub fn end_cycle(mut self) -> Counting<'o> {
-        self.given_back.end_cycle();
+        self.noted.given_back.end_cycle();
         self.own
     }
 
@@ -135,11 +145,12 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
         let owners = self.owners_of(job.read_only());
-        let run = if period.job_ended && !job.will_run_again() { job.run_to_its_end() } else { None };
+        let ending = if period.job_ended { job.ending() } else { None };
+        let run = if ending == Some(Ending::Own) { job.ended_run() } else { None };
         let rates = self.rates(job, owners, &elapsed);
         let job = job.read_only();
         let id = job.get(|job| job.job_id);
-        let released = self.charger.given_back.charge(id, &times, &elapsed, rates.charge.limits);
+        let released = self.charger.noted.given_back.charge(id, &times, &elapsed, rates.charge.limits);
         let of_usage = elapsed;
         let elapsed = Elapsed { released, ..elapsed };
         let mut amounts = elapsed.amounts(&mut self.charger.decay, &rates);
@@ -182,6 +193,9 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         if let Some((run, rates, more)) = at_end {
             let raw = RawCharge { association: more.raw_decayed, ..RawCharge::default() };
             self.count_minimum(job, run, missing, &rates, Charged { raw, ..charged });
+        }
+        if let Some(ending) = ending {
+            self.charger.noted.interrupted.note(id, job.run_number(), ending);
         }
     }
 
@@ -247,7 +261,11 @@ impl<'a> Batch<'_, 'a, '_, '_> {
 
     /// What charge rules say of a job for some seconds.
     fn factors_of(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, elapsed: &Elapsed) -> ChargeFactors {
-        self.charger.factors.of(job, owners.association, owners.qos, elapsed.start, elapsed.run)
+        let interrupted = &self.charger.noted.interrupted;
+        let after_interrupted =
+            !interrupted.is_empty() && interrupted.is_next(job.get(|job| job.job_id), job.run_number());
+        let of_job = OfJob { job, association: owners.association, qos: owners.qos, after_interrupted };
+        self.charger.factors.of(of_job, elapsed.start, elapsed.run)
     }
 
     /// What a second of a job counts that it ran now.

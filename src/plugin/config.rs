@@ -18,7 +18,9 @@ use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
-use multifactor2_core::settings::{kept, ActiveJobs, Errors, Loaded, Outcome, Settings, SettingsKeeper};
+use multifactor2_core::settings::{
+    kept, ActiveJobs, Enforced, Errors, Loaded, Outcome, Settings, SettingsKeeper,
+};
 
 /// `PriorityFlags`, the same bits in every release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +115,10 @@ impl Config {
         rules: Option<RuleHistory>,
         charged: i64,
     ) -> Self {
-        let InForce { settings, lines } = in_force;
+        let InForce { mut settings, lines } = in_force;
+        for problem in settings.take_out_unenforced(enforced(host)) {
+            warn!("{problem}");
+        }
         let conf = host.conf();
         let flags = Flags(conf.get(|conf| conf.priority_flags));
         let mut weights = Weights {
@@ -217,9 +222,16 @@ fn now_in_force(rules: Option<RuleHistory>, settings: &Settings, charged: i64) -
     }
 }
 
+/// What slurmctld enforces, as it was when it started.
+fn enforced(host: &Host) -> Enforced {
+    Enforced { wckeys: host.enforces_wckeys(), limits: host.enforces_limits(), qos: host.enforces_qos() }
+}
+
 /// The last good settings of the slurmctld before this one, where there was one that kept some.
 pub fn kept_settings(host: &'static Host) -> Option<Settings> {
-    kept::read(&kept_file(host)?).ok().flatten()
+    let mut settings = kept::read(&kept_file(host)?).ok().flatten()?;
+    settings.take_out_unenforced(enforced(host));
+    Some(settings)
 }
 
 fn kept_file(host: &'static Host) -> Option<PathBuf> {

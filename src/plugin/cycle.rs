@@ -6,7 +6,7 @@
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
 //! | account: reset, decay, charge running jobs; our own sums of usage likewise | jobs, associations and QOS for writing |
-//! | save our own sums, where there are any | none |
+//! | save our own sums, where there are any, and whose last run was cut off | none; jobs for reading to forget those that are gone |
 //! | distribute: read usage, compute | associations for reading |
 //! | hand out the tickets of single jobs, where they have any | none |
 //! | write what sshare shows | associations for writing |
@@ -152,6 +152,7 @@ impl Plugin {
             return;
         }
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
+        attempt(|| self.save_interrupted(unlocked, &config));
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, points.group_names(), || self.thread.is_stopping());
             points.read_own_usage(&self.own_usage);
@@ -282,11 +283,11 @@ impl Plugin {
             // The next cycle does what this one leaves.
             return false;
         }
-        let given_back = self.given_back.lock();
+        let noted = self.noted.lock();
         let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
         let own = own.map_or(Counting::Nobody, Counting::Cycle);
         let rules = config.charging.within(before.last_ran, now);
-        let mut charger = Charger::new(factor, own, rules, given_back);
+        let mut charger = Charger::new(factor, own, rules, noted);
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);

@@ -65,9 +65,9 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
         debug!("a cycle came between: {} s of running jobs are taken out already", last_ran - used_until);
     }
     let no_rules = RuleHistory::default();
-    let mut given_back = plugin.given_back.lock();
-    given_back.clear();
-    let mut charger = Charger::new(1.0, Counting::Nobody, no_rules.within(0, 0), given_back);
+    let mut noted = plugin.noted.lock();
+    noted.given_back.clear();
+    let mut charger = Charger::new(1.0, Counting::Nobody, no_rules.within(0, 0), noted);
     let mut batch = charger.begin(&lock);
     for job in list {
         if plugin.admits(&lock, job, true) {

@@ -21,6 +21,7 @@ mod explain;
 mod gather;
 mod grants;
 mod health;
+mod interrupted;
 mod names;
 mod palette;
 mod points;
@@ -45,7 +46,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
-use multifactor2_core::rules::given_back::GivenBack;
 use multifactor2_core::settings::SettingsKeeper;
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
@@ -58,6 +58,7 @@ use crate::host::locks::{AssocLock, Levels, Shown, Unlocked};
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host, HostError};
 
+use charging::Noted;
 use config::{Config, InForce};
 use grants::Grants;
 use health::Health;
@@ -83,8 +84,8 @@ pub struct Plugin {
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
-    /// Run seconds that jobs have given back, where charge rules count for limits.
-    given_back: Ranked<GivenBack>,
+    /// What is noted of jobs from one charge to a later one.
+    noted: Ranked<Noted>,
     thread: DecayThread,
     /// What is written for others to read.
     snapshots: Snapshots,
@@ -107,7 +108,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     grants: Ranked::new(Rank::Grants, Grants::default()),
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
-    given_back: Ranked::new(Rank::GivenBack, GivenBack::default()),
+    noted: Ranked::new(Rank::Noted, Noted::default()),
     thread: DecayThread::new(),
     snapshots: Snapshots::default(),
     inspector: Inspector::new(),
@@ -202,6 +203,7 @@ impl Plugin {
         *self.config.write() = Some(Arc::clone(&config));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
+        self.read_interrupted(&config);
         if fair_share {
             let measures = self.own_usage.measures(&config.settings, &config.books);
             let mut grants = self.grants.lock();
@@ -237,6 +239,7 @@ impl Plugin {
         self.progress.save_at_end();
         let config = self.config.write().take();
         self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
+        self.stop_noting(config.as_deref());
         self.forget();
         if let Some(host) = Host::get() {
             host.stop_site_factor();

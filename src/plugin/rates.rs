@@ -17,6 +17,16 @@ pub struct JobFactors<'r> {
     known: Vec<Known<'r>>,
 }
 
+/// What rules go by.
+#[derive(Clone, Copy, Debug)]
+pub struct OfJob<'a> {
+    pub job: Job<'a>,
+    pub association: Option<Association<'a, Write>>,
+    pub qos: Option<Qos<'a, Write>>,
+    /// Its last run was cut off by what its owner cannot ask for.
+    pub after_interrupted: bool,
+}
+
 /// What is known of records under one hold of the locks.
 #[derive(Debug)]
 struct Known<'r> {
@@ -53,28 +63,17 @@ impl<'r> JobFactors<'r> {
     }
 
     /// What the charge of a job for some seconds is multiplied with.
-    pub fn of(
-        &mut self,
-        job: Job<'_>,
-        association: Option<Association<'_, Write>>,
-        qos: Option<Qos<'_, Write>>,
-        start: i64,
-        run: f64,
-    ) -> ChargeFactors {
+    pub fn of(&mut self, of_job: OfJob<'_>, start: i64, run: f64) -> ChargeFactors {
         if self.known.is_empty() {
             return ChargeFactors::NONE;
         }
-        self.rules.mean(start, run, |at| self.known[at].factors(job, association, qos))
+        self.rules.mean(start, run, |at| self.known[at].factors(of_job))
     }
 }
 
 impl Known<'_> {
-    fn factors(
-        &mut self,
-        job: Job<'_>,
-        association: Option<Association<'_, Write>>,
-        qos: Option<Qos<'_, Write>>,
-    ) -> ChargeFactors {
+    fn factors(&mut self, of_job: OfJob<'_>) -> ChargeFactors {
+        let OfJob { job, association, qos, after_interrupted } = of_job;
         let rules = self.rules;
         let mut factors = ChargeFactors::NONE;
         if let Some(partition) = job.partition().filter(|_| !rules.partitions.is_empty()) {
@@ -96,7 +95,7 @@ impl Known<'_> {
         if !rules.wckeys.is_empty() {
             factors = factors.times(rules.wckeys.of(&job.wckey()));
         }
-        if rules.requeued != ChargeFactors::NONE && job.is_rerun() {
+        if after_interrupted {
             factors = factors.times(rules.requeued);
         }
         factors

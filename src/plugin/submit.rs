@@ -130,7 +130,7 @@ impl Plugin {
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
         let own = Counting::End(&self.own_usage);
         let rules = config.charging.within(period.start, period.end);
-        let mut charger = Charger::new(factor, own, rules, self.given_back.lock());
+        let mut charger = Charger::new(factor, own, rules, self.noted.lock());
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();

@@ -14,8 +14,8 @@ use crate::host::order;
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub enum Rank {
-    /// What jobs have given back of their run seconds.
-    GivenBack,
+    /// What is noted of jobs from one charge to a later one.
+    Noted,
     /// The last good settings.
     Settings,
     /// Who has which fair-share, and what priorities came from.

@@ -8,8 +8,10 @@ use std::path::Path;
 
 use multifactor2_command::check::{check, doctor, findings, Arguments, Report};
 use multifactor2_command::input;
+use multifactor2_command::model::Config;
 use multifactor2_command::progress::Progress;
-use multifactor2_snapshot::records::Qos;
+use multifactor2_core::settings::Settings;
+use multifactor2_snapshot::records::{Qos, Setting};
 use multifactor2_snapshot::Snapshot;
 use recorded::{snapshot, texts, RELEASES};
 
@@ -38,6 +40,44 @@ fn nothing_is_found_where_all_is_well() {
         findings::all(&sound(), "1000|100|100000|500|2000|3000|CPU=1000,Mem=500\n"),
         Vec::<String>::new()
     );
+}
+
+/// Any user names any key where slurmctld does not look, so lines by key count for nobody; the model computes as the plugin does.
+#[test]
+fn lines_that_rest_on_what_is_not_enforced() {
+    const LINES: [&str; 4] = [
+        "Charge=WCKey Name=urgent Factor=0",
+        "Override=WCKey Name=urgent Tickets=100000",
+        "Charge=Requeued Factor=0.1",
+        "MinimumCharge=10:00",
+    ];
+    const SAID: [&str; 3] = [
+        "Charge=WCKey and Override=WCKey do nothing",
+        "Charge=Requeued does nothing",
+        "MinimumCharge misses runs",
+    ];
+    for (words, said, [charges, overrides]) in [
+        ("associations,limits,qos,safe,wckeys", &SAID[..0], [2, 1]),
+        ("associations,limits", &SAID[..1], [1, 0]),
+        ("associations,wckeys", &SAID[1..], [1, 1]),
+        ("none", &SAID[..], [0, 0]),
+    ] {
+        let mut snapshot = sound();
+        snapshot.parameters.insert("AccountingStorageEnforce".to_owned(), words.to_owned());
+        let settings = Settings::parse(&LINES.join("\n"), "file").unwrap().settings;
+        let found = findings::of_settings(&settings, Some(&snapshot));
+        assert_eq!(found.len(), said.len(), "{words}: {found:?}");
+        assert!(found.iter().zip(said).all(|(found, said)| found.starts_with(said)), "{words}: {found:?}");
+
+        let from = String::new();
+        snapshot.settings =
+            Some(LINES.map(|line| Setting { line: line.to_owned(), from: from.clone() }).into());
+        let config = Config::of(&snapshot);
+        let notes = config.notes.iter().filter(|note| SAID.iter().any(|said| note.starts_with(said))).count();
+        assert_eq!(notes, said.len(), "{words}: {:?}", config.notes);
+        let settings = config.settings.unwrap();
+        assert_eq!([settings.charges.len(), settings.overrides.len()], [charges, overrides], "{words}");
+    }
 }
 
 #[test]

@@ -2,13 +2,16 @@
 
 use std::fs;
 
-use slurm_fakehost::{all, in_releases, Job, Record, Slurmctld, COMPLETE};
+use slurm_fakehost::{all, in_releases, Job, Record, Slurmctld, COMPLETE, RUNNING};
 
 use crate::setup::{assert_changed, end, fill, usage, Cluster, NOW};
 
 /// `AccountingStorageEnforce=limits`
 const LIMITS: u16 = 2;
+const WCKEYS: u16 = 4;
 const NODE_FAIL: u32 = 7;
+const BOOT_FAIL: u32 = 9;
+const REQUEUE: u32 = 0x400;
 const PREEMPTED: u32 = 8;
 const COMPLETING: u32 = 0x8000;
 
@@ -37,16 +40,15 @@ const TEN_MINUTES: f64 = 2400.0;
 
 #[test]
 fn each_rule_reads_its_fields() {
-    const RULES: &str = "Charge=Reservation Name=maintenance Factor=0.5\nCharge=Requeued Factor=0.25\nCharge=WCKey Name=paper Factor=2\n\
+    const RULES: &str = "Charge=Reservation Name=maintenance Factor=0.5\nCharge=WCKey Name=paper Factor=2\n\
                          Charge=Partition Name=batch Factor=4\nCharge=QOS Name=HIGH Factor=8\nCharge=Account Name=chemistry Factor=16\n\
                          Charge=Parent Name=physics Factor=32\n";
     type Change = fn(&Cluster, Job) -> Job;
-    let cases: [(&str, f64, Change); 8] = [
+    let cases: [(&str, f64, Change); 7] = [
         ("nothing but physics", 1.0, |_, job| job),
         ("its reservation", 0.5, |_, job| Job { reservation: (Some("maintenance"), true), ..job }),
         ("no reservation any more", 1.0, |_, job| Job { reservation: (Some("maintenance"), false), ..job }),
         ("one of several", 1.0, |_, job| Job { reservation: (Some("a,maintenance"), true), ..job }),
-        ("a second run", 0.25, |_, job| Job { restarts: 1, ..job }),
         ("its wckey", 2.0, |_, job| Job { wckey: Some("*paper"), ..job }),
         ("partition and QOS", 32.0, |cluster, job| Job {
             partitions: vec![cluster.batch],
@@ -61,8 +63,9 @@ fn each_rule_reads_its_fields() {
     ];
     for (name, factor, change) in cases {
         in_releases(&all(), |slurmctld| {
-            let (cluster, _) =
-                begin(slurmctld, RULES, LIMITS, |cluster| change(cluster, cluster.running(101, 600)));
+            let (cluster, _) = begin(slurmctld, RULES, LIMITS | WCKEYS, |cluster| {
+                change(cluster, cluster.running(101, 600))
+            });
             assert_eq!(raw(cluster.root).to_bits(), (32.0 * factor * TEN_MINUTES).to_bits(), "{name}");
             // Without a scope QOS and all that limits count stay as they are.
             assert_eq!((raw(cluster.normal) + raw(cluster.high)).to_bits(), TEN_MINUTES.to_bits(), "{name}");
@@ -82,14 +85,26 @@ fn a_minimum_goes_by_state_suspension_and_preemption() {
     const SETTINGS: &str = "MinimumCharge=30:00\nCharge=Partition Name=fast Factor=0.5\n";
     type Change = fn(Record) -> Record;
     // What is charged more, in minutes.
-    let cases: [(&str, f64, Change); 6] = [
+    let cases: [(&str, f64, Change); 11] = [
         ("done", 20.0, |job| job.set("job_state", COMPLETE)),
         ("suspended for five minutes", 25.0, |job| {
             job.set("job_state", COMPLETE).set("suspend_time", NOW - 60).set("pre_sus_time", 240_i64)
         }),
         ("preempted", 0.0, |job| job.set("job_state", PREEMPTED | COMPLETING)),
         ("in its grace time", 0.0, |job| job.set("job_state", COMPLETE).set("preempt_time", NOW - 60)),
-        ("a node failed", 20.0, |job| job.set("job_state", NODE_FAIL | COMPLETING)),
+        ("suspended for another job before", 25.0, |job| {
+            job.set("job_state", COMPLETE)
+                .set("preempt_time", NOW - 61)
+                .set("suspend_time", NOW - 60)
+                .set("pre_sus_time", 240_i64)
+        }),
+        ("requeued", 20.0, |job| job.set("job_state", REQUEUE | COMPLETING).set("restart_cnt", 1_u16)),
+        ("preempted and requeued", 0.0, |job| {
+            job.set("job_state", REQUEUE | COMPLETING).set("restart_cnt", 1_u16).set("preempt_time", NOW)
+        }),
+        ("not launched", 0.0, |job| job.set("job_state", COMPLETING).set("restart_cnt", 1_u16)),
+        ("did not boot", 20.0, |job| job.set("job_state", BOOT_FAIL | COMPLETING)),
+        ("a node failed", 0.0, |job| job.set("job_state", NODE_FAIL | COMPLETING)),
         ("a node failed, and it is requeued", 0.0, |job| job.set("job_state", NODE_FAIL)),
     ];
     for (name, minutes, change) in cases {
@@ -104,6 +119,40 @@ fn a_minimum_goes_by_state_suspension_and_preemption() {
                 assert_eq!(raw(owner).to_bits(), expected.to_bits(), "{name}: {}", raw(owner));
             }
             assert_eq!(raw(cluster.normal).to_bits(), TEN_MINUTES.to_bits(), "{name}");
+            end(slurmctld);
+        });
+    }
+}
+
+/// `Charge=Requeued` is for the run that follows one which its owner could not cut off.
+#[test]
+fn the_run_after_a_preemption_is_told_from_one_after_a_requeue() {
+    const SETTINGS: &str = "Charge=Requeued Factor=0.5\n";
+    type Change = fn(Record) -> Record;
+    let cases: [(&str, f64, Change); 4] = [
+        ("requeued", 1.0, |job| job.set("job_state", REQUEUE | COMPLETING).set("restart_cnt", 1_u16)),
+        ("preempted", 0.5, |job| {
+            job.set("job_state", REQUEUE | COMPLETING).set("restart_cnt", 1_u16).set("preempt_time", NOW)
+        }),
+        ("not launched", 0.5, |job| job.set("job_state", COMPLETING).set("restart_cnt", 1_u16)),
+        ("a node failed", 0.5, |job| job.set("job_state", NODE_FAIL)),
+    ];
+    for (name, factor, change) in cases {
+        in_releases(&all(), |slurmctld| {
+            let (cluster, job) = begin(slurmctld, SETTINGS, LIMITS, |cluster| cluster.running(101, 600));
+            change(job).set("end_time", NOW);
+            slurmctld.job_end(job);
+            assert_eq!(raw(cluster.alice).to_bits(), TEN_MINUTES.to_bits(), "{name}: its first run");
+            job.set("job_state", RUNNING)
+                .set("restart_cnt", 1_u16)
+                .set("preempt_time", 0_i64)
+                .set("start_time", NOW)
+                .set("end_time", 0_i64)
+                .set("end_time_exp", NOW + 36_000);
+            slurmctld.advance(600);
+            slurmctld.cycle();
+            let expected = TEN_MINUTES * (1.0 + factor);
+            assert_eq!(raw(cluster.alice).to_bits(), expected.to_bits(), "{name}: {}", raw(cluster.alice));
             end(slurmctld);
         });
     }

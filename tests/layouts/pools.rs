@@ -8,6 +8,8 @@ use crate::setup::{end, fill, usage, Cluster};
 
 /// Fair-share has as much weight as the largest number of tickets that a job of the test gets: priorities are tickets.
 const MOST: u32 = 6400;
+/// `AccountingStorageEnforce=wckeys`: without it such a line has no effect.
+const WCKEYS: u16 = 4;
 
 const SETTINGS: &str = "\
 TicketsShare=0
@@ -26,7 +28,7 @@ fn begin(
     jobs: impl Fn(&Cluster) -> Vec<Job>,
 ) -> (Cluster, Vec<Record>) {
     fs::write(slurmctld.directory.join("multifactor2.conf"), settings).unwrap();
-    slurmctld.configure("priority_weight_fs", MOST);
+    slurmctld.configure("priority_weight_fs", MOST).set("accounting_enforce", WCKEYS);
     let cluster = fill(slurmctld);
     let jobs = jobs(&cluster).iter().map(|job| slurmctld.add_job(job)).collect();
     slurmctld.begin();

@@ -9,13 +9,16 @@ crate::block! {
         Qos = "QOS",
         /// Jobs that run in a reservation. A job that was submitted to several is none of them.
         Reservation = "Reservation",
-        /// Jobs of a workload characterization key. The default key is written without its star.
+        /// Jobs of a workload characterization key. The default key is written without its star. Without `wckeys` in
+        /// `AccountingStorageEnforce` any user may name any key, so such a line has no effect there.
         WcKey = "WCKey",
         /// Jobs of users directly in an account.
         Account = "Account",
         /// Jobs of an account and of all accounts below it.
         Parent = "Parent",
-        /// Runs of a job after its first one. It takes no `Name`. Nothing is given back of the first run.
+        /// Runs of a job that follow one which was preempted, lost a node or could not be launched, not those after a requeue that
+        /// somebody asked for. It takes no `Name`. Nothing is given back of the run that was cut off. It needs `limits` in
+        /// `AccountingStorageEnforce`.
         Requeued = "Requeued",
     })) {
         /// Whose jobs the line is for. It must be there, but for `Requeued`. Each of several names is meant.

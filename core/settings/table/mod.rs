@@ -112,7 +112,8 @@ crate::settings! {
             Qos = "QOS",
             /// The jobs of a partition. Of a job in several partitions only its entry for this one gets the tickets.
             Partition = "Partition",
-            /// The jobs of a workload characterization key. The default key is written without its star.
+            /// The jobs of a workload characterization key. The default key is written without its star. Without `wckeys` in
+            /// `AccountingStorageEnforce` any user may name any key, so such a line has no effect there.
             WcKey = "WCKey",
             /// A single job by its id, `123`, a job array as a whole by its id, or one task of it, `123_4`.
             Job = "Job",
@@ -249,9 +250,9 @@ crate::settings! {
         charges = "Charge": declared(Charge) unset("Partition");
         /// A job that ends earlier is charged as if it had run that long, once, at its end. So many tiny jobs gain nothing.
         /// This is usage that fair-share goes by, and `Charge` lines multiply it. Time in which a job was suspended is not
-        /// run. Requeued and preempted jobs are excepted, and so are jobs that never started. Without `limits` in
-        /// `AccountingStorageEnforce` jobs are missed that slurmctld forgets before the next calculation: let `MinJobAge` be longer
-        /// than `PriorityCalcPeriod`. 0 switches it off.
+        /// run. It is charged for a run that is requeued, too, whoever asked. Runs are excepted that were preempted, lost a node
+        /// or could not be launched. Without `limits` in `AccountingStorageEnforce` runs are missed that are requeued, and jobs that
+        /// slurmctld forgets before the next calculation: let `MinJobAge` be longer than `PriorityCalcPeriod`. 0 switches it off.
         minimum_charge = "MinimumCharge": duration() default("0");
         /// Which usage the share tree goes by: what tickets are divided by, and `sshare` shows as normalised and effective usage and
         /// `LevelFS`. `RawUsage` is billing with both.

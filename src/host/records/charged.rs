@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use multifactor2_core::rules::interrupted::Ending;
 use multifactor2_core::rules::minimum::Run;
 
 use super::Job;
 use crate::host::access::Open;
-use crate::host::constants::{JOB_NODE_FAIL, JOB_PREEMPTED, JOB_STATE_BASE};
+use crate::host::constants::{JOB_NODE_FAIL, JOB_PREEMPTED, JOB_REQUEUE, JOB_STATE_BASE};
 
 impl<'a, A: Open> Job<'a, A> {
     /// The reservation that it runs in; empty where there is none.
@@ -23,34 +24,45 @@ impl<'a, A: Open> Job<'a, A> {
         asked_for
     }
 
-    /// Whether it has run before. slurmctld counts a restart before it reports the end of the run that is requeued.
-    pub fn is_rerun(self) -> bool {
+    /// The run that it is in, or that has ended, counted from 0. slurmctld counts a restart before it reports the end of the run that is
+    /// requeued.
+    pub fn run_number(self) -> u32 {
         let restarts = if self.host.verified { self.get(|job| job.restart_cnt) } else { 0 };
-        restarts > u16::from(self.state().is_pending())
+        u32::from(restarts).saturating_sub(u32::from(self.state().is_pending()))
     }
 
-    /// How it ran, where it has ended for good; `None` for a job that was preempted, and one that waits again.
-    pub fn run_to_its_end(self) -> Option<Run> {
+    /// How its run ended; `None` where none did. docs/charging.md has the table of what slurmctld reports for each cause in each release.
+    ///
+    /// `JOB_REQUEUE` is whatever an owner, a coordinator, an administrator or a prolog asked for: slurmctld does not keep who did.
+    pub fn ending(self) -> Option<Ending> {
         let state = self.state();
-        let start = self.get(|job| job.start_time);
-        let preempted = self.host.verified && self.get(|job| job.preempt_time) != 0
-            || state.0 & JOB_STATE_BASE == JOB_PREEMPTED;
-        if !state.is_finished() || state.is_resizing() || start == 0 || preempted {
+        let has_ended = state.is_finished() || state.is_pending() && state.is_completing();
+        if !has_ended || state.is_resizing() || self.get(|job| job.start_time) == 0 {
             return None;
         }
+        let base = state.0 & JOB_STATE_BASE;
+        let not_launched = state.is_pending() && state.0 & JOB_REQUEUE == 0;
+        let is_interrupted =
+            matches!(base, JOB_PREEMPTED | JOB_NODE_FAIL) || not_launched || self.is_being_preempted();
+        Some(if is_interrupted { Ending::Interrupted } else { Ending::Own })
+    }
+
+    /// Whether it has to make room for another job, and will not run on. Gang scheduling takes the time of a preemption down too, but suspends
+    /// the job, which runs on later.
+    fn is_being_preempted(self) -> bool {
+        let preempted = if self.host.verified { self.get(|job| job.preempt_time) } else { 0 };
+        preempted != 0 && self.get(|job| job.suspend_time) < preempted
+    }
+
+    /// How it ran, where it has ended.
+    pub fn ended_run(self) -> Option<Run> {
+        self.ending()?;
         let suspended = |time| if self.host.verified { time } else { 0 };
         Some(Run {
-            start,
+            start: self.get(|job| job.start_time),
             end: self.get(|job| job.end_time),
             suspended: suspended(self.get(|job| job.suspend_time)),
             before_suspension: suspended(self.get(|job| job.pre_sus_time)),
         })
-    }
-
-    /// Whether the end that slurmctld reports is that of a job which will run again because a node failed: its nodes are not being cleaned
-    /// up yet.
-    pub fn will_run_again(self) -> bool {
-        let state = self.state();
-        state.0 & JOB_STATE_BASE == JOB_NODE_FAIL && !state.is_completing()
     }
 }

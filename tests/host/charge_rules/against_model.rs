@@ -1,11 +1,14 @@
 //! Random rules, jobs and histories, with changes of rules in between, against the naive model, which counts second by second.
 
-use multifactor2_fixtures::charge_model::{ModelCharge, ModelJob, ModelKind, ModelRule, ModelRules};
+use multifactor2_fixtures::charge_model::{
+    ModelCharge, ModelEnd, ModelJob, ModelKind, ModelRule, ModelRules,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use slurm_inproc::{state, HostResult, Job};
+use slurm_inproc::{HostResult, Job};
 
-use super::{begin, of, of_qos, ALICE, CAROL, NORMAL};
+use super::runs::end;
+use super::{begin, of, of_qos, ALICE, CAROL, NORMAL, WCKEYS};
 use crate::charges::{running, LIMITS};
 use crate::settings::write_file;
 use crate::setup::{seeded, NOW};
@@ -47,13 +50,29 @@ struct Case {
     qos: u32,
     /// Of alice, or of carol.
     association: u32,
-    start: i64,
-    run: i64,
-    requeued: bool,
+    /// When each run started and ended, and why.
+    runs: Vec<(i64, i64, ModelEnd)>,
+}
+
+fn runs() -> impl Strategy<Value = Vec<(i64, i64, ModelEnd)>> {
+    let ends =
+        [ModelEnd::Requeued, ModelEnd::Preempted, ModelEnd::NodeFailed, ModelEnd::NotLaunched].to_vec();
+    let last = [ModelEnd::Done, ModelEnd::Requeued, ModelEnd::Preempted, ModelEnd::NodeFailed].to_vec();
+    let again = vec((1_i64..200, 0_i64..300, prop::sample::select(ends)), 0..3);
+    (again, (1_i64..200, 0_i64..800, prop::sample::select(last))).prop_map(|(mut all, last)| {
+        all.push(last);
+        let mut now = 0;
+        let run = |(waits, runs, end)| {
+            let start = now + waits;
+            now = start + runs;
+            (start, now, end)
+        };
+        all.into_iter().map(run).collect()
+    })
 }
 
 fn job() -> impl Strategy<Value = Case> {
-    (any::<[bool; 6]>(), 1_i64..600, 0_i64..1500, any::<bool>()).prop_map(|(is, start, run, requeued)| {
+    (any::<[bool; 5]>(), runs()).prop_map(|(is, runs)| {
         let accounts = vec![if is[0] { "physics" } else { "chemistry" }.to_owned()];
         Case {
             model: ModelJob {
@@ -62,41 +81,32 @@ fn job() -> impl Strategy<Value = Case> {
                 reservation: is[3].then(|| "r".to_owned()),
                 wckey: is[4].then(|| "r".to_owned()),
                 accounts,
-                again: is[5],
+                before: None,
                 usage_factor: if is[2] { 0.5 } else { 1.0 },
                 billing: 4.0,
             },
             qos: if is[2] { 2 } else { NORMAL },
             association: if is[0] { ALICE } else { CAROL },
-            start,
-            run,
-            requeued,
+            runs,
         }
     })
 }
 
 impl Case {
-    fn begin(&self, id: u32) -> Job {
-        let start = NOW + self.start;
+    fn begin(&self, id: u32, run: usize) -> Job {
+        let start = NOW + self.runs[run].0;
         running(id)
             .association(self.association)
             .qos(self.qos)
             .partitions([self.model.partition.clone()])
             .start_time(start)
+            .end_time(0)
             .end_time_expected(start + 36_000)
+            .preempt_time(0)
             .wckey(self.model.wckey.clone().unwrap_or_default())
             .reservations(self.model.reservation.clone().unwrap_or_default())
             .reservation(self.model.reservation.clone().unwrap_or_default())
-            .restarts(u32::from(self.model.again))
-    }
-
-    fn end(&self, id: u32) -> Job {
-        let job = Job::new(id).end_time(NOW + self.start + self.run);
-        if self.requeued {
-            job.state(state::PENDING | state::COMPLETING).restarts(1 + u32::from(self.model.again))
-        } else {
-            job.state(state::COMPLETE | state::COMPLETING)
-        }
+            .restarts(u32::try_from(run).expect("few"))
     }
 }
 
@@ -105,14 +115,13 @@ const LAST: i64 = 2400;
 
 /// Lets the host live through it; what alice, carol and the QOS have then.
 fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> HostResult<[super::Sums; 3]> {
-    let mut host = begin(&rules[0].to_string(), LIMITS)?;
+    let mut host = begin(&rules[0].to_string(), LIMITS | WCKEYS)?;
     host.init()?;
     let mut last = 0;
     for now in 1..=LAST {
-        let starts = |job: &Case| job.start == now;
-        let ends = |job: &Case| job.start + job.run == now;
+        let happens = |job: &Case| job.runs.iter().any(|run| run.0 == now || run.1 == now);
         let cycle = now % cycles == 0 || now == LAST;
-        if !cycle && now != change && !jobs.iter().any(|job| starts(job) || ends(job)) {
+        if !cycle && now != change && !jobs.iter().any(happens) {
             continue;
         }
         host.advance(now - last)?;
@@ -122,12 +131,14 @@ fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> 
             host.reconfigure(false)?;
         }
         for (id, job) in (1..).zip(jobs) {
-            if starts(job) {
-                host.jobs(&[job.begin(id)])?;
-            }
-            if ends(job) {
-                host.jobs(&[job.end(id)])?;
-                host.job_end(id)?;
+            for (number, (start, ends, why)) in job.runs.iter().enumerate() {
+                if *start == now {
+                    host.jobs(&[job.begin(id, number)])?;
+                }
+                if *ends == now {
+                    host.jobs(&[end(id, *why, NOW + now, number)])?;
+                    host.job_end(id)?;
+                }
             }
         }
         if cycle {
@@ -144,11 +155,14 @@ fn in_model(rules: [&ModelRules; 2], change: i64, jobs: &[Case]) -> [ModelCharge
     let mut all = [ModelCharge::default(); 3];
     for job in jobs {
         let in_force = |second: i64| rules[usize::from(second >= change)];
-        let (mut sum, end) = (ModelCharge::default(), job.start + job.run);
-        for second in job.start..end {
-            sum.add_second(in_force(second), &job.model);
+        let (mut sum, mut of_run) = (ModelCharge::default(), job.model.clone());
+        for (start, end, why) in &job.runs {
+            for second in *start..*end {
+                sum.add_second(in_force(second), &of_run);
+            }
+            sum.add_end(in_force(*end), &of_run, end - start, *why);
+            of_run.before = Some(*why);
         }
-        sum.add_end(in_force(end), &job.model, job.run, job.requeued);
         let mut owners = vec![usize::from(job.association != ALICE)];
         // `long` has the QOS normal.
         if job.qos == NORMAL || job.model.partition == "long" {
@@ -188,8 +202,9 @@ proptest! {
         // All that was reserved for these jobs is given back at their ends. At half price stock loses a part of a second in each charge.
         for (found, association) in found.iter().zip([ALICE, CAROL]) {
             let own = || jobs.iter().filter(|job| job.association == association);
-            let reserved: u64 = own().map(|job| if job.qos == NORMAL { 144_000 } else { 72_000 }).sum();
-            let lost: i64 = own().filter(|job| job.qos != NORMAL).map(|_| 4 * (LAST / cycles + 2)).sum();
+            let runs = |job: &Case| u64::try_from(job.runs.len()).expect("few");
+            let reserved: u64 = own().map(|job| runs(job) * if job.qos == NORMAL { 144_000 } else { 72_000 }).sum();
+            let lost: i64 = own().filter(|job| job.qos != NORMAL).map(|_| 4 * (LAST / cycles + 6)).sum();
             let missing = reserved.checked_sub(found.back).and_then(|missing| i64::try_from(missing).ok());
             prop_assert!(missing.is_some_and(|missing| missing <= lost), "{} of {reserved} for {association}", found.back);
         }

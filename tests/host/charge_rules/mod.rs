@@ -10,7 +10,10 @@ mod minimum;
 mod own_usage;
 mod rules;
 mod run_seconds;
+mod runs;
 mod stock;
+mod tiny;
+mod wckeys;
 
 use slurm_inproc::{AssociationUsage, Conf, Host, HostResult, Job, QosUsage};
 
@@ -18,6 +21,8 @@ use crate::charges::{running, Charged};
 use crate::settings::write_file;
 use crate::setup::{fill, ours};
 
+/// `AccountingStorageEnforce=wckeys`, beside others.
+const WCKEYS: u16 = 4;
 /// What each user and QOS has of run seconds of each TRES before a job gives any back.
 const RUN_SECONDS: u64 = 100_000_000_000;
 /// Users, and a QOS.

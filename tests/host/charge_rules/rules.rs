@@ -2,7 +2,7 @@
 
 use slurm_inproc::{HostResult, Job};
 
-use super::{begin, of, of_all_kinds, of_qos, ran, ALICE, CAROL, NORMAL};
+use super::{begin, of, of_all_kinds, of_qos, ran, ALICE, CAROL, NORMAL, WCKEYS};
 use crate::charges::{ended, running, LIMITS};
 use crate::settings::write_file;
 use crate::setup::NOW;
@@ -23,7 +23,6 @@ fn every_kind() -> Vec<(&'static str, Job, Job)> {
         ("Charge=WCKey Name=secret", job(), job().wckey("secrets")),
         ("Charge=Account Name=Physics", job(), carol(job())),
         ("Charge=Parent Name=physics", job(), carol(job())),
-        ("Charge=Requeued", job().restarts(1_u32), job()),
     ]
 }
 
@@ -35,7 +34,7 @@ fn a_line_of_each_kind_and_scope_charges_its_jobs_by_its_factor_and_no_others() 
         {
             let line = format!("{line} Factor={factor}{scope}\n");
             for (job, raw, limits) in [(&its, factor, limits), (&other, 1.0, 1.0)] {
-                let mut host = begin(&line, LIMITS)?;
+                let mut host = begin(&line, LIMITS | WCKEYS)?;
                 host.jobs(std::slice::from_ref(job))?;
                 host.init()?;
                 host.advance(300)?;
@@ -95,27 +94,6 @@ fn a_usage_factor_and_a_rule_do_not_touch_each_other() -> HostResult<()> {
         host.quit()?;
     }
     Ok(())
-}
-
-#[test]
-fn the_end_of_a_first_run_that_is_requeued_is_no_second_run() -> HostResult<()> {
-    let mut host = begin("Charge=Requeued Factor=0\n", LIMITS)?;
-    host.jobs(&[running(1)])?;
-    host.init()?;
-    host.advance(100)?;
-    // slurmctld counts the restart first.
-    host.jobs(&[ended(1, NOW + 100).state(slurm_inproc::state::COMPLETING).restarts(1_u32)])?;
-    host.job_end(1)?;
-    assert_eq!(of(&mut host, ALICE)?.raw, 400.0);
-    host.jobs(&[running(1).start_time(NOW + 100).end_time(0).end_time_expected(NOW + 36_100)])?;
-    host.advance(100)?;
-    host.cycle()?;
-    assert_eq!(of(&mut host, ALICE)?.raw, 400.0, "nothing of the second run counts, and nothing is refunded");
-    host.jobs(&[ended(1, NOW + 250).state(slurm_inproc::state::COMPLETING).restarts(2_u32)])?;
-    host.advance(50)?;
-    host.job_end(1)?;
-    assert_eq!((of(&mut host, ALICE)?.raw, of_qos(&mut host, NORMAL)?.raw), (400.0, 1000.0));
-    host.quit().map(drop)
 }
 
 #[test]

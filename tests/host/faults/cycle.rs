@@ -9,7 +9,7 @@ const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 
 /// Every step of a cycle, whether the priorities are written although it fails, and how much of the failing cycle's
 /// charges is lost for the user of job 11, in seconds.
-const STEPS: [(&str, bool, i64); 19] = [
+const STEPS: [(&str, bool, i64); 20] = [
     ("check", false, 0),
     ("save", true, 0),
     ("commit", true, 0),
@@ -21,6 +21,7 @@ const STEPS: [(&str, bool, i64); 19] = [
     ("charge:2", true, 0),
     ("charge.association:2", true, 300),
     ("charge.association:3", true, 0),
+    ("interrupted.save", true, 0),
     ("distribute", false, 0),
     ("distribute.half", false, 0),
     ("publish.association", true, 0),

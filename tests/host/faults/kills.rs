@@ -7,7 +7,7 @@ use crate::setup::{conf, Rig, CPUS, NOW};
 const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
 
 /// Points of a cycle, in its order, within and between its holds of locks.
-pub const POINTS: [&str; 24] = [
+pub const POINTS: [&str; 25] = [
     "check",
     "gather",
     "draft:1",
@@ -26,6 +26,7 @@ pub const POINTS: [&str; 24] = [
     "charge.association:1",
     "charge.association:2",
     "charge.association:4",
+    "interrupted.save",
     "distribute",
     "distribute.half",
     "publish.association",

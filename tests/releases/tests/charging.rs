@@ -44,8 +44,8 @@ const BILLING: f64 = 100.0;
 const RULES: &str = "Charge=Account Name=scavenger Factor=0\nCharge=Partition Name=cheap Factor=0.5\nCharge=Account Name=class Factor=3\n\
                      Charge=Reservation Name=workshop Factor=0.25\nCharge=WCKey Name=urgent Factor=2\nCharge=Requeued Factor=10\nMinimumCharge=00:00:20\n";
 
-/// Whose job is requeued while it runs, and what its second run is multiplied with.
-const REQUEUED: (&str, f64) = ("ninth", 10.0);
+/// Whose job is requeued while it runs, by an administrator: slurmctld does not keep who asked, so all of it counts.
+const REQUEUED: &str = "ninth";
 
 /// A user, arguments, what usage is multiplied with by these rules, and what each second counts for limits of the QOS.
 fn jobs() -> Vec<(&'static str, Vec<&'static str>, f64)> {
@@ -69,7 +69,8 @@ fn the_tree_of_maryland(release: &Release) {
         .nodes(8)
         .cpus(8)
         .slurmds(true)
-        .set("AccountingStorageEnforce", "associations,limits")
+        .set("AccountingStorageEnforce", "associations,limits,wckeys")
+        .set("TrackWCKey", "yes")
         .set("PriorityWeightFairshare", "1000")
         // A restarted slurmctld uses a node after it has pinged it, a third of this.
         .set("SlurmdTimeout", "6")
@@ -77,6 +78,7 @@ fn the_tree_of_maryland(release: &Release) {
         .line("PartitionName=cheap Nodes=ALL State=UP TRESBillingWeights=CPU=100")
         .start()
         .unwrap();
+    give_keys(&cluster);
     let usage = |skipped: &str| -> Vec<(&str, &str, f64)> {
         ACCOUNTS.iter().filter(|row| row.0 != skipped).map(|row| (row.0, row.0, row.1)).collect()
     };
@@ -120,7 +122,7 @@ fn charged_by_the_rules(cluster: &Cluster) -> Vec<(&'static str, f64)> {
         }
     }
     let again =
-        cluster.submit(&Job::new(REQUEUED.0).seconds(25).arg("-n1").arg("--mem=1").arg("--requeue")).unwrap();
+        cluster.submit(&Job::new(REQUEUED).seconds(25).arg("-n1").arg("--mem=1").arg("--requeue")).unwrap();
     run_again(cluster, again);
     let over = |cluster: &Cluster| {
         let rows = sacct(cluster);
@@ -141,15 +143,29 @@ fn charged_by_the_rules(cluster: &Cluster) -> Vec<(&'static str, f64)> {
             (user, seconds * BILLING * factor)
         })
         .collect();
-    // Nothing is given back of the first run, and it is charged no minimum.
-    let (user, factor) = REQUEUED;
-    let (first, second): (Vec<_>, Vec<_>) = of(user).partition(|row| row.text("State") == "REQUEUED");
+    // Nothing is given back of the first run, which is charged its minimum.
+    let (first, second): (Vec<_>, Vec<_>) = of(REQUEUED).partition(|row| row.text("State") == "REQUEUED");
     assert!(
         first.len() == 1 && elapsed(first[0]) < 20.0 && elapsed(second[0]) >= 20.0,
         "{first:?} {second:?}"
     );
-    all.push((user, (elapsed(first[0]) + elapsed(second[0]) * factor) * BILLING));
+    all.push((REQUEUED, (20.0 + elapsed(second[0])) * BILLING));
     all
+}
+
+/// Each user needs a key where they are enforced.
+fn give_keys(cluster: &Cluster) {
+    let users = ACCOUNTS.map(|row| row.0).join(",");
+    cluster.command("sacctmgr").args(["-i", "add", "user", &users, "wckeys=plain,urgent"]).text().unwrap();
+    cluster.command("sacctmgr").args(["-i", "modify", "user", &users, "set", "defaultwckey=plain"]).text().unwrap();
+    let known = |cluster: &Cluster| {
+        let knows = ACCOUNTS.iter().all(|row| {
+            let sbatch = cluster.command("sbatch").args(["--test-only", "--wckey=urgent", "--wrap=true"]);
+            sbatch.user(row.0).unwrap().succeeds()
+        });
+        Ok(knows.then_some(()))
+    };
+    cluster.wait_for("the keys in slurmctld", TIMEOUT, known).unwrap();
 }
 
 /// Lets a job run for some seconds and requeues it, and lets it start at once.

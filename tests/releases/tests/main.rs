@@ -26,4 +26,5 @@ mod stock;
 #[cfg(feature = "full")]
 mod takeover;
 mod targets;
+mod twins;
 mod what_if;

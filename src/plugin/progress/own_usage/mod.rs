@@ -267,7 +267,7 @@ impl OwnUsage {
 }
 
 /// Puts a text in the place of a file. At no moment is there half a file.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
+pub(in crate::plugin) fn replace(file: &Path, text: &str) -> io::Result<()> {
     state_file::prepare(file, text.as_bytes())?;
     faults::point("own_usage.replace");
     state_file::commit(file)?;

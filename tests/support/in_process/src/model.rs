@@ -20,6 +20,8 @@ pub mod state {
     pub use crate::constants::JOB_PENDING as PENDING;
     /// Flag: its nodes are being powered up.
     pub use crate::constants::JOB_POWER_UP_NODE as POWER_UP_NODE;
+    /// Flag: requeued by whomever, while slurmctld reports the end of the run.
+    pub use crate::constants::JOB_REQUEUE as REQUEUE;
     /// Flag: changing its size.
     pub use crate::constants::JOB_RESIZING as RESIZING;
     /// Flag: a sibling on another cluster has started.

@@ -1,0 +1,111 @@
+//! Lines that rest on what slurmctld enforces.
+//!
+//! Without `wckeys` in `AccountingStorageEnforce` slurmctld looks at no wckey: any user names any key. Such a line would be a price that who
+//! pays chooses, so it has no effect. Without `qos` any user submits to any QOS. Such lines stay, as QOS give priority in stock Slurm, too. Without `limits` slurmctld tells nobody that a run has ended, nor how.
+
+use super::table::{ChargeKind, OverrideKind, Settings};
+
+/// What `AccountingStorageEnforce` has of what lines rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enforced {
+    /// `wckeys`
+    pub wckeys: bool,
+    /// `limits`, which `safe` implies.
+    pub limits: bool,
+    /// `qos`
+    pub qos: bool,
+}
+
+impl Enforced {
+    /// The words of the parameter, as `scontrol show config` has them.
+    pub fn of_words(words: &str) -> Self {
+        let has = |wanted: &str| words.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted));
+        let all = has("all");
+        Self {
+            wckeys: all || has("wckeys"),
+            limits: all || has("limits") || has("safe"),
+            qos: all || has("qos"),
+        }
+    }
+}
+
+impl Settings {
+    /// Takes out the lines that can have no effect; what an administrator should know of these and of others that have less effect.
+    pub fn take_out_unenforced(&mut self, enforced: Enforced) -> Vec<&'static str> {
+        let mut found = Vec::new();
+        let lines = self.charges.len() + self.overrides.len();
+        if !enforced.wckeys {
+            self.charges.retain(|line| line.kind != ChargeKind::WcKey);
+            self.overrides.retain(|line| line.kind != OverrideKind::WcKey);
+        }
+        if self.charges.len() + self.overrides.len() != lines {
+            found.push(
+                "Charge=WCKey and Override=WCKey do nothing without wckeys in AccountingStorageEnforce, because any user may name any \
+                 key: set AccountingStorageEnforce=...,wckeys and TrackWCKey=yes and restart slurmctld, or remove the lines",
+            );
+        }
+        let by_qos = self.charges.iter().any(|line| line.kind == ChargeKind::Qos)
+            || self.overrides.iter().any(|line| line.kind == OverrideKind::Qos);
+        if by_qos && !enforced.qos {
+            found.push(
+                "Charge=QOS and Override=QOS are open to every user without qos in AccountingStorageEnforce, because any user may submit \
+                 to any QOS: set AccountingStorageEnforce=...,qos and restart slurmctld",
+            );
+        }
+        if enforced.limits {
+            return found;
+        }
+        let lines = self.charges.len();
+        self.charges.retain(|line| line.kind != ChargeKind::Requeued);
+        if self.charges.len() != lines {
+            found.push(
+                "Charge=Requeued does nothing without limits in AccountingStorageEnforce, because slurmctld does not tell how a run ended: \
+                 set AccountingStorageEnforce=...,limits and restart slurmctld, or remove the line",
+            );
+        }
+        if !self.minimum_charge.is_zero() {
+            found.push(
+                "MinimumCharge misses runs that are requeued without limits in AccountingStorageEnforce, because slurmctld does not tell of \
+                 their ends: set AccountingStorageEnforce=...,limits and restart slurmctld",
+            );
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &str = "Charge=WCKey Name=a Factor=0\nOverride=WCKey Name=a Tickets=5\nCharge=Requeued Factor=0.5\nCharge=QOS Name=q Factor=2\n\
+                       Override=User Name=u Tickets=7\nMinimumCharge=10:00";
+
+    #[test]
+    fn what_is_not_enforced_has_no_effect_and_is_told() {
+        for (words, charges, overrides, told) in [
+            ("associations,limits,qos,wckeys", 3, 2, vec![]),
+            ("associations,limits,wckeys", 3, 2, vec!["Charge=QOS"]),
+            ("ALL", 3, 2, vec![]),
+            ("associations,qos,safe", 2, 1, vec!["Charge=WCKey"]),
+            ("wckeys,qos", 2, 2, vec!["Charge=Requeued", "MinimumCharge"]),
+            ("none", 1, 1, vec!["Charge=WCKey", "Charge=QOS", "Charge=Requeued", "MinimumCharge"]),
+        ] {
+            let mut settings = Settings::parse(ALL, "f").unwrap().settings;
+            let found = settings.take_out_unenforced(Enforced::of_words(words));
+            let beginnings: Vec<&str> =
+                found.iter().map(|text| text.split(' ').next().unwrap_or_default()).collect();
+            assert_eq!((settings.charges.len(), settings.overrides.len()), (charges, overrides), "{words}");
+            assert_eq!(beginnings, told, "{words}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_other_settings() {
+        for text in ["", "Charge=Account Name=q Factor=2\nOverride=User Name=u Tickets=7"] {
+            let mut settings = Settings::parse(text, "f").unwrap().settings;
+            let before = settings.clone();
+            assert!(settings.take_out_unenforced(Enforced::of_words("none")).is_empty());
+            assert_eq!(settings.to_string(), before.to_string());
+        }
+    }
+}

@@ -157,7 +157,11 @@ fn charged_by_the_rules(cluster: &Cluster) -> Vec<(&'static str, f64)> {
 fn give_keys(cluster: &Cluster) {
     let users = ACCOUNTS.map(|row| row.0).join(",");
     cluster.command("sacctmgr").args(["-i", "add", "user", &users, "wckeys=plain,urgent"]).text().unwrap();
-    cluster.command("sacctmgr").args(["-i", "modify", "user", &users, "set", "defaultwckey=plain"]).text().unwrap();
+    cluster
+        .command("sacctmgr")
+        .args(["-i", "modify", "user", &users, "set", "defaultwckey=plain"])
+        .text()
+        .unwrap();
     let known = |cluster: &Cluster| {
         let knows = ACCOUNTS.iter().all(|row| {
             let sbatch = cluster.command("sbatch").args(["--test-only", "--wckey=urgent", "--wrap=true"]);

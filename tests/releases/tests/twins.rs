@@ -175,8 +175,9 @@ fn twins(release: &Release) {
 
 /// Of two equal users one names a key with override tickets, which slurmctld does not look at.
 fn equal_tickets(cluster: &Cluster) {
-    cluster.scontrol(&["update", "PartitionName=main", "State=DOWN"]).unwrap();
+    // A reconfigure makes partitions as slurm.conf says.
     policies::change(cluster, "Override=WCKey Name=urgent Tickets=100000\n").unwrap();
+    cluster.scontrol(&["update", "PartitionName=main", "State=DOWN"]).unwrap();
     let submit = |user: &str, key: &[&str]| {
         let job = key.iter().fold(Job::new(user).arg("-n1"), |job, argument| job.arg(*argument));
         cluster.submit(&job).unwrap()

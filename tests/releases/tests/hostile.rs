@@ -73,8 +73,7 @@ fn whatever_people_name_things_the_plugin_goes_on(release: &Release) {
         let call = format!("sbatch -H -p held -A a {amount} --wrap 'sleep 600'");
         cluster.command("bash").args(["-c", &call]).user("one").unwrap().output().unwrap();
     }
-    for (at, job) in (0..).zip(waiting(&cluster)) {
-        let text = TEXTS[at % TEXTS.len()];
+    for (text, job) in TEXTS.into_iter().zip(waiting(&cluster)) {
         for change in ["admincomment", "comment", "wckey", "jobname", "account", "licenses", "features"] {
             shell(&cluster, &format!("scontrol update jobid={job} {change}={text}"));
         }

@@ -5,16 +5,29 @@ use crate::Release;
 
 /// 20.11.6
 pub const V20_11_6: Release = Release::new(20, 11, 6);
+/// 21.08.0
+pub const V21_08: Release = Release::new(21, 8, 0);
+/// 22.05.0
+pub const V22_05: Release = Release::new(22, 5, 0);
 /// 23.02.0
 pub const V23_02: Release = Release::new(23, 2, 0);
 /// 23.02.3
 pub const V23_02_3: Release = Release::new(23, 2, 3);
+/// 23.11.0
+pub const V23_11: Release = Release::new(23, 11, 0);
 /// 23.11.6
 pub const V23_11_6: Release = Release::new(23, 11, 6);
 /// 24.05.0
 pub const V24_05: Release = Release::new(24, 5, 0);
 /// 24.11.0
 pub const V24_11: Release = Release::new(24, 11, 0);
+
+/// 25.05.0
+pub const V25_05: Release = Release::new(25, 5, 0);
+/// 25.11.0
+pub const V25_11: Release = Release::new(25, 11, 0);
+/// 26.05.0
+pub const V26_05: Release = Release::new(26, 5, 0);
 
 /// Gives every row to a macro: documentation, field, name, need, type. The types are those where it is called.
 #[macro_export]
@@ -89,6 +102,14 @@ macro_rules! host_symbols {
             unpack_tres: "slurmdb_unpack_tres_rec", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
             /// Frees a TRES.
             destroy_tres: "slurmdb_destroy_tres_rec", needed, unsafe extern "C" fn(*mut c_void);
+            /// Makes an association from a message.
+            unpack_assoc: "slurmdb_unpack_assoc_rec", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
+            /// Frees an association.
+            destroy_assoc: "slurmdb_destroy_assoc_rec", needed, unsafe extern "C" fn(*mut c_void);
+            /// Makes a QOS from a message.
+            unpack_qos: "slurmdb_unpack_qos_rec", needed, unsafe extern "C" fn(*mut *mut c_void, u16, *mut c_void) -> c_int;
+            /// Frees a QOS.
+            destroy_qos: "slurmdb_destroy_qos_rec", needed, unsafe extern "C" fn(*mut c_void);
             /// A buffer for messages, of so many bytes.
             init_buf: "slurm_init_buf", needed, unsafe extern "C" fn(u32) -> *mut c_void;
             /// Frees it.
@@ -139,6 +160,15 @@ macro_rules! host_symbols {
             part_list: "part_list", optional, *mut RawList;
             /// Partition by name; used for sprio's filters, which end with 23.11.
             find_part_record: "find_part_record", until(V24_05), unsafe extern "C" fn(*const c_char) -> *mut c_void;
+            /// Writes a partition into a message: partition, buffer, protocol version.
+            pack_part: "pack_part", optional, unsafe extern "C" fn(*mut c_void, *mut c_void, u16);
+            /// Writes a job into a message: job, what to show, buffer, protocol version, user, whether the lock for QOS is held; before
+            /// 21.08 it takes that lock, and from 24.11 on other functions do for all but what they leave out.
+            pack_job: "pack_job", optional, unsafe extern "C" fn(*mut c_void, u16, *mut c_void, u16, u32, bool);
+            /// Writes what a job's record holds: job, whether it is for a state file, buffer, protocol version.
+            pack_job_record: "job_record_pack_common", optional, unsafe extern "C" fn(*mut c_void, bool, *mut c_void, u16);
+            /// Writes what its details hold: details, buffer, protocol version.
+            pack_job_details: "job_record_pack_details_common", optional, unsafe extern "C" fn(*mut c_void, *mut c_void, u16);
             /// Sorts partitions by tier; from 24.11 on the host keeps the list sorted.
             priority_sort_part_tier: "priority_sort_part_tier", until(V24_11), *mut c_void;
             /// Names of a list of partitions, comma separated, to be freed with xfree.

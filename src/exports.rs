@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::faults;
 use crate::host::access::Write;
-use crate::host::checks::questions::is_asking;
+use crate::host::checks::asking;
 use crate::host::locks::{AssocLock, JobLock, Unlocked};
 use crate::host::panics::{guard, install_hook};
 use crate::host::records::{Association, Job};
@@ -136,8 +136,8 @@ unsafe fn job_of_caller<'a>(
 /// Called by slurmctld with a live job and the job write lock.
 #[no_mangle]
 pub unsafe extern "C" fn priority_p_set(last_priority: u32, job: *mut c_void) -> u32 {
-    if is_asking() {
-        return 0;
+    if let Some(answer) = asking::answer(last_priority) {
+        return answer;
     }
     let address = job as usize;
     // SAFETY: the host's promise.

@@ -8,8 +8,12 @@
 //! | from 24.11 | `part_prio`, later `prio_mult` | partitions × QOS, kept sorted by the host |
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tracing::warn;
 
 use super::access::{Open, Write};
+use super::checks::packed;
 use super::layout::{Field, JobLayout, PrioMultLayout, Ptr};
 use super::lists::List;
 use super::locks::{AssocLock, Levels};
@@ -18,8 +22,36 @@ use super::Host;
 
 const ENTRY: usize = size_of::<u32>();
 
+/// In a release that was not compared: whether slurmctld finds them where we would write them. It stays the same slurmctld.
+static FOUND: AtomicU8 = AtomicU8::new(NOT_ASKED);
+const NOT_ASKED: u8 = 0;
+const YES: u8 = 1;
+const NO: u8 = 2;
+
+/// They may be read and written where the table says.
+fn is_known(host: &Host) -> bool {
+    host.verified || FOUND.load(Ordering::Relaxed) == YES
+}
+
+/// Finds that out with a job, where it is to be found out.
+fn find_out<V: Levels<Qos: Open>>(job: Job<'_, Write>, lock: &AssocLock<'_, V>) {
+    if job.host().verified || FOUND.load(Ordering::Relaxed) != NOT_ASKED {
+        return;
+    }
+    if let Some(found) = packed::finds_priorities(job, lock) {
+        FOUND.store(if found { YES } else { NO }, Ordering::Relaxed);
+        if !found {
+            warn!(
+                "this slurmctld does not say where it keeps priorities by partition: jobs in several partitions or QOS have one \
+                 priority. Look for a newer slurm-multifactor2"
+            );
+        }
+    }
+}
+
 /// The array to fill in, partition by partition and within it QOS by QOS; `None` for a job with one of each, for one
-/// whose QOS slurmctld has yet to find again, and in a release that was not compared with its headers.
+/// whose QOS slurmctld has yet to find again, and in a release that was not compared with its headers and does not say where it
+/// keeps them.
 /// `now` is noted in the record.
 pub fn priorities<'a, V: Levels<Qos: Open>>(
     job: Job<'a, Write>,
@@ -27,8 +59,8 @@ pub fn priorities<'a, V: Levels<Qos: Open>>(
     now: i64,
 ) -> Option<&'a [Cell<u32>]> {
     let host = job.host();
-    // No self-check tells where a pointer is kept that is null until it is set.
-    if !host.verified {
+    find_out(job, lock);
+    if !is_known(host) {
         return None;
     }
     let layout = &host.layout.job;
@@ -43,7 +75,7 @@ pub fn priorities<'a, V: Levels<Qos: Open>>(
 pub fn written<A: Open>(job: Job<'_, A>, count: usize) -> Option<&[Cell<u32>]> {
     let host = job.host();
     let layout = &host.layout.job;
-    if !host.verified {
+    if !is_known(host) {
         return None;
     }
     let (array, exactly) = match (layout.priority_array, layout.prio_mult) {

@@ -84,6 +84,8 @@ macro_rules! symbols {
     };
 }
 
-pub use multifactor2_releases::symbols::{V20_11_6, V23_02, V23_02_3, V23_11_6, V24_05, V24_11};
+pub use multifactor2_releases::symbols::{
+    V20_11_6, V21_08, V22_05, V23_02, V23_02_3, V23_11, V23_11_6, V24_05, V24_11, V25_05, V25_11, V26_05,
+};
 
 multifactor2_releases::host_symbols!(symbols);

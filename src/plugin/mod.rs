@@ -318,8 +318,8 @@ fn log_layout(host: &'static Host) {
     } else {
         warn!(
             "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used as long as all \
-             self-checks pass, sprio shows nothing, and jobs in several partitions or QOS have one priority. Look for a newer \
-             slurm-multifactor2",
+             self-checks pass, and what none of them can tell is left alone (wckeys, admin comments, UsageThreshold, Unix groups). \
+             Look for a newer slurm-multifactor2",
             crate::identity::VERSION,
             host.release
         );

@@ -43,8 +43,7 @@ impl Plugin {
         let Some(config) = self.config() else { return reply };
         // Nothing is checked here, where no lock may be taken that it would need: a submission or the first cycle does that,
         // and until then a job is not shown.
-        // Nothing can be looked at that would tell where the fields of an entry are.
-        if self.is_passive() || !host.verified {
+        if self.is_passive() {
             return reply;
         }
         let is_member = |uid, account: &str| self.grants.lock().standing.has_member(uid, account);

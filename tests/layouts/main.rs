@@ -23,4 +23,5 @@ mod shifted;
 mod snapshot;
 mod sprio;
 mod sprio_visibility;
+mod unknown_micro;
 mod usage;

@@ -1,23 +1,35 @@
 //! A slurmctld whose records keep their sizes, with one field elsewhere: in every layout, for every field that is written or
-//! followed, four and eight bytes off in either direction, the plugin refuses, or writes nothing.
+//! followed or decides what is written, two, four and eight bytes off in either direction, the plugin refuses, or writes nothing.
 
 use std::collections::BTreeSet;
 
 use slurm_fakehost::memory::{self, Arena};
 use slurm_fakehost::{
-    in_releases, in_shifted_layouts, layout, one_of_each_layout, Association, Job, Kind, Layout, Partition,
-    Qos, Record, Shift, Slurmctld, RUNNING,
+    in_releases, in_shifted_layouts, layout, one_of_each_layout, release, Association, Job, Kind, Layout,
+    Partition, Qos, Record, Shift, Slurmctld, RUNNING,
 };
 
-/// What is written or followed, and known.
-const PINNED: [(&str, &[&str]); 7] = [
-    (
+/// Fields of one record that are pinned from a release on.
+struct Pinned {
+    record: &'static str,
+    since: (u8, u8),
+    fields: &'static [&'static str],
+}
+
+const fn pinned(record: &'static str, fields: &'static [&'static str]) -> Pinned {
+    Pinned { record, since: (20, 11), fields }
+}
+
+/// What is written, followed, or decides what is written.
+const PINNED: [Pinned; 10] = [
+    pinned(
         "job",
         &[
             "account",
             "assoc_id",
             "assoc_ptr",
             "details",
+            "direct_set_prio",
             "end_time",
             "end_time_exp",
             "job_id",
@@ -37,10 +49,42 @@ const PINNED: [(&str, &[&str]); 7] = [
             "user_id",
         ],
     ),
-    ("details", &["magic"]),
-    ("part", &["magic", "name", "tres_cnt"]),
-    ("assoc", &["acct", "id", "usage"]),
-    (
+    Pinned {
+        record: "job",
+        since: (21, 8),
+        fields: &[
+            "admin_comment",
+            "array_job_id",
+            "array_task_id",
+            "group_id",
+            "het_job_id",
+            "pre_sus_time",
+            "preempt_time",
+            "restart_cnt",
+            "site_factor",
+            "state_reason",
+            "suspend_time",
+        ],
+    },
+    Pinned { record: "job", since: (24, 11), fields: &["mcs_label", "resv_name", "wckey"] },
+    pinned("details", &["magic", "nice"]),
+    Pinned { record: "details", since: (21, 8), fields: &["accrue_time", "begin_time", "submit_time"] },
+    pinned(
+        "part",
+        &[
+            "billing_weights_str",
+            "magic",
+            "max_time",
+            "name",
+            "priority_job_factor",
+            "priority_tier",
+            "qos_char",
+            "state_up",
+            "tres_cnt",
+        ],
+    ),
+    pinned("assoc", &["acct", "id", "partition", "priority", "shares_raw", "uid", "usage", "user"]),
+    pinned(
         "assoc_usage",
         &[
             "fs_factor",
@@ -55,8 +99,8 @@ const PINNED: [(&str, &[&str]); 7] = [
             "usage_tres_raw",
         ],
     ),
-    ("qos", &["id", "name", "usage"]),
-    (
+    pinned("qos", &["flags", "id", "name", "priority", "usage", "usage_factor", "usage_thres"]),
+    pinned(
         "qos_usage",
         &[
             "acct_limit_list",
@@ -72,11 +116,14 @@ const PINNED: [(&str, &[&str]); 7] = [
 
 fn shifts(layout: &Layout) -> Vec<Shift> {
     let mut all = Vec::new();
-    for (record, fields) in PINNED {
+    for Pinned { record, since: (year, month), fields } in PINNED {
+        if layout.release < release(year, month, 0) {
+            continue;
+        }
         let size = layout.record(record).size;
         for field in fields {
             let Some(place) = layout.field(record, field) else { continue };
-            for bytes in [-8, -4, 4, 8] {
+            for bytes in [-8, -4, -2, 2, 4, 8] {
                 let moved = place.offset.checked_add_signed(bytes);
                 if moved.is_some_and(|moved| moved + place.kind.bytes() <= size) {
                     all.push(Shift { record, field, bytes });
@@ -124,6 +171,10 @@ fn fill(slurmctld: &mut Slurmctld) -> Vec<Record> {
             association: Some(association),
             partitions: vec![batch],
             qos: vec![if number % 2 == 0 { normal } else { high }],
+            // Of no two bytes that are equal, so that part of them is another number.
+            array: (0x0102_0304, 0x0506_0708),
+            het_leader: 0x0203_0405,
+            reason: 0x0304_0506,
             ..Job::default()
         };
         let running = Job {

@@ -2,14 +2,18 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::memory::block_size;
+use super::memory::{block_size, text_of_length};
 use super::{failure, Failure};
+use crate::host::constants::NO_VAL;
 use crate::host::layout::{Field, LongDouble, Ptr, BUFFER_HEAD};
 use crate::host::long_double;
 use crate::host::Host;
 
 /// TRES in the messages.
 pub const TRES: usize = 3;
+
+/// `NO_VAL`: no list, no bitmap.
+pub const NONE: u32 = NO_VAL;
 
 /// A message in Slurm's form.
 #[derive(Default)]
@@ -19,6 +23,20 @@ impl Message {
     pub fn number(&mut self, value: u32) -> &mut Self {
         self.0.extend(value.to_be_bytes());
         self
+    }
+
+    pub fn numbers<const N: usize>(&mut self, values: [u32; N]) -> &mut Self {
+        values.into_iter().fold(self, Self::number)
+    }
+
+    pub fn short_number(&mut self, value: u16) -> &mut Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
+    /// So many texts that are null.
+    pub fn nothing(&mut self, texts: usize) -> &mut Self {
+        (0..texts).fold(self, |message, _| message.number(0))
     }
 
     pub fn long_number(&mut self, value: u64) -> &mut Self {
@@ -94,6 +112,26 @@ impl Answer {
             self.wrong.get_or_insert(field);
         }
         self
+    }
+
+    /// Whether the record has the size that the layout says, before anything else of it is looked at.
+    pub fn has_size(&mut self, size: usize) -> bool {
+        let right = block_size(self.record as usize) == Some(size);
+        self.is("the size", right);
+        right
+    }
+
+    pub fn number<L>(&mut self, name: &'static str, field: Field<L, u32>, value: u32) -> &mut Self {
+        // SAFETY: a record of the size that the layout says.
+        let found = unsafe { field.get(self.record) };
+        self.is(name, found == value)
+    }
+
+    pub fn text<L>(&mut self, name: &'static str, field: Field<L, Ptr>, value: &str) -> &mut Self {
+        // SAFETY: as above.
+        let text = unsafe { field.get(self.record) };
+        let right = text_of_length(text as usize, value.len()).as_deref() == Some(value.as_bytes());
+        self.is(name, right)
     }
 
     #[allow(clippy::float_cmp)] // whole numbers and powers of two

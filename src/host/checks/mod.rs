@@ -10,9 +10,12 @@
 //! Memory is looked at through the kernel first, so that a wrong layout is an error message and not a segmentation fault.
 //! A pointer to what is gone is no failure, but it proves nothing, either.
 
+mod accounting;
+pub mod asking;
 mod failure;
 mod memory;
 mod messages;
+pub(super) mod packed;
 pub mod questions;
 mod records;
 
@@ -117,6 +120,8 @@ pub fn tres_records<V: Levels<Tres: Open>>(lock: &AssocLock<'_, V>) -> Result<Ve
 pub struct Inspector {
     /// The host has answered what it was asked about jobs.
     asked: AtomicBool,
+    /// So has it about priorities that were set directly, and nice values.
+    asked_direct: AtomicBool,
     /// So has it about what running jobs hold.
     asked_allocations: AtomicBool,
     /// The record of a job itself is not as the layout says: nothing of one is read any more to answer with.
@@ -144,6 +149,7 @@ impl Inspector {
     pub const fn new() -> Self {
         Self {
             asked: AtomicBool::new(false),
+            asked_direct: AtomicBool::new(false),
             asked_allocations: AtomicBool::new(false),
             refuted: AtomicBool::new(false),
             lists: AtomicBool::new(false),
@@ -246,6 +252,10 @@ impl Inspector {
             .inspect_err(|failure| self.note_failure(job, &failure.found))?;
         if !loading {
             self.ask_about_jobs(host)?;
+        }
+        if !loading && sound.details && !self.asked_direct.load(Ordering::Relaxed) {
+            let learned = questions::about_direct_priorities(host)?;
+            self.asked_direct.store(learned, Ordering::Relaxed);
         }
         if sound.partition && !self.asked_allocations.load(Ordering::Relaxed) {
             questions::about_allocations(host)?;

@@ -4,30 +4,17 @@
 //! No record that is in use is touched. The functions do one simple thing each and are the same in every release from 20.11 to
 //! 26.05; so is the form of the messages.
 
-use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::accounting;
+use super::asking::{self, Answer as Told};
 use super::memory::{block_size, first_number};
-use super::messages::{array_at, Answer, Message, TRES};
+use super::messages::{array_at, Answer, Message, NONE, TRES};
 use super::{failure, Failure, JOB_MAGIC};
+use crate::host::constants::NICE_OFFSET;
 use crate::host::layout::{Field, JobLayout};
 use crate::host::lists::for_each_raw;
 use crate::host::Host;
-
-/// Threads that ask.
-static ASKERS: AtomicU32 = AtomicU32::new(0);
-
-thread_local! {
-    static ASKING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread asks the host for a priority only to see where it writes it. `priority_p_set` answers 0 then, after
-/// which the host does nothing more.
-pub fn is_asking() -> bool {
-    // Nearly always nobody does, and that costs less to know.
-    ASKERS.load(Ordering::Relaxed) != 0 && ASKING.get()
-}
 
 /// A job record of ours, larger than any, to be handed to the host.
 struct Scratch {
@@ -87,12 +74,14 @@ pub fn about_jobs(host: &'static Host) -> Result<(), Failure> {
 
     let mut job = Scratch::filled_with(layout, ALL);
     let priority = layout.priority.offset();
-    if job.changes(|job| ask_priority(host, job)).0 != (priority..priority + 4).collect::<Vec<_>>() {
+    if job.changes(|job| asking::ask(host, job, Told::Nothing)).0
+        != (priority..priority + 4).collect::<Vec<_>>()
+    {
         return wrong("the priority");
     }
     let mut job = Scratch::filled_with(layout, ALL);
     job.put(layout.job_state, COMPLETE);
-    if !job.changes(|job| ask_priority(host, job)).0.is_empty() {
+    if !job.changes(|job| asking::ask(host, job, Told::Nothing)).0.is_empty() {
         return wrong("the state");
     }
 
@@ -112,19 +101,44 @@ pub fn about_jobs(host: &'static Host) -> Result<(), Failure> {
     Ok(())
 }
 
-fn ask_priority(host: &Host, job: *mut c_void) {
-    struct Done;
-    impl Drop for Done {
-        fn drop(&mut self) {
-            ASKING.set(false);
-            ASKERS.fetch_sub(1, Ordering::Relaxed);
+/// Where the host keeps whether a priority was set directly, and the nice value: it lowers the lowest priority that it knows of
+/// only where the former is 0, and adds the latter first. That number goes down by one, as with every job that is submitted; it matters
+/// to `priority/basic` alone. False where nothing can be learned now: nothing is lower than 0.
+///
+/// Asked under the job lock, which protects that number too.
+///
+/// # Errors
+/// What is elsewhere.
+pub fn about_direct_priorities(host: &'static Host) -> Result<bool, Failure> {
+    const NICER: u32 = 1000;
+    let layout = &host.layout.job;
+    let wrong = |what: &str| Err(failure(host, format!("slurmctld keeps {what} of a job elsewhere")));
+    // All that could be taken for a nice value is none.
+    let mut details = vec![[NICE_OFFSET; 4]; host.layout.details.size.div_ceil(16) + 16];
+    let details: *mut u8 = details.as_mut_ptr().cast();
+    // SAFETY: larger than a record of this layout.
+    unsafe { host.layout.details.nice.set(details, NICE_OFFSET - NICER) }
+
+    let mut job = Scratch::filled_with(layout, 0);
+    job.put(layout.details, details);
+    let lowest = |job: &mut Scratch, answer| {
+        asking::ask(host, job.record().cast(), answer)?;
+        asking::ask(host, job.record().cast(), Told::Nothing)
+    };
+    let Some(before) = lowest(&mut job, Told::Nothing).filter(|lowest| *lowest > 0) else {
+        return Ok(false);
+    };
+    // What a nice value of -1000 makes one less than the lowest.
+    if lowest(&mut job, Told::Above(NICER)) != Some(before - 1) {
+        return wrong("the details or the nice value");
+    }
+    for byte in 0..2 {
+        job.put(layout.direct_set_prio, 1 << (8 * byte));
+        if lowest(&mut job, Told::Above(NICER)) != Some(before - 1) {
+            return wrong("whether the priority was set directly");
         }
     }
-    ASKERS.fetch_add(1, Ordering::Relaxed);
-    ASKING.set(true);
-    let _done = Done;
-    // SAFETY: a record that only this thread knows; of one whose priority comes out as 0 the function reads the state alone.
-    unsafe { (host.sym.set_job_prio)(job) }
+    Ok(true)
 }
 
 /// Where the host keeps what a job has allocated. Asked when the place of a job's partition is certain: the function follows that
@@ -135,8 +149,8 @@ fn ask_priority(host: &Host, job: *mut c_void) {
 pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
     const CPUS: u32 = 7777;
     let layout = &host.layout.job;
-    // Without a partition the function asks only whether there is an array. Half an address is none.
-    for array in [0x1000_usize, 0x1000 << 32] {
+    // Without a partition the function asks only whether there is an array. Part of an address is none.
+    for array in [0x10_usize, 0x10 << 56] {
         let mut job = Scratch::filled_with(layout, 0);
         job.put(layout.total_cpus, CPUS);
         job.put(layout.tres_alloc_cnt, array as *mut u8);
@@ -151,19 +165,19 @@ pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `NO_VAL`
-const NONE: u32 = 0xffff_fffe;
 fn no_message(host: &'static Host, what: &str) -> Failure {
     failure(host, format!("slurmctld does not read the usage of {what} as it should"))
 }
 
-/// Where the host keeps what is decayed, charged and published.
+/// Where the host keeps what is decayed, charged and published, and the associations and QOS themselves.
 ///
 /// # Errors
 /// The first field that is elsewhere.
 pub fn about_usage(host: &'static Host) -> Result<(), Failure> {
     about_usage_of_associations(host)?;
-    about_usage_of_qos(host)
+    about_usage_of_qos(host)?;
+    accounting::about_associations(host)?;
+    accounting::about_qos(host)
 }
 
 fn about_usage_of_associations(host: &'static Host) -> Result<(), Failure> {
@@ -178,7 +192,7 @@ fn about_usage_of_associations(host: &'static Host) -> Result<(), Failure> {
     }
     let what = "the usage of an association";
     let mut answer = Answer { host, what, record, wrong: None };
-    if block_size(record as usize) == Some(layout.size) {
+    if answer.has_size(layout.size) {
         answer
             .array("the run seconds", layout.grp_used_tres_run_secs, [31, 32, 33])
             .double("grp_used_wall", layout.grp_used_wall, 41.5)
@@ -189,8 +203,6 @@ fn about_usage_of_associations(host: &'static Host) -> Result<(), Failure> {
             .long_double("usage_raw", layout.usage_raw, 53.0)
             .long_doubles("usage_tres_raw", layout.usage_tres_raw, [61.0, 62.0, 63.0])
             .long_double("level_fs", layout.level_fs, 54.0);
-    } else {
-        answer.is("the size", false);
     }
     // SAFETY: made by the host for us.
     unsafe { (host.sym.slurmdb_destroy_assoc_usage)(record.cast()) };
@@ -227,7 +239,7 @@ fn about_usage_of_qos(host: &'static Host) -> Result<(), Failure> {
     }
     let what = "the usage of a QOS";
     let mut answer = Answer { host, what, record, wrong: None };
-    if block_size(record as usize) == Some(layout.size) {
+    if answer.has_size(layout.size) {
         // SAFETY: a record of that size.
         let (users, accounts) =
             unsafe { (layout.user_limit_list.get(record), layout.acct_limit_list.get(record)) };
@@ -239,8 +251,6 @@ fn about_usage_of_qos(host: &'static Host) -> Result<(), Failure> {
             .long_doubles("usage_tres_raw", layout.usage_tres_raw, [61.0, 62.0, 63.0])
             .is("the limits of users", run_seconds_in(host, users) == [[81, 82, 83]])
             .is("the limits of accounts", run_seconds_in(host, accounts) == [[84, 85, 86]]);
-    } else {
-        answer.is("the size", false);
     }
     // SAFETY: made by the host for us.
     unsafe { (host.sym.slurmdb_destroy_qos_usage)(record.cast()) };

@@ -14,7 +14,7 @@ use tracing::warn;
 use super::failure::{failure, Failure, Found};
 use super::memory::{block_size, ends_in_block, fills_block, peek, text};
 use super::questions::is_list;
-use super::{block, job_record, magic, DETAILS_MAGIC, PART_MAGIC};
+use super::{block, job_record, magic, packed, DETAILS_MAGIC, PART_MAGIC};
 use crate::host::access::Open;
 use crate::host::layout::{Field, JobLayout, PrioMultLayout, Ptr};
 use crate::host::lists::{for_each_raw, List};
@@ -109,6 +109,8 @@ pub struct Sound {
     pub complete: bool,
     /// Its partition is one of slurmctld's.
     pub partition: bool,
+    /// It has details.
+    pub details: bool,
 }
 
 pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
@@ -128,7 +130,8 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
         }
     }
     let active = !job.state().is_finished();
-    let mut complete = check_details(job)? || !active;
+    let details = check_details(job)?;
+    let mut complete = details || !active;
     let partition = check_partitions(job, tallies, active)?;
     complete &= partition || !active;
     complete &= check_association(lock, job, tallies)?;
@@ -144,7 +147,10 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
     for (what, text) in texts {
         text_or_none(host, what, job.get(|_| text))?;
     }
-    Ok(Sound { complete, partition })
+    if listed && active && details {
+        packed::check_job(job)?;
+    }
+    Ok(Sound { complete, partition, details })
 }
 
 fn id_of(job: Job<'_>) -> u32 {
@@ -196,6 +202,9 @@ fn check_partitions(job: Job<'_>, tallies: &Tallies, active: bool) -> Result<boo
         if active || (known.is_some() && is_known(address)) {
             let has_name = check_partition(host, address as *mut u8)?;
             tallies.partition_name.count(host, id_of(job), has_name)?;
+        }
+        if known.is_some() && is_known(address) {
+            packed::check_partition(host, address as *mut u8)?;
         }
     }
     if active && partition != 0 {

@@ -7,7 +7,7 @@ use crate::shared;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use shared::{check_example, check_example_without_sprio, check_log, example, submit_example};
+use shared::{check_example, check_log, example, submit_example};
 use slurm_releases::renumbered::number;
 use slurm_releases::{cluster, in_prefixes, pretending_plugin, skip, Suite, BOOKWORM, FORKY, SUITES, TRIXIE};
 use slurm_testcluster::{Cluster, Job, Release};
@@ -156,10 +156,11 @@ fn a_newer_micro_release_of_a_known_series_works_and_one_line_says_so() {
         let newer = suite.renumbered(number(major, minor, 77), &place(suite, "newer")).unwrap();
         let Some(release) = newer else { continue };
         println!("Slurm {}", release.version);
-        let cluster = example(cluster(release).unwrap()).start().unwrap();
+        let builder = example(cluster(release).unwrap()).line("PartitionName=other Nodes=n1 State=DOWN");
+        let cluster = builder.start().unwrap();
         submit_example(&cluster);
         cluster.wait_cycle().unwrap();
-        check_example_without_sprio(&cluster);
+        check_example(&cluster);
         check_log(&cluster);
         let log = cluster.log();
         let said: Vec<&str> =
@@ -168,7 +169,16 @@ fn a_newer_micro_release_of_a_known_series_works_and_one_line_says_so() {
         assert!(said[0].contains(&format!("in Slurm {major:02}.{minor:02}.77")), "{}", said[0]);
         cluster.reconfigure().unwrap();
         cluster.wait_cycle().unwrap();
-        check_example_without_sprio(&cluster);
+        check_example(&cluster);
+        check_log(&cluster);
+        // A job in several partitions has an entry for each, and a priority where slurmctld says where it keeps them.
+        let job = Job::new("user2").account("c").partition("held,other");
+        let job = cluster.submit(&job).unwrap().to_string();
+        cluster.wait_cycle().unwrap();
+        let entries = cluster.sprio_rows().unwrap();
+        assert_eq!(entries.iter().filter(|entry| entry.text("JOBID") == job).count(), 2, "{entries:?}");
+        let one = cluster.log().matches("jobs in several partitions or QOS have one priority").count();
+        assert_eq!(one, usize::from((major, minor) < (24, 5)), "{}", cluster.log());
         check_log(&cluster);
     }
 }

@@ -50,19 +50,6 @@ pub fn check_example(cluster: &Cluster) {
     }
 }
 
-/// The example where sprio has no layout to be answered in: sshare and squeue have every number, sprio has none.
-pub fn check_example_without_sprio(cluster: &Cluster) {
-    check_shares(cluster);
-    let queue = cluster.command("squeue").args(["--noheader", "--format=%u %Q"]).text().unwrap();
-    for (user, factor) in waiting() {
-        let (user, points) = (user.user, points(factor));
-        let job = queue.lines().find_map(|line| line.trim().strip_prefix(user)).unwrap();
-        near(&format!("squeue's priority of {user}"), job.trim().parse().unwrap(), points, 0.5);
-    }
-    let jobs = cluster.sprio_rows().unwrap();
-    assert!(jobs.is_empty(), "{jobs:?}");
-}
-
 /// Every documented number that sshare prints.
 fn check_shares(cluster: &Cluster) {
     for (name, shares, _, usage, factor) in NUMBERS {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 
 use crate::library::enter;
 use crate::slurmctld::{layout, shared};
-use crate::{fail, functions, lists, locks, made, memory};
+use crate::{fail, functions, lists, locks, made, memory, packed};
 
 unsafe extern "C" fn to_log(level: c_int, line: *const c_char) {
     // SAFETY: a terminated line.
@@ -31,7 +31,9 @@ pub(crate) fn enter_functions() {
             site_factor_init site_factor_fini site_factor_reconfig slurm_get_log_level
             assoc_mgr_is_user_acct_coord mcs_g_check_mcs_label part_list_to_xstr;
         made: slurmdb_destroy_qos_usage slurmdb_destroy_tres_rec slurmdb_unpack_assoc_usage slurmdb_unpack_qos_usage
-            slurmdb_unpack_tres_rec slurm_init_buf slurm_free_buf set_job_prio job_end_time_reset;
+            slurmdb_unpack_tres_rec slurmdb_unpack_assoc_rec slurmdb_destroy_assoc_rec slurmdb_unpack_qos_rec
+            slurmdb_destroy_qos_rec slurm_init_buf slurm_free_buf set_job_prio job_end_time_reset;
+        packed: pack_part pack_job job_record_pack_common job_record_pack_details_common;
     }
     enter("slurm_list_for_each_ro", lists::slurm_list_for_each_ro as *const c_void);
 }

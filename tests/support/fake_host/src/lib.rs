@@ -74,6 +74,7 @@ pub mod lists;
 pub mod locks;
 mod made;
 pub mod memory;
+mod packed;
 mod plugin;
 mod process;
 mod record;
@@ -85,6 +86,7 @@ use std::io::Write as _;
 
 pub use cluster::RUN_SECONDS;
 pub use layout::{Field, Layout, RecordLayout, Shift};
+pub use made::set_lowest_priority;
 pub use plugin::{Plugin, Request};
 pub use process::{forked, in_releases, in_shifted_layouts, plugin_file};
 pub use record::{pad, Record, Value};

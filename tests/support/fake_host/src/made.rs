@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::lists;
 use crate::memory::{self, allocate, Arena, Owner};
 use crate::record::{set_long_double, Record};
+use crate::release;
 use crate::slurmctld::{layout, shared};
-use crate::specs::RUNNING;
+use crate::specs::{NICE_OFFSET, NO_VAL, RUNNING};
 
 /// Records made of messages, which no lock protects.
 static MADE: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
@@ -27,7 +28,7 @@ fn made<T>(body: impl FnOnce(&mut HashSet<usize>) -> T) -> T {
 }
 
 /// A record that is zero, with as much again behind it.
-fn zeros(size: usize, what: &str) -> *mut u8 {
+pub(crate) fn zeros(size: usize, what: &str) -> *mut u8 {
     let address = allocate(Arena::Common, size, Owner::Host, what, "made of a message");
     // SAFETY: a fresh block of that size.
     unsafe { address.write_bytes(0, size) };
@@ -51,6 +52,14 @@ impl Reader {
         let bytes = unsafe { self.head.add(self.at).cast::<[u8; N]>().read() };
         self.at += N;
         bytes
+    }
+
+    /// As a message must be read to its end.
+    fn expect_end(&self, buffer: *mut c_void) {
+        // SAFETY: as in `of`.
+        let head = unsafe { buffer.cast::<*const u8>().add(1).read() };
+        let size = memory::block(head).expect("a buffer").size;
+        assert_eq!(self.at, size, "the message is longer or shorter than it should be");
     }
 
     fn number(&mut self) -> u32 {
@@ -169,6 +178,110 @@ pub(crate) unsafe extern "C" fn slurmdb_unpack_tres_rec(
     0
 }
 
+/// A text as the host keeps it; null where the message has none.
+fn put_text(record: Record, field: &str, text: &str) {
+    if !text.is_empty() {
+        record.put_real(field, memory::text(Arena::Common, "a text made of a message", text));
+    }
+}
+
+/// So many texts that the plugin has no use for.
+fn skip_texts(from: &mut Reader, count: usize) {
+    for _ in 0..count {
+        from.text();
+    }
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_unpack_assoc_rec(
+    association: *mut *mut c_void,
+    _protocol: u16,
+    buffer: *mut c_void,
+) -> c_int {
+    let since = |year, month| layout().release >= release(year, month, 0);
+    let (mut from, record) = (Reader::of(buffer), new_record("assoc"));
+    assert_eq!(from.number(), NO_VAL, "no accounting");
+    put_text(record, "acct", &from.text());
+    skip_texts(&mut from, if since(23, 2) { 2 } else { 1 });
+    from.number();
+    if since(24, 5) {
+        from.number();
+    } else {
+        from.bytes::<2>();
+    }
+    record.put_real("shares_raw", from.number());
+    skip_texts(&mut from, 3);
+    from.bytes::<16>();
+    record.put_real("id", from.number());
+    from.bytes::<2>();
+    if since(23, 11) {
+        from.text();
+    } else {
+        from.number();
+    }
+    skip_texts(&mut from, 4);
+    from.bytes::<20>();
+    from.text();
+    from.number();
+    put_text(record, "partition", &from.text());
+    record.put_real("priority", from.number());
+    assert_eq!(from.number(), NO_VAL, "no list of QOS");
+    if !since(23, 11) {
+        from.number();
+    }
+    record.put_real("uid", from.number());
+    put_text(record, "user", &from.text());
+    from.expect_end(buffer);
+    // SAFETY: as above.
+    unsafe { association.write(record.address.cast()) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_destroy_assoc_rec(association: *mut c_void) {
+    assert!(made(|made| made.remove(&(association as usize))), "an association of slurmctld's was destroyed");
+    let record = Record { kind: "assoc", address: association.cast() };
+    for text in ["acct", "partition", "user"] {
+        free_put(record, text);
+    }
+    memory::free(record.address);
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_unpack_qos_rec(
+    qos: *mut *mut c_void,
+    _protocol: u16,
+    buffer: *mut c_void,
+) -> c_int {
+    let (mut from, record) = (Reader::of(buffer), new_record("qos"));
+    from.text();
+    record.put_real("id", from.number());
+    record.put_real("flags", from.number());
+    from.number();
+    skip_texts(&mut from, 3);
+    from.bytes::<16>();
+    skip_texts(&mut from, 7);
+    from.bytes::<32>();
+    from.text();
+    put_text(record, "name", &from.text());
+    assert_eq!((from.number(), from.number()), (NO_VAL, NO_VAL), "nothing is preempted");
+    from.bytes::<6>();
+    record.put_real("priority", from.number());
+    record.put_real("usage_factor", from.double());
+    record.put_real("usage_thres", from.double());
+    if layout().release >= release(21, 8, 0) {
+        from.double();
+        from.expect_end(buffer);
+    }
+    // SAFETY: as above.
+    unsafe { qos.write(record.address.cast()) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn slurmdb_destroy_qos_rec(qos: *mut c_void) {
+    assert!(made(|made| made.remove(&(qos as usize))), "a QOS of slurmctld's was destroyed");
+    let record = Record { kind: "qos", address: qos.cast() };
+    free_put(record, "name");
+    memory::free(record.address);
+}
+
 pub(crate) unsafe extern "C" fn slurmdb_destroy_tres_rec(tres: *mut c_void) {
     assert!(made(|made| made.remove(&(tres as usize))), "a TRES of slurmctld's was destroyed");
     memory::free(tres.cast());
@@ -246,9 +359,30 @@ pub(crate) unsafe extern "C" fn set_job_prio(job: *mut c_void) {
     let priority = unsafe {
         let plugin = PLUGIN.load(Ordering::Relaxed) as *mut c_void;
         let set = libc::dlsym(plugin, c"priority_p_set".as_ptr());
-        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32, *mut c_void) -> u32>(set)(1, job)
+        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32, *mut c_void) -> u32>(set)(
+            LOWEST.load(Ordering::Relaxed),
+            job,
+        )
     };
     record.put_real("priority", priority);
+    if priority == 0 || record.get_real::<u16>("direct_set_prio") != 0 {
+        return;
+    }
+    let mut relative = priority;
+    let details: *mut u8 = record.get_real("details");
+    if !details.is_null() {
+        let nice = Record { kind: "details", address: details }.get_real::<u32>("nice");
+        relative = relative.wrapping_add(nice.wrapping_sub(NICE_OFFSET));
+    }
+    LOWEST.fetch_min(relative, Ordering::Relaxed);
+}
+
+/// The lowest priority that is known: `lowest_prio` of `job_mgr.c`.
+static LOWEST: AtomicU32 = AtomicU32::new(0xffff_0000);
+
+/// Makes it another one, and tells what it was.
+pub fn set_lowest_priority(lowest: u32) -> u32 {
+    LOWEST.swap(lowest, Ordering::Relaxed)
 }
 
 pub(crate) unsafe extern "C" fn job_end_time_reset(job: *mut c_void) {

@@ -74,6 +74,23 @@ FUNCTION(void, slurmdb_destroy_tres_rec, (void *tres), (tres))
 FUNCTION(int, slurmdb_unpack_assoc_usage, (void **usage, uint16_t protocol, void *buffer), (usage, protocol, buffer))
 FUNCTION(int, slurmdb_unpack_qos_usage, (void **usage, uint16_t protocol, void *buffer), (usage, protocol, buffer))
 FUNCTION(int, slurmdb_unpack_tres_rec, (void **tres, uint16_t protocol, void *buffer), (tres, protocol, buffer))
+FUNCTION(void, slurmdb_destroy_assoc_rec, (void *assoc), (assoc))
+FUNCTION(void, slurmdb_destroy_qos_rec, (void *qos), (qos))
+FUNCTION(int, slurmdb_unpack_assoc_rec, (void **assoc, uint16_t protocol, void *buffer), (assoc, protocol, buffer))
+FUNCTION(int, slurmdb_unpack_qos_rec, (void **qos, uint16_t protocol, void *buffer), (qos, protocol, buffer))
+FUNCTION(void, pack_part, (void *part, void *buffer, uint16_t protocol), (part, buffer, protocol))
+#if RELEASE >= NUMBER(21, 8, 0)
+FUNCTION(void, pack_job, (void *job, uint16_t show, void *buffer, uint16_t protocol, uint32_t user, bool locked),
+	 (job, show, buffer, protocol, user, locked))
+#else
+/* It takes the lock for QOS. */
+void pack_job(void) { __builtin_trap(); }
+#endif
+#if RELEASE >= NUMBER(24, 11, 0)
+FUNCTION(void, job_record_pack_common, (void *job, bool for_state, void *buffer, uint16_t protocol),
+	 (job, for_state, buffer, protocol))
+FUNCTION(void, job_record_pack_details_common, (void *details, void *buffer, uint16_t protocol), (details, buffer, protocol))
+#endif
 FUNCTION(void *, slurm_init_buf, (uint32_t size), (size))
 FUNCTION(void, slurm_free_buf, (void *buffer), (buffer))
 FUNCTION(void, set_job_prio, (void *job), (job))

@@ -53,13 +53,12 @@ pub fn read(file: &Path) -> Result<Option<Settings>, Damage> {
     Ok(contents(file)?.map(|(_, settings)| settings))
 }
 
-/// Keeps settings for the next process, where they differ from what the file holds. At no moment is there half a file.
+/// Keeps a [`text`] for the next process, where it differs from what the file holds. At no moment is there half a file.
 /// Gives what was wrong with a file that has been replaced.
 ///
 /// # Errors
 /// What the file system said; the file before is still there then.
-pub fn keep(file: &Path, loaded: &Loaded, configuration: &Path) -> io::Result<Option<Damage>> {
-    let text = text(loaded, configuration);
+pub fn keep(file: &Path, text: &str) -> io::Result<Option<Damage>> {
     let damage = match contents(file) {
         Ok(Some((kept, _))) if kept == text => return Ok(None),
         Ok(_) => None,

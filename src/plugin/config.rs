@@ -1,7 +1,7 @@
 //! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
 //! read together at start and at every reconfigure.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracing::{error, warn};
@@ -73,6 +73,8 @@ pub struct Config {
     pub books: Arc<BookLines>,
     /// Our own settings.
     pub settings: Settings,
+    /// Where each was written, for a snapshot.
+    lines: Vec<(String, String)>,
     /// What a snapshot says of both, where one is asked for.
     pub told: Option<Arc<Told>>,
 }
@@ -188,9 +190,15 @@ impl Config {
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(BookLines::of(&settings)),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
-            told: settings.snapshot_file().is_some().then(|| Arc::new(Told::read(host, lines))),
+            told: settings.snapshot_file().is_some().then(|| Arc::new(Told::read(host, lines.clone()))),
+            lines,
             settings,
         }
+    }
+
+    /// The settings of this configuration, for another one.
+    pub fn in_force(&self) -> InForce {
+        InForce { settings: self.settings.clone(), lines: self.lines.clone() }
     }
 
     /// What the association factor of a job is.
@@ -239,12 +247,17 @@ fn kept_file(host: &'static Host) -> Option<PathBuf> {
     state_file::path(&directory).map(|path| path.with_file_name(kept::NAME))
 }
 
-/// Loads our settings. Good ones are kept in `StateSaveLocation`; in place of bad ones the last good ones hold: those of
+/// Loads our settings. Good ones are handed to `keep`, with the file that they are kept in; in place of bad ones the last good ones hold: those of
 /// this process at a reconfigure, at a `start` those that are kept, which another controller may have written.
 ///
 /// `None` where the settings are wrong and there never were good ones. What is wrong has been logged. Takes no lock of the
 /// host's: nobody else touches the file.
-pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bool) -> Option<InForce> {
+pub fn load_settings(
+    host: &'static Host,
+    keeper: &mut SettingsKeeper,
+    start: bool,
+    keep: impl FnOnce(PathBuf, String),
+) -> Option<InForce> {
     let parameters = host.conf_text(|conf| conf.priority_params);
     let configuration = host.conf_path(c"multifactor2.conf");
     let loaded = Settings::load(Some(&parameters), &configuration);
@@ -260,8 +273,8 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bo
             for warning in &loaded.warnings {
                 warn!("{warning}");
             }
-            if let Some(file) = &file {
-                keep(file, &loaded, &configuration);
+            if let Some(file) = file {
+                keep(file, kept::text(&loaded, &configuration));
             }
             Some(InForce::fresh(loaded))
         }
@@ -280,18 +293,6 @@ pub fn load_settings(host: &'static Host, keeper: &mut SettingsKeeper, start: bo
             log_errors(&errors, "");
             None
         }
-    }
-}
-
-fn keep(file: &Path, loaded: &Loaded, configuration: &Path) {
-    match kept::keep(file, loaded, configuration) {
-        Ok(None) => (),
-        Ok(Some(damage)) => error!("{damage}. It has been written anew"),
-        Err(problem) => error!(
-            "cannot save {}: {problem}. Make room or mend the permissions of StateSaveLocation: without this file slurmctld \
-             does not start with a bad multifactor2.conf",
-            file.display()
-        ),
     }
 }
 

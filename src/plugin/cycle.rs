@@ -5,6 +5,7 @@
 //! | prepare the state file | none |
 //! | site factors | jobs for writing |
 //! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
+//! | announce: the state file names this cycle | none |
 //! | account: reset, decay, charge running jobs; our own sums of usage likewise | jobs, associations and QOS for writing |
 //! | save our own sums, where there are any, and whose last run was cut off | none; jobs for reading to forget those that are gone |
 //! | distribute: read usage, compute | associations for reading |
@@ -154,7 +155,7 @@ impl Plugin {
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
         attempt(|| self.save_interrupted(unlocked, &config));
         if let Some(points) = &mut points {
-            let groups = schedule.groups.find(unlocked, points.group_names(), || self.thread.is_stopping());
+            let groups = schedule.groups.find(unlocked, points.group_names(), &self.thread);
             points.read_own_usage(&self.own_usage);
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queues, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
@@ -251,14 +252,8 @@ impl Plugin {
         self.grants.lock().standing.publish(&lock, &factors);
     }
 
-    /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
-    /// next cycle, from their start.
-    ///
-    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::progress`]), which
-    /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
-    /// this step, from the last cycle on, or after it, from this one on.
-    ///
-    /// True if it was reset that was to be.
+    /// Announces the cycle and charges it, once more where slurmctld has saved usage in between: the state file names the saved usage that lies
+    /// there when the cycle is charged. True if usage was reset that was to be.
     fn account(
         &self,
         unlocked: &mut Unlocked,
@@ -268,6 +263,47 @@ impl Plugin {
         times: Times,
         reset: bool,
     ) -> bool {
+        /// slurmctld saves every five minutes.
+        const TRIES: u32 = 3;
+        let mut charged = None;
+        for left in (0..TRIES).rev() {
+            // A save that is under way is over then, so that what is announced does not change before it is charged.
+            drop(unlocked.associations::<Usage>());
+            if attempt(|| self.progress.announce(config, times)).is_none() {
+                break;
+            }
+            let charge = || {
+                faults::point("announced");
+                self.charge(unlocked, config, seen, repeated, (times, reset), left == 0)
+            };
+            charged = attempt(charge).unwrap_or(Some(false));
+            if charged.is_some() {
+                break;
+            }
+        }
+        // The next cycle does what this one leaves.
+        attempt(|| self.progress.catch_up());
+        charged.unwrap_or(false)
+    }
+
+    /// Resets and decays usage and charges running jobs up to `now`. Those that started since they were gathered come with the
+    /// next cycle, from their start.
+    ///
+    /// All of it is one step for everybody else, and most of all for slurmctld when it saves usage (see [`super::progress`]), which
+    /// takes the locks of associations and QOS together: so they are held together here. A job that ends is charged before
+    /// this step, from the last cycle on, or after it, from this one on.
+    ///
+    /// True if it was reset that was to be; `None` where nothing was charged because slurmctld has saved since the cycle was announced, unless this is the
+    /// `last_try`.
+    fn charge(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        seen: &[Seen],
+        repeated: &mut Repeated,
+        (times, reset): (Times, bool),
+        last_try: bool,
+    ) -> Option<bool> {
         /// As many jobs as the caches hold charges of.
         const CHUNK: usize = 4096;
         let host = unlocked.host();
@@ -278,11 +314,11 @@ impl Plugin {
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
         let totals = if self.own_usage.counts_tres() { self.totals(&lock) } else { Some(Vec::new()) };
-        let Some(totals) = totals else { return false };
-        if attempt(|| self.progress.commit(&jobs, config, times)).is_none() {
-            // The next cycle does what this one leaves.
-            return false;
+        let Some(totals) = totals else { return Some(false) };
+        if !self.progress.is_announced(&lock) && !last_try {
+            return None;
         }
+        self.progress.charge(&jobs, times);
         let noted = self.noted.lock();
         let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
         let own = own.map_or(Counting::Nobody, Counting::Cycle);
@@ -325,7 +361,7 @@ impl Plugin {
             let last_reset = if was_reset { times.last_reset } else { before.last_reset };
             attempt(|| round.finish(&jobs, &lock, factor, last_reset));
         }
-        was_reset
+        Some(was_reset)
     }
 
     /// What the cluster has of each TRES; `None` where it cannot be read.

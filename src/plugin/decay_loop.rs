@@ -32,11 +32,14 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
     }
     let mut deadline = Instant::now();
     let mut schedule = Schedule::read(host);
+    guard(|| plugin.progress.catch_up(), || ());
     guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
     loop {
         if thread.take_reconfigure() {
             schedule.reconfigure(host);
         }
+        // A cycle that panicked may have been announced, and not charged.
+        guard(|| plugin.progress.catch_up(), || ());
         guard(|| plugin.run_cycle(&mut unlocked, &mut schedule, clock::now()), || ());
         // The period is read anew each time, as it can be changed while we run.
         deadline += Duration::from_secs(host.conf().get(|conf| conf.priority_calc_period).into());

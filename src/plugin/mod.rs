@@ -22,6 +22,7 @@ mod gather;
 mod grants;
 mod health;
 mod interrupted;
+mod kept_file;
 mod names;
 mod palette;
 mod points;
@@ -62,6 +63,7 @@ use charging::Noted;
 use config::{Config, InForce};
 use grants::Grants;
 use health::Health;
+use kept_file::KeptFile;
 use progress::own_usage::{recipe, Loaded, OwnUsage};
 use progress::Progress;
 use snapshot::Snapshots;
@@ -78,6 +80,8 @@ pub struct Refused;
 pub struct Plugin {
     config: RwLock<Option<Arc<Config>>>,
     settings: Ranked<SettingsKeeper>,
+    /// The file that they are kept in.
+    kept_file: KeptFile,
     /// Who has which fair-share, and what priorities came from.
     grants: Ranked<Grants>,
     /// When cycles ran, and what is charged.
@@ -105,6 +109,7 @@ pub struct Plugin {
 pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
     settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
+    kept_file: KeptFile::default(),
     grants: Ranked::new(Rank::Grants, Grants::default()),
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
@@ -195,7 +200,7 @@ impl Plugin {
         }
         let fair_share = find_database(&mut unlocked)?;
         let before = config::kept_settings(host);
-        let in_force = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
+        let in_force = self.load_settings(host, true).ok_or(Refused)?;
         // Those of the slurmctld before: what its jobs ran until now is charged as it would have charged it.
         let rules =
             before.map(|before| RuleHistory { current: ChargeRules::of(&before), ..RuleHistory::default() });
@@ -236,6 +241,7 @@ impl Plugin {
     pub fn stop(&self) {
         self.thread.stop();
         self.snapshots.stop();
+        self.kept_file.finish();
         self.progress.save_at_end();
         let config = self.config.write().take();
         self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
@@ -265,17 +271,28 @@ impl Plugin {
         }
     }
 
-    /// `priority_p_reconfig`. `recount` (up to 23.02): the host has counted the run seconds of running jobs anew, and holds
-    /// no lock; otherwise it holds its configuration and job locks.
-    pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
+    /// Our own settings. What is good is kept by another thread: this one may hold locks of slurmctld's.
+    fn load_settings(&'static self, host: &'static Host, start: bool) -> Option<InForce> {
+        config::load_settings(host, &mut self.settings.lock(), start, |file, text| {
+            self.kept_file.keep(host, file, text);
+        })
+    }
+
+    /// `priority_p_reconfig`. `recount` is `scontrol reconfigure` (up to 23.02): the host has counted the run seconds of running jobs anew, and
+    /// holds no lock. Otherwise it is `scontrol setdebugflags` or another value of slurm.conf's, and the host holds its configuration and
+    /// job locks: no file is looked at, and our own settings stay as they are.
+    pub fn reconfigure(&'static self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let in_force = config::load_settings(host, &mut self.settings.lock(), false)
-            .unwrap_or_else(|| InForce::kept(old.settings.clone()));
+        let loaded = recount.as_ref().and_then(|_| self.load_settings(host, false));
+        let is_loaded = loaded.is_some();
+        let in_force = loaded.unwrap_or_else(|| old.in_force());
         let times = self.progress.times();
         let rules = Some(old.charging.clone());
         let config = Arc::new(Config::read(host, old.fair_share, in_force, rules, times.last_ran));
         *self.config.write() = Some(Arc::clone(&config));
-        self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
+        if is_loaded {
+            self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
+        }
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);
         if let Some(mut unlocked) = recount {

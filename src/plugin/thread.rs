@@ -72,6 +72,26 @@ impl DecayThread {
         orders.stop
     }
 
+    /// On the thread: waits until there is what `look` looks for, or until told to stop; `None` for stop. Who makes that there is
+    /// something calls [`DecayThread::wake`] afterwards.
+    pub fn wait_for<T>(&self, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+        let mut orders = self.orders.lock();
+        while !orders.stop {
+            let found = look();
+            if found.is_some() {
+                return found;
+            }
+            self.wake.wait(&mut orders);
+        }
+        None
+    }
+
+    /// On another thread: there may be something that the thread waits for.
+    pub fn wake(&self) {
+        drop(self.orders.lock());
+        self.wake.notify_all();
+    }
+
     /// On the thread: whether it is told to stop, and somebody waits for that.
     pub fn is_stopping(&self) -> bool {
         self.orders.lock().stop

@@ -361,7 +361,7 @@ fn books_come_and_go_with_a_reconfigure() -> HostResult<()> {
     let mut host = loaded()?;
     let change = |host: &mut Host, settings: &str, at: i64| -> HostResult<()> {
         fs::write(host.directory().join("multifactor2.conf"), settings)?;
-        host.reconfigure(false)?;
+        host.reconfigure(true)?;
         host.set_clock(NOW + at)?;
         host.cycle().map(drop)
     };

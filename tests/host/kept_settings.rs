@@ -125,16 +125,43 @@ fn kept_settings_are_written_only_when_they_change() -> HostResult<()> {
     let state = State::new()?;
     let mut host = state.process(Some("ActiveJobs=pending\n"))?;
     host.init()?;
+    // A regular end waits for the thread that writes.
+    host.fini()?;
+    host.init()?;
     let written = fs::metadata(state.file())?.ino();
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     host.fini()?;
     host.init()?;
     write_file(&host, BAD)?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     assert_eq!(fs::metadata(state.file())?.ino(), written);
     write_file(&host, "ActiveJobs=eligible\n")?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
+    host.fini()?;
     assert!(fs::read_to_string(state.file())?.contains("\nActiveJobs=eligible "));
+    host.quit().map(drop)
+}
+
+/// `scontrol setdebugflags` comes with slurmctld's locks held: no file is looked at, and no setting changes.
+#[test]
+fn settings_change_at_a_reconfigure_alone() -> HostResult<()> {
+    let state = State::new()?;
+    let mut host = state.process(Some("ActiveJobs=pending\n"))?;
+    host.init()?;
+    host.fini()?;
+    host.init()?;
+    let kept = fs::read_to_string(state.file())?;
+    for text in ["ActiveJobs=eligible\n", BAD] {
+        write_file(&host, text)?;
+        host.reconfigure(false)?;
+        assert!(held_jobs_count(&mut host)?, "{text}");
+    }
+    assert_eq!(our_errors(&host.log()).len(), 0, "nothing was read");
+    write_file(&host, "ActiveJobs=eligible\n")?;
+    host.reconfigure(true)?;
+    assert!(!held_jobs_count(&mut host)?);
+    host.fini()?;
+    assert_ne!(fs::read_to_string(state.file())?, kept);
     host.quit().map(drop)
 }
 

@@ -81,7 +81,7 @@ fn a_reconfigure_with_a_bad_file_keeps_the_last_good_settings_and_says_so() -> H
     host.init()?;
     assert!(held_jobs_count(&mut host)?);
     write_file(&host, BAD)?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     assert!(held_jobs_count(&mut host)?, "the last good value holds");
     let log = host.log();
     let [error] = our_errors(&log)[..] else { panic!("{log}") };
@@ -90,7 +90,7 @@ fn a_reconfigure_with_a_bad_file_keeps_the_last_good_settings_and_says_so() -> H
     }
     // Other settings are taken over all the same, and the corrected file at the next reconfigure.
     write_file(&host, "ActiveJobs=eligible\n")?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     assert!(!held_jobs_count(&mut host)?);
     host.quit().map(drop)
 }
@@ -124,7 +124,7 @@ fn a_reconfigure_without_the_file_goes_back_to_the_default() -> HostResult<()> {
     host.init()?;
     assert!(held_jobs_count(&mut host)?);
     fs::remove_file(host.directory().join("multifactor2.conf"))?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     assert!(!held_jobs_count(&mut host)?);
     host.quit().map(drop)
 }

@@ -1,14 +1,26 @@
-//! The Unix groups that lines of points name: looked up on the decay thread, where nobody waits with a lock.
+//! The Unix groups that lines of points name: asked for on a thread of its own, where nobody waits with a lock.
+//!
+//! The decay thread waits for the answers, but not once it is to stop: a directory service that does not answer may take half a minute for
+//! each name, and slurmctld waits for the decay thread. The thread that asks is left behind then, in code that stays mapped. It ends with the
+//! answer that it waits for.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::warn;
 
 use super::Groups;
 use crate::host::groups::number_of;
-use crate::host::locks::Unlocked;
+use crate::host::locks::{spawn, Unlocked};
+use crate::plugin::thread::DecayThread;
+
+/// A name, and its number; `None` after the last.
+type Answer = Option<(String, io::Result<Option<u32>>)>;
+
+/// What has been answered and not been taken. Who asks ends when nobody else has it any more.
+type Answers = Arc<Mutex<VecDeque<Answer>>>;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -20,75 +32,115 @@ pub struct GroupFinder {
 }
 
 impl GroupFinder {
-    /// Looks for those of some groups that are not known yet. Where the thread `stops` the next one looks for the rest: slurmctld waits for this one,
-    /// and a directory service that does not answer may take half a minute for each name.
+    /// Looks for those of some groups that are not known yet. Where the `thread`, which is this one, is to stop the next one looks for the rest.
     pub fn find<'n>(
         &mut self,
         unlocked: &mut Unlocked,
         names: impl Iterator<Item = &'n str>,
-        stops: impl Fn() -> bool,
+        thread: &'static DecayThread,
     ) -> &Arc<Groups> {
-        self.find_with(names, stops, |name| number_of(unlocked, name))
+        let unknown: Vec<String> =
+            names.filter(|name| !self.known.contains_key(*name)).map(str::to_owned).collect();
+        let Some(first) = unknown.first().cloned() else { return &self.known };
+        let answers = Answers::default();
+        let told = Arc::clone(&answers);
+        let asked = spawn(unlocked.host(), "groups", move |mut unlocked| {
+            let mut unknown = unknown.into_iter();
+            let mut is_over = false;
+            // Nobody waits any more where nobody else has the answers.
+            while !is_over && Arc::strong_count(&told) > 1 {
+                let answer = unknown.next().map(|name| {
+                    let number = number_of(&mut unlocked, &name);
+                    (name, number)
+                });
+                is_over = answer.is_none();
+                told.lock().push_back(answer);
+                thread.wake();
+            }
+        });
+        match asked {
+            Ok(_) => self.take(&answers, thread),
+            Err(problem) => self.note((first, Err(problem)), &mut Vec::new()),
+        }
+        &self.known
     }
 
-    fn find_with<'n>(
-        &mut self,
-        names: impl Iterator<Item = &'n str>,
-        stops: impl Fn() -> bool,
-        mut number_of: impl FnMut(&str) -> io::Result<Option<u32>>,
-    ) -> &Arc<Groups> {
+    /// Takes answers until there are no more, or the thread is to stop.
+    fn take(&mut self, answers: &Answers, thread: &DecayThread) {
         let mut found = Vec::new();
-        let unknown = names.filter(|name| !self.known.contains_key(*name));
-        for name in unknown.take_while(|_| !stops()) {
-            match number_of(name) {
-                Ok(Some(number)) => found.push((name.to_owned(), number)),
-                // That it is unknown is said with all names that are.
-                Ok(None) => (),
-                Err(problem) => {
-                    if self.failed.insert(name.to_owned()) {
-                        warn!(
-                            "cannot look up the Unix group {name}: {problem}. Its lines count nothing until the next calculation that \
-                             finds it: look after the name service of this host"
-                        );
-                    }
-                }
-            }
+        while let Some(Some(answer)) = thread.wait_for(|| answers.lock().pop_front()) {
+            self.note(answer, &mut found);
         }
         if !found.is_empty() {
             self.failed.retain(|name| !found.iter().any(|(known, _)| known == name));
             let known = self.known.iter().map(|(name, number)| (name.clone(), *number));
             self.known = Arc::new(known.chain(found).collect());
         }
-        &self.known
+    }
+
+    fn note(&mut self, (name, number): (String, io::Result<Option<u32>>), found: &mut Vec<(String, u32)>) {
+        match number {
+            Ok(Some(number)) => found.push((name, number)),
+            // That it is unknown is said with all names that are.
+            Ok(None) => (),
+            Err(problem) => {
+                if self.failed.insert(name.clone()) {
+                    warn!(
+                        "cannot look up the Unix group {name}: {problem}. Its lines count nothing until the next calculation that \
+                         finds it: look after the name service of this host"
+                    );
+                }
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
-    use multifactor2_core::policy::points::Points;
-    use multifactor2_core::settings::Settings;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
     #[test]
-    fn a_thread_that_stops_asks_for_no_more_groups() {
-        let settings = "Component=CRED Group=1\nCredential=Group Name=a,b,c,d Priority=1\n";
-        let settings = Settings::parse(settings, "test").expect("right").settings;
-        let points = Points::configured(&settings).expect("asked for");
+    fn a_thread_that_is_to_stop_waits_for_no_answer() {
+        let thread: &DecayThread = Box::leak(Box::new(DecayThread::new()));
         let mut finder = GroupFinder::default();
-        let asked = Cell::new(0);
-        let mut find = |last: u32| {
-            let answer = |_: &str| {
-                asked.set(asked.get() + 1);
-                Ok(Some(asked.get()))
-            };
-            finder.find_with(points.group_names(), || asked.get() >= last, answer).len()
+        let answers = Answers::default();
+        let answer = |name: &str, number| {
+            answers.lock().push_back(Some((name.to_owned(), Ok(Some(number)))));
+            thread.wake();
         };
-        // Told to stop while it waits for the second.
-        assert_eq!((find(2), asked.get()), (2, 2));
-        assert_eq!((find(2), asked.get()), (2, 2));
-        assert_eq!((find(9), asked.get()), (4, 4));
+        answer("a", 1);
+        answer("b", 2);
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            // The third is never answered.
+            let taken = scope.spawn(|| {
+                thread.start(|| Ok(std::thread::spawn(|| ()))).unwrap();
+                finder.take(&answers, thread);
+            });
+            while !answers.lock().is_empty() {
+                std::thread::yield_now();
+            }
+            thread.stop();
+            taken.join().unwrap();
+        });
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert_eq!(finder.known.len(), 2);
+    }
+
+    #[test]
+    fn answers_are_taken_until_the_last() {
+        let thread = DecayThread::new();
+        let mut finder = GroupFinder::default();
+        let answers = Answers::default();
+        answers.lock().extend([
+            Some(("a".to_owned(), Ok(Some(1)))),
+            Some(("b".to_owned(), Ok(None))),
+            Some(("c".to_owned(), Err(io::Error::from_raw_os_error(5)))),
+            None,
+        ]);
+        finder.take(&answers, &thread);
+        assert_eq!((finder.known.len(), finder.failed.len()), (1, 1));
     }
 }

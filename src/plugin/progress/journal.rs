@@ -4,18 +4,37 @@
 //! slurmctld saves usage every five minutes and when it ends; what was charged after that is lost with the process. So we go on
 //! from the last cycle that is in what it loads, not, as stock does, from the last that there was. Which one that is does not
 //! depend on clocks. A cycle resets, decays and charges under one hold of the association manager's locks for writing, and
-//! slurmctld saves under the same locks for reading, so a saved usage includes all of a cycle or nothing of it. Under that
-//! hold the state file is replaced, too; it then names the saved usage that lies there at this moment. If the same is there when
-//! we start, it is older than the cycle; any other is newer, and includes it.
+//! slurmctld saves under the same locks for reading, so a saved usage includes all of a cycle or nothing of it.
+//!
+//! Before a cycle is charged, and before any lock is taken, the state file announces it: it names the cycle, and the saved usage that lies
+//! there ([`Journal::announce`]). Under the locks nothing is left to do but to ask whether slurmctld has saved in between
+//! ([`Journal::charge`]), which the kernel answers from memory. If it has, the locks are let go of, and the cycle is announced anew. So
+//! whatever is charged, the file names the saved usage that lies there at that moment. If the same is there when we start, it is older than the
+//! cycle; any other is newer, and includes it.
+//!
+//! One case cannot be told from that: slurmctld saves between the announcement and the charge, and is killed before the cycle is announced
+//! anew. Then the cycle counts as charged, and its period is lost. Nothing is charged twice.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tracing::error;
+use tracing::{error, info, warn};
 
 use super::history::{History, Times};
 use super::saved_usage::{SavedUsage, Watch};
+use super::saving::{News, Saving};
 use super::state_file;
+
+/// Where a cycle that is about to be charged is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: it could not be.
+    Nowhere,
+    /// Beside the file.
+    Beside,
+    /// In the file.
+    InFile,
+}
 
 /// The state file of this process.
 #[derive(Debug, Default)]
@@ -25,8 +44,13 @@ pub struct Journal {
     pub watch: Watch,
     /// What usage in memory is.
     pub history: History,
-    /// The cycle that is about to be charged, and whether it is written beside the file.
-    next: Option<(History, bool)>,
+    /// The cycle that is about to be charged, and where it is written.
+    next: Option<(History, Place)>,
+    /// The file may say something else than the history.
+    is_behind: bool,
+    saving: Saving,
+    /// It has been said that the kernel does not tell of saves.
+    has_warned: bool,
 }
 
 impl Journal {
@@ -36,17 +60,30 @@ impl Journal {
     }
 
     /// Usage has been loaded, and includes `times`. `known`: the file says so, too, whatever slurmctld saves before the first
-    /// cycle.
+    /// cycle; else [`Journal::catch_up`] writes it.
     pub fn start(&mut self, times: Times, saved: Option<SavedUsage>, known: bool) {
         self.history = History::loaded(times, saved);
-        if !known {
-            self.replace(times);
-        }
+        self.is_behind = !known;
     }
 
     /// Replaces the file, with what stock is to go on from.
-    pub fn replace(&self, resume: Times) {
-        self.report(state_file::replace(&self.file, &state_file::bytes(resume, &self.history)));
+    pub fn replace(&mut self, resume: Times) {
+        let written = state_file::replace(&self.file, &state_file::bytes(resume, &self.history));
+        self.is_behind = written.is_err();
+        self.next = None;
+        self.report(written);
+    }
+
+    /// Makes the file say what usage in memory is, where it does not: after a start, and after a cycle that was announced and not charged.
+    pub fn catch_up(&mut self) {
+        if self.is_behind {
+            self.replace(self.history.newest);
+        }
+    }
+
+    /// The file may say something else than the history: it could not be written, or announces a cycle that was not charged.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// A reconfigure may have changed the place.
@@ -58,35 +95,66 @@ impl Journal {
 
     /// Writes beside the file what is to be in it after one more cycle. A save that cannot be looked at counts as the one before.
     pub fn prepare(&mut self, times: Times) {
-        let next = self.history.after(times, self.watch.look().unwrap_or(self.history.saved));
-        let written = state_file::prepare(&self.file, &state_file::bytes(next.newest, &next));
-        self.next = Some((next, written.is_ok()));
-        self.report(written);
-    }
-
-    /// The cycle is charged from here on.
-    pub fn commit(&mut self, times: Times) {
-        let prepared = self.next.is_some_and(|(next, _)| next.newest == times);
-        if !prepared || matches!(self.watch.is_unchanged(), Ok(false)) {
-            // slurmctld has saved in the moment since. That is rare enough to write once more here, as slurmctld itself writes
-            // and syncs its files under these locks.
-            self.prepare(times);
-        }
-        if let Some((next, written)) = self.next.take() {
-            self.history = next;
-            if written {
-                self.report(state_file::commit(&self.file));
+        if let Err(problem) = self.watch.listen() {
+            if !std::mem::replace(&mut self.has_warned, true) {
+                warn!(
+                    "the kernel does not tell of changes in {}: {problem}. A calculation during which slurmctld saves usage and after which \
+                     it is killed is not charged: raise fs.inotify.max_user_instances and fs.inotify.max_user_watches",
+                    self.file.parent().unwrap_or(&self.file).display()
+                );
             }
         }
+        let next = self.history.after(times, self.watch.look().unwrap_or(self.history.saved));
+        self.write(next);
     }
 
-    fn report(&self, result: io::Result<()>) {
-        if let Err(problem) = result {
-            error!(
+    fn write(&mut self, next: History) {
+        let written = state_file::prepare(&self.file, &state_file::bytes(next.newest, &next));
+        self.next = Some((next, if written.is_ok() { Place::Beside } else { Place::Nowhere }));
+        if written.is_err() {
+            self.report(written);
+        }
+    }
+
+    /// Makes the file name the cycle at `times`, and the saved usage that lies there. Waits for the file system: no lock is held.
+    pub fn announce(&mut self, times: Times) {
+        let saved = self.watch.look().unwrap_or(self.history.saved);
+        let next = self.history.after(times, saved);
+        if self.next != Some((next, Place::Beside)) {
+            // slurmctld has saved since that was prepared, or since it was announced.
+            self.write(next);
+        }
+        if self.next == Some((next, Place::Beside)) {
+            let renamed = state_file::commit(&self.file);
+            self.is_behind |= renamed.is_ok();
+            self.next = Some((next, if renamed.is_ok() { Place::InFile } else { Place::Nowhere }));
+            self.report(renamed);
+        }
+    }
+
+    /// Whether slurmctld has not saved since the cycle was announced, as far as the kernel tells. The locks are held under which it saves, and
+    /// nothing is waited for.
+    pub fn is_announced(&mut self) -> bool {
+        self.watch.is_unchanged()
+    }
+
+    /// The cycle that was announced is charged from here on. Nothing is waited for.
+    pub fn charge(&mut self) {
+        if let Some((next, place)) = self.next.take() {
+            self.history = next;
+            self.is_behind = place != Place::InFile;
+        }
+    }
+
+    fn report(&mut self, result: io::Result<()>) {
+        match (self.saving.note(result.is_ok()), result) {
+            (Some(News::Fails), Err(problem)) => error!(
                 "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
                  of StateSaveLocation before it restarts",
                 self.file.display()
-            );
+            ),
+            (Some(News::Works), _) => info!("{} is saved again", self.file.display()),
+            _ => (),
         }
     }
 }
@@ -128,7 +196,8 @@ mod tests {
         journal.start(at(100), None, false);
         journal.follow(&file);
         journal.prepare(at(200));
-        journal.commit(at(200));
+        journal.announce(at(200));
+        journal.charge();
         let Saved::Complete(first, Rest::History(found)) = state_file::read(&file).unwrap() else {
             panic!("no file of ours")
         };
@@ -140,34 +209,49 @@ mod tests {
     enum Event {
         /// Time passes.
         Run(u8),
-        /// A cycle, with saves at its moments: before it looks at the saved usage, before it takes the locks, and after it has
-        /// let go of them; and whether it is killed at one of the four moments: before, when it is prepared, when the file is
-        /// replaced but usage is not charged, or after.
-        Cycle {
-            saves: [bool; 3],
-            killed: Option<u8>,
-        },
+        Cycle(Cycle),
         /// A job starts, with so many processors.
         Start(u8),
         /// The oldest job ends.
         End,
         Save,
         Kill,
+        /// Killed, and again before the file says what the start found out, perhaps after a save.
+        KillTwice {
+            save: bool,
+        },
         /// A regular end, as slurmctld does it: save, then `fini`, and perhaps a cycle in between.
         Stop {
             cycle: bool,
         },
     }
 
+    /// A cycle.
+    #[derive(Clone, Debug, Default)]
+    struct Cycle {
+        /// Saves: before it is prepared, when it is prepared, when it is announced, when it is announced anew, and after it is charged.
+        saves: [bool; 5],
+        /// Where it is killed: before it is prepared, when it is, when it is announced, after the save that comes then, when it is announced
+        /// anew, after the save that comes then, when it is charged.
+        killed: Option<u8>,
+        /// A panic after it is announced: nothing is charged.
+        fails: bool,
+        /// The kernel does not tell of saves.
+        blind: bool,
+    }
+
     fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
             4 => (0..4_u8).prop_map(Event::Run),
-            6 => (any::<[bool; 3]>(), prop_oneof![6 => Just(None), 1 => (0..4_u8).prop_map(Some)])
-                .prop_map(|(saves, killed)| Event::Cycle { saves, killed }),
+            8 => (any::<[bool; 5]>(), prop_oneof![4 => Just(None), 1 => (0..7_u8).prop_map(Some)], 0..8_u8, 0..8_u8)
+                .prop_map(|(saves, killed, fails, blind)| {
+                    Event::Cycle(Cycle { saves, killed, fails: fails == 0, blind: blind == 0 })
+                }),
             1 => (1..9_u8).prop_map(Event::Start),
             1 => Just(Event::End),
             1 => Just(Event::Save),
             1 => Just(Event::Kill),
+            1 => any::<bool>().prop_map(|save| Event::KillTwice { save }),
             1 => any::<bool>().prop_map(|cycle| Event::Stop { cycle }),
         ]
     }
@@ -183,7 +267,10 @@ mod tests {
         saved: i64,
         /// Processor seconds of jobs whose end was charged after the save: lost by a kill, as in stock.
         ended_since_save: i64,
-        /// What all jobs have used that is not lost in that way.
+        /// Processor seconds of a cycle that was not charged when slurmctld saved, although the file counts that save as newer than the
+        /// cycle: lost by a kill.
+        unsure: i64,
+        /// What all jobs have used that is not lost in one of these ways.
         due: i64,
         journal: Journal,
         times: Times,
@@ -203,6 +290,7 @@ mod tests {
                 usage: 0,
                 saved: 0,
                 ended_since_save: 0,
+                unsure: 0,
                 due: 0,
                 journal: Journal::default(),
                 times: Times::default(),
@@ -227,11 +315,17 @@ mod tests {
             bytes.extend(format!("{}", self.usage).bytes());
             std::fs::write(&new, bytes).unwrap();
             std::fs::rename(&new, file).unwrap();
-            (self.saved, self.ended_since_save) = (self.usage, 0);
+            (self.saved, self.ended_since_save, self.unsure) = (self.usage, 0, 0);
         }
 
-        pub fn start(&mut self) {
-            self.due -= std::mem::take(&mut self.ended_since_save);
+        fn start(&mut self) {
+            self.load();
+            self.journal.catch_up();
+        }
+
+        /// The file says what it said yet.
+        fn load(&mut self) {
+            self.due -= std::mem::take(&mut self.ended_since_save) + std::mem::take(&mut self.unsure);
             self.usage = self.saved;
             self.journal = Journal::open(&self.file());
             let saved = self.journal.watch.look().unwrap();
@@ -251,8 +345,25 @@ mod tests {
             (self.now - start.max(self.times.last_ran)).max(0) * processors
         }
 
+        /// What all jobs have used since a time.
+        fn used_since(&self, since: i64, until: i64) -> i64 {
+            self.jobs.iter().map(|(start, processors)| (until - since.max(*start)).max(0) * processors).sum()
+        }
+
+        /// A save that the file takes for one of after the cycle that it announces.
+        fn save_too_early(&mut self, named: Option<SavedUsage>, newest: i64) {
+            self.save();
+            if self.lies_there() != named {
+                self.unsure = self.used_since(self.times.last_ran, newest);
+            }
+        }
+
+        fn lies_there(&self) -> Option<SavedUsage> {
+            Watch::beside(&self.file()).look().unwrap()
+        }
+
         /// False: the process was killed in it.
-        fn cycle(&mut self, saves: [bool; 3], killed: Option<u8>) -> bool {
+        fn cycle(&mut self, Cycle { saves, killed, fails, blind }: Cycle) -> bool {
             let times = Times { last_ran: self.now, last_reset: 1 };
             if saves[0] {
                 self.save();
@@ -260,23 +371,60 @@ mod tests {
             if killed == Some(0) {
                 return false;
             }
-            self.journal.prepare(times);
+            if blind {
+                self.journal.watch = Watch::beside(&self.file());
+            } else {
+                self.journal.prepare(times);
+            }
             if saves[1] {
                 self.save();
             }
             if killed == Some(1) {
                 return false;
             }
-            self.journal.commit(times);
-            if killed == Some(2) {
+            let mut is_early = false;
+            for (save, kills, is_last) in
+                [(saves[2], [2, 3], false), (saves[3], [4, 5], false), (false, [7; 2], true)]
+            {
+                self.journal.announce(times);
+                if std::mem::take(&mut is_early) {
+                    self.unsure = 0;
+                }
+                if killed == Some(kills[0]) {
+                    return false;
+                }
+                if save {
+                    is_early = true;
+                    self.save_too_early(self.lies_there(), self.now);
+                }
+                if killed == Some(kills[1]) {
+                    return false;
+                }
+                if self.journal.is_announced() || is_last {
+                    assert!(blind || !save && !is_last || saves[2] && saves[3]);
+                    break;
+                }
+                assert!(save && !blind);
+            }
+            assert!(blind || !is_early);
+            if fails {
+                if is_early {
+                    self.unsure = 0;
+                }
+                self.journal.catch_up();
+                return true;
+            }
+            self.journal.charge();
+            if killed == Some(6) {
                 return false;
             }
             self.usage += self.jobs.iter().map(|job| self.charge(*job)).sum::<i64>();
             self.times = times;
-            if saves[2] {
+            self.journal.catch_up();
+            if saves[4] {
                 self.save();
             }
-            killed != Some(3)
+            true
         }
 
         fn happen(&mut self, event: &Event) {
@@ -285,10 +433,21 @@ mod tests {
                     self.now += i64::from(*seconds);
                     self.due += self.jobs.iter().map(|job| i64::from(*seconds) * job.1).sum::<i64>();
                 }
-                Event::Cycle { saves, killed } => {
-                    if !self.cycle(*saves, *killed) {
+                Event::Cycle(cycle) => {
+                    if !self.cycle(cycle.clone()) {
                         self.start();
                     }
+                }
+                Event::KillTwice { save } => {
+                    self.load();
+                    let History { newest, saved, .. } = match state_file::read(&self.file()).unwrap() {
+                        Saved::Complete(_, Rest::History(history)) => history,
+                        _ => self.journal.history,
+                    };
+                    if *save {
+                        self.save_too_early(saved, newest.last_ran);
+                    }
+                    self.start();
                 }
                 Event::Start(processors) => self.jobs.push((self.now, i64::from(*processors))),
                 Event::End => {
@@ -307,7 +466,7 @@ mod tests {
                 Event::Stop { cycle } => {
                     self.save();
                     if *cycle {
-                        self.cycle([false; 3], None);
+                        self.cycle(Cycle::default());
                     }
                     self.start();
                 }
@@ -326,7 +485,7 @@ mod tests {
                 model.happen(event);
             }
             // A last cycle charges what is left.
-            model.cycle([false; 3], None);
+            model.cycle(Cycle::default());
             prop_assert_eq!(model.usage, model.due);
         }
     }

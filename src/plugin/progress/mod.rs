@@ -9,6 +9,7 @@ pub mod journal;
 pub mod own_usage;
 mod recount;
 pub mod saved_usage;
+mod saving;
 pub mod state_file;
 
 use std::path::Path;
@@ -26,7 +27,7 @@ use super::config::Config;
 use super::sync::{Rank, Ranked};
 use crate::faults;
 use crate::host::access::{Open, Write};
-use crate::host::locks::JobLock;
+use crate::host::locks::{AssocLock, JobLock, Levels};
 use crate::host::{clock, Host};
 
 /// Seconds of a day.
@@ -44,6 +45,16 @@ pub fn by_the_clock(newest: Times, before: &[Times], saved: Option<SavedUsage>, 
 /// for all that they ran.
 fn since_saved(saved: Option<SavedUsage>, now: i64) -> Option<i64> {
     saved.map(|saved| saved.at).filter(|at| *at > 0).map(|at| at.min(now))
+}
+
+/// From when on running jobs are charged, in words, where slurmctld ended after a cycle that its saved usage does not include; `resume` is the last
+/// one that it does.
+fn charged_from(newest: Times, resume: Times) -> Option<String> {
+    (newest.last_ran > resume.last_ran).then(|| match resume.last_ran {
+        // A new cluster.
+        0 => "their start".to_owned(),
+        last => format!("{} s before the last cycle", newest.last_ran - last),
+    })
 }
 
 /// Moves a file that cannot be used out of the way, and says so.
@@ -90,7 +101,8 @@ impl Progress {
         *self.times.lock() = times;
     }
 
-    /// Reads the state file: when the last cycle ran that the loaded usage includes, and when usage was reset.
+    /// Reads the state file: when the last cycle ran that the loaded usage includes, and when usage was reset. Nothing is written:
+    /// [`Progress::catch_up`] does that.
     pub fn read(&self, host: &'static Host) -> Loaded {
         let mut journal = self.journal.lock();
         *journal = Journal::default();
@@ -108,11 +120,8 @@ impl Progress {
                 includes_newest = look.as_ref().is_ok_and(|saved| history.includes_newest(*saved));
                 let times = look.map_or(history.newest, |saved| history.included(saved));
                 // At a regular end the first times were set back to those.
-                if newest.last_ran > times.last_ran {
-                    info!(
-                        "slurmctld ended without saving usage: running jobs are charged from {} s before the last cycle on",
-                        newest.last_ran - times.last_ran
-                    );
+                if let Some(from) = charged_from(newest, times) {
+                    info!("slurmctld ended without saving usage: running jobs are charged from {from} on");
                 }
                 (times, Some(history.newest))
             }
@@ -152,6 +161,12 @@ impl Progress {
         Loaded { times, includes_newest, knows_reset }
     }
 
+    /// Makes the state file say what usage in memory is, where it says something else: after a start, and after a cycle that was announced
+    /// and not charged. No lock is held: this waits for the file system.
+    pub fn catch_up(&self) {
+        self.journal.lock().catch_up();
+    }
+
     /// Prepares the state file for a cycle that runs at `times.last_ran`. No lock is held: this waits for the file system.
     pub fn prepare(&self, host: &'static Host, config: &Config, times: Times) {
         faults::point("save");
@@ -167,16 +182,26 @@ impl Progress {
         });
     }
 
-    /// The cycle at `times.last_ran` is charged from here on: replaces the state file by what was prepared. The locks are held
-    /// under which usage is charged: whoever sees the cycle in the file sees all of it in usage, and the other way round. A
-    /// reset is noted once it is done.
-    pub fn commit(&self, jobs: &JobLock<'_, Write>, config: &Config, times: Times) {
+    /// Puts what was prepared in the place of the state file, which names the cycle at `times.last_ran` and the usage that slurmctld has saved
+    /// then. No lock is held: this waits for the file system. It is followed by [`Progress::charge`] or [`Progress::catch_up`].
+    pub fn announce(&self, config: &Config, times: Times) {
         faults::point("commit");
-        if let Some(file) = &config.state_file {
-            let mut journal = self.journal.lock();
-            journal.follow(file);
-            journal.commit(times);
-        }
+        let Some(file) = &config.state_file else { return };
+        let mut journal = self.journal.lock();
+        journal.follow(file);
+        journal.announce(times);
+    }
+
+    /// Whether the state file names the usage that slurmctld has saved: it has not saved since [`Progress::announce`]. The association manager's
+    /// locks are held, so that it cannot now; nothing is waited for.
+    pub fn is_announced<V: Levels<Assoc = Write>>(&self, _no_save: &AssocLock<'_, V>) -> bool {
+        self.journal.lock().is_announced()
+    }
+
+    /// The cycle that was announced is charged from here on. The locks are held under which usage is charged: a save of usage includes all of
+    /// the cycle, or nothing. A reset is noted once it is done. Nothing is waited for.
+    pub fn charge(&self, jobs: &JobLock<'_, Write>, times: Times) {
+        self.journal.lock().charge();
         let before = self.times();
         *self.times.lock() = Times { last_ran: times.last_ran, ..before };
         self.recount.lock().note_cycle(jobs.host().partitions_address(jobs), before.last_ran);
@@ -200,12 +225,15 @@ impl Progress {
     pub fn save_at_end(&self) {
         let mut journal = self.journal.lock();
         let history = journal.history;
-        if history.newest == history.base {
-            return;
+        let mut resume = history.newest;
+        if history.newest != history.base {
+            match journal.watch.look() {
+                Ok(saved) => resume = history.included(saved),
+                Err(_) if !journal.is_behind() => return,
+                Err(_) => (),
+            }
         }
-        let Ok(saved) = journal.watch.look() else { return };
-        let resume = history.included(saved);
-        if resume != history.newest {
+        if journal.is_behind() || resume != history.newest {
             journal.replace(resume);
         }
     }
@@ -250,6 +278,14 @@ pub(super) mod tests {
             [None, None, None, Some(1), Some(499), Some(500)]
         );
         assert_eq!(since_saved(None, 500), None);
+    }
+
+    #[test]
+    fn a_cluster_that_never_saved_usage_is_told_of_no_seconds() {
+        let from = |newest, resume| charged_from(at(newest), Times { last_ran: resume, last_reset: 0 });
+        assert_eq!(from(1_795_426_326, 0).unwrap(), "their start");
+        assert_eq!(from(1_795_426_326, 1_795_426_026).unwrap(), "300 s before the last cycle");
+        assert_eq!(from(300, 300), None);
     }
 
     #[test]

@@ -4,11 +4,20 @@
 //! reading (`dump_assoc_mgr_state`, in every series from 20.11 on). So while we hold them for writing, the file that lies there
 //! is whole, and what it says is either before all that we change then, or it is a later file. A file is recognised by its
 //! bytes: the clock has whole seconds only, can be set back, and need not be that of the file server.
+//!
+//! Looking at a file may take as long as the file system likes, so nobody looks while holding these locks. Whether the file has been
+//! replaced since the last look is told by the kernel (inotify): slurmctld replaces it on this machine, so the kernel knows before
+//! slurmctld lets go of the locks, and answers from its memory.
 
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
 
 /// What slurmctld saved, told from all others by its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,29 +93,77 @@ impl Glimpse {
 pub struct Watch {
     file: PathBuf,
     last: Option<(Glimpse, SavedUsage)>,
+    /// Where the kernel tells of changes in the directory of the file.
+    notices: Option<OwnedFd>,
 }
+
+/// The name of the file.
+const NAME: &str = "assoc_usage";
 
 impl Watch {
     /// The file beside the state file.
     pub fn beside(state_file: &Path) -> Self {
-        Self { file: state_file.with_file_name("assoc_usage"), last: None }
+        Self { file: state_file.with_file_name(NAME), last: None, notices: None }
     }
 
-    /// Whether the file is still the one that [`Watch::look`] found. One call of the system.
+    /// Asks the kernel to tell of changes from now on, if it does not yet. Waits for the file system.
     ///
     /// # Errors
-    /// What the file system said, but not that there is no file.
-    pub fn is_unchanged(&self) -> io::Result<bool> {
-        let now = present(std::fs::metadata(&self.file))?;
-        Ok(now.map(|metadata| Glimpse::of(&metadata)) == self.last.map(|(glimpse, _)| glimpse))
+    /// The kernel does not: it has too many to tell, or cannot. [`Watch::is_unchanged`] says yes always then.
+    pub fn listen(&mut self) -> io::Result<()> {
+        if self.notices.is_none() {
+            let changes = WatchFlags::CREATE
+                | WatchFlags::MOVED_TO
+                | WatchFlags::MOVED_FROM
+                | WatchFlags::DELETE
+                | WatchFlags::ONLYDIR;
+            let notices = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+            inotify::add_watch(&notices, self.file.parent().unwrap_or(&self.file), changes)?;
+            self.notices = Some(notices);
+        }
+        Ok(())
     }
 
-    /// What lies there; `None` where there is no file. slurmctld does not look for `assoc_usage.old` either.
+    /// Whether the file has not been touched since the last time that this was asked, as far as the kernel tells. Nothing is
+    /// waited for: no file system is asked.
+    pub fn is_unchanged(&mut self) -> bool {
+        let Some(notices) = &self.notices else { return true };
+        let (mut is_unchanged, mut is_lost) = (true, false);
+        let mut room = [MaybeUninit::uninit(); 4096];
+        let mut reader = Reader::new(notices, &mut room);
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    // It has forgotten some; the directory is gone, or is another one.
+                    is_lost |= event.events().intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT);
+                    is_unchanged &= !event.events().contains(ReadFlags::QUEUE_OVERFLOW)
+                        && event.file_name().is_none_or(|name| name.to_bytes() != NAME.as_bytes());
+                }
+                Err(Errno::INTR) => (),
+                Err(Errno::WOULDBLOCK) => break,
+                Err(_) => {
+                    is_lost = true;
+                    break;
+                }
+            }
+        }
+        if is_lost {
+            // The next look listens anew.
+            self.notices = None;
+        }
+        is_unchanged && !is_lost
+    }
+
+    /// What lies there; `None` where there is no file. slurmctld does not look for `assoc_usage.old` either. Waits for the file system.
+    /// What [`Watch::is_unchanged`] says is about the time from this look on.
     ///
     /// # Errors
     /// What the file system said, but not that there is no file.
     pub fn look(&mut self) -> io::Result<Option<SavedUsage>> {
-        if !self.is_unchanged()? {
+        // What comes from here on is noticed, also where it is seen below.
+        self.is_unchanged();
+        let now = present(std::fs::metadata(&self.file))?.map(|metadata| Glimpse::of(&metadata));
+        if now != self.last.map(|(glimpse, _)| glimpse) {
             self.last = match present(File::open(&self.file))? {
                 Some(file) => Some((Glimpse::of(&file.metadata()?), SavedUsage::read(file)?)),
                 None => None,
@@ -158,32 +215,75 @@ mod tests {
         assert_eq!(SavedUsage::read(&[38, 0, 1][..]).unwrap().at, 0);
     }
 
+    /// As slurmctld does it, with `rename` or with links.
+    fn save(file: &Path, text: &str, links: bool) {
+        let (new, old) = (file.with_extension("new"), file.with_extension("old"));
+        fs::write(&new, text).unwrap();
+        if links {
+            let _ = fs::remove_file(&old);
+            let _ = fs::hard_link(file, &old);
+            let _ = fs::remove_file(file);
+            fs::hard_link(&new, file).unwrap();
+            fs::remove_file(&new).unwrap();
+        } else {
+            fs::rename(new, file).unwrap();
+        }
+    }
+
     #[test]
     fn a_file_is_read_again_only_when_it_was_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("assoc_usage");
         let mut watch = Watch::beside(&directory.path().join("priority_last_decay_ran"));
-        assert!(watch.is_unchanged().unwrap());
         assert_eq!(watch.look().unwrap(), None);
         fs::write(directory.path().join("assoc_usage.old"), "older").unwrap();
         assert_eq!(watch.look().unwrap(), None);
-        let replace = |text: &str| {
-            fs::write(file.with_extension("new"), text).unwrap();
-            fs::rename(file.with_extension("new"), &file).unwrap();
-        };
-        replace("one");
-        assert!(!watch.is_unchanged().unwrap());
+        save(&file, "one", false);
         let one = watch.look().unwrap().unwrap();
-        assert!(watch.is_unchanged().unwrap());
-        replace("two");
-        assert!(!watch.is_unchanged().unwrap());
+        save(&file, "two", false);
         assert_ne!(watch.look().unwrap(), Some(one));
         // The same bytes in another file: what slurmctld loads is the same.
-        replace("one");
+        save(&file, "one", true);
         assert_eq!(watch.look().unwrap(), Some(one));
         fs::remove_file(&file).unwrap();
-        assert!(!watch.is_unchanged().unwrap());
         assert_eq!(watch.look().unwrap(), None);
+    }
+
+    #[test]
+    fn the_kernel_tells_that_the_file_was_replaced_without_a_look() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("assoc_usage");
+        let mut watch = Watch::beside(&directory.path().join("priority_last_decay_ran"));
+        assert!(watch.is_unchanged(), "nobody listens yet");
+        watch.listen().unwrap();
+        for links in [false, true, true, false] {
+            assert!(watch.is_unchanged());
+            // Other files of slurmctld's, among them longer names.
+            for other in ["job_state", "assoc_usage.old", "assoc_usage2", "assoc_mgr_state"] {
+                fs::write(directory.path().join(other), "other").unwrap();
+            }
+            assert!(watch.is_unchanged());
+            save(&file, "saved", links);
+            assert!(!watch.is_unchanged());
+            assert!(watch.is_unchanged(), "it was told");
+            save(&file, "saved", links);
+            watch.look().unwrap();
+            assert!(watch.is_unchanged(), "it was before the look");
+        }
+        fs::remove_file(&file).unwrap();
+        assert!(!watch.is_unchanged());
+        // More than the kernel keeps for one who does not ask.
+        for at in 0..20_000 {
+            let _ = fs::rename(
+                directory.path().join(if at % 2 == 0 { "job_state" } else { "other" }),
+                directory.path().join(if at % 2 == 0 { "other" } else { "job_state" }),
+            );
+        }
+        assert!(!watch.is_unchanged(), "some are lost, so it may have been");
+        assert!(watch.is_unchanged());
+        drop(directory);
+        assert!(!watch.is_unchanged(), "the directory is gone");
+        assert!(watch.listen().is_err() && watch.is_unchanged());
     }
 
     proptest! {

@@ -2,16 +2,20 @@
 //!
 //! All names are looked up below one handle of the directory, so that nothing can be put in their way meanwhile.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{
-    fchmod, fchown, fstat, open, openat, renameat, statat, unlinkat, AtFlags, FileType, Gid, Mode, OFlags,
+    fchmod, fchown, fstat, open, openat, renameat, statat, unlinkat, AtFlags, Dir, FileType, Gid, Mode,
+    OFlags,
 };
 use rustix::io::Errno;
-use rustix::process::geteuid;
+use rustix::process::{geteuid, test_kill_process, Pid};
 
 use crate::faults;
 
@@ -90,6 +94,37 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Trouble> {
     Ok(directory)
 }
 
+/// The name of a new file, which no other thread and no other process has: one that hangs may be left behind, and takes its own away when
+/// it goes on.
+fn new_name(name: &OsStr) -> OsString {
+    static NUMBER: AtomicU32 = AtomicU32::new(1);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut new = OsString::from(".");
+    new.push(name);
+    new.push(format!(".{}-{number}.new", std::process::id()));
+    new
+}
+
+/// The process that a new file of the name `name` is of; `None` for other files.
+fn maker(file: &[u8], name: &OsStr) -> Option<i32> {
+    let rest = file.strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
+    let (process, number) =
+        std::str::from_utf8(rest.strip_prefix(b".")?.strip_suffix(b".new")?).ok()?.split_once('-')?;
+    number.parse::<u32>().ok()?;
+    process.parse().ok()
+}
+
+/// Takes away what processes have left that were killed.
+fn sweep(directory: impl AsFd, name: &OsStr) {
+    let Ok(files) = Dir::read_from(&directory) else { return };
+    for file in files.flatten() {
+        let maker = maker(file.file_name().to_bytes(), name).and_then(Pid::from_raw);
+        if maker.is_some_and(|maker| test_kill_process(maker) == Err(Errno::SRCH)) {
+            let _ = unlinkat(&directory, file.file_name(), AtFlags::empty());
+        }
+    }
+}
+
 /// Writes a file with what `write` gives, in place of the one that is there.
 ///
 /// # Errors
@@ -112,16 +147,14 @@ pub fn replace<S: Fn() -> bool>(
         }
         _ => (),
     }
-    let mut new = std::ffi::OsString::from(".");
-    new.push(name);
-    new.push(".new");
-    let shown: PathBuf = parent.join(&new);
-    // What a process that was killed has left there. Whatever else is in the way is noticed when the file is made.
+    sweep(&directory, name);
+    let new = new_name(name);
+    // What one of the same number has left that was killed. Whatever else is in the way is noticed when the file is made.
     let _ = unlinkat(&directory, &new, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(&directory, &new, flags, Mode::RUSR | Mode::WUSR)
-        .map_err(|error| Trouble::of(&shown, error))?;
-    let written = fill(file, &shown, readers, stops, write).and_then(|()| {
+    let file =
+        openat(&directory, &new, flags, Mode::RUSR | Mode::WUSR).map_err(|error| Trouble::of(path, error))?;
+    let written = fill(file, path, readers, stops, write).and_then(|()| {
         faults::point("snapshot.rename");
         renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of(path, error))
     });
@@ -134,7 +167,7 @@ pub fn replace<S: Fn() -> bool>(
 /// Gives the file to its readers first, and then its content.
 fn fill<S: Fn() -> bool>(
     file: OwnedFd,
-    shown: &Path,
+    path: &Path,
     readers: Readers,
     stops: &S,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -143,12 +176,12 @@ fn fill<S: Fn() -> bool>(
         fchown(&file, None, Some(Gid::from_raw(group))).map_err(|error| match error {
             Errno::PERM => Trouble::Problem(format!(
                 "Snapshot: cannot give {} to the group with the number {group}: nothing is written. Make SlurmUser a member of SnapshotGroup",
-                shown.display()
+                path.display()
             )),
-            other => Trouble::of(shown, other),
+            other => Trouble::of(path, other),
         })?;
     }
-    fchmod(&file, Mode::from_raw_mode(readers.mode)).map_err(|error| Trouble::of(shown, error))?;
+    fchmod(&file, Mode::from_raw_mode(readers.mode)).map_err(|error| Trouble::of(path, error))?;
     let mut out = BufWriter::with_capacity(PIECE, Stoppable { file: file.into(), stops });
     let written = write(&mut out).and_then(|()| out.flush());
     // What is left in it is of no use after an error.
@@ -156,6 +189,33 @@ fn fill<S: Fn() -> bool>(
     match written {
         _ if stops() => Err(Trouble::Stopped),
         Ok(()) => Ok(()),
-        Err(error) => Err(Trouble::of(shown, error)),
+        Err(error) => Err(Trouble::of(path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_files_of_others_are_known_by_their_names_and_only_those_of_the_dead_go() {
+        let name = OsStr::new("snapshot");
+        let (one, other) = (new_name(name), new_name(name));
+        assert_ne!(one, other, "two lives in one process");
+        assert_eq!(maker(one.as_bytes(), name), i32::try_from(std::process::id()).ok());
+        for file in
+            [".snapshot.new", ".snapshot.7.new", ".snapshot.7-.new", ".snapshot2.7-1.new", "snapshot.7-1.new"]
+        {
+            assert_eq!(maker(file.as_bytes(), name), None, "{file}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        // No process has so high a number.
+        let dead = directory.path().join(format!(".snapshot.{}-1.new", i32::MAX));
+        let living = directory.path().join(&one);
+        for file in [&dead, &living] {
+            std::fs::write(file, "left").unwrap();
+        }
+        sweep(open_directory(directory.path()).unwrap(), name);
+        assert!(!dead.exists() && living.exists());
     }
 }

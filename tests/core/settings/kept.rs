@@ -30,7 +30,7 @@ fn kept_pending() -> (tempfile::TempDir, std::path::PathBuf, Loaded) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(kept::NAME);
     let loaded = Settings::parse("# ours\nActiveJobs=eligible\nactivejobs=PENDING # why", "/etc/f").unwrap();
-    assert_eq!(kept::keep(&file, &loaded, Path::new("/etc/f")).unwrap(), None);
+    assert_eq!(kept::keep(&file, &kept::text(&loaded, Path::new("/etc/f"))).unwrap(), None);
     (directory, file, loaded)
 }
 
@@ -46,10 +46,10 @@ fn kept_settings_are_text_with_version_and_origin_and_private() {
     assert_eq!(meta.permissions().mode() & 0o7777, 0o600);
     assert_eq!(kept::read(&file), Ok(Some(pending())));
     // The same again is not written.
-    assert_eq!(kept::keep(&file, &loaded, Path::new("/etc/f")).unwrap(), None);
+    assert_eq!(kept::keep(&file, &kept::text(&loaded, Path::new("/etc/f"))).unwrap(), None);
     assert_eq!(fs::metadata(&file).unwrap().ino(), meta.ino());
     let none = Settings::load(None, &directory.path().join("none")).unwrap();
-    assert_eq!(kept::keep(&file, &none, Path::new("/etc/f")).unwrap(), None);
+    assert_eq!(kept::keep(&file, &kept::text(&none, Path::new("/etc/f"))).unwrap(), None);
     assert_eq!(kept::read(&file), Ok(Some(eligible())), "no configuration at all is good");
     let files = fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(files, 1, "nothing else stays behind");
@@ -81,7 +81,7 @@ fn a_damaged_kept_file_gives_nothing_and_is_replaced() {
         let found = kept::read(&file).expect_err(why).to_string();
         assert!(found.contains(why) && found.contains(file.to_str().unwrap()), "{why}: {found}");
         assert!(!found.contains(char::is_control), "{found}");
-        let kept = kept::keep(&file, &loaded, Path::new("/etc/f"));
+        let kept = kept::keep(&file, &kept::text(&loaded, Path::new("/etc/f")));
         if file.is_dir() {
             assert!(kept.is_err());
             fs::remove_dir(&file).unwrap();

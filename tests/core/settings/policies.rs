@@ -155,7 +155,7 @@ fn everything_is_read_shown_and_kept() {
     // The file for the next process.
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(kept::NAME);
-    kept::keep(&file, &loaded, Path::new("/etc/f")).unwrap();
+    kept::keep(&file, &kept::text(&loaded, Path::new("/etc/f"))).unwrap();
     assert_eq!(kept::read(&file), Ok(Some(all())));
     let text = fs::read_to_string(&file).unwrap();
     let line =

@@ -67,7 +67,7 @@ fn every_second_is_in_one_book_once_wherever_the_process_ends() -> HostResult<()
         let lives = lives(&ours, Conf::new(), BOOKS)?;
         let mut first = start(&lives, NOW, &jobs)?;
         first.init()?;
-        if !save_in_cycle(first, NOW + 300, lock, end)? {
+        if !save_in_cycle(&lives, first, NOW + 300, lock, end)? {
             return Ok(false);
         }
         let what = format!("lock {lock}, {end:?}");
@@ -187,7 +187,7 @@ fn books_are_reset_with_all_usage_and_exactly_once() -> HostResult<()> {
         let mut first = start(&lives, midnight - 400, &jobs)?;
         first.init()?;
         first.save()?;
-        if !save_in_cycle(first, midnight + 10, lock, end)? {
+        if !save_in_cycle(&lives, first, midnight + 10, lock, end)? {
             return Ok(false);
         }
         let mut second = start(&lives, midnight + 600, &jobs)?;

@@ -165,7 +165,7 @@ fn every_second_of_a_running_job_counts_once_wherever_the_process_ends() -> Host
         let lives = lives(&ours, Conf::new(), TWO)?;
         let mut first = start(&lives, NOW, &jobs)?;
         first.init()?;
-        if !save_in_cycle(first, NOW + 300, lock, end)? {
+        if !save_in_cycle(&lives, first, NOW + 300, lock, end)? {
             return Ok(false);
         }
         let mut second = start(&lives, NOW + 300, &jobs)?;
@@ -256,7 +256,7 @@ fn usage_is_reset_with_that_of_slurmctld_and_exactly_once() -> HostResult<()> {
         let mut first = start(&lives, midnight - 400, &jobs)?;
         first.init()?;
         first.save()?;
-        if !save_in_cycle(first, midnight + 10, lock, end)? {
+        if !save_in_cycle(&lives, first, midnight + 10, lock, end)? {
             return Ok(false);
         }
         let mut second = start(&lives, midnight + 600, &jobs)?;
@@ -314,7 +314,7 @@ fn it_comes_and_goes_with_a_reconfigure_and_a_tres_that_is_not_there_is_said_onc
         (500, "DominantTRES=node\n", [1.0, 1.0, 0.75, 0.25]),
     ] {
         fs::write(&conf, settings)?;
-        host.reconfigure(false)?;
+        host.reconfigure(true)?;
         for at in [at, at + 50] {
             host.set_clock(NOW + at)?;
             host.cycle()?;

@@ -1,10 +1,12 @@
 //! The processes of one slurmctld, one after the other: where in a cycle each saves its usage, and how it ends.
 
-use std::path::Path;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use slurm_inproc::{Conf, Host, HostResult, Job, Options, Plugin};
 
-use crate::setup::{host, NOW};
+use crate::setup::{host, usage, NOW};
 
 /// How a process ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,6 +54,32 @@ impl<'a> Lives<'a> {
     }
 }
 
+/// A cycle that is announced and not charged.
+///
+/// A save that falls into it is one of before the cycle, while the state file takes it for one of after it, until the cycle is announced anew
+/// (it is, before it is charged). A kill before that costs the cycle's period: `once.rs` has a test of its own for it. In the others the
+/// process goes on until it is announced anew.
+pub struct Announced {
+    file: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Announced {
+    /// `Some` where the cycle of `at` is announced, and not charged: association 3 has what it had `before`.
+    pub fn now(lives: &Lives, host: &mut Host, at: i64, before: f64) -> HostResult<Option<Self>> {
+        /// Where the state file has the time of the newest cycle.
+        const NEWEST: Range<usize> = 48..56;
+        let file = lives.state.path().join("priority_last_decay_ran");
+        let bytes = fs::read(&file).unwrap_or_default();
+        let is_announced = bytes.get(NEWEST) == Some(&at.to_be_bytes()[..]);
+        Ok((is_announced && usage(host, 3)? == before).then_some(Self { file, bytes }))
+    }
+
+    fn is_over(&self) -> HostResult<bool> {
+        Ok(fs::read(&self.file)? != self.bytes)
+    }
+}
+
 fn place(path: &Path) -> String {
     path.display().to_string()
 }
@@ -65,25 +93,29 @@ pub fn first_life(lives: &Lives, jobs: &[Job], early_save: bool, lock: u32, end:
         first.cycle()?;
         first.save()?;
     }
-    save_in_cycle(first, NOW + 300, lock, end)
+    save_in_cycle(lives, first, NOW + 300, lock, end)
 }
 
 /// Runs a cycle at `at`, saves before its n-th lock and ends the process; false if the cycle has fewer locks.
-pub fn save_in_cycle(mut host: Host, at: i64, lock: u32, end: End) -> HostResult<bool> {
+pub fn save_in_cycle(lives: &Lives, mut host: Host, at: i64, lock: u32, end: End) -> HostResult<bool> {
     host.set_clock(at)?;
+    let charged = usage(&mut host, 3)?;
     let (before, reached) = host.start_cycle_until_any(lock)?;
     if !reached {
         return Ok(false);
     }
+    let announced = Announced::now(lives, &mut host, at, charged)?;
     host.save()?;
-    match end {
-        End::Killed(0) => return Ok(true),
-        End::Killed(more) => {
-            host.stop_again(before, more)?;
-            return Ok(true);
+    if let End::Killed(more) = end {
+        let mut stands = more == 0 || host.stop_again(before, more)?;
+        while stands
+            && announced.as_ref().map_or(Ok(false), |announced| announced.is_over().map(|over| !over))?
+        {
+            stands = host.stop_again(before, 1)?;
         }
-        _ => host.go_on()?,
+        return Ok(true);
     }
+    host.go_on()?;
     if end == End::Stopped {
         host.fini()?;
         return Ok(true);

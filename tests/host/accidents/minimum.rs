@@ -6,7 +6,7 @@ use std::fs;
 use multifactor2_core::rules::sums_file::parse;
 use slurm_inproc::{state, Conf, Host, HostResult, Job, Plugin};
 
-use crate::lives::{at_every_lock, save_in_cycle, End, Lives};
+use crate::lives::{at_every_lock, save_in_cycle, Announced, End, Lives};
 use crate::setup::{plugins, running, usage, CPUS, NOW};
 
 const TEN_MINUTES: &str = "MinimumCharge=10:00\n";
@@ -39,7 +39,7 @@ fn two_cycles(lives: &Lives, lock: u32, end: End) -> HostResult<bool> {
     assert_eq!(usage(&mut first, 3)?, 700.0 * CPUS, "the first job and what the second one ran");
     first.save()?;
     first.jobs(&[Job::new(2_u32).state(state::COMPLETE).end_time(NOW + 200)])?;
-    save_in_cycle(first, NOW + 300, lock, end)
+    save_in_cycle(lives, first, NOW + 300, lock, end)
 }
 
 #[test]
@@ -108,7 +108,11 @@ fn where_ends_are_reported_a_job_that_ends_within_a_cycle_is_charged_its_minimum
             if reported_twice {
                 first.job_end(2)?;
             }
+            let announced = Announced::now(&lives, &mut first, NOW + 300, 0.0)?;
             first.save()?;
+            if announced.is_some() && !later {
+                continue;
+            }
             if later {
                 first.go_on()?;
                 first.finish_cycle(before)?;

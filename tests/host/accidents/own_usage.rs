@@ -274,7 +274,7 @@ fn sums_are_reset_exactly_once_wherever_a_save_falls_into_a_cycle() -> HostResul
         let mut first = lives.start(midnight - 400, &jobs)?;
         first.init()?;
         first.save()?;
-        if !save_in_cycle(first, midnight + 10, lock, end)? {
+        if !save_in_cycle(&lives, first, midnight + 10, lock, end)? {
             return Ok(false);
         }
         let mut second = lives.start(midnight + 600, &jobs)?;
@@ -347,10 +347,20 @@ fn a_file_that_cannot_be_written_is_one_error_until_it_can() -> HostResult<()> {
         host.set_clock(NOW + 100 * cycle)?;
         host.cycle()?;
     }
+    // Where there is room now and then, too.
     fs::remove_dir(&file)?;
     host.set_clock(NOW + 400)?;
     host.cycle()?;
-    assert_eq!(saved(lives.state.path(), ALL).all, 400.0 * CPUS);
+    fs::remove_file(&file)?;
+    fs::create_dir(&file)?;
+    host.set_clock(NOW + 500)?;
+    host.cycle()?;
+    fs::remove_dir(&file)?;
+    for cycle in 6..9 {
+        host.set_clock(NOW + 100 * cycle)?;
+        host.cycle()?;
+    }
+    assert_eq!(saved(lives.state.path(), ALL).all, 800.0 * CPUS);
     let log = host.quit()?;
     assert_eq!(log.matches("cannot save").count(), 1, "{log}");
     assert_eq!(log.matches("is saved again in").count(), 1, "{log}");
@@ -367,7 +377,7 @@ fn targets_come_and_go_with_a_reconfigure() -> HostResult<()> {
     host.init()?;
     let at = |host: &mut Host, now: i64, settings: &str| -> HostResult<Option<f64>> {
         fs::write(&conf, settings)?;
-        host.reconfigure(false)?;
+        host.reconfigure(true)?;
         host.set_clock(now)?;
         host.cycle()?;
         let there = lives.state.path().join("multifactor2_usage").exists();

@@ -113,6 +113,12 @@ impl Case {
 /// When all is over.
 const LAST: i64 = 2400;
 
+/// Run seconds that a job has reserved for those of its runs that end at certain times.
+fn reserved(job: &Case, ends: impl Fn(i64) -> bool) -> u64 {
+    let runs = job.runs.iter().filter(|(_, end, _)| ends(*end)).count();
+    u64::try_from(runs).expect("few") * if job.qos == NORMAL { 144_000 } else { 72_000 }
+}
+
 /// Lets the host live through it; what alice, carol and the QOS have then.
 fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> HostResult<[super::Sums; 3]> {
     let mut host = begin(&rules[0].to_string(), LIMITS | WCKEYS)?;
@@ -128,7 +134,10 @@ fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> 
         last = now;
         if now == change {
             write_file(&host, &rules[1].to_string())?;
-            host.reconfigure(false)?;
+            let over = |job: &Case| reserved(job, |end| end < now);
+            super::reconfigure(&mut host, |id| {
+                jobs.iter().filter(|job| job.association == id).map(over).sum()
+            })?;
         }
         for (id, job) in (1..).zip(jobs) {
             for (number, (start, ends, why)) in job.runs.iter().enumerate() {
@@ -202,8 +211,7 @@ proptest! {
         // All that was reserved for these jobs is given back at their ends. At half price stock loses a part of a second in each charge.
         for (found, association) in found.iter().zip([ALICE, CAROL]) {
             let own = || jobs.iter().filter(|job| job.association == association);
-            let runs = |job: &Case| u64::try_from(job.runs.len()).expect("few");
-            let reserved: u64 = own().map(|job| runs(job) * if job.qos == NORMAL { 144_000 } else { 72_000 }).sum();
+            let reserved: u64 = own().map(|job| reserved(job, |_| true)).sum();
             let lost: i64 = own().filter(|job| job.qos != NORMAL).map(|_| 4 * (LAST / cycles + 6)).sum();
             let missing = reserved.checked_sub(found.back).and_then(|missing| i64::try_from(missing).ok());
             prop_assert!(missing.is_some_and(|missing| missing <= lost), "{} of {reserved} for {association}", found.back);

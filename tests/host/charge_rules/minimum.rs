@@ -246,7 +246,7 @@ fn a_minimum_that_comes_later_is_for_jobs_that_end_later() -> HostResult<()> {
         host.advance(100)?;
         host.jobs(&[done(1, NOW + 50)])?;
         write_file(&host, TEN_MINUTES)?;
-        host.reconfigure(false)?;
+        host.reconfigure(true)?;
         host.advance(100)?;
         host.jobs(&[done(2, NOW + 150)])?;
         if enforce == LIMITS {

@@ -55,6 +55,18 @@ fn prepare(host: &mut Host, settings: &str, enforce: u16) -> HostResult<()> {
     Ok(())
 }
 
+/// A reconfigure of 22.05, which counts anew what jobs have reserved: of each user all but what ended jobs have given back.
+fn reconfigure(host: &mut Host, given_back: impl Fn(u32) -> u64) -> HostResult<()> {
+    host.renew_partitions()?;
+    for id in 4..=6_u32 {
+        let left = RUN_SECONDS - given_back(id);
+        host.usage(&[AssociationUsage::new(id)
+            .run_secs([1, 2, 4, 5].map(|tres| (tres, left)))
+            .mode("only")])?;
+    }
+    host.reconfigure(true)
+}
+
 /// Raw usage, wall time, usage of a TRES, run seconds given back of a TRES.
 #[derive(Debug, PartialEq)]
 struct Sums {

@@ -109,7 +109,7 @@ fn a_change_holds_for_the_seconds_after_it_at_a_reconfigure_and_at_a_restart() -
             host.fini()?;
             host.init()?;
         } else {
-            host.reconfigure(false)?;
+            host.reconfigure(true)?;
         }
         host.advance(200)?;
         // One is charged at its end, one by the cycle.
@@ -137,7 +137,7 @@ fn former_rules_do_not_come_back_when_the_clock_is_set_back() -> HostResult<()> 
     let before = of(&mut host, ALICE)?.raw;
     host.advance(100)?;
     write_file(&host, "Charge=Partition Name=batch Factor=10\n")?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     host.advance(-900)?;
     host.cycle()?;
     assert_eq!(of(&mut host, ALICE)?.raw, before, "a cycle with the clock set back charges nothing");
@@ -145,7 +145,7 @@ fn former_rules_do_not_come_back_when_the_clock_is_set_back() -> HostResult<()> 
     host.cycle()?;
     assert_eq!(of(&mut host, ALICE)?.raw, before + 4.0 * 300.0 * 10.0);
     write_file(&host, "Charge=Partition Name=batch Factor=1\n")?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     host.advance(300)?;
     host.cycle()?;
     assert_eq!(of(&mut host, ALICE)?.raw, before + 4.0 * 300.0 * 11.0);

@@ -2,7 +2,7 @@
 
 use slurm_inproc::HostResult;
 
-use super::{begin, of, of_qos, ALICE, NORMAL};
+use super::{begin, of, of_qos, reconfigure, ALICE, NORMAL};
 use crate::charges::{ended, running, LIMITS};
 use crate::settings::write_file;
 use crate::setup::NOW;
@@ -42,11 +42,11 @@ fn a_rule_that_comes_and_goes_leaves_no_run_seconds_behind() -> HostResult<()> {
         host.advance(300)?;
         host.cycle()?;
         write_file(&host, text)?;
-        host.reconfigure(false)?;
+        reconfigure(&mut host, |_| 0)?;
     }
     host.advance(300)?;
     host.cycle()?;
-    assert_eq!(of(&mut host, ALICE)?.back, 4 * (300 + 150 + 1200 + 300));
+    assert_eq!(of(&mut host, ALICE)?.back, 4 * (900 + 300));
     host.jobs(&[ended(1, NOW + 1250)])?;
     host.advance(50)?;
     host.job_end(1)?;

@@ -13,6 +13,7 @@ const STEPS: [(&str, bool, i64); 20] = [
     ("check", false, 0),
     ("save", true, 0),
     ("commit", true, 0),
+    ("announced", true, 0),
     ("decay", true, 0),
     ("site_factors", true, 0),
     ("gather", false, 0),

@@ -14,6 +14,7 @@ pub const POINTS: [&str; 25] = [
     "draft:4",
     "save",
     "commit",
+    "announced",
     "reset",
     "reset.association:1",
     "reset.association:4",

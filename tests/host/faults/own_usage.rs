@@ -163,7 +163,7 @@ fn a_kill_at_any_point_of_a_cycle_counts_everything_once() -> HostResult<()> {
             first.cycle_after(100)?;
             first.host.save()?;
             first.cycle_after(100)?;
-            first.host.reconfigure(false)?;
+            first.host.reconfigure(true)?;
             first.host.set_clock(NOW + 300)?;
             if saves {
                 first.host.save()?;

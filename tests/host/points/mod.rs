@@ -117,7 +117,7 @@ fn job(id: u32, association: u32) -> Job {
 /// Other settings, from the next cycle on.
 fn change(host: &mut Host, settings: &str) -> HostResult<()> {
     fs::write(host.directory().join("multifactor2.conf"), settings)?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     host.cycle().map(drop)
 }
 

@@ -47,7 +47,7 @@ fn diluted() -> HostResult<Host> {
 /// Other settings, from the next cycle on.
 fn change(host: &mut Host, settings: &str) -> HostResult<()> {
     fs::write(host.directory().join("multifactor2.conf"), settings)?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     host.cycle().map(drop)
 }
 

@@ -51,7 +51,7 @@ impl Rig {
     /// Other settings, the one of the snapshot among them.
     fn change(&mut self, settings: &str) -> HostResult<()> {
         fs::write(self.host.directory().join("multifactor2.conf"), settings)?;
-        self.host.reconfigure(false)
+        self.host.reconfigure(true)
     }
 
     fn path(&self) -> PathBuf {

@@ -49,13 +49,17 @@ impl Condvar {
         self.0.notify_all();
     }
 
+    pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+        guard.0 = guard.0.take().map(|held| self.0.wait(held).unwrap());
+    }
+
     /// A deadline that is over has timed out; any other never comes, so that whoever waits for it must be woken up: a lost
     /// wake-up is a deadlock, which loom reports.
     pub fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, deadline: Instant) -> WaitTimeoutResult {
         if deadline <= Instant::now() {
             return WaitTimeoutResult(true);
         }
-        guard.0 = guard.0.take().map(|held| self.0.wait(held).unwrap());
+        self.wait(guard);
         WaitTimeoutResult(false)
     }
 }

@@ -19,6 +19,7 @@ mod policies;
 #[cfg(feature = "full")]
 mod replay;
 mod settings;
+mod slow_disk;
 mod snapshot;
 mod stale;
 mod startable;

@@ -182,7 +182,7 @@ impl Cluster {
             let jobs = &self.jobs;
             let mut all = ends.take(|ended| jobs.iter().any(|job| job.id == ended.job && job.end.is_none()));
             sums.settle(Cycle { now: at, decay: 1.0, last_reset: 1, tally: &tally }, &mut all);
-            (ends.jobs, ends.since) = (all, Some(at));
+            (ends.jobs, ends.since, ends.is_unsaved) = (all, Some(at), true);
         }
         if killed == Some(1) {
             return false;

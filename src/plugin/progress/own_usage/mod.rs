@@ -48,6 +48,7 @@ use multifactor2_core::settings::Settings;
 use tracing::{error, info};
 
 use super::history::Times;
+use super::saving::{News, Saving};
 use super::state_file;
 use crate::faults;
 use crate::host::panics::attempt;
@@ -64,8 +65,7 @@ const NAME: &str = "multifactor2_usage";
 #[derive(Debug, Default)]
 struct State {
     sums: Option<Sums>,
-    /// The file cannot be written, which has been said.
-    failing: bool,
+    saving: Saving,
     /// TRES beside the metric that the cluster did not have in the last cycle.
     lacking: Vec<String>,
     /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
@@ -84,6 +84,8 @@ struct Ends {
     latest: i64,
     /// Jobs that had ended before the last restart; some may run again.
     restored: Vec<Ended>,
+    /// There is something that the file does not have.
+    is_unsaved: bool,
 }
 
 impl Ends {
@@ -92,6 +94,7 @@ impl Ends {
         // It ran again after a restart that had forgotten its end.
         self.restored.retain(|before| !before.is_run(ended.job, ended.started));
         self.jobs.push(ended);
+        self.is_unsaved = true;
     }
 
     /// Takes all jobs that have ended; of those that had before a restart the ones that do not run again.
@@ -140,25 +143,26 @@ impl OwnUsage {
         state_file: Option<&Path>,
         loaded: Loaded,
     ) {
-        let mut state = self.state.lock();
         let Times { last_ran, last_reset } = loaded.times;
-        let keeps = |recipe: &Recipe| {
-            let has_books = || match &state.sums {
-                Some(sums) => sums.has_books(),
-                None => state_file.is_some_and(|file| has_books(&file.with_file_name(NAME))),
-            };
-            !recipe.is_empty() || has_books()
+        // Read before our own locks are taken: who ends a job waits for them with slurmctld's.
+        let (is_fresh, mut keeps) = {
+            let state = self.state.lock();
+            (state.sums.is_none(), state.sums.as_ref().is_some_and(Sums::has_books))
         };
-        let Some((recipe, books)) = recipe.filter(|(recipe, _)| keeps(recipe)) else {
-            *state = State::default();
+        let file = state_file.filter(|_| is_fresh).map(|file| file.with_file_name(NAME));
+        keeps |= file.as_ref().is_some_and(|file| has_books(file));
+        let Some((recipe, books)) = recipe.filter(|(recipe, _)| keeps || !recipe.is_empty()) else {
+            *self.state.lock() = State::default();
             *self.ends.lock() = Ends::default();
             return;
         };
+        let recovered = file.and_then(|file| recover(&file));
+        let mut state = self.state.lock();
         let mut ends = self.ends.lock();
         if state.sums.is_none() {
-            let (sums, restored) = state_file
-                .and_then(|file| recover(&file.with_file_name(NAME)))
-                .unwrap_or_else(|| (Sums::new(Recipe::default(), last_ran, last_reset), Vec::new()));
+            let is_unsaved = recovered.is_none();
+            let (sums, restored) =
+                recovered.unwrap_or_else(|| (Sums::new(Recipe::default(), last_ran, last_reset), Vec::new()));
             let comparable = loaded.includes_newest && sums.since() == last_ran;
             let sums = state.sums.insert(sums);
             if !loaded.knows_reset {
@@ -167,7 +171,7 @@ impl OwnUsage {
             if !comparable {
                 sums.forget_raw_usage();
             }
-            *ends = Ends { restored, ..Ends::default() };
+            *ends = Ends { restored, is_unsaved, ..Ends::default() };
         }
         if let Some(sums) = &mut state.sums {
             let Ends { jobs, restored, .. } = &mut *ends;
@@ -234,7 +238,8 @@ impl OwnUsage {
             let Some(sums) = &state.sums else { return };
             // No cycle runs: what ends meanwhile is in none of both.
             let ended = {
-                let ends = self.ends.lock();
+                let mut ends = self.ends.lock();
+                ends.is_unsaved = false;
                 [&ends.restored[..], &ends.jobs].concat()
             };
             (sums_file::text(sums, &ended), sums.is_needless())
@@ -246,21 +251,24 @@ impl OwnUsage {
             *self.ends.lock() = Ends::default();
             return;
         }
-        let failing = std::mem::replace(&mut self.state.lock().failing, written.is_err());
-        match written {
-            Err(problem) if !failing => error!(
+        let news = self.state.lock().saving.note(written.is_ok());
+        self.ends.lock().is_unsaved |= written.is_err();
+        match (news, written) {
+            (Some(News::Fails), Err(problem)) => error!(
                 "cannot save {}: {problem}. Usage for targets, UsageMeasure and books is not lost while slurmctld runs; make room or mend the \
                  permissions of StateSaveLocation before it restarts",
                 file.display()
             ),
-            Ok(()) if failing => info!("usage for targets, UsageMeasure and books is saved again in {}", file.display()),
+            (Some(News::Works), _) => info!("usage for targets, UsageMeasure and books is saved again in {}", file.display()),
             _ => (),
         }
     }
 
-    /// The end of the plugin's life: all is saved, and forgotten.
+    /// The end of the plugin's life: all is saved that is not yet, and forgotten.
     pub fn stop(&self, state_file: Option<&Path>) {
-        attempt(|| self.save(state_file));
+        if self.ends.lock().is_unsaved {
+            attempt(|| self.save(state_file));
+        }
         *self.state.lock() = State::default();
         *self.ends.lock() = Ends::default();
     }

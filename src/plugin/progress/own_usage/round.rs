@@ -329,6 +329,7 @@ impl Round<'_> {
         ends.jobs = all;
         ends.since = Some(self.now);
         ends.latest = ends.latest.max(self.now);
+        ends.is_unsaved = true;
         drop(ends);
         sums.forget_raw_usage();
         remember(sums, lock);

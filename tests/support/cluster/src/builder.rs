@@ -16,6 +16,10 @@ use crate::{database, Accounts, Release};
 /// What intercepts a few functions in Slurm's processes; see `preload.c`.
 const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/preload.so"));
 pub(crate) const PRELOAD_FILE: &str = "preload.so";
+
+/// What makes calls of one object slow; see `slow.c`.
+const SLOW: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slow.so"));
+pub(crate) const SLOW_FILE: &str = "slow";
 const HOSTS_FILE: &str = "hosts";
 
 /// The first of the uids of the cluster's users, and the gid of those without a group of their own.
@@ -58,6 +62,7 @@ pub struct Builder {
     controller: bool,
     mode: Mode,
     watch_heap: bool,
+    slow_object: Option<String>,
 }
 
 impl Default for Builder {
@@ -82,6 +87,7 @@ impl Default for Builder {
             controller: true,
             mode: Mode::default(),
             watch_heap: false,
+            slow_object: None,
         }
     }
 }
@@ -204,6 +210,12 @@ impl Builder {
         self
     }
 
+    /// Makes calls of one object in slurmctld slow, once [`Cluster::slow`] says how: of one whose file name has `object` in it.
+    pub fn slow_object(mut self, object: &str) -> Self {
+        self.slow_object = Some(object.to_owned());
+        self
+    }
+
     /// Runs slurmctld under a command, for example `valgrind` and its options, which becomes it or ends with it. It gets
     /// five times as long to start and to stop.
     pub fn controller_wrapper(mut self, command: &[&str]) -> Self {
@@ -293,6 +305,16 @@ impl Builder {
         let text = |path: &Path| path.display().to_string();
         let mut preloads = vec![text(&preload)];
         let mut variables = BTreeMap::new();
+        // First, so that a test can say otherwise.
+        let candidate = release.candidate()?.map(|name| ("MULTIFACTOR2_CANDIDATE".to_owned(), name));
+        let mut controller: Vec<_> = candidate.into_iter().chain(self.controller_env.clone()).collect();
+        if let Some(object) = &self.slow_object {
+            let slow = directory.join("slow.so");
+            fs::write(&slow, SLOW)?;
+            preloads.push(text(&slow));
+            controller.push(("TESTCLUSTER_SLOW_OBJECT".to_owned(), object.clone()));
+            controller.push(("TESTCLUSTER_SLOW".to_owned(), text(&directory.join(SLOW_FILE))));
+        }
         if let Some(wrapper) = &release.nss_wrapper {
             preloads.push(text(wrapper));
             variables.insert("NSS_WRAPPER_PASSWD".to_owned(), text(&directory.join("passwd")));
@@ -304,9 +326,6 @@ impl Builder {
         variables.insert("SLURM_CONF".to_owned(), text(&directory.join("slurm.conf")));
         variables.insert("LD_PRELOAD".to_owned(), preloads.join(":"));
 
-        // First, so that a test can say otherwise.
-        let candidate = release.candidate()?.map(|name| ("MULTIFACTOR2_CANDIDATE".to_owned(), name));
-        let mut controller: Vec<_> = candidate.into_iter().chain(self.controller_env.clone()).collect();
         controller.extend(cycle_seconds(release, self.cycle_seconds)?);
         if self.watch_heap {
             controller.push(("TESTCLUSTER_HEAP".to_owned(), text(&directory.join("heap"))));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{bail, ensure, Context, Result};
 
+use crate::builder::SLOW_FILE;
 use crate::config::Config;
 use crate::controller::{Controller, Mode};
 use crate::processes::{Daemon, Processes};
@@ -227,6 +228,20 @@ impl Cluster {
     pub fn log(&self) -> String {
         let bytes = fs::read(self.directory.join("log/slurmctld")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Makes each call of the system by the object of [`Builder::slow_object`] take so many milliseconds: of `which` calls, see `slow.c`. Gives how
+    /// many have been slow so far.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn slow(&self, milliseconds: u32, which: &str) -> Result<usize> {
+        let file = self.directory.join(SLOW_FILE);
+        let new = file.with_extension("new");
+        fs::write(&new, format!("{milliseconds} {which}\n"))?;
+        fs::rename(new, &file)?;
+        let log = fs::read_to_string(file.with_extension("log")).unwrap_or_default();
+        Ok(log.lines().count())
     }
 
     /// Polls until `done` gives something.

@@ -1,0 +1,88 @@
+//! The last good settings in `StateSaveLocation`, written by a thread of its own.
+//!
+//! slurmctld loads settings with locks held for which every client waits (init), so nothing is written and synced there. That thread ends as
+//! soon as what was given to it is written. A process that is killed before leaves the file of the settings before: they count only if
+//! `multifactor2.conf` is bad at the next start. A regular end waits for the thread: slurmctld writes into the same directory then.
+
+use std::path::PathBuf;
+
+use multifactor2_core::settings::kept;
+use tracing::error;
+
+use super::sync::{Condvar, Mutex};
+use crate::faults;
+use crate::host::locks::spawn;
+use crate::host::panics::guard;
+use crate::host::Host;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct KeptFile {
+    state: Mutex<State>,
+    idle: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The file, and what is to be in it; the newest only.
+    wanted: Option<(PathBuf, String)>,
+    /// A thread writes.
+    is_busy: bool,
+}
+
+impl KeptFile {
+    /// Has a text written into the file, soon. Waits for nothing.
+    pub fn keep(&'static self, host: &'static Host, file: PathBuf, text: String) {
+        {
+            let mut state = self.state.lock();
+            state.wanted = Some((file, text));
+            if std::mem::replace(&mut state.is_busy, true) {
+                return;
+            }
+        }
+        if let Err(problem) = spawn(host, "settings", |_| self.write()) {
+            self.state.lock().is_busy = false;
+            error!(
+                "the last good settings are not kept: cannot start a thread: {problem}. Raise the limit on tasks of slurmctld's service"
+            );
+        }
+    }
+
+    /// On the thread: writes what is wanted until there is nothing more.
+    fn write(&self) {
+        loop {
+            let (file, text) = {
+                let mut state = self.state.lock();
+                let Some(wanted) = state.wanted.take() else {
+                    state.is_busy = false;
+                    self.idle.notify_all();
+                    return;
+                };
+                wanted
+            };
+            guard(
+                || {
+                    faults::point("settings.keep");
+                    match kept::keep(&file, &text) {
+                        Ok(None) => (),
+                        Ok(Some(damage)) => error!("{damage}. It has been written anew"),
+                        Err(problem) => error!(
+                            "cannot save {}: {problem}. Make room or mend the permissions of StateSaveLocation: without this file slurmctld \
+                             does not start with a bad multifactor2.conf",
+                            file.display()
+                        ),
+                    }
+                },
+                || (),
+            );
+        }
+    }
+
+    /// Waits until everything is written.
+    pub fn finish(&self) {
+        let mut state = self.state.lock();
+        while state.is_busy {
+            self.idle.wait(&mut state);
+        }
+    }
+}

@@ -3,6 +3,9 @@
 //! The shape of the association tree is the same for all books, and so is the place of an association in it ([`Node`]): only shares,
 //! usage and who waits differ. Each book has a distribution of its own, with its own best user. All partitions that are in no book are
 //! the default book; where there are no lines, that is all there is.
+//!
+//! With `ActiveJobs=startable` there are more, one for each partition where jobs wait that only the state of the partition or of nodes, or a
+//! reservation, keeps from starting: see [`ClosedPartitions`].
 
 use std::sync::Arc;
 
@@ -17,6 +20,9 @@ use crate::tree::{at, Node, ShareTree};
 pub const MOST_BOOKS: usize = MOST_BOOK as usize;
 const MOST_BOOK: u8 = 31;
 
+/// As many books of closed partitions there may be, behind those of lines.
+const MOST_CLOSED: usize = 32;
+
 /// Which book is meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BookAt(u8);
@@ -25,15 +31,26 @@ impl BookAt {
     /// That of all partitions that no line names.
     pub const DEFAULT: Self = Self(0);
 
-    /// 0 for the default book, then in the order of the lines.
+    /// 0 for the default book, then in the order of the lines; above [`MOST_BOOKS`] for that of a closed partition.
     pub fn index(self) -> usize {
         usize::from(self.0)
+    }
+
+    /// That of the closed partition at a place of [`ClosedPartitions`].
+    fn closed(at: usize) -> Self {
+        let at = at.min(MOST_CLOSED - 1);
+        Self(MOST_BOOK + 1 + u8::try_from(at).unwrap_or_default())
+    }
+
+    /// Its place among the closed partitions; `None` for a book of lines.
+    fn closed_at(self) -> Option<usize> {
+        self.index().checked_sub(MOST_BOOKS + 1)
     }
 }
 
 /// Some books.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BookSet(u32);
+pub struct BookSet(u64);
 
 impl BookSet {
     /// The default book alone.
@@ -74,6 +91,73 @@ impl BookSet {
             rest &= rest - 1;
             Some(BookAt(book))
         })
+    }
+}
+
+/// The partitions where jobs wait that could start if the partition or nodes were up, or a reservation over. Those of each compete among
+/// themselves, by shares and usage of the book of the partition, so that their order is right when it opens; nobody else competes with them.
+///
+/// There are 32 competitions at most, which bounds the work of a cycle: the 32nd partition and all behind it have one together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClosedPartitions {
+    /// In the order in which they were met; from the 32nd on all with the last book.
+    all: Vec<ClosedPartition>,
+    by_name: FxHashMap<String, u32>,
+}
+
+/// See [`ClosedPartitions`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ClosedPartition {
+    name: String,
+    /// The book of lines that it is in.
+    of: BookAt,
+    /// It starts no jobs at all, whatever keeps single ones from starting.
+    is_down: bool,
+}
+
+impl ClosedPartitions {
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The book of a partition in which a hindered job waits; `of` is its book of lines.
+    pub fn add(&mut self, partition: &str, of: BookAt, is_down: bool) -> BookAt {
+        let at = match self.by_name.get(partition) {
+            Some(at) => *at as usize,
+            None => {
+                let at = self.all.len();
+                self.by_name.insert(partition.to_owned(), u32::try_from(at).unwrap_or(u32::MAX));
+                self.all.push(ClosedPartition { name: partition.to_owned(), of, is_down: false });
+                at
+            }
+        };
+        if let Some(known) = self.all.get_mut(at) {
+            known.is_down |= is_down;
+        }
+        BookAt::closed(at)
+    }
+
+    /// The book of a partition, where a hindered job waits there.
+    pub fn find(&self, partition: &str) -> Option<BookAt> {
+        self.by_name.get(partition).map(|at| BookAt::closed(*at as usize))
+    }
+
+    /// The same of one that starts no jobs at all.
+    pub fn find_down(&self, partition: &str) -> Option<BookAt> {
+        let at = *self.by_name.get(partition)? as usize;
+        self.all.get(at).filter(|known| known.is_down).map(|_| BookAt::closed(at))
+    }
+
+    /// The book of lines that the book of a closed partition goes by; any other goes by itself.
+    pub fn of(&self, book: BookAt) -> BookAt {
+        book.closed_at().and_then(|at| self.all.get(at)).map_or(book, |known| known.of)
+    }
+
+    /// The books, each with the partition that it is of: the first one of several.
+    pub fn iter(&self) -> impl Iterator<Item = (BookAt, &str)> {
+        let own = self.all.iter().take(MOST_CLOSED).enumerate();
+        own.map(|(at, known)| (BookAt::closed(at), known.name.as_str()))
     }
 }
 
@@ -197,6 +281,9 @@ pub struct Books {
     default: Book,
     /// In the order of the lines.
     others: Vec<Book>,
+    closed_partitions: Arc<ClosedPartitions>,
+    /// In the order of these.
+    closed: Vec<Book>,
 }
 
 impl Books {
@@ -224,17 +311,42 @@ impl Books {
         }
     }
 
+    /// Takes the closed partitions, each with a book that goes by that of its lines. Nobody waits there until that is noted, and nothing is
+    /// distributed.
+    pub fn close(&mut self, partitions: &ClosedPartitions) {
+        let book = |(book, _)| {
+            let Book { tree, fair_share, pools, .. } = self.get(partitions.of(book));
+            let (tree, fair_share) = (Arc::clone(tree), fair_share.clone());
+            Book { waiting: vec![0; tree.len()], tree, fair_share, pools: pools.clone() }
+        };
+        self.closed = partitions.iter().map(book).collect();
+        self.closed_partitions = Arc::new(partitions.clone());
+    }
+
+    /// The closed partitions.
+    pub fn closed(&self) -> &Arc<ClosedPartitions> {
+        &self.closed_partitions
+    }
+
     /// A book; the default one in place of one that there is not.
     pub fn get(&self, book: BookAt) -> &Book {
-        book.index().checked_sub(1).and_then(|at| self.others.get(at)).unwrap_or(&self.default)
+        let found = match book.closed_at() {
+            Some(at) => self.closed.get(at),
+            None => book.index().checked_sub(1).and_then(|at| self.others.get(at)),
+        };
+        found.unwrap_or(&self.default)
     }
 
     /// The same to be changed.
     pub fn get_mut(&mut self, book: BookAt) -> &mut Book {
-        book.index().checked_sub(1).and_then(|at| self.others.get_mut(at)).unwrap_or(&mut self.default)
+        let found = match book.closed_at() {
+            Some(at) => self.closed.get_mut(at),
+            None => book.index().checked_sub(1).and_then(|at| self.others.get_mut(at)),
+        };
+        found.unwrap_or(&mut self.default)
     }
 
-    /// All books, the default one first.
+    /// The default book and those of lines, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &Book> {
         std::iter::once(&self.default).chain(&self.others)
     }
@@ -244,9 +356,20 @@ impl Books {
         std::iter::once(&mut self.default).chain(&mut self.others)
     }
 
+    /// All books, those of closed partitions last.
+    pub fn all(&self) -> impl Iterator<Item = (BookAt, &Book)> {
+        let lines = (0..).map(BookAt).zip(self.iter());
+        lines.chain((0..).map(BookAt::closed).zip(&self.closed))
+    }
+
+    /// The same to be changed.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Book> {
+        std::iter::once(&mut self.default).chain(&mut self.others).chain(&mut self.closed)
+    }
+
     /// Nobody has waiting jobs any more, until that is noted.
     pub fn clear_waiting(&mut self) {
-        for book in self.iter_mut() {
+        for book in self.all_mut() {
             book.waiting.clear();
             book.waiting.resize(book.tree.len(), 0);
         }
@@ -254,8 +377,9 @@ impl Books {
 
     /// The user at a place has waiting jobs in some books.
     pub fn note_waiting(&mut self, node: Node, books: BookSet) {
-        let count = self.others.len();
-        for book in books.iter().take_while(|book| book.index() <= count) {
+        let (lines, closed) = (self.others.len(), self.closed.len());
+        let exists = |book: &BookAt| book.closed_at().map_or(book.index() <= lines, |at| at < closed);
+        for book in books.iter().filter(exists) {
             if let Some(waiting) = self.get_mut(book).waiting.get_mut(node.index()) {
                 *waiting = (*waiting).max(1);
             }
@@ -264,14 +388,21 @@ impl Books {
 
     /// The books in which the user at a place has waiting jobs.
     pub fn waiting_of(&self, node: Node) -> BookSet {
-        let books = (0..).map(BookAt).zip(self.iter()).filter(|(_, book)| at(&book.waiting, node) > 0);
+        let books = self.all().filter(|(_, book)| at(&book.waiting, node) > 0);
         books.fold(BookSet::default(), |set, (book, _)| set.and(BookSet::one(book)))
     }
 
-    /// Distributes the tickets of every book anew; `usage` is what the tree of a book goes by, by [`Node::index`].
+    /// Distributes the tickets of every book anew; `usage` is what the tree of a book of lines goes by, by [`Node::index`].
     pub fn distribute<'u>(&mut self, usage: impl Fn(BookAt) -> &'u [f64]) {
         for (at, book) in (0..).map(BookAt).zip(self.iter_mut()) {
             book.fair_share.distribute(&book.tree, usage(at), &book.waiting);
         }
+        let mut closed = std::mem::take(&mut self.closed);
+        for ((at, _), book) in self.closed_partitions.iter().zip(&mut closed) {
+            let of = self.closed_partitions.of(at);
+            book.fair_share.distribute(&book.tree, usage(of), &book.waiting);
+            book.fair_share.stand_behind(&book.tree, &self.get(of).fair_share);
+        }
+        self.closed = closed;
     }
 }

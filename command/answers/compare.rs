@@ -194,8 +194,15 @@ impl Compare {
         ));
         let associations = model.jobs[first].association.zip(model.jobs[second].association);
         let parting = associations.and_then(|(a, b)| why::parting(model, a, b));
-        let [book, other] = [first, second].map(|job| model.book_of(&model.snapshot.jobs[job].partition));
-        if book != other {
+        let [book, other] =
+            [first, second].map(|job| model.book_in(job, &model.snapshot.jobs[job].partition));
+        if model.closed_partition(book).or(model.closed_partition(other)).is_some() && book != other {
+            self.details.push(
+                "One of them cannot start where it waits. By fair-share such jobs compete among themselves in each partition, so the two \
+                 factors are not of one competition."
+                    .to_owned(),
+            );
+        } else if book != other {
             let [book, other] = [book, other].map(|book| model.book_name(book).unwrap_or_default());
             self.details.push(format!(
                 "Fair-share of the one is that of book {book}, of the other that of book {other}: different usage counts."

@@ -37,10 +37,29 @@ pub fn explain(shown: &str) -> Reason {
     }
 }
 
-/// Whether free nodes alone do not help against a reason: what `ActiveJobs=startable` goes by.
-pub fn is_obstacle(shown: &str) -> bool {
+/// What free nodes alone do not help against: what `ActiveJobs=startable` goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The state of a partition.
+    Partition,
+    /// The state of nodes, which may be reserved for maintenance.
+    Nodes,
+    /// A reservation that has not begun, or is full.
+    Reservation,
+    /// Anything else: what the job asks for, or a limit.
+    Other,
+}
+
+/// That of a reason.
+pub fn obstacle(shown: &str) -> Option<Obstacle> {
     let name = word(shown);
-    find(name).map_or_else(|| limits::explain(name).is_some(), |(_, _, _, is_obstacle)| *is_obstacle)
+    let is_obstacle = find(name).map_or_else(|| limits::explain(name).is_some(), |(.., known)| *known);
+    is_obstacle.then(|| match name.to_ascii_lowercase().as_str() {
+        "partitiondown" | "partitioninactive" => Obstacle::Partition,
+        "reqnodenotavail" => Obstacle::Nodes,
+        "reservation" => Obstacle::Reservation,
+        _ => Obstacle::Other,
+    })
 }
 
 /// The word itself, without details and brackets.
@@ -151,8 +170,13 @@ mod tests {
             "ReqNodeNotAvail(Unavailable:n1)",
         ] {
             assert_eq!(explain(shown).name, "ReqNodeNotAvail");
-            assert!(is_obstacle(shown));
+            assert_eq!(obstacle(shown), Some(Obstacle::Nodes));
         }
-        assert!(!is_obstacle("Priority") && !is_obstacle("something new"));
+        assert_eq!(obstacle("PartitionInactive"), Some(Obstacle::Partition));
+        assert_eq!(obstacle("Reservation"), Some(Obstacle::Reservation));
+        for other in ["ReservationDeleted", "PartitionNodeLimit", "AssocGrpCpuLimit", "JobHeldUser"] {
+            assert_eq!(obstacle(other), Some(Obstacle::Other), "{other}");
+        }
+        assert_eq!((obstacle("Priority"), obstacle("something new")), (None, None));
     }
 }

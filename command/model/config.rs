@@ -1,12 +1,11 @@
 //! The configuration that priorities are computed with, as a snapshot has it: parameters of slurm.conf, and our own settings.
 
-use multifactor2_core::books::{BookLines, BookSet};
+use multifactor2_core::books::BookLines;
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::stock;
 use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::settings::{Enforced, Settings, UsageMeasure};
-use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
 
 use crate::algorithm::Algorithm;
@@ -169,15 +168,6 @@ impl Config {
             settings,
             notes: reader.notes,
         }
-    }
-}
-
-impl Config {
-    /// The books of all partitions of a job.
-    pub fn books_of(&self, job: &Job) -> BookSet {
-        let partitions = std::iter::once(&job.partition).chain(&job.partitions);
-        let books = partitions.map(|name| BookSet::one(self.books.of_partition(name)));
-        books.fold(BookSet::from_numbers([]), BookSet::and)
     }
 }
 

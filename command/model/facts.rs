@@ -12,8 +12,9 @@ use multifactor2_core::settings::{value::Date, ActiveJobs};
 use multifactor2_snapshot::records::{Job, Partition, Qos, Running};
 use multifactor2_snapshot::Snapshot;
 
+use super::closed::Closed;
 use super::{Config, Tree};
-use crate::answers::reasons;
+use crate::answers::reasons::{obstacle, Obstacle};
 
 /// A limit that is none, as Slurm stores it.
 const INFINITE: u32 = u32::MAX;
@@ -27,6 +28,8 @@ pub(super) struct Looks<'m> {
     pub at: i64,
     /// Who competes is worked out anew.
     pub anew: bool,
+    /// Where hindered jobs wait.
+    pub closed: &'m Closed,
 }
 
 /// Records by their names.
@@ -89,7 +92,11 @@ impl<'m> Looks<'m> {
         match self.config.settings.as_ref().map_or(ActiveJobs::Eligible, |settings| settings.active_jobs) {
             ActiveJobs::Pending => true,
             ActiveJobs::Eligible => is_eligible,
-            ActiveJobs::Startable => is_eligible && !reasons::is_obstacle(&job.reason),
+            ActiveJobs::Startable => match obstacle(&job.reason) {
+                // Until its reservation begins a job has no time from which on it is eligible.
+                Some(Obstacle::Reservation) => is_eligible || job.priority != 0 && job.eligible == 0,
+                obstacle => is_eligible && obstacle != Some(Obstacle::Other),
+            },
         }
     }
 
@@ -189,17 +196,27 @@ impl<'m> Looks<'m> {
 
     /// The book of the partition that a job is in, or was tried in last.
     pub fn book_of(&self, job: &Job) -> BookAt {
-        self.config.books.of_partition(&job.partition)
+        self.book_in(job, &job.partition)
+    }
+
+    /// The book in which a job is in a partition.
+    pub fn book_in(&self, job: &Job, partition: &str) -> BookAt {
+        if self.closed.partitions.is_empty() || !self.competes(job) {
+            return self.config.books.of_partition(partition);
+        }
+        self.closed.book(self.config, job, partition)
     }
 
     /// Those of all of its partitions.
     pub fn books_of(&self, job: &Job) -> BookSet {
-        self.config.books_of(job)
+        let partitions = std::iter::once(&job.partition).chain(&job.partitions);
+        let books = partitions.map(|name| BookSet::one(self.book_in(job, name)));
+        books.fold(BookSet::from_numbers([]), BookSet::and)
     }
 
     /// What a job is called in a book, as override tickets look at it.
     pub fn names(&self, job: &'m Job, book: BookAt) -> JobNames<'m> {
-        let in_book = |name: &&String| self.config.books.of_partition(name) == book;
+        let in_book = |name: &&String| self.book_in(job, name) == book;
         let first = job.partitions.iter().find(in_book);
         let first = first.or_else(|| job.partitions.first()).unwrap_or(&job.partition);
         let task = job.array_tasks.parse().ok();

@@ -365,7 +365,7 @@ impl One<'_> {
     /// The fair-share factor in a partition and QOS; `None` where it is that of the job.
     fn factor_in(&self, place: &Place<'_>, node: Option<Node>) -> Option<f64> {
         let looks = self.all.looks;
-        let book = looks.config.books.of_partition(place.partition);
+        let book = looks.book_in(self.job, place.partition);
         let in_book = self.all.shares.in_book(book);
         let own = in_book.pools().map(Pools::own_tickets).unwrap_or_default();
         if own.partition || own.qos {

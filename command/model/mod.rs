@@ -5,6 +5,7 @@
 //! and which to believe.
 
 pub mod billing;
+mod closed;
 pub mod config;
 mod difference;
 mod entries;
@@ -23,6 +24,7 @@ use multifactor2_snapshot::records::{Job, Partition};
 use multifactor2_snapshot::Snapshot;
 
 pub use crate::algorithm::Algorithm;
+use closed::Closed;
 pub use config::Config;
 pub use difference::{Believe, Difference};
 pub use jobs::{Addends, EntryRank, JobRank};
@@ -57,11 +59,12 @@ pub struct Model<'s> {
     /// The same of each association in the default book, in the order of the snapshot.
     pub standings: Vec<Standing>,
     /// The same in each of the other books.
-    pub in_books: Vec<Vec<Standing>>,
+    in_books: Vec<(BookAt, Vec<Standing>)>,
     /// The jobs, in the order of the snapshot.
     pub jobs: Vec<JobRank>,
     /// What could not be known, one sentence each.
     pub notes: Vec<String>,
+    closed: Closed,
     jobs_by_id: HashMap<u32, usize>,
 }
 
@@ -81,20 +84,34 @@ impl<'s> Model<'s> {
                 "Not all waiting jobs can be seen: places are those among the jobs that can.".to_owned(),
             );
         }
-        let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew: options.recompute };
+        let (anew, open) = (options.recompute, Closed::default());
+        let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew, closed: &open };
         let competes = looks.who_competes();
+        let closed = Closed::of(snapshot, &config, &competes);
+        let looks = facts::Looks { closed: &closed, ..looks };
         let competitors = Competitors::of(&looks, &competes);
         let shares = Shares::compute(&config, &tree, competitors);
-        let mut in_books = BookSet::from_numbers(0..=config.books.names().len())
-            .iter()
-            .map(|book| shares.standings(snapshot, &tree, book));
-        let standings = in_books.next().unwrap_or_default();
+        let mut in_books = shares.books().map(|book| (book, shares.standings(snapshot, &tree, book)));
+        let standings = in_books.next().map(|(_, standings)| standings).unwrap_or_default();
         let in_books = in_books.collect();
         let points = points::Book::of(&looks, &mut notes);
         let evaluated = jobs::Evaluated { looks, shares: &shares, points: points.as_ref() };
         let jobs = evaluated.all(&competes, recomputed, &mut notes);
         let jobs_by_id = snapshot.jobs.iter().enumerate().map(|(at, job)| (job.id, at)).collect();
-        Self { snapshot, at, recomputed, config, tree, shares, standings, in_books, jobs, notes, jobs_by_id }
+        Self {
+            snapshot,
+            at,
+            recomputed,
+            config,
+            tree,
+            shares,
+            standings,
+            in_books,
+            jobs,
+            notes,
+            closed,
+            jobs_by_id,
+        }
     }
 
     /// The book of a partition.
@@ -102,9 +119,25 @@ impl<'s> Model<'s> {
         self.config.books.of_partition(partition)
     }
 
+    /// The book in which a job is in a partition: that of the partition, or where it is hindered there that of its closed doors.
+    pub fn book_in(&self, job: usize, partition: &str) -> BookAt {
+        if !self.jobs[job].competes {
+            return self.book_of(partition);
+        }
+        self.closed.book(&self.config, &self.snapshot.jobs[job], partition)
+    }
+
+    /// The partition that a job is hindered in, of those of this book; `None` where it is not.
+    pub fn closed_partition(&self, book: BookAt) -> Option<&str> {
+        self.closed.partitions.iter().find(|(closed, _)| *closed == book).map(|(_, name)| name)
+    }
+
     /// The books of all partitions of a job.
     pub fn books_of(&self, job: usize) -> BookSet {
-        self.config.books_of(&self.snapshot.jobs[job])
+        let record = &self.snapshot.jobs[job];
+        let partitions = std::iter::once(&record.partition).chain(&record.partitions);
+        let books = partitions.map(|name| BookSet::one(self.book_in(job, name)));
+        books.fold(BookSet::from_numbers([]), BookSet::and)
     }
 
     /// The fair-share factor of a job in a book, where it is computed here.
@@ -118,12 +151,14 @@ impl<'s> Model<'s> {
 
     /// What a book is called; `None` where there are no books.
     pub fn book_name(&self, book: BookAt) -> Option<&str> {
-        (!self.config.books.is_empty()).then(|| self.config.books.name(book))
+        let of_lines = self.closed.partitions.of(book);
+        (!self.config.books.is_empty()).then(|| self.config.books.name(of_lines))
     }
 
     /// Where each association stands in a book, in the order of the snapshot.
     pub fn standings_in(&self, book: BookAt) -> &[Standing] {
-        book.index().checked_sub(1).and_then(|at| self.in_books.get(at)).unwrap_or(&self.standings)
+        let found = self.in_books.iter().find(|(known, _)| *known == book);
+        found.map_or(&self.standings, |(_, standings)| standings)
     }
 
     /// The place of a job, by its id.

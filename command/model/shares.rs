@@ -20,7 +20,7 @@ pub struct Competitors {
     /// The shares of each book, users with jobs that compete in it, and what gives tickets to single jobs, before it has given any.
     books: Books,
     /// By book; none where tickets are not by job.
-    queues: Vec<Queue>,
+    queues: Vec<(BookAt, Queue)>,
 }
 
 /// The jobs of a book.
@@ -35,8 +35,8 @@ struct Queue {
 /// The fair-share of all, in every book.
 #[derive(Debug, Default)]
 pub struct Shares {
-    /// By book, the default one first.
-    books: Vec<InBook>,
+    /// By book, the default one first, those of closed partitions last.
+    books: Vec<(BookAt, InBook)>,
     competitors: Competitors,
 }
 
@@ -88,6 +88,7 @@ impl Competitors {
         let names = tree.names(snapshot);
         books.plant(&tree.shape, lines, |node| Some(names(node).account));
         books.clear_waiting();
+        books.close(&looks.closed.partitions);
         for (job, competes) in snapshot.jobs.iter().zip(competes) {
             if let Some(node) = node(job).filter(|_| *competes) {
                 books.note_waiting(node, looks.books_of(job));
@@ -101,7 +102,13 @@ impl Competitors {
                 let mut pools = pools.clone();
                 pools.begin(looks.date());
                 pools.learn(&tree.shape, &names);
-                queues.push(Queue::of(looks, competes, (settings, &mut pools, at), node));
+                queues.push((at, Queue::of(looks, competes, (settings, &mut pools, at), node)));
+                // Those before closed doors go by the same names.
+                let closed = looks.closed.partitions.iter().map(|(book, _)| book);
+                for closed in closed.filter(|book| looks.closed.partitions.of(*book) == at) {
+                    let queue = Queue::of(looks, competes, (settings, &mut pools, closed), node);
+                    queues.push((closed, queue));
+                }
                 books.get_mut(at).pools = Some(pools);
             }
         }
@@ -156,9 +163,24 @@ impl Shares {
     /// Computes fair-share in every book.
     pub(super) fn compute(config: &Config, tree: &Tree, competitors: Competitors) -> Self {
         let mut shares = Self { books: Vec::new(), competitors };
-        let all = BookSet::from_numbers(0..=config.books.names().len());
-        shares.books = all.iter().map(|at| shares.with_usage(config, tree, at, tree.measured(at))).collect();
+        let lines = BookSet::from_numbers(0..=config.books.names().len()).iter();
+        let closed = shares.competitors.books.closed().iter().map(|(book, _)| book);
+        for at in lines.chain(closed).collect::<Vec<_>>() {
+            let measured = tree.measured(shares.of_lines(at));
+            let in_book = shares.with_usage(config, tree, at, measured);
+            shares.books.push((at, in_book));
+        }
         shares
+    }
+
+    /// The books, the default one first, those of closed partitions last.
+    pub fn books(&self) -> impl Iterator<Item = BookAt> + '_ {
+        self.books.iter().map(|(book, _)| *book)
+    }
+
+    /// The book of lines whose shares and usage a book goes by.
+    pub fn of_lines(&self, book: BookAt) -> BookAt {
+        self.competitors.books.closed().of(book)
     }
 
     /// That of a book with other usage, which [`Tree::measured_with`] gives.
@@ -170,10 +192,21 @@ impl Shares {
         }
         let mut book = self.competitors.books.get(at).clone();
         book.fair_share.distribute(&book.tree, measured, &book.waiting);
+        let of = self.of_lines(at);
+        let open = (of != at).then(|| self.in_book(of).book.as_ref()).flatten();
+        if let Some(open) = open {
+            book.fair_share.stand_behind(&book.tree, &open.fair_share);
+            book.pools.clone_from(&open.pools);
+        }
         let mut tickets = HashMap::new();
-        if let (Some(pools), Some(queue)) = (&mut book.pools, self.competitors.queues.get(at.index())) {
+        let queue_of =
+            |book| self.competitors.queues.iter().find(|(of, _)| *of == book).map(|(_, queue)| queue);
+        if let (Some(pools), Some(queue), Some(lines)) = (&mut book.pools, queue_of(at), queue_of(of)) {
             let mut queued = queue.queued.clone();
-            let of_queued = pools.hand_out(&book.tree, &book.fair_share, &mut queued, &queue.running);
+            let of_queued = pools.hand_out(&book.tree, &book.fair_share, &mut queued, &lines.running);
+            if let Some((open, by)) = open.and_then(|open| Some((open.pools.as_ref()?, &open.fair_share))) {
+                pools.stand_behind(&book.tree, (open, by), &queued);
+            }
             tickets = queue.places.iter().copied().zip(of_queued).collect();
         }
         InBook { book: Some(book), stock: None, tickets }
@@ -181,12 +214,13 @@ impl Shares {
 
     /// That of a book; of the default one in place of one that there is not.
     pub fn in_book(&self, book: BookAt) -> &InBook {
-        self.books.get(book.index()).unwrap_or(&self.books[0])
+        let found = self.books.iter().find(|(known, _)| *known == book);
+        &found.unwrap_or(&self.books[0]).1
     }
 
     /// Whether fair-share is computed here, not taken from what Slurm shows.
     pub fn is_computed(&self) -> bool {
-        self.books.iter().all(|book| book.book.is_some() || book.stock.is_some())
+        self.books.iter().all(|(_, book)| book.book.is_some() || book.stock.is_some())
     }
 
     /// Where each association of a snapshot stands in a book, in its order. What is not computed here is as Slurm shows it.
@@ -200,9 +234,9 @@ impl Shares {
                 active[parent.index()] = true;
             }
         }
-        let usage_of = |node: Node| match at {
+        let usage_of = |node: Node| match self.of_lines(at) {
             BookAt::DEFAULT => tree.usage[node.index()],
-            _ => tree.measured(at)[node.index()],
+            at => tree.measured(at)[node.index()],
         };
         let of_one = |(place, association): (usize, &Association)| {
             let node = tree.node(place);

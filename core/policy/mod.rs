@@ -105,6 +105,14 @@ impl FairShare {
         *max_tickets = users.fold(0.0, |max, user| f64::max(max, at(tickets, user)));
     }
 
+    /// Lowers the factors of those who take part here so that none has more than the best of them would have if it began to take part
+    /// in `open`. The relations between them stay. So whoever cannot start gains nothing by having few rivals.
+    pub fn stand_behind(&mut self, tree: &ShareTree, open: &FairShare) {
+        let users = tree.nodes().filter(|node| tree.is_user(*node) && self.competition.is_active(*node));
+        let best = users.fold(0.0, |best, user| f64::max(best, part(open.tickets(user), open.max_tickets)));
+        self.max_tickets = behind(self.max_tickets, best);
+    }
+
     /// Where the associations stand.
     pub fn competition(&self) -> &Competition {
         &self.competition
@@ -167,12 +175,30 @@ impl FairShare {
     }
 }
 
+/// Tickets relative to those of the best, from 0 to 1; 1 where the best has none.
+fn part(tickets: f64, max: f64) -> f64 {
+    if tickets > 0.0 {
+        (tickets / max).min(1.0)
+    } else {
+        0.0
+    }
+}
+
+/// What tickets are measured by where the best, which has `max`, is to have a `part` of 1.
+fn behind(max: f64, part: f64) -> f64 {
+    if part > 0.0 {
+        (max / part).min(f64::MAX)
+    } else {
+        max
+    }
+}
+
 /// Tickets on the scale of the factor, where the best has `max`.
 fn scale(tickets: f64, max: f64, logarithmic: bool) -> f64 {
     if tickets <= 0.0 {
         return 0.0;
     }
-    let part = (tickets / max).min(1.0);
+    let part = part(tickets, max);
     if logarithmic {
         (1.0 + part.log10() / DECADES).max(0.0)
     } else {

@@ -28,7 +28,7 @@ pub mod order;
 pub mod panics;
 pub mod partitions;
 pub mod prefetch;
-mod reasons;
+pub mod reasons;
 pub mod records;
 pub mod reply;
 pub mod symbols;

@@ -1,4 +1,5 @@
-//! Why slurmctld has left a job waiting, as far as it says that the job could not start even on an empty machine.
+//! Why slurmctld has left a job waiting, as far as it says that the job could not start even on an empty machine: because of the job itself, or
+//! of the place where it is to run alone.
 //!
 //! One number means different things in different releases, so reasons go by their names in Slurm's headers: `build.rs`
 //! generates the table from `slurm-headers/reasons.tsv`.
@@ -44,14 +45,36 @@ const OBSTACLES: [&str; 16] = [
 /// Beginnings of the names of whole families: limits of associations and QOS, of which every release has more.
 const FAMILIES: [&str; 5] = ["FAIL_", "WAIT_ACCOUNT", "WAIT_ASSOC_", "WAIT_QOS", "WAIT_RESV_"];
 
-/// Whether a reason with this name is one.
-fn is_obstacle(name: &str) -> bool {
-    OBSTACLES.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family))
+/// What keeps a job from starting that free nodes do not help against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The state of a partition.
+    Partition,
+    /// The state of nodes, which may be reserved for maintenance.
+    Nodes,
+    /// A reservation that has not begun, or is full.
+    Reservation,
+    /// Anything else: somebody, another job, a time, a limit, what the job asks for.
+    Other,
+}
+
+impl Obstacle {
+    /// That of the reason with this name.
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "WAIT_PART_DOWN" | "WAIT_PART_INACTIVE" => Some(Self::Partition),
+            "WAIT_NODE_NOT_AVAIL" => Some(Self::Nodes),
+            "WAIT_RESERVATION" => Some(Self::Reservation),
+            _ if OBSTACLES.contains(&name) => Some(Self::Other),
+            _ if FAMILIES.iter().any(|family| name.starts_with(family)) => Some(Self::Other),
+            _ => None,
+        }
+    }
 }
 
 /// The numbers of these reasons in the running release.
-#[derive(Debug)]
-pub struct Obstacles(Vec<bool>);
+#[derive(Debug, PartialEq, Eq)]
+pub struct Obstacles(Vec<Option<Obstacle>>);
 
 impl Obstacles {
     /// In a release. One that is newer than all that were compared has the reasons of the newest before it.
@@ -66,21 +89,20 @@ impl Obstacles {
         };
         let own = built_for.filter(|(of, _)| *of == release.0);
         let reasons = own.map_or_else(in_table, |(_, reasons)| reasons.to_vec());
-        let numbers: Vec<usize> = reasons
+        let known: Vec<(usize, Obstacle)> = reasons
             .into_iter()
-            .filter(|(name, _)| is_obstacle(name))
-            .map(|(_, value)| value as usize)
+            .filter_map(|(name, value)| Some((value as usize, Obstacle::of(name)?)))
             .collect();
-        let mut flags = vec![false; numbers.iter().max().map_or(0, |most| most + 1)];
-        for number in numbers {
-            flags[number] = true;
+        let mut by_number = vec![None; known.iter().map(|(number, _)| number + 1).max().unwrap_or(0)];
+        for (number, obstacle) in known {
+            by_number[number] = Some(obstacle);
         }
-        Self(flags)
+        Self(by_number)
     }
 
-    /// Whether a number is that of one; no number that is unknown is.
-    pub fn has(&self, reason: u32) -> bool {
-        usize::try_from(reason).ok().and_then(|at| self.0.get(at).copied()).unwrap_or(false)
+    /// That of a number; a number that is unknown is none.
+    pub fn of_reason(&self, reason: u32) -> Option<Obstacle> {
+        usize::try_from(reason).ok().and_then(|at| self.0.get(at).copied()).flatten()
     }
 }
 
@@ -107,35 +129,49 @@ mod tests {
             let obstacles = Obstacles::of(release);
             // None, priority, resources, cleaning, prolog, burst buffer, federation; and numbers that nobody knows.
             for reason in [0, 1, 3, 35, 36, 73, 74, 180, 500, 0xffff_fffe, u32::MAX] {
-                assert!(!obstacles.has(reason), "{reason} in {release}");
+                assert_eq!(obstacles.of_reason(reason), None, "{reason} in {release}");
             }
             // Dependency, partition, held, time, associations, QOS, account.
             for reason in
                 [2, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 30, 37, 38, 39, 53, 57, 71, 72, 75, 178, 182]
             {
-                assert!(obstacles.has(reason), "{reason} in {release}");
+                assert!(obstacles.of_reason(reason).is_some(), "{reason} in {release}");
             }
         }
     }
 
     #[test]
     fn a_number_means_what_it_means_in_the_running_release() {
-        let has = |release, reason| Obstacles::of(release).has(reason);
+        let has = |release, reason| Obstacles::of(release).of_reason(reason).is_some();
         // A block system that is gone, then a failure.
         assert!(!has(Release::new(22, 5, 11), 33) && has(Release::new(23, 2, 0), 33));
         assert!(!has(Release::new(23, 11, 11), 201) && has(Release::new(24, 5, 0), 201));
         assert!(!has(Release::new(23, 2, 2), 199) && has(Release::new(23, 2, 3), 199));
         // Nodes that are powered up in turn, and ports of MPI.
         assert!(!has(NEWEST, 219) && !has(NEWEST, 220));
-        assert_eq!(Obstacles::of(Release::new(26, 5, 200)).0, Obstacles::of(NEWEST).0);
+        assert_eq!(Obstacles::of(Release::new(26, 5, 200)), Obstacles::of(NEWEST));
+    }
+
+    #[test]
+    fn what_hinders_a_job_where_it_is_to_run_is_told_from_what_is_its_own() {
+        use Obstacle::{Nodes, Other, Partition, Reservation};
+        for release in [OLDEST, NEWEST] {
+            let obstacles = Obstacles::of(release);
+            // Down and inactive partitions, reservations, nodes; dependency, held, time, licences, a reservation that is gone.
+            let expected = [(6, Partition), (7, Partition), (14, Reservation), (15, Nodes)];
+            let others = [2, 8, 9, 10, 198].map(|reason| (reason, Other));
+            for (reason, obstacle) in expected.into_iter().chain(others) {
+                assert_eq!(obstacles.of_reason(reason), Some(obstacle), "{reason} in {release}");
+            }
+        }
     }
 
     #[test]
     fn a_build_for_one_source_tree_has_its_reasons_in_exactly_that_release() {
         let own: (u32, &[(&str, u32)]) = (NEWEST.0, &[("WAIT_HELD", 1), ("WAIT_PRIORITY", 8)]);
         let obstacles = Obstacles::choose(NEWEST, Some(own));
-        assert!(obstacles.has(1) && !obstacles.has(8));
+        assert!(obstacles.of_reason(1).is_some() && obstacles.of_reason(8).is_none());
         let obstacles = Obstacles::choose(OLDEST, Some(own));
-        assert!(!obstacles.has(1) && obstacles.has(8));
+        assert!(obstacles.of_reason(1).is_none() && obstacles.of_reason(8).is_some());
     }
 }

@@ -12,13 +12,13 @@ use multifactor2_core::factors::{with_points, Evaluation, Priority};
 use multifactor2_core::facts;
 use multifactor2_core::policy::pools::JobTickets;
 
-use super::books::{of_partition, ByBook, JobBooks};
+use super::books::{ByBook, JobBooks};
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
 use super::palette::{Index, Palette};
 use super::queue::{Drafted, Handed};
 use super::standing::{Granted, Standing};
-use super::waiting::{Place, Waiting};
+use super::waiting::{Place, Waiting, Waits};
 use crate::host::access::Open;
 use crate::host::jobs::{Note, Seen};
 use crate::host::locks::{AssocLock, Levels};
@@ -44,6 +44,8 @@ pub struct Draft {
     /// Site factor and nice value.
     offsets: Index,
     task: Task,
+    /// Where it waited.
+    waits: Waits,
 }
 
 /// A million jobs are the size to design for.
@@ -126,7 +128,8 @@ pub struct Drafts {
     config: Arc<Config>,
     waiting: Waiting,
     jobs: Vec<Draft>,
-    partitions: Palette<usize, OfPartition>,
+    /// By address, and the book that the job has there.
+    partitions: Palette<(usize, BookAt), OfPartition>,
     /// By what jobs name: a pointer, which may be stale, and an id.
     qos: Palette<(usize, u32), OfQos>,
     offsets: Palette<(u32, u32), (u32, u32)>,
@@ -201,7 +204,7 @@ impl Drafts {
         evaluator: &Evaluator<'_>,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        association: Place,
+        (association, book, waits): (Place, BookAt, Waits),
         tres: &mut [f64],
     ) -> Drafted {
         if !evaluator.is_computed(job) {
@@ -221,11 +224,9 @@ impl Drafts {
         }
         let core = &evaluator.core;
         let partition = job.partition();
-        let of_partition = self.partitions.place(partition.map_or(0, Record::address), || {
-            partition.map_or(OfPartition::default(), |partition| OfPartition {
-                factor: core.weighted_partition(&views::partition(partition)),
-                book: of_partition(&evaluator.config.books, partition),
-            })
+        let of_partition = self.partitions.place((partition.map_or(0, Record::address), book), || {
+            let factor = partition.map(|partition| core.weighted_partition(&views::partition(partition)));
+            OfPartition { factor: factor.unwrap_or_default(), book }
         });
         let of_qos = self.qos.place(job.named_qos(), || {
             let qos = job.qos(lock).map(views::qos);
@@ -256,6 +257,7 @@ impl Drafts {
             partition: of_partition.unwrap_or_default(),
             qos: of_qos.unwrap_or_default(),
             offsets: of_offsets.unwrap_or_default(),
+            waits,
             ..Self::bare(job, task)
         });
         Drafted::Priority { nice: facts.nice, age }
@@ -283,6 +285,7 @@ impl Drafts {
             qos: 0,
             offsets: 0,
             task,
+            waits: Waits::No,
         }
     }
 
@@ -413,9 +416,15 @@ impl Drafts {
         let draft = &self.jobs[at];
         // Its priority came from this book, whichever partition was tried since.
         let own = self.partitions.get(draft.partition).book;
-        let all = JobBooks::by(&self.config.books, job).all.and(BookSet::one(own));
+        let books = JobBooks::then(&self.config.books, &self.waiting.closed, job, draft.waits);
+        let all = books.all.and(BookSet::one(own));
         let tickets = |book| self.tickets.of(at, id, book);
-        standing.granted_at(&self.waiting, draft.association, JobBooks { own, all }, tickets)
+        standing.granted_at(&self.waiting, draft.association, (own, all), tickets)
+    }
+
+    /// Whether a job waited before closed doors.
+    pub fn was_closed(&self, id: u32) -> bool {
+        self.place_of(id).is_some_and(|at| self.jobs[at].waits == Waits::Closed)
     }
 
     /// The tickets of a job, where pools give them to single jobs, in each of its books, if it is still of the same association, by
@@ -424,8 +433,9 @@ impl Drafts {
         let place = if self.tickets.is_empty() { None } else { self.place_of(id) };
         let same = |at: &usize| self.waiting.at(self.jobs[*at].association) == Some((association, address));
         let Some(at) = place.filter(same) else { return ByBook::default() };
-        let books = BookSet::from_numbers(0..=self.config.books.names().len());
-        books.iter().filter_map(|book| Some((book, self.tickets.of(at, id, book)?))).collect()
+        let lines = BookSet::from_numbers(0..=self.config.books.names().len()).iter();
+        let closed = self.waiting.closed.iter().map(|(book, _)| book);
+        lines.chain(closed).filter_map(|book| Some((book, self.tickets.of(at, id, book)?))).collect()
     }
 
     fn place_of(&self, id: u32) -> Option<usize> {

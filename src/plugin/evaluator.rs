@@ -18,7 +18,7 @@ use super::entries::Entries;
 use super::explain;
 use super::points::{PointsEntries, PointsState};
 use super::standing::{Granted, Share, Standing};
-use super::waiting::waits;
+use super::waiting::waits_still;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
@@ -51,6 +51,8 @@ pub struct Known<'k> {
     pub standing: &'k mut Standing,
     /// The tickets that it was granted in the last cycle, if any, by book.
     pub granted: ByBook<JobTickets>,
+    /// The last cycle found it before closed doors.
+    pub was_closed: bool,
     /// Gives it points, where the settings ask for some.
     pub points: Option<&'k PointsState>,
 }
@@ -123,7 +125,7 @@ impl<'c> Evaluator<'c> {
         tres: &mut [f64],
         known: Known<'_>,
     ) -> Evaluated {
-        let Known { standing, granted, points } = known;
+        let Known { standing, granted, was_closed, points } = known;
         let none =
             |priority| Evaluated { priority, evaluation: None, share: Share::default(), newcomer: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
@@ -144,7 +146,8 @@ impl<'c> Evaluator<'c> {
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let job = job.read_only();
             let now = self.core.now;
-            share = standing.fair_share(lock, job, (waits(self.config, job, now), now), &granted);
+            let waits = waits_still(self.config, job, now, was_closed);
+            share = standing.fair_share(lock, job, (waits, now), &granted);
             known.fair_share = share.factor();
         }
         let mut evaluation = self.core.evaluate(&facts, known, tres);

@@ -7,7 +7,7 @@ use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::minimum::Run;
 use tracing::trace;
 
-use super::books::Finder;
+use super::books::{Finder, JobBooks};
 use super::charging::{has_ended_untold, is_chargeable, untold_run};
 use super::config::Config;
 use super::drafts::Drafts;
@@ -16,7 +16,7 @@ use super::grants::Earlier;
 use super::points::PointsQueue;
 use super::queue::Queues;
 use super::standing::Standing;
-use super::waiting::waits;
+use super::waiting::{waits, Waits};
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Open;
@@ -93,7 +93,9 @@ impl Gathered {
         if let Some(queues) = self.queues.as_mut().filter(|_| job.state().holds_resources()) {
             attempt(|| {
                 let place = standing.place(self.drafts.waiting_mut(), lock, job);
-                queues.note_running(lock, job, (place, self.books.books_of(lines, job).own));
+                let waiting = self.drafts.waiting_mut();
+                let own = self.books.books_of(lines, &mut waiting.closed, job, Waits::No).own;
+                queues.note_running(lock, job, (place, own));
             });
         }
         if let Some(points) = &mut self.points {
@@ -106,16 +108,27 @@ impl Gathered {
             faults::point("draft");
             let waiting = self.drafts.waiting_mut();
             let association = standing.place(waiting, lock, job);
-            // Mostly another job of the same user has been noted already.
-            let books = self.books.books_of(lines, job).all;
-            let asks = self.queues.is_some() || !waiting.is_noted(association, books);
-            let waits = asks && waits(evaluator.config, job, evaluator.core.now);
-            if waits {
+            let waits = || waits(evaluator.config, job, evaluator.core.now);
+            // Only there it decides over the books.
+            let known = evaluator.config.counts_startable_only().then(waits);
+            let JobBooks { own, all: books, .. } =
+                self.books.books_of(lines, &mut waiting.closed, job, known.unwrap_or_default());
+            let waits = known.unwrap_or_else(|| {
+                // Mostly another job of the same user has been noted already.
+                let asks = self.queues.is_some() || !waiting.is_noted(association, books);
+                if asks {
+                    waits()
+                } else {
+                    Waits::No
+                }
+            });
+            if waits.is_some() {
                 waiting.note(association, books);
             }
-            let drafted = self.drafts.add(evaluator, lock, job, association, &mut self.tres);
+            let drafted = self.drafts.add(evaluator, lock, job, (association, own, waits), &mut self.tres);
             if let Some(queues) = &mut self.queues {
-                queues.note(lock, job, (association, books), drafted, waits);
+                let closed = &self.drafts.waiting().closed;
+                queues.note(lock, job, (association, books, closed), drafted, waits.is_some());
             }
             if let Some(points) = &mut self.points {
                 points.note(lock, job, association, drafted);

@@ -81,7 +81,9 @@ impl Grants {
             self.points =
                 config.has_points.then(|| PointsState::new(&config.settings)).flatten().map(Arc::new);
         }
-        Known { standing: &mut self.standing, granted, points: self.points.as_deref() }
+        let id = job.get(|job| job.job_id);
+        let was_closed = self.drafts.as_ref().is_some_and(|drafts| drafts.was_closed(id));
+        Known { standing: &mut self.standing, granted, was_closed, points: self.points.as_deref() }
     }
 
     /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use multifactor2_core::books::{BookAt, BookLines, BookSet};
+use multifactor2_core::books::{BookAt, BookLines, BookSet, ClosedPartitions};
 use multifactor2_core::policy::pools::{
     comment_tickets, order, Change, Extra, JobNames, JobTickets, Measure, OwnTickets, Pools, QueuedJob, Role,
     SizeFacts, Who,
@@ -73,13 +73,13 @@ impl Reader {
         pools: &mut Pools,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        (lines, book): (&BookLines, BookAt),
+        (lines, closed, book): (&BookLines, &ClosedPartitions, BookAt),
     ) -> Extra {
         if self.own.none() {
             return Extra::default();
         }
         let job = job.read_only();
-        let partition = if self.own.partition { first_partition(lines, job, book) } else { None };
+        let partition = if self.own.partition { first_partition((lines, closed), job, book) } else { None };
         let partition = partition.map(|partition| partition.text(|part| part.name));
         let qos = if self.own.qos { job.qos(lock) } else { None };
         let qos = qos.map(|qos| qos.text(|qos| qos.name));
@@ -155,6 +155,19 @@ impl Default for Handed {
 }
 
 impl Handed {
+    /// None yet, by book.
+    fn by_book() -> Self {
+        Self::ByBook(Vec::new())
+    }
+
+    /// Takes those of the jobs in a book.
+    fn take(&mut self, book: BookAt, jobs: &[QueuedJob], tickets: Vec<JobTickets>) {
+        if let Self::ByBook(by_book) = self {
+            by_book.resize_with(by_book.len().max(book.index() + 1), Vec::new);
+            by_book[book.index()] = jobs.iter().map(|job| job.id).zip(tickets).collect();
+        }
+    }
+
     /// Pools give no tickets to single jobs.
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::All(all) if all.is_empty())
@@ -176,6 +189,8 @@ impl Handed {
 #[derive(Debug)]
 pub struct Queues {
     by_book: Vec<Queue>,
+    /// Those before closed doors, by the order of the closed partitions.
+    closed: Vec<ClosedQueue>,
     lines: Arc<BookLines>,
     /// The tree that the pools have known.
     pub known: Option<Arc<ShareTree>>,
@@ -201,7 +216,8 @@ impl Queues {
         };
         let begin = |(pools, book)| Queue::begin(host, &config.settings, pools, (book, jobs), now);
         let by_book = pools.into_iter().zip(BookSet::from_numbers(0..count).iter()).map(begin).collect();
-        Some(Self { by_book, lines: Arc::clone(&config.books), known, is_taught: false })
+        let lines = Arc::clone(&config.books);
+        Some(Self { by_book, closed: Vec::new(), lines, known, is_taught: false })
     }
 
     /// Lines of `Override=` that take effect with this cycle, or end.
@@ -231,38 +247,89 @@ impl Queues {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        (place, books): (Place, BookSet),
+        (place, books, closed): (Place, BookSet, &ClosedPartitions),
         drafted: Drafted,
         waits: bool,
     ) {
         for book in books.iter() {
-            if let Some(queue) = self.by_book.get_mut(book.index()) {
-                queue.note(lock, job, (place, &self.lines), drafted, waits);
+            let of = closed.of(book);
+            let Some(queue) = self.by_book.get_mut(of.index()) else { continue };
+            let lines = (&*self.lines, closed, book);
+            let Some(job) = queue.read(lock, job, (place, lines), drafted, waits) else { continue };
+            if of == book {
+                queue.jobs.push(job);
+                continue;
             }
+            let known = self.closed.iter().position(|queue| queue.book == book);
+            let at = known.unwrap_or_else(|| {
+                self.closed.push(ClosedQueue { book, of, jobs: Vec::new() });
+                self.closed.len() - 1
+            });
+            self.closed[at].jobs.push(job);
         }
     }
 
     /// Finds the associations of all jobs. No more jobs come.
     pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
-        self.by_book.iter_mut().for_each(|queue| queue.find(&node));
+        for queue in &mut self.by_book {
+            find(&mut queue.jobs, &node);
+            queue.alike = queue.running(&node);
+        }
+        self.closed.iter_mut().for_each(|queue| find(&mut queue.jobs, &node));
     }
 
-    /// Hands out the tickets; `books` are the tree and the tickets of associations of each.
-    pub fn hand_out(self, books: &[(Arc<ShareTree>, FairShare)]) -> (Vec<Pools>, Handed) {
-        let is_one = self.by_book.len() == 1;
-        let (mut pools, mut handed) = (Vec::new(), Vec::new());
-        for (queue, (tree, fair_share)) in self.by_book.into_iter().zip(books) {
-            let ids: Vec<u32> =
-                if is_one { Vec::new() } else { queue.jobs.iter().map(|(_, job)| job.id).collect() };
-            let (of_book, tickets) = queue.hand_out(tree, fair_share);
+    /// Hands out the tickets; `books` are the tree and the tickets of associations of each, those of closed partitions last. Returns the
+    /// pools in their order.
+    pub fn hand_out(self, books: &[(BookAt, Arc<ShareTree>, FairShare)]) -> (Vec<Pools>, Handed) {
+        let is_one = self.by_book.len() == 1 && self.closed.is_empty();
+        let (mut pools, mut handed) = (Vec::new(), Handed::by_book());
+        let (mut open, mut closed) = (Vec::new(), self.closed);
+        for (queue, (book, tree, fair_share)) in self.by_book.into_iter().zip(books) {
+            let Queue { pools: mut of_book, jobs, alike, .. } = queue;
+            let mut jobs = queued(jobs);
+            let tickets = of_book.hand_out(tree, fair_share, &mut jobs, &alike);
             pools.push(of_book);
             if is_one {
                 return (pools, Handed::All(tickets));
             }
-            handed.push(ids.into_iter().zip(tickets).collect());
+            handed.take(*book, &jobs, tickets);
+            open.push(alike);
         }
-        (pools, Handed::ByBook(handed))
+        for (book, tree, fair_share) in books.iter().skip(open.len()) {
+            // It has one for every closed partition.
+            let queue = closed.iter_mut().find(|queue| queue.book == *book);
+            let (of, jobs) = queue
+                .map_or((BookAt::DEFAULT, Vec::new()), |queue| (queue.of, std::mem::take(&mut queue.jobs)));
+            let mut jobs = queued(jobs);
+            // What runs is known to the book of lines, as are names and override tickets.
+            let mut of_book = pools[of.index()].clone();
+            let tickets = of_book.hand_out(tree, fair_share, &mut jobs, &open[of.index()]);
+            of_book.stand_behind(tree, (&pools[of.index()], &books[of.index()].2), &jobs);
+            pools.push(of_book);
+            handed.take(*book, &jobs, tickets);
+        }
+        (pools, handed)
     }
+}
+
+/// Finds the associations of jobs, and puts these in order.
+fn find(jobs: &mut [(Place, QueuedJob)], node: impl Fn(Place) -> Option<Node>) {
+    jobs.sort_unstable_by_key(|(_, job)| job.id);
+    for (place, job) in jobs {
+        job.node = node(*place);
+    }
+}
+
+fn queued(jobs: Vec<(Place, QueuedJob)>) -> Vec<QueuedJob> {
+    jobs.into_iter().map(|(_, job)| job).collect()
+}
+
+/// The jobs before the closed doors of a partition. Its pools come from the book of lines that it goes by.
+#[derive(Debug)]
+struct ClosedQueue {
+    book: BookAt,
+    of: BookAt,
+    jobs: Vec<(Place, QueuedJob)>,
 }
 
 /// See the module.
@@ -310,29 +377,30 @@ impl Queue {
         place: Place,
         lines: &BookLines,
     ) {
-        let extra = self.reader.extra(&mut self.pools, lock, job, (lines, self.book));
+        let book = (lines, &ClosedPartitions::default(), self.book);
+        let extra = self.reader.extra(&mut self.pools, lock, job, book);
         self.running.push((place, extra, self.reader.size(job)));
     }
 
-    /// A job has got a draft. It `waits`, or its user only might.
-    fn note<A: Open, V: Levels<Qos: Open>>(
+    /// What the pools need of a job that has got a draft. It `waits`, or its user only might.
+    fn read<A: Open, V: Levels<Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        (place, lines): (Place, &BookLines),
+        (place, book): (Place, (&BookLines, &ClosedPartitions, BookAt)),
         drafted: Drafted,
         waits: bool,
-    ) {
+    ) -> Option<(Place, QueuedJob)> {
         let id = job.get(|job| job.job_id);
         let queued = match drafted {
-            Drafted::Nothing => return,
+            Drafted::Nothing => return None,
             Drafted::ToClear => None,
             // One for every draft, whatever happens.
             Drafted::Priority { nice, age } => attempt(|| QueuedJob {
                 id,
                 leader: job.het_leader().filter(|leader| *leader != id),
                 node: None,
-                extra: self.reader.extra(&mut self.pools, lock, job, (lines, self.book)),
+                extra: self.reader.extra(&mut self.pools, lock, job, book),
                 role: match (job.state().is_pending(), waits) {
                     (true, true) => Role::Waits,
                     (true, false) => Role::Idle,
@@ -343,24 +411,7 @@ impl Queue {
             }),
         };
         let place = if queued.is_some() { place } else { Place::NONE };
-        self.jobs.push((place, queued.unwrap_or_else(|| QueuedJob::none(id))));
-    }
-
-    /// Finds the associations of all jobs. No more jobs come.
-    fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
-        self.jobs.sort_unstable_by_key(|(_, job)| job.id);
-        for (place, job) in &mut self.jobs {
-            job.node = node(*place);
-        }
-        self.alike = self.running(node);
-    }
-
-    /// Hands out the tickets: to every job that has a draft, in the order of their ids.
-    fn hand_out(self, tree: &ShareTree, fair_share: &FairShare) -> (Pools, Vec<JobTickets>) {
-        let mut pools = self.pools;
-        let mut jobs: Vec<QueuedJob> = self.jobs.into_iter().map(|(_, job)| job).collect();
-        let tickets = pools.hand_out(tree, fair_share, &mut jobs, &self.alike);
-        (pools, tickets)
+        Some((place, queued.unwrap_or_else(|| QueuedJob::none(id))))
     }
 
     /// Those that run, alike ones together.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use multifactor2_core::books::BookSet;
+use multifactor2_core::books::{BookSet, ClosedPartitions};
 use multifactor2_core::facts;
 use rustc_hash::FxHashMap;
 
 use super::config::Config;
 use crate::host::access::Open;
+use crate::host::reasons::Obstacle;
 use crate::host::records::{Association, AssociationUsage, Job};
 use crate::host::views;
 
@@ -44,6 +45,8 @@ pub struct Waiting {
     strangers: Vec<(u32, usize)>,
     /// Their places by address.
     places: FxHashMap<usize, u32>,
+    /// Where jobs wait that could start if their partition were open.
+    pub closed: ClosedPartitions,
 }
 
 /// Which association is meant, among those of one [`Waiting`].
@@ -67,8 +70,9 @@ impl Place {
 
 impl Waiting {
     /// None has any yet but those that `flags` names.
-    pub fn by(entries: &Arc<Vec<Entry>>, flags: Vec<BookSet>) -> Self {
-        Self { entries: Arc::clone(entries), flags, strangers: Vec::new(), places: FxHashMap::default() }
+    pub fn by(entries: &Arc<Vec<Entry>>, flags: Vec<BookSet>, closed: ClosedPartitions) -> Self {
+        let entries = Arc::clone(entries);
+        Self { entries, flags, strangers: Vec::new(), places: FxHashMap::default(), closed }
     }
 
     /// Whether places are positions in this list.
@@ -129,26 +133,76 @@ impl Waiting {
     }
 }
 
-/// Whether a job counts as waiting: pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
-/// not running on another cluster of the federation. With `ActiveJobs=startable` also not left waiting for a reason that free nodes
-/// do not help against.
-pub fn waits(config: &Config, job: Job<'_>, now: i64) -> bool {
-    if config.counts_all_pending() {
-        return job.state().is_pending();
+/// Where a job waits, as far as it gives its user tickets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waits {
+    /// Nowhere: it is held, at a limit, or its time has not come.
+    #[default]
+    No,
+    /// In all of its partitions.
+    Everywhere,
+    /// In those of its partitions that start jobs, and before the closed doors of the others.
+    WhereOpen,
+    /// Before closed doors: nodes or a reservation keep it from starting.
+    Closed,
+}
+
+impl Waits {
+    /// It waits somewhere.
+    pub fn is_some(self) -> bool {
+        self != Self::No
     }
-    is_eligible(job, now) && !(config.counts_startable_only() && job.has_obstacle())
+}
+
+/// Where a job counts as waiting: one that is pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
+/// not running on another cluster of the federation. With `ActiveJobs=startable` also not left waiting for a reason of its own that free
+/// nodes do not help against; what only the place hinders where it is to run waits before closed doors.
+pub fn waits(config: &Config, job: Job<'_>, now: i64) -> Waits {
+    let everywhere = |waits: bool| if waits { Waits::Everywhere } else { Waits::No };
+    if config.counts_all_pending() {
+        return everywhere(job.state().is_pending());
+    }
+    if !config.counts_startable_only() {
+        return everywhere(is_eligible(job, now));
+    }
+    let waits = match job.obstacle() {
+        Some(Obstacle::Other) => Waits::No,
+        Some(Obstacle::Nodes | Obstacle::Reservation) => Waits::Closed,
+        // What its partitions say is newer. Where they cannot be asked it is all there is.
+        Some(Obstacle::Partition) if job.partition().is_some_and(|part| part.is_down().is_none()) => {
+            Waits::Closed
+        }
+        Some(Obstacle::Partition) | None => Waits::WhereOpen,
+    };
+    // Until its reservation begins a job has no time from which on it is eligible.
+    let is_reserved = || {
+        let begin = job.details().map(|details| details.get(|d| d.begin_time));
+        job.obstacle() == Some(Obstacle::Reservation) && is_free(job) && begin == Some(0)
+    };
+    if is_eligible(job, now) || is_reserved() {
+        waits
+    } else {
+        Waits::No
+    }
+}
+
+/// The same for a job that is set between two cycles; `was_closed`: the last one found it before closed doors. A change clears the reason, and
+/// whoever changes something is not let in by that.
+pub fn waits_still(config: &Config, job: Job<'_>, now: i64, was_closed: bool) -> Waits {
+    match waits(config, job, now) {
+        Waits::WhereOpen if was_closed && job.is_without_reason() => Waits::Closed,
+        waits => waits,
+    }
 }
 
 /// Whether a job waits that may start: pending, eligible, not held, not completing and not running on another cluster of the federation.
 pub fn is_eligible(job: Job<'_>, now: i64) -> bool {
+    let begin = || job.details().map_or(0, |details| details.get(|d| d.begin_time));
+    is_free(job) && (1..=now).contains(&begin())
+}
+
+/// Pending, not held, not completing and not running on another cluster of the federation.
+fn is_free(job: Job<'_>) -> bool {
     let state = job.state();
-    if !state.is_pending() {
-        return false;
-    }
-    let begin = job.details().map_or(0, |details| details.get(|d| d.begin_time));
-    !state.is_completing()
-        && !state.is_revoked()
-        && job.get(|job| job.priority) != 0
-        && begin != 0
-        && begin <= now
+    state.is_pending() && !state.is_completing() && !state.is_revoked() && job.get(|job| job.priority) != 0
 }

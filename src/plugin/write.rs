@@ -199,8 +199,10 @@ impl Writer<'_, '_> {
     }
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
-        let granted = self.drafts.tickets_still(job.get(|job| job.job_id), job.named_association());
-        let known = Known { standing: &mut *self.standing, granted, points: self.points };
+        let id = job.get(|job| job.job_id);
+        let granted = self.drafts.tickets_still(id, job.named_association());
+        let was_closed = self.drafts.was_closed(id);
+        let known = Known { standing: &mut *self.standing, granted, was_closed, points: self.points };
         self.evaluator.evaluate(job, self.lock, self.tres, known)
     }
 }

@@ -5,6 +5,7 @@ mod ancestors;
 mod books;
 mod books_page;
 mod charging_page;
+mod closed;
 mod coming_from_page;
 mod distributions;
 mod dominant;

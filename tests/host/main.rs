@@ -7,6 +7,7 @@ mod books;
 mod charge_rules;
 mod charges;
 mod charging;
+mod closed;
 mod differences;
 mod example;
 mod explanations;

@@ -30,8 +30,9 @@ pub fn cost_of_own_usage(model: &Model<'_>, job: usize, book: BookAt) -> Option<
 /// The factor of a job if an association had no usage.
 fn factor_without(model: &Model<'_>, job: usize, association: usize, book: BookAt) -> Option<f64> {
     let node = model.tree.node(association)?;
-    let usage = model.tree.measured(book)[node.index()];
-    let measured = model.tree.measured_with(book, association, -usage);
+    let of_lines = model.shares.of_lines(book);
+    let usage = model.tree.measured(of_lines)[node.index()];
+    let measured = model.tree.measured_with(of_lines, association, -usage);
     let shares = model.shares.with_usage(&model.config, &model.tree, book, &measured);
     let of_job = model.jobs[job].association.and_then(|association| model.tree.node(association));
     shares.factor_of_job(job, of_job)
@@ -42,7 +43,7 @@ pub fn of(model: &Model<'_>, queue: &Queue, at: usize, own_usage: Option<f64>) -
     let slot = &queue.slots[at];
     let (job, rank) = (model.job_of(slot), &model.jobs[slot.job]);
     let Some(addends) = addends_of(model, slot).filter(|_| !job.direct) else { return Vec::new() };
-    let book = model.book_of(model.partition_of(slot));
+    let book = model.book_in(slot.job, model.partition_of(slot));
     let factor = model.factor_in(slot.job, book);
     let weights = &model.config.factors.weights;
     let mut levers = Vec::new();

@@ -131,8 +131,8 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
     let first = slots().next();
     let reason = reasons::explain(&record.reason);
     let book = first.map_or_else(
-        || model.book_of(&record.partition),
-        |(_, slot)| model.book_of(model.partition_of(slot)),
+        || model.book_in(job, &record.partition),
+        |(_, slot)| model.book_in(job, model.partition_of(slot)),
     );
     let own_usage = levers::cost_of_own_usage(model, job, book);
     let kind = kind(model, job, &reason, &places);
@@ -292,6 +292,7 @@ impl Why {
             ));
         }
         details.extend(self.about_book(model));
+        details.extend(self.about_closed(model, job));
         if self.kind == Kind::Obstacle {
             for place in &self.places {
                 details.push(format!(
@@ -320,6 +321,17 @@ impl Why {
             ));
         }
         details
+    }
+
+    /// Where only the place hinders the job: with whom it competes.
+    fn about_closed(&self, model: &Model<'_>, job: usize) -> Option<String> {
+        let record = &model.snapshot.jobs[job];
+        let partition = self.places.first().map_or(&record.partition, |place| &place.partition);
+        model.closed_partition(model.book_in(job, partition))?;
+        Some(format!(
+            "By fair-share it competes only with jobs that partition {partition}, its nodes or a reservation keep from starting there, \
+             so that their order is right when they may start."
+        ))
     }
 
     /// Where usage is kept apart by partitions, which usage counts.

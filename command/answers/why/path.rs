@@ -126,7 +126,7 @@ pub fn stands_better(model: &Model<'_>, (job, partition): (usize, &str), account
     };
     let (other, _) = model.snapshot.associations.iter().enumerate().find(is_account)?;
     let (_, own, other) = parting(model, own, other)?;
-    let standings = model.standings_in(model.book_of(partition));
+    let standings = model.standings_in(model.book_in(job, partition));
     let (of_own, of_other) = (standings[own].level_fs?, standings[other].level_fs?);
     if of_other <= of_own {
         return None;

@@ -12,7 +12,7 @@ mod ranking;
 mod size;
 mod tree_order;
 
-use crate::policy::{scale, FairShare};
+use crate::policy::{behind, part, scale, FairShare};
 use crate::settings::value::Date;
 use crate::settings::{FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
@@ -301,6 +301,22 @@ impl Pools {
         }
         self.max_tickets = tickets.iter().fold(0.0, |max, tickets| f64::max(max, tickets.total()));
         self.first_since = 0.0;
+    }
+
+    /// Lowers the factors of these jobs, which have just been handed out tickets, so that none has more than the best of them would have if it
+    /// began to wait in `open`, which has handed out its own on the same tree.
+    pub fn stand_behind(
+        &mut self,
+        tree: &ShareTree,
+        (open, fair_share): (&Pools, &FairShare),
+        jobs: &[QueuedJob],
+    ) {
+        let waiting = jobs.iter().filter(|job| job.role == Role::Waits);
+        let parts = waiting.filter_map(|job| {
+            let next = Who { node: job.node?, extra: job.extra, size: job.size, count: 1 };
+            Some(part(open.of_next(tree, fair_share, next).total(), open.max_tickets))
+        });
+        self.max_tickets = behind(self.max_tickets, parts.fold(0.0, f64::max));
     }
 
     /// The tickets of the best waiting job of the last cycle.

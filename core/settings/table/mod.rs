@@ -25,7 +25,9 @@ crate::settings! {
             /// Every job in state PENDING. Held jobs and jobs that are not yet eligible then also draw tickets away from others.
             Pending = "pending",
             /// As `eligible`, without jobs that could not start on free nodes: those that wait, by the reason that `squeue` shows, for a limit
-            /// of their association or QOS, a reservation, a license, a node that is down, or a partition that does not take them.
+            /// of their association or QOS, a license, or a partition that does not take them. Jobs that only a partition that is down or
+            /// inactive, nodes that are not available, or a reservation keep from starting compete among themselves, by partition, so that
+            /// their order is right when it opens.
             Startable = "startable",
         }) default("eligible");
         /// How the tickets of an account are divided among those of its users and accounts that have waiting jobs.

@@ -9,12 +9,13 @@ use super::{Association, Details, Job, Partition, PriorityFactors, Qos, Record};
 use crate::host::access::{Open, Write};
 use crate::host::constants::{
     INFINITE, JOB_COMPLETING, JOB_PENDING, JOB_POWER_UP_NODE, JOB_RESIZING, JOB_REVOKED, JOB_RUNNING,
-    JOB_STATE_BASE, JOB_SUSPENDED, NO_VAL,
+    JOB_STATE_BASE, JOB_SUSPENDED, NO_VAL, PARTITION_SCHED, PARTITION_SUBMIT,
 };
 use crate::host::layout::{PartLayout, QosLayout};
 use crate::host::lists::List;
 use crate::host::live::Kind;
 use crate::host::locks::{AssocLock, Levels};
+use crate::host::reasons::Obstacle;
 
 /// `job_record_t.job_state`: the base state and its flags. The values are the same in every release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +75,15 @@ impl<'a, A: Open> Job<'a, A> {
         JobState(self.get(|job| job.job_state))
     }
 
-    /// slurmctld has left it waiting for a reason that free nodes do not help against: a limit, a hold, another job, a partition that is
+    /// Why slurmctld has left it waiting, if free nodes do not help against that: a limit, a hold, another job, a partition that is
     /// down. The reason is of the last partition and moment in which it was tried.
-    pub fn has_obstacle(self) -> bool {
-        self.host.obstacles.has(self.get(|job| job.state_reason))
+    pub fn obstacle(self) -> Option<Obstacle> {
+        self.host.obstacles.of_reason(self.get(|job| job.state_reason))
+    }
+
+    /// slurmctld has not said yet why it waits, as after every submission and change.
+    pub fn is_without_reason(self) -> bool {
+        self.get(|job| job.state_reason) == WAIT_NO_REASON
     }
 
     /// The association; `None` where accounting does not know the job.
@@ -209,7 +215,18 @@ impl<'a> Job<'a, Write> {
     }
 }
 
+/// `WAIT_NO_REASON`, the first of its enumeration in every release.
+const WAIT_NO_REASON: u32 = 0;
+
 impl<'a> Partition<'a> {
+    /// It starts no jobs: `State=DOWN` or `INACTIVE`. `None` where that cannot be told: in a release that was not compared with its
+    /// headers, and where the field has what no state has.
+    pub fn is_down(self) -> Option<bool> {
+        let state = self.get(|part| part.state_up);
+        let is_state = state & !(PARTITION_SUBMIT | PARTITION_SCHED) == 0;
+        (self.host.verified && is_state).then_some(state & PARTITION_SCHED == 0)
+    }
+
     /// The partition's own QOS, by its name where the pointer leads to one that is gone.
     pub fn qos<'l, V: Levels<Qos: Open>>(self, lock: &'l AssocLock<'_, V>) -> Option<Qos<'l, V::Qos>> {
         let address = self.get(|part| part.qos_ptr) as usize;

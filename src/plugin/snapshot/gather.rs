@@ -363,7 +363,7 @@ impl Gathered {
             het_job: job.het_leader().unwrap_or_default(),
             priority: job.get(|job| job.priority),
             direct: job.get(|job| job.direct_set_prio) != 0,
-            competes: waits(config, job, evaluator.core.now),
+            competes: waits(config, job, evaluator.core.now).is_some(),
             start: job.get(|job| job.start_time),
             times: details.map(|details| Times {
                 submit: details.get(|d| d.submit_time),
@@ -388,7 +388,7 @@ impl Gathered {
         let more = More {
             partitions: Vec::new(),
             set,
-            tickets: set.and_then(|_| grants.tickets_of(job).get(grants.standing.books_of(job).own)),
+            tickets: set.and_then(|_| grants.tickets_of(job).get_or_first(grants.standing.books_of(job).own)),
             points: points.as_ref().map(PointsEntries::explain),
         };
         if job.has_variants() {

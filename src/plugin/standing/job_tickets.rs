@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use multifactor2_core::books::{Book, BookAt};
+use multifactor2_core::books::{Book, BookAt, BookSet};
 use multifactor2_core::policy::pools::{Extra, JobTickets, Names, Pools, Who};
 use multifactor2_core::{FairShare, Node, ShareTree};
 
 use super::super::books::{ByBook, InBook, JobBooks};
 use super::super::config::Config;
 use super::super::queue::{Queues, Reader};
-use super::super::waiting::{Place, Waiting};
+use super::super::waiting::{Place, Waiting, Waits};
 use super::Standing;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
@@ -52,7 +52,9 @@ impl<'s> Granted<'s> {
 
     /// The book of a partition.
     pub fn book_of(&self, partition: &str) -> BookAt {
-        self.standing.lines.of_partition(partition)
+        let closed = self.standing.books.closed().find(partition);
+        let closed = closed.filter(|book| self.in_books.get(*book).is_some());
+        closed.unwrap_or_else(|| self.standing.lines.of_partition(partition))
     }
 
     /// The tickets that its priority came from, and those of the best.
@@ -77,8 +79,8 @@ impl NamesByNode {
 #[derive(Clone, Debug)]
 pub struct Ground {
     tree: Arc<ShareTree>,
-    /// Shares and tickets of associations, by book.
-    pub books: Vec<(Arc<ShareTree>, FairShare)>,
+    /// Shares and tickets of associations, by book; those of closed partitions behind those of lines.
+    pub books: Vec<(BookAt, Arc<ShareTree>, FairShare)>,
 }
 
 impl Standing {
@@ -97,7 +99,7 @@ impl Standing {
 
     /// What tickets of single jobs are handed out by, as it is now.
     pub fn ground(&self) -> Ground {
-        let books = self.books.iter().map(|book| (Arc::clone(&book.tree), book.fair_share.clone()));
+        let books = self.books.all().map(|(at, book)| (at, Arc::clone(&book.tree), book.fair_share.clone()));
         Ground { tree: Arc::clone(&self.tree), books: books.collect() }
     }
 
@@ -111,7 +113,7 @@ impl Standing {
             of_cycle.filter(|of_cycle| Arc::ptr_eq(&of_cycle.tree, &ground.tree))
         };
         if let Some(standing) = standing {
-            standing.books.iter_mut().zip(pools).for_each(|(book, pools)| book.pools = Some(pools));
+            standing.books.all_mut().zip(pools).for_each(|(book, pools)| book.pools = Some(pools));
         }
     }
 
@@ -144,7 +146,7 @@ impl Standing {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        (waits, now): (bool, i64),
+        (waits, now): (Waits, i64),
         known: &ByBook<JobTickets>,
     ) -> Share {
         // Mostly without a look at the association itself.
@@ -159,14 +161,18 @@ impl Standing {
             let association = job.association(lock)?;
             self.node_now(lock, (association.address(), association.get(|assoc| assoc.id)))
         });
-        let JobBooks { own, all } = JobBooks::by(&self.lines, job);
+        let JobBooks { own, all, joins } = match waits {
+            Waits::No | Waits::Everywhere => JobBooks::by(&self.lines, job),
+            Waits::WhereOpen | Waits::Closed => JobBooks::now(&self.lines, self.books.closed(), job, waits),
+        };
         let mut share = Share { own, ..Share::default() };
         let Some(node) = node else { return share };
-        if waits {
+        if waits.is_some() {
             // For a tree that is read again before the next cycle.
-            self.books.note_waiting(node, all);
+            self.books.note_waiting(node, joins);
         }
         for book in all.iter() {
+            let waits = waits.is_some() && joins.has(book);
             let (has, joins) = self.in_book(lock, job, (node, book), (waits, now), known.get(book));
             share.in_books.push(book, has);
             share.joins |= joins;
@@ -183,12 +189,13 @@ impl Standing {
         (waits, now): (bool, i64),
         known: Option<JobTickets>,
     ) -> (InBook, bool) {
+        let closed = Arc::clone(self.books.closed());
         let Book { tree, fair_share, pools, .. } = self.books.get_mut(at);
         let Some((pools, settings)) = pools.as_mut().zip(self.settings.as_ref()) else {
             return (InBook { factor: fair_share.submit(tree, node, waits), tickets: None }, false);
         };
         let reader = Reader::new(lock.host(), pools, settings, now);
-        let extra = reader.extra(pools, lock, job, (&self.lines, at));
+        let extra = reader.extra(pools, lock, job, (&self.lines, &closed, at));
         let who = Who { node, extra, size: reader.size(job), count: 1 };
         let tickets = known.unwrap_or_else(|| {
             if job.state().holds_resources() {
@@ -243,7 +250,7 @@ impl Standing {
         &self,
         waiting: &Waiting,
         place: Place,
-        books: JobBooks,
+        books: (BookAt, BookSet),
         tickets: impl Fn(BookAt) -> Option<JobTickets>,
     ) -> Option<Granted<'_>> {
         let standing = self.of_cycle.as_deref().unwrap_or(self);
@@ -254,13 +261,13 @@ impl Standing {
     /// What a job of the association with an id would have now.
     pub fn granted_by_id(&self, id: u32, books: JobBooks) -> Option<Granted<'_>> {
         let (_, node) = self.found_by_id(id)?;
-        Some(self.granted_to(node, books, |_| None))
+        Some(self.granted_to(node, (books.own, books.all), |_| None))
     }
 
     fn granted_to(
         &self,
         node: Node,
-        JobBooks { own, all }: JobBooks,
+        (own, all): (BookAt, BookSet),
         tickets: impl Fn(BookAt) -> Option<JobTickets>,
     ) -> Granted<'_> {
         let has = |book| {

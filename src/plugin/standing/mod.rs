@@ -11,7 +11,7 @@ mod shown;
 
 use std::sync::Arc;
 
-use multifactor2_core::books::{BookAt, BookLines, BookSet, Books};
+use multifactor2_core::books::{BookAt, BookLines, BookSet, Books, ClosedPartitions};
 use multifactor2_core::policy::pools::JobTickets;
 use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::settings::Settings;
@@ -76,7 +76,8 @@ impl Standing {
 
     /// Begins to collect waiting jobs.
     pub fn collect(&self) -> Waiting {
-        Waiting::by(&self.entries, vec![BookSet::default(); self.entries.len()])
+        let flags = vec![BookSet::default(); self.entries.len()];
+        Waiting::by(&self.entries, flags, ClosedPartitions::default())
     }
 
     /// The place of a job's association among those of `waiting`.
@@ -124,7 +125,7 @@ impl Standing {
                 self.teach(lock, queues.pools());
             }
         } else {
-            self.books.iter_mut().for_each(|book| book.pools = None);
+            self.books.all_mut().for_each(|book| book.pools = None);
         }
         queues
     }
@@ -258,7 +259,7 @@ impl Standing {
             let node = self.tree.position(at);
             node.map_or(BookSet::default(), |node| self.books.waiting_of(node))
         });
-        Waiting::by(&self.entries, known.collect())
+        Waiting::by(&self.entries, known.collect(), ClosedPartitions::clone(self.books.closed()))
     }
 
     /// Reads every association once; rebuilds the tree where its shape changed.
@@ -283,6 +284,7 @@ impl Standing {
         if !Arc::ptr_eq(&self.books.get(BookAt::DEFAULT).tree, &self.tree) {
             self.plant(lock);
         }
+        self.books.close(&waiting.closed);
         let flags = waiting.flags_for(&self.entries);
         self.usage.clear();
         self.usage.resize(self.tree.len(), 0.0);

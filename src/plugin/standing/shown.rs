@@ -133,10 +133,12 @@ impl Standing {
 
     /// The books, and what stands before their lines in the log: nothing for the default one.
     pub fn books(&self) -> impl Iterator<Item = (BookAt, String)> + '_ {
-        BookSet::from_numbers(0..=self.lines.names().len()).iter().map(|book| match book {
+        let of_lines = BookSet::from_numbers(0..=self.lines.names().len()).iter().map(|book| match book {
             BookAt::DEFAULT => (book, String::new()),
             _ => (book, format!("book {}: ", self.lines.name(book))),
-        })
+        });
+        let closed = self.books.closed().iter();
+        of_lines.chain(closed.map(|(book, partition)| (book, format!("closed partition {partition}: "))))
     }
 
     /// Calls `explain` for every association with its record and numbers in a book, in the host's order.

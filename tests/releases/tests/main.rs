@@ -5,6 +5,7 @@ mod shared;
 
 mod books;
 mod charging;
+mod closed;
 mod command;
 #[cfg(feature = "full")]
 mod decisions;

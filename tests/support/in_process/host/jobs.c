@@ -15,6 +15,7 @@ static const field_t part_fields[] = {
 	{ "max_time", KIND_U32, offsetof(part_record_t, max_time) },
 	{ "cpus", KIND_U32, offsetof(part_record_t, total_cpus) },
 	{ "nodes", KIND_U32, offsetof(part_record_t, total_nodes) },
+	{ "state_up", KIND_U16, offsetof(part_record_t, state_up) },
 	{ NULL }
 };
 
@@ -26,6 +27,7 @@ static const field_t job_fields[] = {
 	{ "array_task_id", KIND_U32, offsetof(job_record_t, array_task_id) },
 	{ "state", KIND_U32, offsetof(job_record_t, job_state) },
 	{ "bit_flags", KIND_U64, offsetof(job_record_t, bit_flags) },
+	{ "state_reason", KIND_U32, offsetof(job_record_t, state_reason) },
 	{ "priority", KIND_U32, offsetof(job_record_t, priority) },
 	{ "direct_set_prio", KIND_U32, offsetof(job_record_t, direct_set_prio) },
 	{ "site_factor", KIND_U32, offsetof(job_record_t, site_factor) },
@@ -227,6 +229,7 @@ int command_part(request_t *request)
 		part->name = xstrdup(name);
 		part->priority_tier = 1;
 		part->max_time = INFINITE;
+		part->state_up = PARTITION_UP;
 		list_append(part_list, part);
 	}
 	if (!part->tres_cnt)

@@ -297,6 +297,8 @@ request! {
     norm: f64 = "norm",
     /// `MaxTime` in minutes.
     max_time: u32 = "max_time",
+    /// `PARTITION_SUBMIT`, `PARTITION_SCHED`, both for one that is up, or neither.
+    state_up: u16 = "state_up",
     /// Amounts by TRES id.
     tres: Vec<(u32, u64)> = "tres",
     /// Id of the partition's QOS.
@@ -324,6 +326,8 @@ request! {
     partitions: Vec<String> = "partitions",
     /// State and flags, see [`state`].
     state: u32 = "state",
+    /// Why it waits, by its number.
+    state_reason: u32 = "state_reason",
     /// Priority; 0 is held.
     priority: u32 = "priority",
     /// Whether the priority was set directly.

@@ -9,6 +9,7 @@ mod closed;
 mod coming_from_page;
 mod distributions;
 mod dominant;
+mod edges;
 mod evaluator;
 mod example;
 mod points;

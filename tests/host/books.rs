@@ -456,3 +456,35 @@ fn books_go_by_dominant_shares_of_charged_usage() -> HostResult<()> {
     }
     Ok(())
 }
+
+/// Where slurmctld reports no ends: what has no partition any more is charged to nobody.
+#[test]
+fn an_ended_job_of_a_removed_partition_counts_for_nobody() -> HostResult<()> {
+    let after = |ended: Option<Vec<String>>| -> HostResult<Vec<BTreeMap<String, f64>>> {
+        let mut host = filled("UsageMeasure=dominant\nDominantTRES=cpu\n")?;
+        host.configure(&Conf::new().enforce(1_u16))?;
+        host.tres_totals(&[(1, 200), (4, 20)])?;
+        host.jobs(&WAITING.map(|(id, association, partitions)| job(id, association, partitions)))?;
+        host.jobs(&[running(1, ALICE, "fast", 8), running(3, CAROL, "batch", 2)])?;
+        if ended.is_some() {
+            host.jobs(&[running(2, BOB, "batch", 16)])?;
+        }
+        host.init()?;
+        host.cycle()?;
+        host.set_clock(NOW + 50)?;
+        let end = |id: u32| Job::new(id).state(state::COMPLETE).end_time(NOW + 50);
+        host.jobs(&[end(3)])?;
+        if let Some(partitions) = ended {
+            host.jobs(&[end(2).partitions(partitions)])?;
+        }
+        host.set_clock(NOW + 100)?;
+        host.cycle()?;
+        let shown = WAITING.iter().map(|(id, ..)| shown(&mut host, *id)).collect::<HostResult<_>>()?;
+        host.quit()?;
+        Ok(shown)
+    };
+    let without = after(None)?;
+    assert_eq!(after(Some(Vec::new()))?, without);
+    assert_ne!(after(Some(vec!["batch".to_owned()]))?, without, "it counts where its partition is");
+    Ok(())
+}

@@ -9,8 +9,8 @@ use slurm_inproc::{Association, AssociationUsage, Conf, Extended, FactorsFilter}
 use crate::setup::{options, FAIR_TREE, NOW};
 use crate::tree::{assert_near, WEIGHT};
 
-const HEAVY: u32 = 2;
-const LIGHT: u32 = 3;
+pub const HEAVY: u32 = 2;
+pub const LIGHT: u32 = 3;
 const OTHER: u32 = 4;
 
 /// `State=` of a partition.
@@ -24,11 +24,11 @@ const BEGIN_TIME: u32 = 9;
 const RESERVATION: u32 = 14;
 const REQ_NODE_NOT_AVAIL: u32 = 15;
 /// slurmctld has not tried the job, or waits for nodes.
-const WITHOUT: u32 = 0;
+pub const WITHOUT: u32 = 0;
 const RESOURCES: u32 = 3;
 
 /// Three users with equal shares; usage 90, 10 and 1.
-fn host(settings: &str) -> HostResult<Host> {
+pub fn host(settings: &str) -> HostResult<Host> {
     let mut options = options()?;
     options.files = vec![("multifactor2.conf".to_owned(), format!("{settings}\n"))];
     let mut host = Host::start(&options)?;
@@ -56,7 +56,7 @@ fn set_state(host: &mut Host, partition: &str, state: u16) -> HostResult<()> {
     host.partition(&Partition::new(partition).state_up(state))
 }
 
-fn job(id: u32, association: u32, partitions: &[&str], reason: u32) -> Job {
+pub fn job(id: u32, association: u32, partitions: &[&str], reason: u32) -> Job {
     Job::new(id)
         .association(association)
         .user_id(1000 + association)
@@ -70,7 +70,7 @@ fn job(id: u32, association: u32, partitions: &[&str], reason: u32) -> Job {
 }
 
 /// FAIRSHARE of sprio, by job and partition.
-fn shown(host: &mut Host) -> HostResult<BTreeMap<(u32, String), f64>> {
+pub fn shown(host: &mut Host) -> HostResult<BTreeMap<(u32, String), f64>> {
     let rows = host.factors(&FactorsFilter::new().uid(0_u32))?;
     Ok(rows
         .into_iter()
@@ -213,7 +213,8 @@ fn a_change_of_a_hindered_job_gives_it_no_better_place() -> HostResult<()> {
         job(107, OTHER, &["up"], RESOURCES),
     ])?;
     host.cycle()?;
-    let of_heavy = best_of_light() / 9.0;
+    // Beside other, who has used 1, light would have a tenth of its tickets.
+    let of_heavy = 0.1 / 1.1 / 9.0;
     assert_factors(&mut host, &[(101, "third", of_heavy), (103, "down", of_heavy)])?;
     let before = host.dump_job(101)?.priority;
     // slurmctld forgets the reason before it asks for the priority of a job that was changed.
@@ -227,7 +228,7 @@ fn a_change_of_a_hindered_job_gives_it_no_better_place() -> HostResult<()> {
     assert_eq!(host.set_priority(105)?, before);
     assert_eq!(host.set_priority(106)?, WEIGHT);
     // One that goes where it can start is a new one there.
-    host.jobs(&[Job::new(103).partitions(["up".to_owned()]).state_reason(WITHOUT)])?;
+    host.jobs(&[Job::new(103_u32).partitions(["up".to_owned()]).state_reason(WITHOUT)])?;
     let moved = host.set_priority(103)?;
     assert!(moved < WEIGHT / 50, "behind other, who has used 1: {moved}");
     host.quit()?;
@@ -286,8 +287,8 @@ fn tickets_of_single_jobs_are_as_if_it_were_up() -> HostResult<()> {
     ] {
         let mut jobs = Vec::new();
         for n in 0..4 {
-            jobs.push(job(101 + n, HEAVY, &["down"], PART_DOWN).tres_requested([(1, 4)]));
-            jobs.push(job(201 + n, LIGHT, &["down"], PART_DOWN).tres_requested([(1, 4)]));
+            jobs.push(job(101 + n, HEAVY, &["down"], PART_DOWN).tres_requested([(1, 4_u64)]));
+            jobs.push(job(201 + n, LIGHT, &["down"], PART_DOWN).tres_requested([(1, 4_u64)]));
         }
         // It runs since before.
         jobs.push(

@@ -4,6 +4,7 @@
 mod active_jobs;
 mod between_cycles;
 mod books;
+mod changes;
 mod charge_rules;
 mod charges;
 mod charging;

@@ -228,3 +228,26 @@ impl Targets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_of_what_was_available_waits_for_the_first_use() {
+        let goal = |of_available| Goal {
+            percent: 50.0,
+            of_available,
+            side: Side::Both,
+            measure: Measure::Difference,
+            by: HALFLIFE,
+            factor: 1.0,
+            weight: 0.0,
+        };
+        for of_available in [false, true] {
+            let delta = |delivered| goal(of_available).delta(0.0, Totals { delivered, available: 1000.0 });
+            assert_eq!(delta(0.0).to_bits(), 0.0_f64.to_bits(), "nothing was used at all");
+            assert!(delta(10.0) > 0.0, "others have used something");
+        }
+    }
+}

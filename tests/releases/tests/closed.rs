@@ -29,14 +29,15 @@ fn jobs(cluster: &Cluster, state: &str, format: &str) -> Vec<String> {
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// Until all of them wait for this, and a cycle has seen it.
-fn wait_until_hindered(cluster: &Cluster, reason: &str) {
+/// Until all of them wait, where slurmctld says for this, and a cycle has seen it.
+fn wait_until_hindered(cluster: &Cluster, reason: Option<&str>) {
     let all = |cluster: &Cluster| {
         let reasons = jobs(cluster, "PD", "%r");
-        Ok((reasons.len() == 2 * SLOTS && reasons.iter().all(|found| found.starts_with(reason)))
-            .then_some(()))
+        let is_it = |found: &String| reason.is_none_or(|reason| found.contains(reason));
+        Ok((reasons.len() == 2 * SLOTS && reasons.iter().all(is_it)).then_some(()))
     };
-    cluster.wait_for(&format!("all jobs to wait for {reason}"), 4 * TIMEOUT, all).unwrap();
+    let waited = cluster.wait_for(&format!("all jobs to wait for {reason:?}"), 4 * TIMEOUT, all);
+    waited.unwrap_or_else(|error| panic!("{error}; squeue: {:?}", jobs(cluster, "PD", "%i %r")));
     cluster.wait_cycle().unwrap();
     cluster.wait_cycle().unwrap();
 }
@@ -81,7 +82,8 @@ fn down(cluster: &Cluster) -> Option<(usize, usize)> {
         |state: &str| cluster.scontrol(&["update", "partitionname=main", &format!("state={state}")]).unwrap();
     state("down");
     submit(cluster);
-    wait_until_hindered(cluster, "PartitionDown");
+    // Its state says it, whatever slurmctld notes of each job.
+    wait_until_hindered(cluster, None);
     taken(cluster, || drop(state("up")))
 }
 
@@ -91,7 +93,7 @@ fn maintenance(cluster: &Cluster) -> Option<(usize, usize)> {
         ["create", "reservation=maint", "starttime=now", "duration=600", "flags=maint,ignore_jobs"];
     cluster.scontrol(&[&reservation[..], &["nodes=ALL", "users=root"]].concat()).unwrap();
     submit(cluster);
-    wait_until_hindered(cluster, "ReqNodeNotAvail");
+    wait_until_hindered(cluster, Some("ReqNodeNotAvail"));
     taken(cluster, || drop(cluster.scontrol(&["delete", "reservation=maint"]).unwrap()))
 }
 

@@ -1,0 +1,142 @@
+//! Edges of settings and sums: to the second, to the letter, to the first use.
+
+#![allow(clippy::float_cmp)] // whole numbers and halves are exact
+
+use multifactor2_core::policy::pools::{JobNames, Names, Pools, WaitingJob};
+use multifactor2_core::rules::charge_rules::ChargeRules;
+use multifactor2_core::rules::ended::Ended;
+use multifactor2_core::rules::sums::{Cycle, Model, Recipe, SeenQos, Sums};
+use multifactor2_core::rules::tally::{Charge, Tally};
+use multifactor2_core::settings::value::Date;
+use multifactor2_core::settings::Settings;
+use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+
+fn settings(text: &str) -> Settings {
+    Settings::parse(text, "f").unwrap_or_else(|errors| panic!("{errors}")).settings
+}
+
+#[test]
+fn names_of_charge_lines_are_compared_as_slurm_compares_them() {
+    let of = |kind: &str| ChargeRules::of(&settings(&format!("Charge={kind} Name=Deep Factor=0.5")));
+    let found = |kind: &str, name: &str| {
+        let rules = of(kind);
+        let by_name = match kind {
+            "Partition" => &rules.partitions,
+            "QOS" => &rules.qos,
+            "Reservation" => &rules.reservations,
+            "WCKey" => &rules.wckeys,
+            "Account" => &rules.accounts,
+            _ => &rules.parents,
+        };
+        by_name.of(name).usage
+    };
+    for (kind, is_exact) in [
+        ("Partition", true),
+        ("QOS", false),
+        ("Reservation", true),
+        ("WCKey", true),
+        ("Account", false),
+        ("Parent", false),
+    ] {
+        assert_eq!(found(kind, "Deep"), 0.5, "{kind}");
+        for other in ["deep", "DEEP"] {
+            assert_eq!(found(kind, other), if is_exact { 1.0 } else { 0.5 }, "{kind} {other}");
+        }
+    }
+}
+
+#[test]
+fn a_line_with_dates_is_in_force_to_the_second() {
+    let at = |text: &str| -> Date {
+        let (day, time) = text.split_once(' ').unwrap();
+        let number = |text: &str| text.parse::<u8>().unwrap();
+        let day: Vec<&str> = day.split('-').collect();
+        let time: Vec<u8> = time.split(':').map(number).collect();
+        Date {
+            year: day[0].parse().unwrap(),
+            month: number(day[1]),
+            day: number(day[2]),
+            hour: time[0],
+            minute: time[1],
+            second: time[2],
+        }
+    };
+    for (dates, times) in [
+        (
+            "From=2027-01-30 Until=2027-01-31",
+            ["2027-01-29 23:59:59", "2027-01-30 00:00:00", "2027-01-31 23:59:59", "2027-02-01 00:00:00"],
+        ),
+        (
+            "From=2027-01-30T06:30:10 Until=2027-01-31T12:00",
+            ["2027-01-30 06:30:09", "2027-01-30 06:30:10", "2027-01-31 12:00:00", "2027-01-31 12:00:01"],
+        ),
+    ] {
+        let mut pools =
+            Pools::configured(&settings(&format!("Override=User Name=ada Tickets=1 {dates}"))).unwrap();
+        let changes = times.map(|time| {
+            let changes = pools.begin(at(time));
+            changes.first().map(|change| change.begins)
+        });
+        assert_eq!(changes, [Some(false), Some(true), None, Some(false)], "{dates}");
+    }
+}
+
+/// A job in a partition with override tickets, and in another one: there it has none of them, and all others.
+#[test]
+fn another_entry_of_a_job_loses_the_tickets_of_a_partition_and_no_more() {
+    let lines = "Override=Partition Name=fast Tickets=1000\nOverride=User Name=ada Tickets=500\n";
+    for count in [1_u32, 2, 4] {
+        let mut pools = Pools::configured(&settings(lines)).unwrap();
+        let node = |parent, user| NodeSpec { parent, shares: 1, user };
+        let tree = ShareTree::build(&[node(None, false), node(Some(0), true)]);
+        let ada = tree.position(1).unwrap();
+        let now = Date { year: 2027, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
+        pools.begin(now);
+        let user = |node| if node == ada { "ada" } else { "" };
+        pools.learn(&tree, |node| Names { user: user(node), account: "root" });
+        let names = |partition| JobNames { partition, ..JobNames::default() };
+        let extra = pools.extra(names("fast"));
+        let mut fair_share = FairShare::new();
+        fair_share.distribute(&tree, &[0.0; 2], &[0, 1]);
+        let job = |id| WaitingJob { node: ada, id, order: 0, size: 1.0, extra };
+        let jobs: Vec<WaitingJob> = (1..=count).map(job).collect();
+        let mut tickets = Vec::new();
+        pools.distribute(&tree, &fair_share, &jobs, &[], &mut tickets);
+        let last = *tickets.last().unwrap();
+        assert_eq!(last.overridden, 1500.0 / f64::from(count));
+        let elsewhere = pools.in_entry(last, names("batch"));
+        assert_eq!(elsewhere.overridden, 500.0 / f64::from(count), "{count} jobs");
+        assert_eq!((elsewhere.share_tree, elsewhere.functional), (last.share_tree, last.functional));
+        assert_eq!(pools.in_entry(last, names("fast")), last);
+    }
+}
+
+#[test]
+fn a_qos_without_decay_has_all_of_a_job_that_has_ended() {
+    let recipe = Recipe { metric: "cpu".to_owned(), halflife: true, ..Recipe::default() };
+    let mut sums = Sums::new(recipe, 1000, 0);
+    let qos = |id, name: &str, decays| SeenQos { id, name: name.to_owned(), decays, raw: 0.0 };
+    let qos = vec![qos(1, "normal", true), qos(2, "kept", false)];
+    sums.survey_qos(&qos);
+    let mut ended = vec![Ended {
+        job: 7,
+        started: 1010,
+        // 20 seconds of 2, of which 30 are left after decay until the job ended.
+        charge: Charge { start: 1010, run: 20.0, rate: 2.0, decayed: 30.0 },
+        qos: [Some(1), Some(2)],
+        ..Ended::default()
+    }];
+    for (now, expected) in [(1100, (15.0, 40.0)), (1200, (7.5, 40.0))] {
+        // What the host says of them is known from the cycle before on.
+        for known in &qos {
+            sums.qos(known.id);
+        }
+        sums.survey_qos(&qos);
+        let mut tally = Tally::default();
+        tally.begin(sums.windows_at(now), 0);
+        sums.settle(Cycle { now, decay: 0.5, last_reset: 0, tally: &tally }, &mut ended);
+        sums.survey_qos(&qos);
+        let readings = sums.readings(Model::HalfLife);
+        assert_eq!((readings.qos[&1], readings.qos[&2]), expected, "at {now}");
+    }
+}

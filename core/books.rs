@@ -123,15 +123,13 @@ impl ClosedPartitions {
 
     /// The book of a partition in which a hindered job waits; `of` is its book of lines.
     pub fn add(&mut self, partition: &str, of: BookAt, is_down: bool) -> BookAt {
-        let at = match self.by_name.get(partition) {
-            Some(at) => *at as usize,
-            None => {
-                let at = self.all.len();
-                self.by_name.insert(partition.to_owned(), u32::try_from(at).unwrap_or(u32::MAX));
-                self.all.push(ClosedPartition { name: partition.to_owned(), of, is_down: false });
-                at
-            }
-        };
+        let known = self.by_name.get(partition).map(|at| *at as usize);
+        let at = known.unwrap_or_else(|| {
+            let at = self.all.len();
+            self.by_name.insert(partition.to_owned(), u32::try_from(at).unwrap_or(u32::MAX));
+            self.all.push(ClosedPartition { name: partition.to_owned(), of, is_down: false });
+            at
+        });
         if let Some(known) = self.all.get_mut(at) {
             known.is_down |= is_down;
         }

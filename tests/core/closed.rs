@@ -25,8 +25,12 @@ fn distributed(tree: &Arc<ShareTree>, usage: &[f64], open: &[Node], closed: &[No
     }
     books.close(&partitions);
     books.clear_waiting();
-    open.iter().for_each(|node| books.note_waiting(*node, BookSet::DEFAULT));
-    closed.iter().for_each(|node| books.note_waiting(*node, BookSet::one(book)));
+    for node in open {
+        books.note_waiting(*node, BookSet::DEFAULT);
+    }
+    for node in closed {
+        books.note_waiting(*node, BookSet::one(book));
+    }
     books.distribute(|_| usage);
     (books, book)
 }

@@ -70,7 +70,7 @@ pub fn job(id: u32, association: u32, partitions: &[&str], reason: u32) -> Job {
 }
 
 /// FAIRSHARE of sprio, by job and partition.
-pub fn shown(host: &mut Host) -> HostResult<BTreeMap<(u32, String), f64>> {
+fn shown(host: &mut Host) -> HostResult<BTreeMap<(u32, String), f64>> {
     let rows = host.factors(&FactorsFilter::new().uid(0_u32))?;
     Ok(rows
         .into_iter()

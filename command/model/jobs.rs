@@ -347,7 +347,7 @@ impl One<'_> {
         if self.unknown.fair_share {
             variant.fair_share = place.shown.map_or(of_job.fair_share, |shown| shown.fair_share);
         } else if let Some(factor) = self.factor_in(place, node) {
-            variant.fair_share = factor * f64::from(self.evaluator.config.weights.fair_share);
+            variant.fair_share = weighted_fair_share(factor, self.evaluator.config.weights.fair_share);
         }
         let points = self
             .all

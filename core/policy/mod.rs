@@ -9,6 +9,7 @@ pub mod stock;
 
 use crate::competition::Competition;
 use crate::settings::{FairShareScale, Settings};
+use crate::ties::same;
 use crate::tree::{at, Node, ShareTree};
 
 pub use shown::Shown;
@@ -167,12 +168,12 @@ impl FairShare {
     }
 }
 
-/// Tickets on the scale of the factor, where the best has `max`.
+/// Tickets on the scale of the factor, where the best has `max`. Whoever has the same on paper as the best has exactly 1, too.
 fn scale(tickets: f64, max: f64, logarithmic: bool) -> f64 {
     if tickets <= 0.0 {
         return 0.0;
     }
-    let part = (tickets / max).min(1.0);
+    let part = if tickets >= max || same(tickets, max) { 1.0 } else { tickets / max };
     if logarithmic {
         (1.0 + part.log10() / DECADES).max(0.0)
     } else {

@@ -23,3 +23,4 @@ mod shapes;
 mod stock;
 mod sums;
 mod sums_size;
+mod ties;

@@ -195,7 +195,8 @@ impl Plugin {
         }
         let fair_share = find_database(&mut unlocked)?;
         let before = config::kept_settings(host);
-        let in_force = config::load_settings(host, &mut self.settings.lock(), true).ok_or(Refused)?;
+        let in_force =
+            config::load_settings(host, &mut self.settings.lock(), before.as_ref(), true).ok_or(Refused)?;
         // Those of the slurmctld before: what its jobs ran until now is charged as it would have charged it.
         let rules =
             before.map(|before| RuleHistory { current: ChargeRules::of(&before), ..RuleHistory::default() });
@@ -269,7 +270,7 @@ impl Plugin {
     /// no lock; otherwise it holds its configuration and job locks.
     pub fn reconfigure(&self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let in_force = config::load_settings(host, &mut self.settings.lock(), false)
+        let in_force = config::load_settings(host, &mut self.settings.lock(), Some(&old.settings), false)
             .unwrap_or_else(|| InForce::kept(old.settings.clone()));
         let times = self.progress.times();
         let rules = Some(old.charging.clone());

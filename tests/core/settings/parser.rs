@@ -23,7 +23,7 @@ const fn word(text: &'static str) -> Word {
     Word { text, meaning: "Test." }
 }
 
-const ANY: Kind = Kind::Text { allowed: "any word", accepts: |text| !text.is_empty() };
+const ANY: Kind = Kind::Text { allowed: "any word", is_list: false, accepts: |text| !text.is_empty() };
 const SHARE: Kind = Kind::Decimal { min: 0.0, max: f64::INFINITY };
 
 static OVERRIDE: &[Setting] = &[

@@ -1,7 +1,9 @@
 //! The priorities of jobs: every addend as it is computed here, and as Slurm shows it.
 
 use multifactor2_core::evaluator::Evaluator;
-use multifactor2_core::factors::{increase_only, unshift, with_points, ClusterSize, Evaluation, Priority};
+use multifactor2_core::factors::{
+    increase_only, unshift, weighted_fair_share, with_points, ClusterSize, Evaluation, Priority,
+};
 use multifactor2_core::facts::{Facts, Standing};
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::{JobNames, JobTickets, Pools};

@@ -21,7 +21,7 @@ COMPLETED := bash-completion/completions:bash zsh/site-functions:zsh fish/vendor
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-parity test-releases faults soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-parity test-releases faults random soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
@@ -86,6 +86,8 @@ test: ## run all tests (as root installs what they need)
 # Where the long tests and those under sanitizers find Slurm's source and the plugin.
 IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))
 KILLS     ?= 200
+SEEDS     ?= 1000
+FIRST     ?= 1
 MINUTES   ?= 10
 # Debian suites: bullseye bookworm trixie forky; all if empty.
 RELEASES  ?=
@@ -94,6 +96,9 @@ FUZZ_SECONDS ?= 1800
 faults: build ## panic in every step of the plugin, in a test build
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
+
+random: ## run the random tests of core by SEEDS=1000 seeds (from FIRST=1 on), once before an issue ends
+	SEEDS=$(SEEDS) FIRST=$(FIRST) tests/random-seeds
 
 soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; ends in a table
 	tests/skips clear

@@ -1,6 +1,7 @@
 //! Where every association stands before tickets are handed out: its usage, its distance from its share, and whether it takes
 //! part. This is what `sshare` shows and what all ticket policies go by.
 
+use crate::ties::same;
 use crate::tree::{at, Node, ShareTree};
 
 /// Usage below this part of the normalised share counts as this part, which bounds F.
@@ -10,10 +11,10 @@ pub const USAGE_FLOOR: f64 = 0.01;
 pub const MAX_LEVEL_FS: f64 = 100.0;
 
 /// F = S / `U_eff`, from 0 to 100, for an effective usage that need not respect the floor of 1 % of S; 0 where S is 0 or
-/// either is not a number.
+/// either is not a number. At the floor it is exactly 100, whatever S / (0.01 · S) is in the last bit.
 pub fn fair_share_factor(shares_norm: f64, usage_effective: f64) -> f64 {
     if shares_norm > 0.0 && usage_effective >= 0.0 {
-        (shares_norm / usage_effective).min(MAX_LEVEL_FS)
+        at_most_largest(shares_norm / usage_effective)
     } else {
         0.0
     }
@@ -23,7 +24,9 @@ pub fn fair_share_factor(shares_norm: f64, usage_effective: f64) -> f64 {
 /// of the last [`Self::read`] everything is 0.
 #[derive(Clone, Debug, Default)]
 pub struct Competition {
-    usage_norm: Vec<f64>,
+    /// Raw, no more than the root's.
+    usage: Vec<f64>,
+    root_usage: f64,
     active: Vec<Activity>,
 }
 
@@ -46,20 +49,15 @@ impl Competition {
     /// sum of those below it. `waiting` is the number of waiting jobs by
     /// [`Node::index`], looked at for users only.
     pub fn read(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
-        self.normalise_usage(tree, usage);
+        self.read_usage(tree, usage);
         self.mark_active(tree, waiting);
     }
 
-    fn normalise_usage(&mut self, tree: &ShareTree, usage: &[f64]) {
+    fn read_usage(&mut self, tree: &ShareTree, usage: &[f64]) {
         let root_usage = tree.root().map_or(0.0, |root| sane(at(usage, root)));
-        self.usage_norm.clear();
-        self.usage_norm.extend(tree.nodes().map(|node| {
-            if root_usage > 0.0 {
-                (sane(at(usage, node)) / root_usage).min(1.0)
-            } else {
-                0.0
-            }
-        }));
+        self.root_usage = root_usage;
+        self.usage.clear();
+        self.usage.extend(tree.nodes().map(|node| sane(at(usage, node)).min(root_usage)));
     }
 
     /// Users with waiting jobs and all their ancestors.
@@ -81,7 +79,10 @@ impl Competition {
 
     /// U: usage over the root's, from 0 to 1; 0 where the root has none. Its own also for `Fairshare=parent`.
     pub fn usage_norm(&self, node: Node) -> f64 {
-        at(&self.usage_norm, node)
+        match at(&self.usage, node) {
+            0.0 => 0.0,
+            usage => usage / self.root_usage,
+        }
     }
 
     /// `U_eff`: U, at least 1 % of S. That of the fair-share parent for `Fairshare=parent`.
@@ -91,8 +92,19 @@ impl Competition {
     }
 
     /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where
-    /// S is 0. That of the fair-share parent for `Fairshare=parent`.
+    /// S is 0. That of the fair-share parent for `Fairshare=parent`. Siblings for which it is equal on paper have the same to the last
+    /// bit, those at the ceiling too.
     pub fn level_fs(&self, tree: &ShareTree, node: Node) -> f64 {
+        let node = competitor(tree, node);
+        if let Some(parent) = tree.fair_share_parent(node) {
+            // Raw shares by raw usage is rounded once, so it is the same for all siblings that have the same quotient. What it is multiplied
+            // with is the same for all siblings.
+            let of_one = f64::from(tree.claim(node)) / at(&self.usage, node);
+            let of_all = tree.shares_norm_per_claim(parent) * self.root_usage;
+            if of_one.is_normal() && of_all.is_normal() {
+                return at_most_largest(of_one * of_all);
+            }
+        }
         fair_share_factor(tree.shares_norm(node), self.usage_effective(tree, node))
     }
 
@@ -111,6 +123,15 @@ impl Competition {
     /// True for a user with waiting jobs and for every ancestor of one, those that have joined included.
     pub fn is_active(&self, node: Node) -> bool {
         at(&self.active, node) != Activity::Idle
+    }
+}
+
+/// The ceiling is one number for all that have reached it.
+fn at_most_largest(level_fs: f64) -> f64 {
+    if level_fs > MAX_LEVEL_FS || same(level_fs, MAX_LEVEL_FS) {
+        MAX_LEVEL_FS
+    } else {
+        level_fs
     }
 }
 

@@ -97,6 +97,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn decay_stays_between_the_smallest_number_and_one(half_life: u32, seconds: f64) {
             let decay = decay_over(decay_factor(half_life), seconds);

@@ -1,8 +1,8 @@
 //! Facts in, numbers out: what the priority of a job is made of, factor by factor.
 
 use crate::factors::{
-    age, age_part, configured_factor, job_size_factor, tres_factors, weigh_tres, ClusterSize, Evaluation,
-    SizePolicy, Weights,
+    age, age_part, configured_factor, job_size_factor, tres_factors, weigh_tres, weighted_fair_share,
+    ClusterSize, Evaluation, SizePolicy, Weights,
 };
 use crate::facts::{Facts, Job, JobSize, Partition, Qos, Standing, Tres};
 
@@ -39,7 +39,10 @@ impl FactorConfig {
     /// [`Evaluation::fair_share`].
     pub fn weighted_standing(&self, standing: Standing) -> (f64, f64) {
         let weights = &self.weights;
-        (standing.assoc * f64::from(weights.assoc), standing.fair_share * f64::from(weights.fair_share))
+        (
+            standing.assoc * f64::from(weights.assoc),
+            weighted_fair_share(standing.fair_share, weights.fair_share),
+        )
     }
 }
 

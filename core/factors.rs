@@ -7,6 +7,7 @@
 
 use crate::facts::JobSize;
 use crate::rules::charge::NO_CONSUME;
+use crate::ties::settled;
 
 /// What is stored for a nice value or a site factor of 0 (`NICE_OFFSET`).
 pub const NICE_OFFSET: u32 = 0x8000_0000;
@@ -189,6 +190,12 @@ pub struct Weights {
     pub qos: u32,
 }
 
+/// What a fair-share factor adds to a priority. It is [`settled`]: a priority is rounded down, and factors that are equal on paper must not
+/// give two neighbouring ones, such as 1000 and 999.9999999999999.
+pub fn weighted_fair_share(factor: f64, weight: u32) -> f64 {
+    settled(factor * f64::from(weight))
+}
+
 /// What a job's priority is made of: its factors, before or after [`Self::weigh`], in the order of addition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evaluation {
@@ -235,7 +242,7 @@ impl Evaluation {
         Self {
             age: self.age * f64::from(weights.age),
             assoc: self.assoc * f64::from(weights.assoc),
-            fair_share: self.fair_share * f64::from(weights.fair_share),
+            fair_share: weighted_fair_share(self.fair_share, weights.fair_share),
             job_size: self.job_size * f64::from(weights.job_size),
             partition: self.partition * f64::from(weights.partition),
             qos: self.qos * f64::from(weights.qos),

@@ -17,6 +17,7 @@ pub mod facts;
 pub mod policy;
 pub mod rules;
 pub mod settings;
+pub mod ties;
 pub mod tree;
 
 pub use policy::FairShare;

@@ -35,7 +35,7 @@ impl Node {
     }
 }
 
-/// Structure and normalised shares of an association tree; 25 bytes per association.
+/// Structure and normalised shares of an association tree; 37 bytes per association.
 #[derive(Clone, Debug, Default)]
 pub struct ShareTree {
     /// Pre-order position by input index, `NOWHERE` for associations that were left out.
@@ -46,6 +46,11 @@ pub struct ShareTree {
     shares: Vec<u32>,
     users: Vec<bool>,
     shares_norm: Vec<f64>,
+    /// Raw shares without what those of all siblings have in common, 0 for `Fairshare=parent`: so it makes no difference by what the
+    /// shares of a level are multiplied, not to the last bit.
+    claims: Vec<u32>,
+    /// By fair-share parent: the normalised share that one such share is.
+    per_claim: Vec<f64>,
 }
 
 impl ShareTree {
@@ -125,25 +130,37 @@ impl ShareTree {
     }
 
     fn normalise(&mut self) {
-        let mut level_shares = vec![0_u64; self.len()];
-        for node in self.nodes().skip(1).filter(|&node| !self.uses_parent(node)) {
-            level_shares[self.fair_share_parents[node.index()] as usize] += u64::from(self.shares(node));
+        let competing = || self.nodes().skip(1).filter(|&node| !self.uses_parent(node));
+        let parent = |node: Node| self.fair_share_parents[node.index()] as usize;
+        let mut common = vec![0_u32; self.len()];
+        for node in competing() {
+            let common = &mut common[parent(node)];
+            *common = common_divisor(self.shares(node), *common);
+        }
+        let mut claims = vec![0_u32; self.len()];
+        let mut sums = vec![0_u64; self.len()];
+        for node in competing() {
+            let claim = self.shares(node).checked_div(common[parent(node)]).unwrap_or(0);
+            claims[node.index()] = claim;
+            sums[parent(node)] += u64::from(claim);
         }
 
-        self.shares_norm = Vec::with_capacity(self.len());
-        self.shares_norm.push(1.0);
-        for node in self.nodes().skip(1) {
-            let parent = self.fair_share_parents[node.index()] as usize;
-            let of_parent = self.shares_norm[parent];
-            self.shares_norm.push(if self.uses_parent(node) {
+        let (mut shares_norm, mut per_claim) =
+            (Vec::with_capacity(self.len()), Vec::with_capacity(self.len()));
+        for node in self.nodes() {
+            let of_parent = shares_norm.get(parent(node)).copied().unwrap_or(1.0);
+            let own = if node.index() == 0 || self.uses_parent(node) {
                 of_parent
-            } else if self.shares(node) == 0 || of_parent == 0.0 {
+            } else if claims[node.index()] == 0 || of_parent == 0.0 {
                 0.0
             } else {
-                let share = of_parent * f64::from(self.shares(node)) / as_f64(level_shares[parent]);
+                let share = of_parent * f64::from(claims[node.index()]) / as_f64(sums[parent(node)]);
                 share.max(SMALLEST_SHARE)
-            });
+            };
+            shares_norm.push(own);
+            per_claim.push(own / as_f64(sums[node.index()].max(1)));
         }
+        (self.shares_norm, self.claims, self.per_claim) = (shares_norm, claims, per_claim);
     }
 
     /// Number of associations in the tree, without those that were left out.
@@ -199,6 +216,17 @@ impl ShareTree {
         at(&self.shares_norm, node)
     }
 
+    /// Raw shares without what those of all siblings have in common; 0 for the root and for `Fairshare=parent`. Multiplying all shares
+    /// of a level changes none of them.
+    pub fn claim(&self, node: Node) -> u32 {
+        at(&self.claims, node)
+    }
+
+    /// The normalised share that one of the claims ([`Self::claim`]) below an association is.
+    pub fn shares_norm_per_claim(&self, fair_share_parent: Node) -> f64 {
+        at(&self.per_claim, fair_share_parent)
+    }
+
     /// True for `Fairshare=parent`: the association does not compete, its users draw on their account's
     /// tickets.
     pub fn uses_parent(&self, node: Node) -> bool {
@@ -223,6 +251,14 @@ fn above(table: &[u32], node: Node) -> Option<Node> {
 /// The value of a node; the type's zero for a node of another, larger tree.
 pub(super) fn at<T: Copy + Default>(values: &[T], node: Node) -> T {
     values.get(node.index()).copied().unwrap_or_default()
+}
+
+/// The largest number that divides both; 0 divides nothing, so the other one where one of them is 0.
+fn common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// A sum of 32 bit shares as a number to divide by; exact up to 2^53.

@@ -1,7 +1,9 @@
 //! The priorities of jobs: every addend as it is computed here, and as Slurm shows it.
 
 use multifactor2_core::evaluator::Evaluator;
-use multifactor2_core::factors::{increase_only, unshift, with_points, ClusterSize, Evaluation, Priority};
+use multifactor2_core::factors::{
+    increase_only, unshift, weighted_fair_share, with_points, ClusterSize, Evaluation, Priority,
+};
 use multifactor2_core::facts::{Facts, Standing};
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::{JobNames, JobTickets, Pools};
@@ -347,7 +349,7 @@ impl One<'_> {
         if self.unknown.fair_share {
             variant.fair_share = place.shown.map_or(of_job.fair_share, |shown| shown.fair_share);
         } else if let Some(factor) = self.factor_in(place, node) {
-            variant.fair_share = factor * f64::from(self.evaluator.config.weights.fair_share);
+            variant.fair_share = weighted_fair_share(factor, self.evaluator.config.weights.fair_share);
         }
         let points = self
             .all

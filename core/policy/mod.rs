@@ -9,6 +9,7 @@ pub mod stock;
 
 use crate::competition::Competition;
 use crate::settings::{FairShareScale, Settings};
+use crate::ties::same;
 use crate::tree::{at, Node, ShareTree};
 
 pub use shown::Shown;
@@ -175,12 +176,14 @@ impl FairShare {
     }
 }
 
-/// Tickets relative to those of the best, from 0 to 1; 1 where the best has none.
+/// Tickets relative to those of the best, from 0 to 1. Whoever has the same on paper as the best has exactly 1, too.
 fn part(tickets: f64, max: f64) -> f64 {
-    if tickets > 0.0 {
-        (tickets / max).min(1.0)
-    } else {
+    if tickets <= 0.0 {
         0.0
+    } else if tickets >= max || same(tickets, max) {
+        1.0
+    } else {
+        tickets / max
     }
 }
 

@@ -175,7 +175,7 @@ impl<R: Rule> Levels<R> {
 
 fn claim(tree: &ShareTree, competition: &Competition, node: Node) -> Claim {
     Claim {
-        shares: f64::from(tree.shares(node)),
+        shares: f64::from(tree.claim(node)),
         level_fs: competition.level_fs(tree, node),
         active: competition.is_active(node),
     }

@@ -386,6 +386,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn charging_in_two_cycles_gives_back_what_one_would(
             cut in 0_i64..7200, to in 0_i64..7200, limit in 0_u32..200,

@@ -375,6 +375,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         /// Against counting second by second.
         #[test]
         fn the_mean_is_that_of_all_seconds(

@@ -126,6 +126,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn in_all_a_job_gives_back_what_was_reserved(
             charges in prop::collection::vec((0_i64..2000, 0.0..20.0), 0..10), last in 0_i64..2000, limit in 0_u32..200,

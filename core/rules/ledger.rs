@@ -165,6 +165,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         /// Against charging job by job, with as many TRES as make a mistaken index show.
         #[test]
         fn sorted_charges_are_those_of_every_job_one_by_one(

@@ -143,6 +143,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn any_times_give_no_more_than_the_minimum(
             start: i64, end: i64, suspended: i64, before_suspension: i64, minimum in 0..i64::MAX, last_ran: i64,

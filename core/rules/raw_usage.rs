@@ -171,6 +171,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         /// Who is reset and who is not, in any tree.
         #[test]
         fn exactly_those_below_are_reset(

@@ -4,6 +4,8 @@
 //! Targets, floors, ceilings and caps are those of the Maui Administrator's Guide, 6.3. That guide knows no tree, and Moab's is not
 //! documented in formulas: [`Tiers`] is our own definition. Nothing here panics, and no distance is NaN or infinite, whatever the input.
 
+use crate::ties::{same, LAST_BITS};
+
 /// The farthest from a target that anything is taken to be. Only a target next to zero leads there.
 pub const FARTHEST: f64 = 1e15;
 
@@ -33,6 +35,8 @@ pub enum Measure {
 pub fn delta(target: f64, usage: f64, side: Side, measure: Measure) -> f64 {
     let (target, usage) = (sane(target), sane(usage));
     let delta = match measure {
+        // Its sign decides what counts on the levels below, see `Tiers`.
+        _ if same(target, usage) => 0.0,
         Measure::Difference => target - usage,
         Measure::Ratio if target > 0.0 => 1.0 - usage / target,
         Measure::Ratio => 0.0,
@@ -92,7 +96,8 @@ impl Cap {
             Self::Available(percent) => part(percent, totals.available),
             Self::Amount(hours) => sane(hours) * 3600.0,
         };
-        allowed - sane(usage)
+        // What fills the cap fits, whatever the order in which usage was added up.
+        allowed - sane(usage) + allowed * LAST_BITS
     }
 }
 

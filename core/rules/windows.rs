@@ -259,6 +259,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn no_second_is_lost_or_counted_twice(
             length in 1..500_i64, depth in 1..20_usize, now in -5000..5000_i64, back in 0..3000_i64, run in 0..3000_i64,

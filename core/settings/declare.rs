@@ -116,7 +116,8 @@ impl Typed for Duration {
 /// ```
 ///
 /// The kinds are those of [`Kind`](crate::settings::value::Kind): `choice`, `integer`, `decimal`, `positive_decimal`,
-/// `zero_or_decimal`, `yes_no`, `duration`, `positive_duration`, `date`, `end_date`, `names`, `weights` and `text`.
+/// `zero_or_decimal`, `yes_no`, `duration`, `positive_duration`, `date`, `end_date`, `names`, `weights`, `text`, and `list` for a text
+/// that lists names.
 #[macro_export]
 macro_rules! settings {
     (
@@ -242,7 +243,10 @@ macro_rules! settings {
     (@kind end_date ()) => { $crate::settings::value::Kind::EndDate };
     (@kind names ()) => { $crate::settings::value::Kind::Names };
     (@kind text ($allowed:literal, $accepts:expr)) => {
-        $crate::settings::value::Kind::Text { allowed: $allowed, accepts: $accepts }
+        $crate::settings::value::Kind::Text { allowed: $allowed, is_list: false, accepts: $accepts }
+    };
+    (@kind list ($allowed:literal, $accepts:expr)) => {
+        $crate::settings::value::Kind::Text { allowed: $allowed, is_list: true, accepts: $accepts }
     };
 
     // The type of a field.
@@ -263,6 +267,7 @@ macro_rules! settings {
     (@plain names $args:tt) => { Vec<String> };
     (@plain weights $args:tt) => { Vec<(String, f64)> };
     (@plain text $args:tt) => { String };
+    (@plain list $args:tt) => { String };
 
     // What was read, as a field.
     (@read $entries:ident $name:literal block ($block:ident, $($rest:tt)+)) => {

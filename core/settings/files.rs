@@ -3,8 +3,8 @@
 //! An `Include` path is relative to the directory of the file that includes it. The daemon must survive whatever
 //! such a path names, so only regular files of sensible size are opened: a FIFO would block it, a device never end.
 
-use super::report::{Error, Place};
-use super::text::{parse, Document, Statement};
+use super::report::{Error, Errors, Place};
+use super::text::{parse_each, Document, Statement};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -13,49 +13,58 @@ use std::path::{Path, PathBuf};
 pub const MAX_DEPTH: usize = 16;
 /// How many files one configuration may read.
 pub const MAX_FILES: usize = 256;
-/// Bytes that one file may have.
+/// Bytes that all files of one configuration may have together.
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads a file and everything that it includes into one document; `None` where there is no such file.
 ///
 /// What cannot be read is an error in the document, naming the line that includes it.
 pub fn read(path: &Path) -> Option<Document> {
-    // Not `exists`: that is false for a dangling link and for an unreadable directory too.
-    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-        return None;
-    }
-    let mut reader = Reader { document: Document::default(), open: Vec::new(), files: 0 };
-    reader.read(path, None);
-    Some(reader.document)
+    let mut document = Document::default();
+    let Document { statements, errors } = &mut document;
+    let is_there = read_each(path, errors, &mut |statement| statements.push(statement));
+    is_there.then_some(document)
 }
 
-struct Reader {
-    document: Document,
+/// The same, one statement after the other; false where there is no such file.
+pub fn read_each(path: &Path, errors: &mut Errors, take: &mut dyn FnMut(Statement)) -> bool {
+    // Not `exists`: that is false for a dangling link and for an unreadable directory too.
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return false;
+    }
+    Reader { errors, take, open: Vec::new(), files: 0, bytes: 0 }.read(path, None);
+    true
+}
+
+struct Reader<'r> {
+    errors: &'r mut Errors,
+    take: &'r mut dyn FnMut(Statement),
     /// The file being read and those that include it, in canonical form.
     open: Vec<PathBuf>,
     /// Files read so far.
     files: usize,
+    /// Bytes read so far.
+    bytes: u64,
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Reads one file; `from` is the `Include` that asked for it, with its path as written.
     fn read(&mut self, path: &Path, from: Option<(Place, String)>) {
         let name = path.display().to_string();
         match self.text(path) {
             Ok((text, canonical)) => {
                 self.files += 1;
+                self.bytes += text.len() as u64;
                 self.open.push(canonical);
-                let Document { statements, errors } = parse(&text, &name);
-                self.document.errors.append(errors);
-                for statement in statements {
-                    match statement {
-                        Statement::Include { place, path: included } => {
-                            let target = path.parent().unwrap_or(Path::new("")).join(&included);
-                            self.read(&target, Some((place, included)));
-                        }
-                        pairs @ Statement::Pairs { .. } => self.document.statements.push(pairs),
+                let mut errors = Errors::default();
+                parse_each(&text, &name, &mut errors, &mut |statement| match statement {
+                    Statement::Include { place, path: included } => {
+                        let target = path.parent().unwrap_or(Path::new("")).join(&included);
+                        self.read(&target, Some((place, included)));
                     }
-                }
+                    pairs @ Statement::Pairs { .. } => (self.take)(pairs),
+                });
+                self.errors.append(errors);
                 self.open.pop();
             }
             Err(Fault { line, allowed, advice }) => {
@@ -64,7 +73,7 @@ impl Reader {
                     Some((place, written)) if line.is_none() => (place, "Include".into(), written),
                     _ => (Place { source: name.as_str().into(), line }, String::new(), name),
                 };
-                self.document.errors.push(Error { place, key, value, allowed: allowed.into(), advice });
+                self.errors.push(Error { place, key, value, allowed: allowed.into(), advice });
             }
         }
     }
@@ -94,9 +103,10 @@ impl Reader {
         }
         let mut bytes = Vec::new();
         let file = File::open(&canonical).map_err(unreadable)?;
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(fault("allowed are files of up to 16 MiB", "check that this is the right file"));
+        let room = MAX_BYTES - self.bytes;
+        file.take(room + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > room {
+            return Err(fault("allowed are 16 MiB in all files", "check that this is the right file"));
         }
         String::from_utf8(bytes).map(|text| (text, canonical)).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -10,7 +10,6 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::files::MAX_BYTES;
 use super::loading::{Loaded, PARAMETERS};
 use super::table::Settings;
 
@@ -21,6 +20,9 @@ pub const NAME: &str = "multifactor2_settings";
 const VERSION: u32 = 1;
 const FIRST: &str = "# multifactor2_settings ";
 const LAST: &str = "# end\n";
+
+/// Bytes that the file may have: the settings with the place of each.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A file that is there and gives no settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub fn text(loaded: &Loaded, configuration: &Path) -> String {
 /// # Errors
 /// The file is there and cannot be used.
 pub fn read(file: &Path) -> Result<Option<Settings>, Damage> {
-    Ok(contents(file)?.map(|(_, settings)| settings))
+    contents(file)?.map(|text| settings(file, &text)).transpose()
 }
 
 /// Keeps a [`text`] for the next process, where it differs from what the file holds. At no moment is there half a file.
@@ -59,9 +61,14 @@ pub fn read(file: &Path) -> Result<Option<Settings>, Damage> {
 /// # Errors
 /// What the file system said; the file before is still there then.
 pub fn keep(file: &Path, text: &str) -> io::Result<Option<Damage>> {
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("the settings and their places have more than 64 MiB"));
+    }
     let damage = match contents(file) {
-        Ok(Some((kept, _))) if kept == text => return Ok(None),
-        Ok(_) => None,
+        // What this build has made of good settings is good.
+        Ok(Some(kept)) if kept == text => return Ok(None),
+        Ok(Some(kept)) => settings(file, &kept).err(),
+        Ok(None) => None,
         Err(damage) => Some(damage),
     };
     let new = file.with_extension("new");
@@ -84,7 +91,11 @@ pub fn keep(file: &Path, text: &str) -> io::Result<Option<Damage>> {
     Ok(damage)
 }
 
-fn contents(file: &Path) -> Result<Option<(String, Settings)>, Damage> {
+fn settings(file: &Path, text: &str) -> Result<Settings, Damage> {
+    parse(text, &file.display().to_string()).map_err(|why| Damage { file: file.to_owned(), why })
+}
+
+fn contents(file: &Path) -> Result<Option<String>, Damage> {
     let damage = |why: String| Damage { file: file.to_owned(), why };
     match fs::symlink_metadata(file) {
         Ok(found) if !found.is_file() => return Err(damage("it is not a regular file".into())),
@@ -94,9 +105,7 @@ fn contents(file: &Path) -> Result<Option<(String, Settings)>, Damage> {
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| damage(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| damage("it is not text".into()))?;
-    let settings = parse(&text, &file.display().to_string()).map_err(damage)?;
-    Ok(Some((text, settings)))
+    String::from_utf8(bytes).map(Some).map_err(|_| damage("it is not text".into()))
 }
 
 /// Reads the text of such a file; `name` stands for it in messages.

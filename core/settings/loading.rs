@@ -2,9 +2,9 @@
 
 use super::files;
 use super::report::{Errors, Warning};
-use super::schema;
+use super::schema::Checker;
 use super::table::{Settings, SETTINGS};
-use super::text::{self, Document};
+use super::text;
 use super::together::check_together;
 use std::path::Path;
 
@@ -20,6 +20,20 @@ pub struct Loaded {
     pub written: String,
     /// What is odd.
     pub warnings: Vec<Warning>,
+    /// Whether there is a file, and something in it.
+    pub file: FileFound,
+}
+
+/// What there is of a configuration file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FileFound {
+    /// No such file.
+    #[default]
+    Missing,
+    /// It has no setting, and includes none.
+    Empty,
+    /// It has settings.
+    Used,
 }
 
 impl Settings {
@@ -28,12 +42,18 @@ impl Settings {
     /// # Errors
     /// Everything wrong with both, and with what the file includes. A file that is there but unreadable is an error.
     pub fn load(priority_parameters: Option<&str>, file: &Path) -> Result<Loaded, Errors> {
-        let mut document = text::parse_list(priority_parameters.unwrap_or_default(), PARAMETERS);
-        if let Some(Document { statements, errors }) = files::read(file) {
-            document.statements.extend(statements);
-            document.errors.append(errors);
+        let mut checker = Checker::new(SETTINGS);
+        let parameters = text::parse_list(priority_parameters.unwrap_or_default(), PARAMETERS);
+        parameters.statements.into_iter().for_each(|statement| checker.take(statement));
+        let (mut errors, mut found) = (parameters.errors, FileFound::Empty);
+        let is_there = files::read_each(file, &mut errors, &mut |statement| {
+            found = FileFound::Used;
+            checker.take(statement);
+        });
+        if !is_there {
+            found = FileFound::Missing;
         }
-        Settings::from_document(document)
+        Settings::from_checker(checker, errors, found)
     }
 
     /// Reads a configuration text without touching a file; `name` stands for it in messages.
@@ -41,18 +61,21 @@ impl Settings {
     /// # Errors
     /// Everything wrong with the text; an `Include` too.
     pub fn parse(text: &str, name: &str) -> Result<Loaded, Errors> {
-        Settings::from_document(text::parse(text, name))
+        let (mut checker, mut errors) = (Checker::new(SETTINGS), Errors::default());
+        text::parse_each(text, name, &mut errors, &mut |statement| checker.take(statement));
+        Settings::from_checker(checker, errors, FileFound::Missing)
     }
 
-    fn from_document(document: Document) -> Result<Loaded, Errors> {
-        let (entries, mut warnings) = schema::check(document, SETTINGS)?;
+    /// `syntax` are the errors of what the checker could not take.
+    fn from_checker(checker: Checker, syntax: Errors, file: FileFound) -> Result<Loaded, Errors> {
+        let (entries, mut warnings) = checker.finish(syntax)?;
         let settings = Settings::from(&entries);
         let (errors, odd) = check_together(&entries, &settings);
         if !errors.is_empty() {
             return Err(errors);
         }
         warnings.extend(odd);
-        Ok(Loaded { settings, written: entries.to_string(), warnings })
+        Ok(Loaded { settings, written: entries.to_string(), warnings, file })
     }
 }
 

@@ -4,7 +4,8 @@
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
 //! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting,
 //! [`table`] holds those declarations, `loading` gives the result, which [`kept`] saves for the next process, `together`
-//! compares settings with each other, and `enforced` with what slurmctld enforces. Every problem is a value ([`report`]) that names file, line, value and what is allowed;
+//! compares settings with each other, `enforced` with what slurmctld enforces, and `shown` has them for a line of the log. Every problem is a
+//! value ([`report`]) that names file, line, value and what is allowed;
 //! nothing here logs or knows Slurm's types.
 
 pub mod declare;
@@ -14,6 +15,7 @@ pub mod kept;
 mod loading;
 pub mod report;
 pub mod schema;
+mod shown;
 pub mod table;
 pub mod text;
 mod together;
@@ -21,7 +23,7 @@ pub mod value;
 
 pub use declare::Term;
 pub use enforced::Enforced;
-pub use loading::{Loaded, Outcome, SettingsKeeper, PARAMETERS};
+pub use loading::{FileFound, Loaded, Outcome, SettingsKeeper, PARAMETERS};
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Book, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential, CredentialKind,

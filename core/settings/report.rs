@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub const MAX_REPORTS: usize = 50;
 
 /// Characters of a value that a message shows.
-const MAX_SHOWN: usize = 80;
+pub(crate) const MAX_SHOWN: usize = 80;
 /// And of a path, which must be found.
 const MAX_PATH: usize = 4096;
 
@@ -107,6 +107,16 @@ impl Errors {
         }
     }
 
+    /// Whether further errors are only counted.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= MAX_REPORTS
+    }
+
+    /// Counts an error that is not kept.
+    pub(crate) fn omit(&mut self) {
+        self.omitted += 1;
+    }
+
     /// Adds all errors of `other`.
     pub fn append(&mut self, other: Errors) {
         other.kept.into_iter().for_each(|error| self.push(error));
@@ -160,7 +170,7 @@ impl std::error::Error for Error {}
 impl std::error::Error for Errors {}
 
 /// Foreign text made fit for one line of a log: control characters escaped, long text cut.
-struct Shown<'a>(&'a str, usize);
+pub(super) struct Shown<'a>(pub &'a str, pub usize);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

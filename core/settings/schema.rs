@@ -3,10 +3,15 @@
 //! A plain setting stands alone, and several may share a line; the last one wins. A block begins its line and takes
 //! all other pairs of the line as its attributes; blocks add up. The table alone decides: a new setting is a new row.
 
-use super::report::{Error, Errors, Place, Warning, MAX_REPORTS};
+use super::report::{Error, Errors, Place, Warning, MAX_REPORTS, MAX_SHOWN};
 use super::text::{Document, Pair, Statement};
-use super::value::{Kind, Value};
+use super::value::{Kind, Value, MAX_VALUE};
 use std::fmt;
+
+/// Lines that one list setting, such as `Override`, may have.
+pub const MAX_LINES: usize = 100_000;
+/// Names that all lines of one list setting may have together.
+pub const MAX_NAMES: usize = 200_000;
 
 /// One row of a table of settings, or one attribute of a block.
 #[derive(Debug)]
@@ -41,6 +46,11 @@ pub enum Absent {
 }
 
 impl Setting {
+    /// Its value lists names, and so may be as long as a line.
+    fn is_list(&self) -> bool {
+        matches!(self.kind, Kind::Names | Kind::Weights { .. } | Kind::Text { is_list: true, .. })
+    }
+
     /// The value that holds where the setting is not written.
     pub fn default_value(&self) -> Option<Value> {
         match self.absent {
@@ -155,31 +165,59 @@ fn value_of(entries: &[Entry], table: &'static [Setting], name: &str) -> Option<
 /// # Errors
 /// Everything wrong with the document, its syntax errors included, by file and line.
 pub fn check(document: Document, table: &'static [Setting]) -> Result<(Entries, Vec<Warning>), Errors> {
-    let mut check = Check { errors: document.errors, warnings: Vec::new() };
-    let mut entries = Entries::none(table);
-    for statement in document.statements {
+    let mut checker = Checker::new(table);
+    document.statements.into_iter().for_each(|statement| checker.take(statement));
+    checker.finish(document.errors)
+}
+
+/// Compares statements with a table, one after the other.
+pub struct Checker {
+    entries: Entries,
+    check: Check,
+}
+
+impl Checker {
+    /// Nothing has been written so far.
+    pub fn new(table: &'static [Setting]) -> Self {
+        Self { entries: Entries::none(table), check: Check::default() }
+    }
+
+    /// The next statement.
+    pub fn take(&mut self, statement: Statement) {
         match statement {
-            Statement::Include { place, path } => check.errors.push(Error {
+            Statement::Include { place, path } => self.check.errors.push(Error {
                 place,
                 key: "Include".into(),
                 value: path,
                 allowed: "Include is allowed in files only".into(),
                 advice: "write the settings themselves".into(),
             }),
-            Statement::Pairs { pairs, complete } => check.line(&mut entries, &pairs, complete),
+            Statement::Pairs { pairs, complete } => self.check.line(&mut self.entries, &pairs, complete),
         }
     }
-    if check.errors.is_empty() {
-        return Ok((entries, check.warnings));
+
+    /// All that was written; `syntax` are the errors of what is no statement.
+    ///
+    /// # Errors
+    /// Everything wrong, by file and line.
+    pub fn finish(self, mut syntax: Errors) -> Result<(Entries, Vec<Warning>), Errors> {
+        let Self { entries, check: Check { errors, warnings, .. } } = self;
+        syntax.append(errors);
+        if syntax.is_empty() {
+            return Ok((entries, warnings));
+        }
+        syntax.sort();
+        Err(syntax)
     }
-    check.errors.sort();
-    Err(check.errors)
 }
 
-/// Collects what is wrong while a document is compared.
+/// Collects what is wrong while statements are compared.
+#[derive(Default)]
 struct Check {
     errors: Errors,
     warnings: Vec<Warning>,
+    /// Lines and names so far, by list setting.
+    counts: Vec<(&'static str, usize, usize)>,
 }
 
 impl Check {
@@ -218,11 +256,36 @@ impl Check {
                     return;
                 }
                 Some(setting) => {
-                    entries.blocks.extend(self.block(setting, pair, &pairs[1..], complete));
+                    if self.has_room(setting, pair, &pairs[1..]) {
+                        entries.blocks.extend(self.block(setting, pair, &pairs[1..], complete));
+                    }
                     return;
                 }
             }
         }
+    }
+
+    /// Counts a line of a list setting; false where there are too many, which is an error once.
+    fn has_room(&mut self, setting: &'static Setting, head: &Pair, rest: &[Pair]) -> bool {
+        let known = setting.attributes.unwrap_or_default();
+        let lists = rest.iter().filter(|pair| find(known, &pair.key).is_some_and(Setting::is_list));
+        let more: usize = lists.map(|pair| 1 + pair.value.matches(',').count()).sum();
+        let at = self.counts.iter().position(|(name, ..)| *name == setting.name).unwrap_or_else(|| {
+            self.counts.push((setting.name, 0, 0));
+            self.counts.len() - 1
+        });
+        let (_, lines, names) = &mut self.counts[at];
+        let before = *lines <= MAX_LINES && *names <= MAX_NAMES;
+        (*lines, *names) = (*lines + 1, *names + more);
+        let (lines, names) = (*lines, *names);
+        if before && lines > MAX_LINES {
+            let allowed = format!("allowed are {MAX_LINES} lines with {}", setting.name);
+            self.refuse(head, &allowed, "put names that are alike on one line".into());
+        } else if before && names > MAX_NAMES {
+            let allowed = format!("allowed are {MAX_NAMES} names in all lines with {}", setting.name);
+            self.refuse(head, &allowed, "remove names, or name an account in their place".into());
+        }
+        lines <= MAX_LINES && names <= MAX_NAMES
     }
 
     fn block(
@@ -238,7 +301,7 @@ impl Check {
             (Some(with), Some(Value::Choice(word))) => with == *word,
             _ => true,
         };
-        let mut attributes = Vec::new();
+        let mut attributes = Vec::with_capacity(rest.len().min(known.len()));
         for pair in rest {
             match find(known, &pair.key) {
                 None => self.unknown(known.iter().filter(|setting| goes(setting)), pair),
@@ -282,6 +345,11 @@ impl Check {
     }
 
     fn value(&mut self, setting: &Setting, pair: &Pair) -> Option<Value> {
+        if pair.value.len() > MAX_VALUE && !setting.is_list() {
+            let allowed = format!("allowed are values of up to {MAX_VALUE} bytes");
+            self.refuse(pair, &allowed, "correct it".into());
+            return None;
+        }
         let value = setting.kind.read(&pair.value);
         if value.is_none() {
             let meant = match setting.kind {
@@ -298,6 +366,9 @@ impl Check {
     }
 
     fn unknown<'t>(&mut self, table: impl Iterator<Item = &'t Setting> + Clone, pair: &Pair) {
+        if self.errors.is_full() {
+            return self.errors.omit();
+        }
         let described = table.clone().filter(|setting| setting.is_described);
         let known = described.map(|setting| setting.name).collect::<Vec<_>>().join(", ");
         let meant = nearest(&pair.key, table.map(|setting| setting.name));
@@ -309,7 +380,12 @@ impl Check {
     }
 
     fn refuse(&mut self, pair: &Pair, allowed: &str, advice: String) {
-        let Pair { place, key, value } = pair.clone();
+        if self.errors.is_full() {
+            return self.errors.omit();
+        }
+        // No more than a message shows.
+        let shown = |text: &str| text.chars().take(MAX_SHOWN + 1).collect();
+        let (place, key, value) = (pair.place.clone(), shown(&pair.key), shown(&pair.value));
         self.errors.push(Error { place, key, value, allowed: allowed.into(), advice });
     }
 }

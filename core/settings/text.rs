@@ -4,9 +4,12 @@
 //! of a line continues it, `\x` is a literal `x`. Beyond slurm.conf, `\"` is a literal quote inside quotes and `\ ` a
 //! literal blank, so that every value without a line break or NUL can be written.
 
-use super::report::{Error, Errors, Place};
+use super::report::{Error, Errors, Place, MAX_SHOWN};
 use std::fmt;
 use std::sync::Arc;
+
+/// Bytes that a line may have, with the lines that continue it and without comments.
+pub const MAX_LINE: usize = 1 << 20;
 
 /// One `Key=Value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,18 +75,25 @@ pub struct Document {
 
 /// Takes a configuration text apart. `source` names it in messages. Pure: `Include` is reported, not followed.
 pub fn parse(text: &str, source: &str) -> Document {
-    let source: Arc<str> = source.into();
     let mut document = Document::default();
+    let Document { statements, errors } = &mut document;
+    parse_each(text, source, errors, &mut |statement| statements.push(statement));
+    document
+}
+
+/// The same, one statement after the other: a long text is never there as a whole in pieces.
+pub fn parse_each(text: &str, source: &str, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
+    let source: Arc<str> = source.into();
     let mut line = Line::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, physical) in (1..).zip(text.split('\n')) {
         let continued = line.extend(number, physical);
         if !continued {
-            document.add(&source, &std::mem::take(&mut line));
+            statement(&source, &line, errors, take);
+            line.clear();
         }
     }
-    document.add(&source, &line);
-    document
+    statement(&source, &line, errors, take);
 }
 
 /// Takes the value of `PriorityParameters=` apart: `Key=Value` separated by commas, without quotes and escapes.
@@ -114,37 +124,40 @@ pub fn parse_list(text: &str, source: &str) -> Document {
     document
 }
 
-impl Document {
-    fn add(&mut self, source: &Arc<str>, line: &Line) {
-        let mut scanner = Scanner { text: &line.text, at: 0 };
-        scanner.skip_space();
-        let place = |at| Place { source: Arc::clone(source), line: Some(line.number_at(at)) };
-        let start = scanner.at;
-        if let Some(nul) = line.text.find('\0') {
-            let fault = Fault::new("", &line.text[..nul], "allowed is text without NUL bytes")
-                .advise("the file is damaged or not a text file; write it again");
-            self.errors.push(fault.at(place(nul)));
-        } else if scanner.skip_include() {
-            match scanner.path() {
-                Ok(path) => self.statements.push(Statement::Include { place: place(start), path }),
-                Err(fault) => self.errors.push(fault.at(place(start))),
-            }
-        } else {
-            let (mut pairs, mut complete) = (Vec::new(), true);
-            while complete && !scanner.at_end() {
-                let start = scanner.at;
-                match scanner.pair() {
-                    Ok((key, value)) => pairs.push(Pair { place: place(start), key, value }),
-                    Err(fault) => {
-                        self.errors.push(fault.at(place(start)));
-                        complete = false;
-                    }
+/// What a line says, if anything.
+fn statement(source: &Arc<str>, line: &Line, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
+    let mut scanner = Scanner { text: &line.text, at: 0 };
+    scanner.skip_space();
+    let place = |at| Place { source: Arc::clone(source), line: Some(line.number_at(at)) };
+    let start = scanner.at;
+    if line.is_too_long {
+        let fault = Fault::new("", scanner.rest(), "allowed are lines of up to 1 MiB")
+            .advise("write several lines, each with some of the names");
+        errors.push(fault.at(place(start)));
+    } else if let Some(nul) = line.text.find('\0') {
+        let fault = Fault::new("", &line.text[..nul], "allowed is text without NUL bytes")
+            .advise("the file is damaged or not a text file; write it again");
+        errors.push(fault.at(place(nul)));
+    } else if scanner.skip_include() {
+        match scanner.path() {
+            Ok(path) => take(Statement::Include { place: place(start), path }),
+            Err(fault) => errors.push(fault.at(place(start))),
+        }
+    } else {
+        let (mut pairs, mut complete) = (Vec::new(), true);
+        while complete && !scanner.at_end() {
+            let start = scanner.at;
+            match scanner.pair() {
+                Ok((key, value)) => pairs.push(Pair { place: place(start), key, value }),
+                Err(fault) => {
+                    errors.push(fault.at(place(start)));
+                    complete = false;
                 }
-                scanner.skip_space();
             }
-            if !pairs.is_empty() {
-                self.statements.push(Statement::Pairs { pairs, complete });
-            }
+            scanner.skip_space();
+        }
+        if !pairs.is_empty() {
+            take(Statement::Pairs { pairs, complete });
         }
     }
 }
@@ -155,6 +168,8 @@ struct Line {
     text: String,
     /// Offset in `text` where each physical line begins, and its number.
     starts: Vec<(usize, usize)>,
+    /// It has more than [`MAX_LINE`]; what is there of it is its beginning.
+    is_too_long: bool,
 }
 
 impl Line {
@@ -164,9 +179,23 @@ impl Line {
         let trimmed = body.trim_end_matches(is_space);
         let backslashes = trimmed.len() - trimmed.trim_end_matches('\\').len();
         let continued = backslashes % 2 == 1;
-        self.starts.push((self.text.len(), number));
-        self.text.push_str(if continued { &trimmed[..trimmed.len() - 1] } else { body });
+        let more = if continued { &trimmed[..trimmed.len() - 1] } else { body };
+        let has_room = self.text.len() + more.len() <= MAX_LINE;
+        if has_room && !self.is_too_long {
+            self.starts.push((self.text.len(), number));
+            self.text.push_str(more);
+        } else if !self.is_too_long {
+            self.is_too_long = true;
+            self.starts.push((self.text.len(), number));
+            self.text.extend(more.chars().take(200));
+        }
         continued
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.starts.clear();
+        self.is_too_long = false;
     }
 
     fn number_at(&self, offset: usize) -> usize {
@@ -202,7 +231,9 @@ struct Fault {
 
 impl Fault {
     fn new(key: &str, value: &str, allowed: &'static str) -> Self {
-        Fault { key: key.into(), value: value.into(), allowed, advice: "correct the line" }
+        // No more than a message shows.
+        let value = value.chars().take(MAX_SHOWN + 1).collect();
+        Fault { key: key.into(), value, allowed, advice: "correct the line" }
     }
 
     fn advise(self, advice: &'static str) -> Self {

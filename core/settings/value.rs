@@ -5,6 +5,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
+/// Bytes that a value may have which lists no names.
+pub const MAX_VALUE: usize = 4096;
+/// Bytes that a name in a list may have: as many as Slurm's database keeps of one.
+pub const MAX_NAME: usize = 255;
+
 /// What a value must look like.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
@@ -54,6 +59,8 @@ pub enum Kind {
     Text {
         /// What that is, as a noun phrase.
         allowed: &'static str,
+        /// It lists names.
+        is_list: bool,
         /// The test.
         accepts: fn(&str) -> bool,
     },
@@ -182,10 +189,10 @@ impl Kind {
             Kind::PositiveDuration => format!("{SPANS}, of more than 0 seconds"),
             Kind::Date => DATES.into(),
             Kind::EndDate => format!("{DATES}, where a date without a time is the end of that day"),
-            Kind::Names => "allowed are names separated by commas, each once".into(),
+            Kind::Names => "allowed are names separated by commas, each once, of at most 255 bytes".into(),
             Kind::Weights { min, max } => {
                 format!(
-                    "allowed are name:number separated by commas, each name once, each number {}",
+                    "allowed are name:number separated by commas, each name once, of at most 255 bytes, each number {}",
                     range(*min, *max)
                 )
             }
@@ -278,8 +285,8 @@ fn weights(text: &str, min: f64, max: f64) -> Option<Vec<(String, f64)>> {
     are_names(weights.iter().map(|(name, _)| name)).then_some(weights)
 }
 
-/// Whether no name is empty and each occurs once.
+/// Whether no name is empty or too long, and each occurs once.
 fn are_names<'a>(mut names: impl Iterator<Item = &'a String>) -> bool {
     let mut seen = HashSet::new();
-    names.all(|name| !name.is_empty() && seen.insert(name))
+    names.all(|name| (1..=MAX_NAME).contains(&name.len()) && seen.insert(name))
 }

@@ -1,10 +1,10 @@
 //! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
 //! read together at start and at every reconfigure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
@@ -19,7 +19,7 @@ use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
 use multifactor2_core::settings::{
-    kept, ActiveJobs, Enforced, Errors, Loaded, Outcome, Settings, SettingsKeeper,
+    kept, ActiveJobs, Enforced, Errors, FileFound, Loaded, Outcome, Settings, SettingsKeeper,
 };
 
 /// `PriorityFlags`, the same bits in every release.
@@ -73,8 +73,8 @@ pub struct Config {
     pub books: Arc<BookLines>,
     /// Our own settings.
     pub settings: Settings,
-    /// Where each was written, for a snapshot.
-    lines: Vec<(String, String)>,
+    /// Their lines with the place of each, where a snapshot is asked for.
+    written: Option<String>,
     /// What a snapshot says of both, where one is asked for.
     pub told: Option<Arc<Told>>,
 }
@@ -84,23 +84,30 @@ pub struct Config {
 pub struct InForce {
     /// What holds.
     pub settings: Settings,
-    /// Lines of multifactor2.conf, each with its place.
-    pub lines: Vec<(String, String)>,
+    /// Lines of multifactor2.conf, each with its place in a comment; `None` where the settings are those of before.
+    written: Option<String>,
 }
 
 impl InForce {
     fn fresh(loaded: Loaded) -> Self {
-        let place = |line: &str| {
-            let (line, place) = line.rsplit_once(" # ").unwrap_or((line, ""));
-            (line.to_owned(), place.to_owned())
-        };
-        Self { settings: loaded.settings, lines: loaded.written.lines().map(place).collect() }
+        Self { settings: loaded.settings, written: Some(loaded.written) }
     }
 
     /// Settings of before, in place of bad ones.
     pub fn kept(settings: Settings) -> Self {
-        let lines = settings.lines().into_iter().map(|line| (line, LAST_GOOD.to_owned())).collect();
-        Self { settings, lines }
+        Self { settings, written: None }
+    }
+
+    /// Lines of multifactor2.conf, each with its place, for a snapshot.
+    fn lines(&self) -> Vec<(String, String)> {
+        let place = |line: &str| {
+            let (line, place) = line.rsplit_once(" # ").unwrap_or((line, ""));
+            (line.to_owned(), place.to_owned())
+        };
+        match &self.written {
+            Some(written) => written.lines().map(place).collect(),
+            None => self.settings.lines().into_iter().map(|line| (line, LAST_GOOD.to_owned())).collect(),
+        }
     }
 }
 
@@ -117,7 +124,8 @@ impl Config {
         rules: Option<RuleHistory>,
         charged: i64,
     ) -> Self {
-        let InForce { mut settings, lines } = in_force;
+        let lines = in_force.settings.snapshot_file().is_some().then(|| in_force.lines());
+        let InForce { mut settings, written } = in_force;
         for problem in settings.take_out_unenforced(enforced(host)) {
             warn!("{problem}");
         }
@@ -190,15 +198,15 @@ impl Config {
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(BookLines::of(&settings)),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
-            told: settings.snapshot_file().is_some().then(|| Arc::new(Told::read(host, lines.clone()))),
-            lines,
+            written: written.filter(|_| lines.is_some()),
+            told: lines.map(|lines| Arc::new(Told::read(host, lines))),
             settings,
         }
     }
 
     /// The settings of this configuration, for another one.
     pub fn in_force(&self) -> InForce {
-        InForce { settings: self.settings.clone(), lines: self.lines.clone() }
+        InForce { settings: self.settings.clone(), written: self.written.clone() }
     }
 
     /// What the association factor of a job is.
@@ -250,11 +258,14 @@ fn kept_file(host: &'static Host) -> Option<PathBuf> {
 /// Loads our settings. Good ones are handed to `keep`, with the file that they are kept in; in place of bad ones the last good ones hold: those of
 /// this process at a reconfigure, at a `start` those that are kept, which another controller may have written.
 ///
+/// The log says what holds, and what has changed since `before`, where there was something.
+///
 /// `None` where the settings are wrong and there never were good ones. What is wrong has been logged. Takes no lock of the
 /// host's: nobody else touches the file.
 pub fn load_settings(
     host: &'static Host,
     keeper: &mut SettingsKeeper,
+    before: Option<&Settings>,
     start: bool,
     keep: impl FnOnce(PathBuf, String),
 ) -> Option<InForce> {
@@ -273,13 +284,16 @@ pub fn load_settings(
             for warning in &loaded.warnings {
                 warn!("{warning}");
             }
+            let before = before.map(|before| holding(host, before));
+            let now = holding(host, &loaded.settings);
+            log_settings(&now, loaded.file, &configuration, before.as_ref());
             if let Some(file) = file {
                 keep(file, kept::text(&loaded, &configuration));
             }
             Some(InForce::fresh(loaded))
         }
         Outcome::Kept(settings, errors) => {
-            let shown = match settings.to_string() {
+            let shown = match settings.summary() {
                 all_default if all_default.is_empty() => "all as by default".to_owned(),
                 some => some,
             };
@@ -293,6 +307,39 @@ pub fn load_settings(
             log_errors(&errors, "");
             None
         }
+    }
+}
+
+/// Lines that slurmctld does not enforce do not hold.
+fn holding(host: &Host, settings: &Settings) -> Settings {
+    let mut holding = settings.clone();
+    holding.take_out_unenforced(enforced(host));
+    holding
+}
+
+/// One line with what holds, and one with what has changed.
+fn log_settings(settings: &Settings, found: FileFound, configuration: &Path, before: Option<&Settings>) {
+    let file = configuration.display();
+    let what_is_there = match found {
+        FileFound::Missing => "is not there",
+        FileFound::Empty => "has no settings",
+        FileFound::Used => "has settings",
+    };
+    match settings.summary() {
+        none if none.is_empty() => info!("settings: all are as by default. {file} {what_is_there}"),
+        some => info!("settings that are not as by default: {some}. {file} {what_is_there}"),
+    }
+    let Some(before) = before else { return };
+    let Some(changes) = settings.changes_since(before) else {
+        info!("settings: nothing has changed");
+        return;
+    };
+    info!("settings have changed. {changes}");
+    if found != FileFound::Used {
+        warn!(
+            "{file} {what_is_there}, so what was set there before holds no longer. If that was not meant, write it again and run \
+             'scontrol reconfigure'"
+        );
     }
 }
 

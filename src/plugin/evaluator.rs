@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use multifactor2_core::evaluator;
 use multifactor2_core::explain::ExplainedJob;
-use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority};
+use multifactor2_core::factors::{increase_only, weighted_fair_share, ClusterSize, Evaluation, Priority};
 use multifactor2_core::facts::{self, Facts};
 use multifactor2_core::policy::pools::JobTickets;
 use tracing::error;
@@ -236,9 +236,11 @@ impl<'c> Evaluator<'c> {
             let tres = self.tres(job, partition);
             let of_partition = partition.map(views::partition);
             let variant = self.core.in_partition(of_job, of_partition.as_ref(), tres, &mut buffer);
-            let weight = f64::from(self.config.factors.weights.fair_share);
+            let weight = self.config.factors.weights.fair_share;
             let fair_share = |qos: Option<Qos<'_, V::Qos>>| {
-                entries.as_ref().map_or(of_job.fair_share, |entries| entries.factor(partition, qos) * weight)
+                entries.as_ref().map_or(of_job.fair_share, |entries| {
+                    weighted_fair_share(entries.factor(partition, qos), weight)
+                })
             };
             let site = |qos: Option<Qos<'_, V::Qos>>| {
                 points.map_or(of_job.site, |points| points.site(partition, qos))

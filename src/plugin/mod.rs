@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
-use multifactor2_core::settings::SettingsKeeper;
+use multifactor2_core::settings::{Settings, SettingsKeeper};
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
 use tracing::{debug, error, info, warn};
@@ -200,7 +200,7 @@ impl Plugin {
         }
         let fair_share = find_database(&mut unlocked)?;
         let before = config::kept_settings(host);
-        let in_force = self.load_settings(host, true).ok_or(Refused)?;
+        let in_force = self.load_settings(host, before.as_ref(), true).ok_or(Refused)?;
         // Those of the slurmctld before: what its jobs ran until now is charged as it would have charged it.
         let rules =
             before.map(|before| RuleHistory { current: ChargeRules::of(&before), ..RuleHistory::default() });
@@ -272,8 +272,13 @@ impl Plugin {
     }
 
     /// Our own settings. What is good is kept by another thread: this one may hold locks of slurmctld's.
-    fn load_settings(&'static self, host: &'static Host, start: bool) -> Option<InForce> {
-        config::load_settings(host, &mut self.settings.lock(), start, |file, text| {
+    fn load_settings(
+        &'static self,
+        host: &'static Host,
+        before: Option<&Settings>,
+        start: bool,
+    ) -> Option<InForce> {
+        config::load_settings(host, &mut self.settings.lock(), before, start, |file, text| {
             self.kept_file.keep(host, file, text);
         })
     }
@@ -283,7 +288,7 @@ impl Plugin {
     /// job locks: no file is looked at, and our own settings stay as they are.
     pub fn reconfigure(&'static self, host: &'static Host, recount: Option<Unlocked>) {
         let Some(old) = self.config() else { return };
-        let loaded = recount.as_ref().and_then(|_| self.load_settings(host, false));
+        let loaded = recount.as_ref().and_then(|_| self.load_settings(host, Some(&old.settings), false));
         let is_loaded = loaded.is_some();
         let in_force = loaded.unwrap_or_else(|| old.in_force());
         let times = self.progress.times();

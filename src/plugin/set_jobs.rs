@@ -59,6 +59,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn holds_what_a_hash_map_holds(
             notes in prop::collection::vec((prop_oneof![0..40_u32, any::<u32>()], 0..1_000_000_u32), 0..400),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use multifactor2_core::books;
 use multifactor2_core::policy::pools::{Bearer, Named, Pools};
 use multifactor2_core::rules::charge_rules;
+use multifactor2_core::settings::report::MAX_REPORTS;
 use multifactor2_core::settings::{Charge, ChargeKind};
 use tracing::warn;
 
@@ -55,11 +56,15 @@ impl Plugin {
         let lines: HashSet<String> = missing.map(line).collect();
         let before = std::mem::replace(&mut grants.unknown, lines.clone());
         drop(grants);
-        for line in lines.difference(&before) {
+        let new: Vec<&String> = lines.difference(&before).collect();
+        for line in new.iter().take(MAX_REPORTS) {
             warn!(
                 "{line}: there is none of that name, so the line does nothing. Correct the name, or create it: it is looked for in \
                  every cycle"
             );
+        }
+        if new.len() > MAX_REPORTS {
+            warn!("there is none of {} more names in lines of multifactor2.conf", new.len() - MAX_REPORTS);
         }
     }
 }

@@ -278,7 +278,7 @@ fn both_are_printed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig { cases: 32, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn nothing_panics(

@@ -99,7 +99,7 @@ fn held_jobs_and_those_whose_time_has_not_come_are_in_no_queue() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { cases: 48, ..multifactor2_fixtures::seeded() })]
     /// Without preemption the comparison is an order: of any two the queue has first the one that the comparison says, and both ways
     /// round it says the same.
     #[test]

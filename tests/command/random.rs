@@ -58,7 +58,7 @@ fn all_lines_are_settings() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig { cases: 40, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn after_a_cycle_slurm_shows_what_is_computed(seed: u64, lines in settings()) {

@@ -272,7 +272,7 @@ fn random(seed: u64) -> Snapshot {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig { cases: 48, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn a_change_to_what_there_is_changes_nothing(seed: u64) {

@@ -182,6 +182,8 @@ fn lists() -> impl Strategy<Value = (Vec<Account>, Vec<u32>, Option<u32>)> {
 }
 
 proptest! {
+    #![proptest_config(multifactor2_fixtures::seeded())]
+
     #[test]
     fn each_book_is_as_defined((all, own, others) in lists()) {
         // Every second or third account has shares of the book's own.

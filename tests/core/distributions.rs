@@ -4,10 +4,8 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node};
 use multifactor2_fixtures::example::TREE;
 use multifactor2_fixtures::model::Association;
-use multifactor2_fixtures::seed;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::RngSeed;
 
 use crate::random::{any_shares, near, plain_shares, trees, Engine};
 
@@ -119,7 +117,7 @@ fn path(engine: &Engine, node: Node) -> Vec<Node> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn factors_are_from_0_to_1_and_the_best_has_1(

@@ -301,6 +301,8 @@ fn near(found: &[f64], expected: &[f64]) -> bool {
 }
 
 proptest! {
+    #![proptest_config(multifactor2_fixtures::seeded())]
+
     #[test]
     fn they_are_as_defined((all, capacity, weights) in cluster(), raw in prop::collection::vec(0..5_u32, 20)) {
         let expected = model_shares(&all, &capacity, &weights);

@@ -25,3 +25,4 @@ mod shapes;
 mod stock;
 mod sums;
 mod sums_size;
+mod ties;

@@ -10,6 +10,7 @@ use multifactor2_core::policy::points::{Points, PointsJob, TargetUsage};
 use multifactor2_core::policy::pools::{Extra, Names, Pools, WaitingJob, Who};
 use multifactor2_core::rules::sums::{Recipe, Sums};
 use multifactor2_core::rules::tally::{Charge, Place, Tally};
+use multifactor2_core::settings::schema::{MAX_LINES, MAX_NAMES};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
@@ -75,7 +76,7 @@ fn a_book_takes_little_for_each_association() {
     .map(bytes);
     // With the usage that its tree goes by.
     let each = [(book - none) / 2 + 8, (own - none) / 2 + 8];
-    assert_eq!(each, [45, 70], "bytes for each association and book, without and with shares of its own");
+    assert_eq!(each, [53, 90], "bytes for each association and book, without and with shares of its own");
 }
 
 /// Points of any job, one with an association newer than the tree excepted, and the usage of a cycle.
@@ -213,5 +214,31 @@ fn a_submission_costs_the_same_whatever_the_number_of_jobs() {
             few.0,
             many.0
         );
+    }
+}
+
+/// As many lines as one list may have, and as many names in as few lines as can be: what a reconfigure takes at most for a list, but for the lengths of
+/// names.
+#[test]
+fn settings_at_their_bounds_take_little() {
+    let lines = |at: usize| format!("Override=User Name=user{at:06} Tickets=1000 Until=2027-01-31\n");
+    let names = |line: usize| {
+        let names: Vec<String> = (0..20_000).map(|at| format!("u{line}x{at:05}")).collect();
+        format!("Override=User Name={} Tickets=1\n", names.join(","))
+    };
+    for (what, text, count, kept, most) in [
+        ("lines", (0..MAX_LINES).map(lines).collect::<String>(), MAX_LINES, 300, 1200),
+        ("names", (0..MAX_NAMES / 20_000).map(names).collect::<String>(), MAX_NAMES, 60, 300),
+    ] {
+        let (mut loaded, begun) = (None, std::time::Instant::now());
+        let memory = measure(|| loaded = Settings::parse(&text, "/etc/slurm/multifactor2.conf").ok());
+        let took = begun.elapsed();
+        let each = |bytes: u64| bytes / count as u64;
+        let (stays, at_most) = (each(u64::try_from(memory.bytes_current).unwrap()), each(memory.bytes_max));
+        println!("{count} {what}: {stays} bytes each stay, {at_most} at most; {took:?}");
+        assert!(stays <= kept && at_most <= most, "{what}: {stays} bytes each stay, {at_most} at most");
+        // A fraction of a second where nothing else runs, optimised or not.
+        assert!(took.as_secs() < 20, "{took:?}");
+        assert!(loaded.is_some_and(|loaded| loaded.settings.overrides.len() * count >= count));
     }
 }

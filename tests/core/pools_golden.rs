@@ -7,9 +7,8 @@ use multifactor2_fixtures::pools_model::{
     ModelObject, ModelShares, ModelTickets, ModelTree,
 };
 use multifactor2_fixtures::seed_tables::{self, Found, JOBS, TABLES};
-use multifactor2_fixtures::{assert_near, model, seed};
+use multifactor2_fixtures::{assert_near, model};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use crate::random::{any_shares, near, trees};
 
@@ -337,7 +336,7 @@ fn dilution_under_standing_is_weighed_by_shares() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     /// The other model says who has which tickets: those who wait, and as running jobs those who do not.
     #[test]

@@ -8,9 +8,6 @@ use multifactor2_core::factors::{
 use multifactor2_core::facts::{JobSize, NO_VAL};
 use multifactor2_core::rules::charge::NO_CONSUME;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-
-use multifactor2_fixtures::seed;
 
 const DAY: u32 = 24 * 60 * 60;
 const NOW: i64 = 1_700_000_000;
@@ -215,7 +212,7 @@ fn priority_that_only_increases() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn job_size_is_always_a_factor(

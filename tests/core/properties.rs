@@ -3,11 +3,9 @@
 use multifactor2_core::Node;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::RngSeed;
 
 use crate::random::{any_shares, is_below, near, plain_shares, trees, Engine};
 use multifactor2_fixtures::model;
-use multifactor2_fixtures::seed;
 
 macro_rules! assert_near {
     ($a:expr, $b:expr, $($what:tt)+) => {{
@@ -26,7 +24,7 @@ fn competing<'a>(engine: &'a Engine, nodes: &'a [Node], parent: Node) -> impl It
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn engine_agrees_with_the_model(

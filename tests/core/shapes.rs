@@ -3,9 +3,6 @@
 use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree, USE_PARENT};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
-
-use multifactor2_fixtures::seed;
 
 fn account(parent: Option<u32>) -> NodeSpec {
     NodeSpec { parent, shares: 1, user: false }
@@ -193,7 +190,7 @@ fn buffers_are_reused_over_trees_of_other_sizes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn any_input_gives_a_tree_and_numbers_in_range(

@@ -392,7 +392,7 @@ struct Naive {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn sums_are_what_ran(events in prop::collection::vec(event(), 1..60)) {

@@ -10,7 +10,7 @@ use slurm_inproc::{
 };
 
 use crate::random_jobs::{conf, job};
-use crate::setup::{fill, in_both, seeded, waiting};
+use crate::setup::{fill, in_both, waiting};
 
 /// What one run shows: jobs after submission, after the first cycle and after a later one; lists for `sprio`.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +76,7 @@ fn without_fairshare(factors: &Factors) -> Factors {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..seeded() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn without_a_fair_share_weight_everything_is_equal_to_stock(conf in conf(), jobs in vec(job(), 1..20)) {

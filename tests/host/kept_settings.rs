@@ -235,3 +235,26 @@ fn a_damaged_kept_file_is_one_error_and_counts_as_none() -> HostResult<()> {
     }
     Ok(())
 }
+
+/// From Slurm 23.11 on a reconfigure is a new process.
+#[test]
+fn a_new_process_says_what_has_changed_since_the_one_before() -> HostResult<()> {
+    let state = State::new()?;
+    let lines = |log: &str, what: &str| log.lines().filter(|line| line.contains(what)).count();
+    let mut host = state.process(Some("ActiveJobs=pending\n"))?;
+    host.init()?;
+    let log = host.quit()?;
+    assert_eq!((lines(&log, "settings have changed"), lines(&log, "nothing has changed")), (0, 0), "{log}");
+    for (text, expected) in [
+        (Some("ActiveJobs=pending\n"), "settings: nothing has changed"),
+        (Some("Distribution=strict\n"), "settings have changed. now: Distribution=strict. no longer: ActiveJobs=pending"),
+        (None, "multifactor2.conf is not there, so what was set there before holds no longer. If that was not meant, write it again"),
+        (None, "settings: nothing has changed"),
+    ] {
+        let mut host = state.process(text)?;
+        host.init()?;
+        let log = host.quit()?;
+        assert_eq!(lines(&log, expected), 1, "{expected}: {log}");
+    }
+    Ok(())
+}

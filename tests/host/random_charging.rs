@@ -6,7 +6,7 @@ use slurm_inproc::constants::{INFINITE, NO_VAL};
 use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
 use crate::charges::{assert_same, prepare, running, Charged, LIMITS};
-use crate::setup::{in_both, seeded, NOW};
+use crate::setup::{in_both, NOW};
 
 const JOBS: u32 = 6;
 
@@ -168,7 +168,7 @@ fn jobs_that_begin_between_two_cycles_are_charged_in_the_order_of_their_beginnin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..seeded() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn every_history_is_charged_as_by_stock(events in vec(event(), 1..40), limits in any::<bool>()) {

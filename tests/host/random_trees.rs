@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use slurm_inproc::{Host, HostResult};
 
-use crate::setup::{ours, seeded};
+use crate::setup::ours;
 use crate::tree::{id, Tree};
 use multifactor2_fixtures::model::Association;
 
@@ -121,7 +121,7 @@ fn run(tree: &Tree, changes: &[(Index, Option<u32>, f64, bool)]) -> HostResult<(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..seeded() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn every_tree_is_as_the_model_says(

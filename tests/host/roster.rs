@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use slurm_inproc::{Conf, Host, HostResult, Job, Options, Plugin};
 
 use crate::charges::{assert_same, prepare, running, Charged, LIMITS};
-use crate::setup::{in_both_with, seeded, waiting, Both};
+use crate::setup::{in_both_with, waiting, Both};
 
 /// Further than a cycle looks for new ids.
 const FAR: u32 = 50_000;
@@ -186,7 +186,7 @@ fn very_many_jobs_are_found_by_their_ids_too() -> HostResult<()> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..seeded() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn jobs_come_and_go_as_with_stock(events in vec(event(), 1..40)) {

@@ -128,3 +128,77 @@ fn a_reconfigure_without_the_file_goes_back_to_the_default() -> HostResult<()> {
     assert!(!held_jobs_count(&mut host)?);
     host.quit().map(drop)
 }
+
+/// Lines about settings in what was logged since `from`.
+fn said(log: &str, from: usize) -> Vec<&str> {
+    let about =
+        |line: &str| line.find("priority/multifactor2: ").map(|at| at + "priority/multifactor2: ".len());
+    let ours = log[from..].lines().filter_map(|line| Some(&line[about(line)?..]));
+    ours.filter(|line| line.contains("settings") || line.contains("multifactor2.conf")).collect()
+}
+
+#[test]
+fn start_and_reconfigure_say_which_settings_hold_and_what_has_changed() -> HostResult<()> {
+    let mut host = ours()?;
+    tree_with_a_held_job(&mut host)?;
+    write_file(&host, "ActiveJobs=pending\nOverride=Job Name=7 Tickets=1\n")?;
+    host.init()?;
+    let file = host.directory().join("multifactor2.conf");
+    let file = file.display().to_string();
+    let held = "ActiveJobs=pending; Override=Job Name=7 Tickets=1";
+    assert_eq!(
+        said(&host.log(), 0),
+        [format!("settings that are not as by default: {held}. {file} has settings")]
+    );
+
+    let (nothing, strict) = (
+        vec![
+            format!("settings that are not as by default: {held}. {file} has settings"),
+            "settings: nothing has changed".to_owned(),
+        ],
+        vec![
+            format!("settings that are not as by default: Distribution=strict; Override=Job Name=7 Tickets=1. {file} has settings"),
+            "settings have changed. now: Distribution=strict. no longer: ActiveJobs=pending".to_owned(),
+        ],
+    );
+    let gone = |what: &str| {
+        vec![
+            format!("settings: all are as by default. {file} {what}"),
+            "settings have changed. no longer: Distribution=strict; Override=Job Name=7 Tickets=1".to_owned(),
+            format!(
+                "{file} {what}, so what was set there before holds no longer. If that was not meant, write it again and run 'scontrol \
+                 reconfigure'"
+            ),
+        ]
+    };
+    let other = "Override=Job Name=7 Tickets=1\nDistribution=strict\n";
+    for (text, expected) in [
+        (Some("ActiveJobs=pending\n# the same\nOverride=Job Name=7 Tickets=1\n"), nothing),
+        (Some(other), strict.clone()),
+        (Some("# nothing\n"), gone("has no settings")),
+        (
+            Some(other),
+            vec![
+                strict[0].clone(),
+                "settings have changed. now: Distribution=strict; Override=Job Name=7 Tickets=1".to_owned(),
+            ],
+        ),
+        (None, gone("is not there")),
+    ] {
+        let from = host.log().len();
+        match text {
+            Some(text) => write_file(&host, text)?,
+            None => fs::remove_file(&file)?,
+        }
+        host.reconfigure(false)?;
+        assert_eq!(said(&host.log(), from), expected, "{text:?}");
+    }
+    let from = host.log().len();
+    host.reconfigure(false)?;
+    let expected = [
+        format!("settings: all are as by default. {file} is not there"),
+        "settings: nothing has changed".to_owned(),
+    ];
+    assert_eq!(said(&host.log(), from), expected);
+    host.quit().map(drop)
+}

@@ -1,11 +1,7 @@
 //! Hosts with either plugin, and a small cluster for what is compared between them.
 
-use proptest::prelude::ProptestConfig;
-use proptest::test_runner::RngSeed;
 use slurm_inproc::constants::QOS_FLAG_NO_DECAY;
 use slurm_inproc::{Association, Conf, Host, HostResult, Job, Options, Partition, Plugin, Qos};
-
-use multifactor2_fixtures::seed;
 
 /// The time at which the clock stands first.
 pub const NOW: i64 = 2_000_000_000;
@@ -116,15 +112,6 @@ pub fn waiting(id: u32) -> Job {
         .submit_time(NOW - 21_600)
         .begin_time(NOW - 21_600)
         .accrue_time(NOW - 21_600)
-}
-
-/// For random tests: nothing is written beside the sources, and the seed is printed.
-pub fn seeded() -> ProptestConfig {
-    ProptestConfig {
-        rng_seed: RngSeed::Fixed(seed()),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
 }
 
 /// Runs a cycle for each lock that it takes, in a host of its own, stopped before that lock. `visit` is called then, and with `true` when the

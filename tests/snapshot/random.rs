@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use multifactor2_fixtures::seed;
 use multifactor2_snapshot::format::{read, write};
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Group, Job, Partition, Qos, Running, Setting, Tres,
@@ -11,7 +10,6 @@ use multifactor2_snapshot::records::{
 use multifactor2_snapshot::Snapshot;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// All finite numbers, the ones that need every digit among them; the default often.
 fn number() -> impl Strategy<Value = f64> {
@@ -93,16 +91,8 @@ prop_compose! {
     }
 }
 
-fn seeded() -> ProptestConfig {
-    ProptestConfig {
-        rng_seed: RngSeed::Fixed(seed()),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
-}
-
 proptest! {
-    #![proptest_config(seeded())]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn what_was_written_is_read(snapshot in snapshot()) {

@@ -58,6 +58,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn tau_counts_pairs(after in Just((0_usize..40).collect::<Vec<_>>()).prop_shuffle(), length in 2_usize..40) {
             let before: Vec<usize> = (0..length).collect();

@@ -69,7 +69,9 @@ impl Compensated {
 }
 
 fn order(a: &Sibling, b: &Sibling) -> std::cmp::Ordering {
-    a.parent.cmp(&b.parent).then(a.level_fs.total_cmp(&b.level_fs))
+    // By shares too, so that the sums do not depend on the order of siblings.
+    let by_level_fs = a.level_fs.total_cmp(&b.level_fs);
+    a.parent.cmp(&b.parent).then(by_level_fs).then(a.shares.total_cmp(&b.shares))
 }
 
 impl Rule for Compensated {

@@ -14,8 +14,8 @@ pub use tickets::Tickets;
 /// What an association brings into the competition with its siblings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
-    /// Raw shares. S of siblings has S(fsp)/level in common, which cancels out; without it, small shares deep in the tree cannot
-    /// underflow.
+    /// Raw shares without what those of all siblings have in common. S of siblings has S(fsp)/level in common, which cancels out;
+    /// without it, small shares deep in the tree cannot underflow.
     pub shares: f64,
     /// F, from 0 to 100.
     pub level_fs: f64,

@@ -3,6 +3,7 @@
 //! one sibling comes before somebody below a better one. Usage settles on the shares.
 
 use super::{Claim, Rule};
+use crate::ties::rank;
 
 /// The tickets of an association: `top`, and whoever comes after it among its siblings has no more than `bottom`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -71,8 +72,12 @@ impl Rule for Strict {
             return Interval::default();
         }
         let siblings = self.of(parent);
+        // The largest F of those that tie is that of all of them.
+        let place = rank(level_fs);
+        let tied = siblings.partition_point(|(_, other)| rank(*other) <= place);
+        let level_fs = tied.checked_sub(1).map_or(0.0, |at| siblings[at].1).max(level_fs);
         let best = siblings.last().map_or(0.0, |(_, best)| *best).max(level_fs);
-        let smaller = siblings.partition_point(|(_, other)| *other < level_fs);
+        let smaller = siblings.partition_point(|(_, other)| rank(*other) < place);
         let next = smaller.checked_sub(1).map_or(0.0, |at| siblings[at].1);
         // Rounding may not put anybody above the parent.
         let at = |level_fs: f64| {

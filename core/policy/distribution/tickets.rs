@@ -2,12 +2,13 @@
 //! which is not on the shares.
 
 use super::{Claim, Rule};
+use crate::ties::Sum;
 
-/// See the module; 8 bytes per association.
+/// See the module; 16 bytes per association.
 #[derive(Clone, Debug, Default)]
 pub struct Tickets {
     /// Sum of S·F of the active children, by parent.
-    demand: Vec<f64>,
+    demand: Vec<Sum>,
 }
 
 impl Rule for Tickets {
@@ -15,11 +16,11 @@ impl Rule for Tickets {
 
     fn begin(&mut self, associations: usize) {
         self.demand.clear();
-        self.demand.resize(associations, 0.0);
+        self.demand.resize(associations, Sum::default());
     }
 
     fn claim(&mut self, parent: usize, claim: Claim) {
-        self.demand[parent] += weight(claim);
+        self.demand[parent].add(weight(claim));
     }
 
     fn settle(&mut self) {}
@@ -34,8 +35,11 @@ impl Rule for Tickets {
 
     fn part(&self, parent: usize, of_parent: f64, claim: Claim) -> f64 {
         let weight = weight(claim);
-        let others = self.demand.get(parent).copied().unwrap_or_default();
-        let demand = others + if claim.active { 0.0 } else { weight };
+        let mut demand = self.demand.get(parent).copied().unwrap_or_default();
+        if !claim.active {
+            demand.add(weight);
+        }
+        let demand = demand.get();
         of_parent * if demand > 0.0 { weight / demand } else { 0.0 }
     }
 

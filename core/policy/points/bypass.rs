@@ -141,6 +141,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         /// Against a look at every pair.
         #[test]
         fn counts_as_a_look_at_every_pair_does(

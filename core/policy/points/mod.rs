@@ -27,6 +27,7 @@ use self::terms::{amount, cap, weight};
 use crate::policy::pools::{Named, Names};
 use crate::rules::targets::Totals;
 use crate::settings::{self, ComponentKind, Settings};
+use crate::ties::settled;
 use crate::tree::{Node, ShareTree};
 
 pub use job::expansion_factor;
@@ -441,7 +442,7 @@ impl Points {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the cap fits; NaN, which does not come, would be 0
     fn rounded(&self, sum: f64) -> i32 {
-        (sum * self.weight).round().clamp(-self.cap, self.cap) as i32
+        settled(sum * self.weight).round().clamp(-self.cap, self.cap) as i32
     }
 
     /// The points of a job.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::WaitingJob;
+use crate::ties::rank;
 
 /// A job in its group: what orders it stands beside it, as a look at the job itself for every comparison costs more than to order.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +21,7 @@ pub struct Place {
 impl Place {
     /// Who comes first. No two are equal.
     fn compare(&self, other: &Self) -> Ordering {
-        let by_tickets = other.before.total_cmp(&self.before);
+        let by_tickets = rank(other.before).cmp(&rank(self.before));
         by_tickets.then_with(|| (self.order, self.id, self.job).cmp(&(other.order, other.id, other.job)))
     }
 }

@@ -11,6 +11,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
+use crate::ties::rank;
 
 /// An object of a group, with the shares that the group has in it.
 #[derive(Clone, Copy, Debug)]
@@ -36,21 +37,12 @@ impl Best {
 
     /// The larger claim, else the smaller job id.
     fn of(a: Self, b: Self) -> Self {
-        if (a.rounded(), Reverse(a.id)) >= (b.rounded(), Reverse(b.id)) {
+        // What ties on paper ties in whatever order it was added up.
+        if (rank(a.tickets), Reverse(a.id)) >= (rank(b.tickets), Reverse(b.id)) {
             a
         } else {
             b
         }
-    }
-
-    /// Claims in their order, without their last bits: what ties on paper ties in whatever order it was added up.
-    fn rounded(self) -> i64 {
-        const BITS: u32 = 12;
-        #[allow(clippy::cast_possible_wrap)] // the sign is the highest bit of both
-        let bits = self.tickets.to_bits() as i64;
-        // The order of all numbers, as in `f64::total_cmp`.
-        let in_order = bits ^ ((bits >> 63) & i64::MAX);
-        in_order.saturating_add(1 << (BITS - 1)) >> BITS
     }
 
     fn is(self, other: Self) -> bool {

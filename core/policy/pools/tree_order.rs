@@ -7,12 +7,14 @@
 //! The part of an association is its tickets by those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
 //! [`super::dilution`].
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::groups::{Groups, Place};
 use super::load::{Load, Rule, Shares};
 use super::{Ground, Queue};
 use crate::policy::FairShare;
+use crate::ties::rank;
 use crate::tree::{at, Node, ShareTree};
 
 /// Claims that differ by less than this part tie.
@@ -68,7 +70,8 @@ struct Order<'o> {
 impl Order<'_> {
     /// How many come before a new job with a key. Of those that tie it is the last.
     fn place(&self, key: f64) -> usize {
-        self.keys.partition_point(|known| *known >= key)
+        let key = rank(key);
+        self.keys.partition_point(|known| rank(*known) >= key)
     }
 
     /// The size of so many.
@@ -147,7 +150,7 @@ impl TreeOrder {
                 continue;
             }
             if !is_user {
-                order.sort_by(|a, b| b.key.total_cmp(&a.key).then_with(|| a.tie.cmp(&b.tie)));
+                order.sort_by(|a, b| descending(a, b).then_with(|| a.tie.cmp(&b.tie)));
                 self.orders[node.index()] = self.remember(order);
             }
             let is_last = node == top || tree.fair_share_parent(node) == Some(top);
@@ -310,18 +313,22 @@ fn ends(tree: &ShareTree) -> Vec<usize> {
     ends
 }
 
+/// From the largest key, whatever the order in which it was worked out.
+fn descending(a: &Entry, b: &Entry) -> Ordering {
+    rank(b.key).cmp(&rank(a.key))
+}
+
 /// Orders the jobs of a child by their new keys, and says how ties with those of other children are broken.
 fn settle_ties(order: &mut [Entry]) {
-    let descending = |a: &Entry, b: &Entry| b.key.total_cmp(&a.key);
     if !order.is_sorted_by(|a, b| descending(a, b).is_le()) {
         order.sort_by(descending);
     }
-    let mut last: Option<(f64, u32)> = None;
+    let mut last: Option<(i64, u32)> = None;
     for entry in order {
         entry.tie = match last {
-            Some((key, tie)) if key.total_cmp(&entry.key).is_eq() => tie.max(entry.id),
+            Some((key, tie)) if key == rank(entry.key) => tie.max(entry.id),
             _ => entry.id,
         };
-        last = Some((entry.key, entry.tie));
+        last = Some((rank(entry.key), entry.tie));
     }
 }

@@ -7,6 +7,9 @@
 //! `Fairshare=parent` takes share and effective usage from the fair-share parent; below the root, `EffectvUsage` is the own usage all the
 //! same, while the jobs get the factor of the root, whose usage and share are 1: see [`Classic::shows_factor`].
 //!
+//! Where the shares of siblings begin again at 0 beyond 32 bits, s may be far above 1: then the effective usage of whoever has used more than
+//! its account is below 0, and the factor above 1, here as there. Slurm's may be infinite then; here it is the largest number there is.
+//!
 //! slurmctld works out the accounts at the beginning of a cycle, before usage decays and grows, so accounts are one cycle behind their
 //! usage. The numbers here are those of a cycle in which usage did not change.
 
@@ -163,5 +166,5 @@ fn factor(usage: LongDouble, share: f64, settings: Classic) -> f64 {
     if settings.dampening > 1 {
         exponent = (exponent / long(settings.dampening.into())).value;
     }
-    2.0_f64.powf(-short(exponent))
+    2.0_f64.powf(-short(exponent)).min(f64::MAX)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::settings::value::MAX_NAME;
+
 crate::block! {
     /// Partitions with usage of their own.
     pub struct Book(name: text(
@@ -14,8 +16,8 @@ crate::block! {
         /// The shares are those among the accounts and users directly below the same account; `*` stands for all of these that
         /// are not named. Without `*` they have 0. Levels of the tree without a named account keep their `Fairshare`. Jobs with
         /// 0 shares have a factor of 0: they come last, and start where nothing else can. Without `Shares` all keep theirs.
-        shares = "Shares": text(
-            "names of accounts, each once, with :shares behind it, a whole number from 0 to 2147483646, separated by commas; * for all \
+        shares = "Shares": list(
+            "names of accounts, each once, of at most 255 bytes, with :shares behind it, a whole number from 0 to 2147483646, separated by commas; * for all \
              others beside them",
             lists_shares
         ) unset("chem:3,bio:1,*:0");
@@ -43,7 +45,7 @@ fn read_shares(text: &str) -> Option<Vec<(String, u32)>> {
         let (name, shares) = (name.trim().to_lowercase(), shares.trim());
         let digits = shares.bytes().all(|byte| byte.is_ascii_digit());
         let shares = shares.parse().ok().filter(|shares| digits && *shares <= super::MAX_SHARES)?;
-        (!name.is_empty() && seen.insert(name.clone())).then_some((name, shares))
+        ((1..=MAX_NAME).contains(&name.len()) && seen.insert(name.clone())).then_some((name, shares))
     };
     let mut all: Vec<(String, u32)> = text.split(',').map(entry).collect::<Option<_>>()?;
     all.sort_by_key(|(name, _)| name == "*");

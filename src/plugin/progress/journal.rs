@@ -475,7 +475,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 400, ..multifactor2_fixtures::seeded() })]
 
         /// Whatever happens when: all time of all jobs is charged, once.
         #[test]

@@ -305,6 +305,8 @@ pub(super) mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         /// Whatever the file holds: a restart goes on from a time that is in it.
         #[test]
         fn no_bytes_lead_to_another_time(

@@ -287,6 +287,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         #[test]
         fn different_bytes_are_different_files(one in any::<Vec<u8>>(), other in any::<Vec<u8>>()) {
             let [a, b] = [&one, &other].map(|bytes| SavedUsage::read(&bytes[..]).unwrap());

@@ -303,6 +303,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
         /// A part of our own that is cut, longer or holds no times is as if it were not there.
         #[test]
         fn our_own_part_is_whole_or_not_there(

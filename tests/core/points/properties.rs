@@ -5,9 +5,7 @@ use std::fmt::Write;
 use multifactor2_core::policy::points::{expansion_factor, Curve, Points, PointsJob, Request, TargetUsage};
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::rules::targets::{delta, Cap, Measure, Side, Tier, Tiers, Totals};
-use multifactor2_fixtures::seed;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::{settings, Site};
 
@@ -84,7 +82,7 @@ const LINES: &str = "\
     Service=QOS Name=* TargetQueueTime=1 TargetXFactor=0.000001 Curve=maui QueueTimeWeight=1000000000\n";
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn never_beyond_the_cap_and_always_a_number(

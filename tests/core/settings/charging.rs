@@ -11,7 +11,7 @@ fn lines_are_read_and_written_and_read_again() {
     let text = "Charge=Partition Name=a,b Factor=0.1\nCharge=QOS Name=q Factor=1000 Scope=limits\nCharge=Reservation Name=r Factor=0\n\
                 Charge=WCKey Name=w Factor=2 Scope=priority\nCharge=Account Name=x Factor=3\nCharge=Parent Name=y Factor=3\n\
                 Charge=Requeued Factor=0.5\nMinimumCharge=00:10:00\n";
-    let Loaded { settings, written, warnings } = loaded(text);
+    let Loaded { settings, written, warnings, .. } = loaded(text);
     assert_eq!(warnings, []);
     let kinds: Vec<ChargeKind> = settings.charges.iter().map(|line| line.kind).collect();
     let all = [

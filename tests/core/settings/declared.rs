@@ -191,7 +191,7 @@ fn pages_have_every_kind() {
         "| `Part` | a number from 0 to 1 | none | A part. |",
         "| `Size` | a number of more than 0 | `2` | A size. |",
         "| `Brake` | 0 and numbers of 1 or more | `0` | A brake. |",
-        "| `Exception` … `Name` | names separated by commas, each once | required | Who it is. |",
+        "| `Exception` … `Name` | names separated by commas, each once, of at most 255 bytes | required | Who it is. |",
     ] {
         assert!(markdown.contains(row), "{row}\n{markdown}");
     }
@@ -214,7 +214,7 @@ fn pages_have_every_kind() {
         ".BR Span = \\fItime\\fP\nA span.\n",
         ".BR Pause = \\fItime\\fP\nA pause.\n",
         ".BR Last = \\fIdate\\fP\nA last day.\n",
-        ".RS\n.TP\n.BR Name = \\fIname\\fP[,...]\nWho it is.\nAllowed are names separated by commas, each once.\nIt must be there.\n",
+        ".RS\n.TP\n.BR Name = \\fIname\\fP[,...]\nWho it is.\nAllowed are names separated by commas, each once, of at most 255 bytes.\nIt must be there.\n",
     ] {
         assert!(manual.contains(part), "{part}\n{manual}");
     }

@@ -1,6 +1,7 @@
 //! Settings as an administrator meets them: files, `PriorityParameters`, messages, manual page and example.
 
 mod books;
+mod bounds;
 mod charging;
 mod declared;
 mod dominant;

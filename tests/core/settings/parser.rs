@@ -4,9 +4,7 @@ use multifactor2_core::settings::schema::{check, Absent, Entries, Entry, Setting
 use multifactor2_core::settings::text::{parse, parse_list, Pair, Statement};
 use multifactor2_core::settings::value::{Date, Kind, Value, Word};
 use multifactor2_core::settings::{Errors, Place, Settings, Warning};
-use multifactor2_fixtures::seed;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 const fn row(name: &'static str, kind: Kind, absent: Absent) -> Setting {
     Setting {
@@ -25,7 +23,7 @@ const fn word(text: &'static str) -> Word {
     Word { text, meaning: "Test." }
 }
 
-const ANY: Kind = Kind::Text { allowed: "any word", accepts: |text| !text.is_empty() };
+const ANY: Kind = Kind::Text { allowed: "any word", is_list: false, accepts: |text| !text.is_empty() };
 const SHARE: Kind = Kind::Decimal { min: 0.0, max: f64::INFINITY };
 
 static OVERRIDE: &[Setting] = &[
@@ -210,7 +208,7 @@ fn place() -> Place {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn rendered_pairs_parse_back(given in prop::collection::vec(("[A-Za-z][A-Za-z0-9_.]{0,9}", "[^\r\n\0]{0,20}"), 1..5)) {

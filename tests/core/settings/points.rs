@@ -31,7 +31,7 @@ PointsWeight=0.5 PointsCap=5 TargetUsage=window TargetWindow=24:00:00 TargetDept
 
 #[test]
 fn every_line_is_read_and_written_again() {
-    let Loaded { settings, written, warnings } = loaded(ALL);
+    let Loaded { settings, written, warnings, .. } = loaded(ALL);
     assert_eq!(warnings.len(), 1, "Component=TARGET is missing: {warnings:?}");
     let [serv, debug, cred, fs] = &settings.components[..] else { panic!("{:?}", settings.components) };
     assert_eq!((serv.component, serv.weight, serv.cap), (ComponentKind::Serv, 2.0, 1000.0));

@@ -9,9 +9,7 @@ use multifactor2_core::settings::{
     kept, Dilution, DilutionUnit, Functional, FunctionalKind, Loaded, Override, OverrideKind, Settings,
     WrittenAt,
 };
-use multifactor2_fixtures::seed;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::{error, lines};
 
@@ -435,7 +433,7 @@ fn what_has_no_effect_or_does_not_settle_is_a_warning() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+    #![proptest_config(multifactor2_fixtures::seeded())]
 
     #[test]
     fn lines_that_are_good_are_kept_as_they_are(

@@ -11,7 +11,7 @@ use super::runs::end;
 use super::{begin, of, of_qos, ALICE, CAROL, NORMAL, WCKEYS};
 use crate::charges::{running, LIMITS};
 use crate::settings::write_file;
-use crate::setup::{seeded, NOW};
+use crate::setup::NOW;
 
 const NAMES: [&str; 6] = ["batch", "long", "half", "physics", "chemistry", "r"];
 
@@ -191,7 +191,7 @@ fn near(found: f64, expected: f64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..seeded() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn charges_are_those_of_the_model(

@@ -18,6 +18,94 @@ fn forky() {
     FORKY.test(a_bad_file_never_ends_slurmctld);
 }
 
+/// One release each; from 23.11 on a reconfigure is a new process.
+mod says_what_holds {
+    use super::says_what_holds;
+    use slurm_releases::{BOOKWORM, BULLSEYE, FORKY, TRIXIE};
+
+    #[test]
+    fn bullseye() {
+        BULLSEYE.test(says_what_holds);
+    }
+
+    #[test]
+    fn bookworm() {
+        BOOKWORM.test(says_what_holds);
+    }
+
+    #[test]
+    fn trixie() {
+        TRIXIE.test(says_what_holds);
+    }
+
+    #[test]
+    fn forky() {
+        FORKY.test(says_what_holds);
+    }
+}
+
+/// Start, reconfigures with a change, without one, with an emptied and with a removed file, and a restart: what holds is in the log, and what has
+/// changed.
+fn says_what_holds(release: &Release) {
+    let mut cluster = example(cluster(release.clone()).unwrap()).start().unwrap();
+    let file = cluster.directory().join("multifactor2.conf");
+    let wait_for = |cluster: &Cluster, from: usize, expected: &[&str]| {
+        let minute = std::time::Duration::from_secs(60);
+        let found = cluster.wait_for("what slurmctld says of settings", minute, |cluster| {
+            let log = cluster.log();
+            Ok(expected.iter().all(|part| log[from..].contains(part)).then_some(()))
+        });
+        found.unwrap_or_else(|error| panic!("{expected:?}: {error:#}\n{}", &cluster.log()[from..]));
+    };
+    wait_for(&cluster, 0, &["priority/multifactor2: settings: all are as by default."]);
+    let steps: [(Option<&str>, &[&str]); 5] = [
+        (
+            Some("Distribution=strict\n"),
+            &[
+                "settings that are not as by default: Distribution=strict. ",
+                "settings have changed. now: Distribution=strict\n",
+            ],
+        ),
+        (
+            Some("Distribution=strict\n# the same\n"),
+            &["Distribution=strict. ", "settings: nothing has changed"],
+        ),
+        (
+            Some(""),
+            &[
+                "settings: all are as by default. ",
+                "settings have changed. no longer: Distribution=strict\n",
+                "multifactor2.conf has no settings, so what was set there before holds no longer.",
+            ],
+        ),
+        (Some("ActiveJobs=pending\n"), &["settings have changed. now: ActiveJobs=pending\n"]),
+        (
+            None,
+            &[
+                "settings have changed. no longer: ActiveJobs=pending\n",
+                "multifactor2.conf is not there, so what was set there before holds no longer.",
+            ],
+        ),
+    ];
+    for (text, expected) in steps {
+        match text {
+            Some(text) => fs::write(&file, text).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        let from = cluster.log().len();
+        cluster.reconfigure().unwrap();
+        wait_for(&cluster, from, expected);
+    }
+    fs::write(&file, "Distribution=standing\n").unwrap();
+    let from = cluster.log().len();
+    cluster.restart_controller().unwrap();
+    wait_for(
+        &cluster,
+        from,
+        &["by default: Distribution=standing. ", "settings have changed. now: Distribution=standing\n"],
+    );
+}
+
 /// `FAIRSHARE` of the job of user2 in sprio, after a cycle: 49 where the held job of user3 counts, else 24691.
 fn fair_share(cluster: &Cluster) -> String {
     cluster.wait_cycle().unwrap();

@@ -224,7 +224,7 @@ impl Cluster {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..multifactor2_fixtures::seeded() })]
 
     #[test]
     fn every_second_is_counted_exactly_once(events in prop::collection::vec(event(), 1..60)) {

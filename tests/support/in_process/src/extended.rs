@@ -195,9 +195,6 @@ impl fmt::Display for Extended {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
-
-    use multifactor2_fixtures::seed;
 
     fn parse(text: &str) -> Extended {
         text.parse().expect("a number")
@@ -223,7 +220,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(seed()), ..ProptestConfig::default() })]
+        #![proptest_config(multifactor2_fixtures::seeded())]
 
         #[test]
         fn keeps_every_double(value in any::<f64>().prop_filter("a number", |v| !v.is_nan())) {

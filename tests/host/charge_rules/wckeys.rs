@@ -20,7 +20,7 @@ fn a_key_that_anybody_may_name_is_free_for_nobody() -> HostResult<()> {
         host.cycle()?;
         assert_eq!(of(&mut host, ALICE)?.raw, raw, "{enforce}");
         // Once at the start, and once at each reconfigure.
-        host.reconfigure(false)?;
+        host.reconfigure(true)?;
         host.cycle()?;
         let log = host.quit()?;
         assert_eq!(log.matches(SAID).count(), if enforce == LIMITS { 2 } else { 0 }, "{log}");
@@ -51,7 +51,7 @@ fn a_line_that_comes_with_a_reconfigure_is_told_then() -> HostResult<()> {
     let mut host = begin("", LIMITS)?;
     host.init()?;
     write_file(&host, LINES)?;
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     let log = host.quit()?;
     assert_eq!(log.matches(SAID).count(), 1, "{log}");
     Ok(())

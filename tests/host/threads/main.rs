@@ -101,6 +101,31 @@ fn a_thread_that_is_started_again_has_no_orders_of_the_one_before() {
     });
 }
 
+/// As for the number of a Unix group: the answer comes, or the thread is to stop.
+#[test]
+fn who_waits_for_an_answer_gets_it_or_is_told_to_stop() {
+    for stops in [false, true] {
+        loom::model(move || {
+            let life = Life::new(0);
+            let other = Arc::clone(&life);
+            let waiting = loom::thread::spawn(move || {
+                other.thread.wait_for(|| match other.cycles.load(Ordering::Relaxed) {
+                    0 => None,
+                    answer => Some(answer),
+                })
+            });
+            if stops {
+                life.thread.start(|| Ok(loom::thread::spawn(|| ()))).unwrap();
+                life.thread.stop();
+            } else {
+                life.cycles.store(7, Ordering::Relaxed);
+                life.thread.wake();
+            }
+            assert_eq!(waiting.join().unwrap(), (!stops).then_some(7));
+        });
+    }
+}
+
 #[test]
 fn two_starts_give_one_thread_and_two_stops_wait_for_nobody() {
     loom::model(|| {

@@ -292,8 +292,8 @@ fn neither_a_cycle_nor_a_stop_waits_for_a_file_system_that_does_not_answer() -> 
     let mut rig = Rig::start_with("", &conf, &few(), |options| {
         options.wrapper = vec!["env".to_owned(), format!("LD_PRELOAD={}", object.display())];
     })?;
-    let is_unfinished = |file: &String| file.starts_with(".snapshot.") && file.ends_with("-1.new");
-    eventually(|| rig.files().iter().any(is_unfinished).then_some(())).expect("it has is_unfinished");
+    let is_new = |file: &String| file.starts_with(".snapshot.") && file.ends_with("-1.new");
+    eventually(|| rig.files().iter().any(is_new).then_some(())).expect("it has begun");
     let before = rig.host.dump_job(1)?.priority;
     rig.cycle_after(300)?;
     rig.cycle_after(300)?;
@@ -303,8 +303,8 @@ fn neither_a_cycle_nor_a_stop_waits_for_a_file_system_that_does_not_answer() -> 
     let begin = std::time::Instant::now();
     rig.host.fini()?;
     assert!(begin.elapsed().as_secs() < 5, "a stop took {:?}", begin.elapsed());
-    assert!(rig.files().iter().all(is_unfinished), "{:?}", rig.files());
-    // The next life writes beside it. When it answers again, what was is_unfinished is taken away, and nothing else.
+    assert!(rig.files().iter().all(is_new), "{:?}", rig.files());
+    // The next life writes beside it. When it answers again, what was begun is taken away, and nothing else.
     fs::remove_file(&flag)?;
     rig.host.init()?;
     rig.snapshot(NOW + 600);

@@ -211,7 +211,7 @@ fn is_whole_array(job: Job<'_>) -> bool {
 pub fn finds_priorities<V: Levels<Qos: Open>>(job: Job<'_, Write>, _qos: &AssocLock<'_, V>) -> Option<bool> {
     /// Larger than the record, so that it could be taken for any other.
     const ROOM: usize = 4096;
-    const NAMES: &[u8] = b"priorities of multifactor2\0";
+    const NAMES: &[u8] = b"multifactor2-probe\0";
     let (host, layout) = (job.host(), &job.host().layout);
     let (Some(field), Some(array), Some(names), Some(pack)) = (
         layout.job.prio_mult,

@@ -66,26 +66,29 @@ fn goes_passive(builder: slurm_testcluster::Builder, found: &str) {
 /// The second job is behind the first; a change of a job keeps its priority, and so does a hold and what an administrator has set, where a job
 /// can be read at all.
 fn keeps_priorities(cluster: &Cluster, readable: bool) {
-    let priority = |job: u32| -> u64 {
-        let text = cluster.scontrol(&["show", "job", &job.to_string()]).unwrap();
+    let priority = |job: &str| -> u64 {
+        let text = cluster.scontrol(&["show", "job", job]).unwrap();
         let word = text.split_whitespace().find_map(|word| word.strip_prefix("Priority=")).unwrap();
         word.parse().unwrap()
     };
     let update = |job: &str, change: &str| {
         cluster.scontrol(&["update", &format!("jobid={job}"), change]).unwrap();
     };
-    let first = priority(1);
-    assert_eq!(first, priority(2) + 1);
-    update("1", "comment=changed");
-    assert_eq!(priority(1), first);
-    update("2", "priority=4242");
-    update("2", "comment=changed");
-    assert_eq!(priority(2), if readable { 4242 } else { first - 1 });
-    cluster.scontrol(&["hold", "1"]).unwrap();
-    update("1", "comment=again");
-    assert_eq!(priority(1), 0, "it is held");
-    cluster.scontrol(&["release", "1"]).unwrap();
-    assert!(priority(1) > 0 && priority(1) <= first, "{}", priority(1));
+    let jobs = cluster.command("squeue").args(["-h", "-t", "pd", "-S", "i", "-o", "%i"]).text().unwrap();
+    let mut jobs = jobs.split_whitespace();
+    let (one, two) = (jobs.next().unwrap(), jobs.next().unwrap());
+    let first = priority(one);
+    assert_eq!(first, priority(two) + 1);
+    update(one, "comment=changed");
+    assert_eq!(priority(one), first);
+    update(two, "priority=4242");
+    update(two, "comment=changed");
+    assert_eq!(priority(two), if readable { 4242 } else { first - 1 });
+    cluster.scontrol(&["hold", one]).unwrap();
+    update(one, "comment=again");
+    assert_eq!(priority(one), 0, "it is held");
+    cluster.scontrol(&["release", one]).unwrap();
+    assert!(priority(one) > 0 && priority(one) <= first, "{}", priority(one));
 }
 
 /// With the layout of another release, or only one record of it.

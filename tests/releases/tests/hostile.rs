@@ -8,20 +8,20 @@ use slurm_testcluster::{Account, Accounts, Cluster, Job, Release};
 
 const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// As bash writes them: tab, new line, control characters, bytes that are no text, quotes, formats, nothing but a blank.
+/// Tab, new line, control characters, letters of other scripts, quotes, formats, nothing but a blank.
 const TEXTS: [&str; 12] = [
-    r"$'t\tb'",
-    r"$'a\nb'",
-    r"$'\x01'",
-    r"$'x\x1b[2J'",
-    r"$'h\xff\xfe'",
-    r"$'\xc3\x9c\xc3\x9f'",
-    r#"$'q\'"`'"#,
-    r"'%s%n'",
-    r"'$(x)'",
-    r"' '",
-    r"'A b'",
-    r"$'\x7f'",
+    "t\tb",
+    "a\nb",
+    "\u{1}",
+    "x\u{1b}[2J",
+    "h\u{ff}\u{fe}",
+    "\u{dc}\u{df}",
+    "q'\"`",
+    "%s%n",
+    "$(x)",
+    " ",
+    "A b",
+    "\u{7f}",
 ];
 
 test_in_each_release!(whatever_people_name_things_the_plugin_goes_on);
@@ -42,40 +42,39 @@ fn whatever_people_name_things_the_plugin_goes_on(release: &Release) {
         .unwrap();
     for text in TEXTS {
         // Each may be refused: what is taken counts.
-        shell(&cluster, &format!("sacctmgr -i add account {text} parent=a"));
-        shell(&cluster, &format!("sacctmgr -i add user one account={text}"));
-        shell(&cluster, &format!("sacctmgr -i add user {text} account=a"));
-        shell(&cluster, &format!("sacctmgr -i add qos {text}"));
-        shell(&cluster, &format!("sacctmgr -i modify user one set qos+={text}"));
-        shell(&cluster, &format!("sacctmgr -i add wckey {text} user=one"));
-        shell(&cluster, &format!("sacctmgr -i add user one wckey={text}"));
-        shell(&cluster, &format!("scontrol create partitionname={text} nodes=n1 state=down"));
+        let is = |what: &str| format!("{what}={text}");
+        run(&cluster, "sacctmgr", &["-i", "add", "account", text, "parent=a"]);
+        run(&cluster, "sacctmgr", &["-i", "add", "user", "one", &is("account")]);
+        run(&cluster, "sacctmgr", &["-i", "add", "user", text, "account=a"]);
+        run(&cluster, "sacctmgr", &["-i", "add", "qos", text]);
+        run(&cluster, "sacctmgr", &["-i", "modify", "user", "one", "set", &is("qos+")]);
+        run(&cluster, "sacctmgr", &["-i", "add", "user", "one", &is("wckey")]);
+        run(&cluster, "scontrol", &["create", &is("partitionname"), "nodes=n1", "state=down"]);
     }
     let taken = cluster.command("sacctmgr").args(["-nP", "show", "assoc", "format=account"]).text().unwrap();
     assert!(taken.contains("t\tb"), "slurmdbd takes a tab at least:\n{taken}");
 
     let running = cluster.submit(&Job::new("one").account("a").arg("-n1").arg("--mem=1")).unwrap();
     for text in TEXTS {
-        let submit = |arguments: &str| {
-            let call = format!("sbatch -p held {arguments} --wrap 'sleep 600'");
-            let user = cluster.command("bash").args(["-c", &call]).user("one").unwrap();
-            user.output().unwrap();
-        };
-        submit(&format!("-A {text}"));
-        submit(&format!("-A a --comment={text} -J {text} --wckey={text}"));
-        submit(&format!("-A a --qos={text}"));
-        submit(&format!("-A a -p {text}"));
-        submit(&format!("-A a -L {text} --mail-user={text}"));
+        let is = |what: &str| format!("--{what}={text}");
+        submit(&cluster, &[&is("account")]);
+        submit(&cluster, &["-A", "a", &is("comment"), &is("job-name"), &is("wckey")]);
+        submit(&cluster, &["-A", "a", &is("qos")]);
+        submit(&cluster, &["-A", "a", &is("partition")]);
+        submit(&cluster, &["-A", "a", &is("licenses"), &is("mail-user")]);
     }
-    for amount in
-        ["--mem=1000000000G", "-t 4000000000", "-n 4000000000", "--nice=2147483645", "--begin=now+99999days"]
-    {
-        let call = format!("sbatch -H -p held -A a {amount} --wrap 'sleep 600'");
-        cluster.command("bash").args(["-c", &call]).user("one").unwrap().output().unwrap();
+    for amount in [
+        "--mem=1000000000G",
+        "--time=4000000000",
+        "--ntasks=4000000000",
+        "--nice=2147483645",
+        "--begin=now+99999days",
+    ] {
+        submit(&cluster, &["-H", "-A", "a", amount]);
     }
     for (text, job) in TEXTS.into_iter().zip(waiting(&cluster)) {
         for change in ["admincomment", "comment", "wckey", "jobname", "account", "licenses", "features"] {
-            shell(&cluster, &format!("scontrol update jobid={job} {change}={text}"));
+            run(&cluster, "scontrol", &["update", &format!("jobid={job}"), &format!("{change}={text}")]);
         }
     }
 
@@ -86,14 +85,21 @@ fn whatever_people_name_things_the_plugin_goes_on(release: &Release) {
     cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(()))).unwrap();
     goes_on(&cluster, "after a reconfigure");
     // A user with running and waiting jobs gets another name, where the release can do that.
-    shell(&cluster, "sacctmgr -i modify user where name=one set newname=uno");
+    run(&cluster, "sacctmgr", &["-i", "modify", "user", "where", "name=one", "set", "newname=uno"]);
     cluster.restart_controller().unwrap();
     goes_on(&cluster, "after a user was renamed");
     cluster.command("scancel").args([running.to_string()]).output().unwrap();
 }
 
-fn shell(cluster: &Cluster, call: &str) {
-    cluster.command("bash").args(["-c", call]).output().unwrap();
+/// Whatever becomes of it.
+fn run(cluster: &Cluster, program: &str, arguments: &[&str]) {
+    cluster.command(program).args(arguments).output().unwrap();
+}
+
+/// A job of user `one` that waits, if slurmctld takes it.
+fn submit(cluster: &Cluster, arguments: &[&str]) {
+    let call = cluster.command("sbatch").args(["-p", "held"]).args(arguments);
+    call.args(["--wrap", "sleep 600"]).user("one").unwrap().output().unwrap();
 }
 
 /// Jobs that wait and are not held.

@@ -4,7 +4,7 @@
 //! since. They come from our own state, by job id: slurmctld calls with the association manager's lock for QOS, and whoever waits for
 //! associations there waits for one who may be waiting for the QOS.
 
-use multifactor2_core::factors::Evaluation;
+use multifactor2_core::factors::{weighted_fair_share, Evaluation};
 
 use super::entries::Entries;
 use super::evaluator::Evaluator;
@@ -136,8 +136,8 @@ impl Shown<'_, '_> {
             }
         }
         if let Some(entries) = self.entries.as_ref().filter(|_| has_factors) {
-            let weight = f64::from(core.config.weights.fair_share);
-            entry.set(|f| f.priority_fs, entries.factor(partition, qos) * weight);
+            let factor = entries.factor(partition, qos);
+            entry.set(|f| f.priority_fs, weighted_fair_share(factor, core.config.weights.fair_share));
         }
         if let Some(points) = self.points.as_ref().filter(|_| has_factors) {
             entry.set(|f| f.priority_site, points.site(partition, qos));

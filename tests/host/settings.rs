@@ -190,11 +190,11 @@ fn start_and_reconfigure_say_which_settings_hold_and_what_has_changed() -> HostR
             Some(text) => write_file(&host, text)?,
             None => fs::remove_file(&file)?,
         }
-        host.reconfigure(false)?;
+        host.reconfigure(true)?;
         assert_eq!(said(&host.log(), from), expected, "{text:?}");
     }
     let from = host.log().len();
-    host.reconfigure(false)?;
+    host.reconfigure(true)?;
     let expected = [
         format!("settings: all are as by default. {file} is not there"),
         "settings: nothing has changed".to_owned(),

@@ -120,7 +120,10 @@ fn taken(path: &Path) -> Option<Snapshot> {
 
 /// Lines of the log that speak of snapshots.
 fn said(log: &str) -> Vec<&str> {
-    log.lines().filter(|line| line.contains("Snapshot")).collect()
+    // The lines with the settings in force name it as well.
+    let is_of_settings =
+        |line: &str| ["settings that are", "settings have"].iter().any(|of| line.contains(of));
+    log.lines().filter(|line| line.contains("Snapshot") && !is_of_settings(line)).collect()
 }
 
 /// Jobs of all users, in one partition.

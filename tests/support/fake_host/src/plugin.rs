@@ -49,9 +49,12 @@ fn free_message(message: Record) {
     memory::free(message.address);
 }
 
-/// Threads of the process.
+/// Threads of the process, but for the one that writes the settings that are kept, which ends by itself.
 pub(crate) fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").expect("threads can be listed").count()
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads can be listed");
+    let name =
+        |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    tasks.filter_map(Result::ok).map(name).filter(|name| name.trim() != "settings").count()
 }
 
 /// Looks an export up and gives it its type.

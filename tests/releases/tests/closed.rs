@@ -25,7 +25,7 @@ fn submit(cluster: &Cluster) {
 
 /// Users or reasons of jobs, one each.
 fn jobs(cluster: &Cluster, state: &str, format: &str) -> Vec<String> {
-    let text = cluster.command("squeue").args(["-h", "-t", state, "-o", format]).text().unwrap();
+    let text = cluster.command("squeue").args(["-h", "-r", "-t", state, "-o", format]).text().unwrap();
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 

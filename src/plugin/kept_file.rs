@@ -10,7 +10,6 @@ use multifactor2_core::settings::kept;
 use tracing::error;
 
 use super::sync::{Condvar, Mutex};
-use crate::faults;
 use crate::host::locks::spawn;
 use crate::host::panics::guard;
 use crate::host::Host;
@@ -62,7 +61,6 @@ impl KeptFile {
             };
             guard(
                 || {
-                    faults::point("settings.keep");
                     match kept::keep(&file, &text) {
                         Ok(None) => (),
                         Ok(Some(damage)) => error!("{damage}. It has been written anew"),

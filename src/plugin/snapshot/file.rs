@@ -154,14 +154,22 @@ pub fn replace<S: Fn() -> bool>(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file =
         openat(&directory, &new, flags, Mode::RUSR | Mode::WUSR).map_err(|error| Trouble::of(path, error))?;
-    let written = fill(file, path, readers, stops, write).and_then(|()| {
-        faults::point("snapshot.rename");
-        renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of(path, error))
-    });
-    if written.is_err() {
-        let _ = unlinkat(&directory, &new, AtFlags::empty());
+    let _unfinished = Unfinished { directory: &directory, name: &new };
+    fill(file, path, readers, stops, write)?;
+    faults::point("snapshot.rename");
+    renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of(path, error))
+}
+
+/// A new file, which is taken away unless it has got another name; after a panic, too.
+struct Unfinished<'f> {
+    directory: &'f OwnedFd,
+    name: &'f OsStr,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        let _ = unlinkat(self.directory, self.name, AtFlags::empty());
     }
-    written
 }
 
 /// Gives the file to its readers first, and then its content.

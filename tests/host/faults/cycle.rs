@@ -9,7 +9,7 @@ const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 
 /// Every step of a cycle, whether the priorities are written although it fails, and how much of the failing cycle's
 /// charges is lost for the user of job 11, in seconds.
-const STEPS: [(&str, bool, i64); 20] = [
+const STEPS: [(&str, bool, i64); 21] = [
     ("check", false, 0),
     ("save", true, 0),
     ("commit", true, 0),

@@ -7,7 +7,7 @@ use crate::setup::{conf, Rig, CPUS, NOW};
 const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
 
 /// Points of a cycle, in its order, within and between its holds of locks.
-pub const POINTS: [&str; 25] = [
+pub const POINTS: [&str; 26] = [
     "check",
     "gather",
     "draft:1",

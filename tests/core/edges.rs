@@ -3,7 +3,6 @@
 #![allow(clippy::float_cmp)] // whole numbers and halves are exact
 
 use multifactor2_core::policy::pools::{JobNames, Names, Pools, WaitingJob};
-use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::sums::{Cycle, Model, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::tally::{Charge, Tally};
@@ -13,36 +12,6 @@ use multifactor2_core::{FairShare, NodeSpec, ShareTree};
 
 fn settings(text: &str) -> Settings {
     Settings::parse(text, "f").unwrap_or_else(|errors| panic!("{errors}")).settings
-}
-
-#[test]
-fn names_of_charge_lines_are_compared_as_slurm_compares_them() {
-    let of = |kind: &str| ChargeRules::of(&settings(&format!("Charge={kind} Name=Deep Factor=0.5")));
-    let found = |kind: &str, name: &str| {
-        let rules = of(kind);
-        let by_name = match kind {
-            "Partition" => &rules.partitions,
-            "QOS" => &rules.qos,
-            "Reservation" => &rules.reservations,
-            "WCKey" => &rules.wckeys,
-            "Account" => &rules.accounts,
-            _ => &rules.parents,
-        };
-        by_name.of(name).usage
-    };
-    for (kind, is_exact) in [
-        ("Partition", true),
-        ("QOS", false),
-        ("Reservation", true),
-        ("WCKey", true),
-        ("Account", false),
-        ("Parent", false),
-    ] {
-        assert_eq!(found(kind, "Deep"), 0.5, "{kind}");
-        for other in ["deep", "DEEP"] {
-            assert_eq!(found(kind, other), if is_exact { 1.0 } else { 0.5 }, "{kind} {other}");
-        }
-    }
 }
 
 #[test]

@@ -96,6 +96,15 @@ impl Drop for JobChunks {
     }
 }
 
+/// In which order jobs that were seen before are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// As they were seen.
+    Forwards,
+    /// The last one first: whoever has just read them all finds the last ones still in the caches.
+    Backwards,
+}
+
 /// Visits jobs seen before, those that are still there and that `wants`, each with its note; what `touched` names is fetched
 /// ahead. They are found by id, so the list's nodes are not waited for. What the paths lead through is read only of jobs that
 /// are wanted: others, ended meanwhile, may point to what is gone.
@@ -103,19 +112,23 @@ pub fn walk_seen<'a, 'n, A: Open, V: Levels<Assoc: Open>, N: Note>(
     touched: &Touched,
     jobs: &'a JobLock<'_, A>,
     associations: &AssocLock<'_, V>,
-    notes: &'n [N],
+    (notes, direction): (&'n [N], Direction),
     mut wants: impl FnMut(Job<'a, A>, &'n N) -> bool,
     mut visit: impl FnMut(Job<'a, A>, &'n N),
 ) {
+    let note = |at: usize| match direction {
+        Direction::Forwards => &notes[at],
+        Direction::Backwards => &notes[notes.len() - 1 - at],
+    };
     touched.pipeline(
         notes.len(),
-        |at| if notes[at].is_wanted() { notes[at].seen().address } else { 0 },
+        |at| if note(at).is_wanted() { note(at).seen().address } else { 0 },
         |at| {
-            let job = if notes[at].is_wanted() { jobs.job(notes[at].seen().id) } else { None };
-            job.filter(|job| wants(*job, &notes[at]))
+            let job = if note(at).is_wanted() { jobs.job(note(at).seen().id) } else { None };
+            job.filter(|job| wants(*job, note(at)))
         },
         |job| has_live_association(associations, job),
-        |at, job| visit(job, &notes[at]),
+        |at, job| visit(job, note(at)),
     );
 }
 

@@ -185,19 +185,25 @@ impl Touched {
         let depth = self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0);
         let mut ring = [None; RING];
         for now in 0..count + STEP * (depth + 1) {
-            let later = |steps: usize| now.checked_sub(STEP * steps).filter(|at| *at < count);
+            // Below 0 it is beyond the end, too.
+            let later = |steps: usize| now.wrapping_sub(STEP * steps);
             if now < count {
                 self.lines.fetch(address(now));
             }
-            if let Some(at) = later(1) {
+            let at = later(1);
+            if at < count {
                 ring[at % RING] = find(at);
             }
             for path in &self.paths {
-                if let Some(record) = later(path.pointers.len()).and_then(|at| ring[at % RING]) {
-                    path.fetch(record, &is_live);
+                let at = later(path.pointers.len());
+                if at < count {
+                    if let Some(record) = ring[at % RING] {
+                        path.fetch(record, &is_live);
+                    }
                 }
             }
-            if let Some(at) = later(depth + 1) {
+            let at = later(depth + 1);
+            if at < count {
                 if let Some(record) = ring[at % RING] {
                     visit(at, record);
                 }

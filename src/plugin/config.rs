@@ -10,6 +10,7 @@ use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
 use super::snapshot::parameters::Told;
 use crate::host::prefetch::Touched;
+use crate::host::records::PlainFields;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
 use multifactor2_core::books::BookLines;
@@ -65,6 +66,8 @@ pub struct Config {
     pub state_file: Option<PathBuf>,
     /// What the priority of a job touches with these weights.
     pub touched: Touched,
+    /// How plain jobs are read, where nothing but the priority is wanted of a job and all partitions have one book.
+    pub plain: Option<PlainFields>,
     /// The settings ask for points.
     pub has_points: bool,
     /// What usage is multiplied with, and was until lately.
@@ -171,7 +174,14 @@ impl Config {
                 );
             }
         }
+        let books = BookLines::of(&settings);
+        let more = has_points
+            || fair_share && has_pools
+            || flags.calculate_running()
+            || settings.active_jobs == ActiveJobs::Startable
+            || !books.is_empty();
         Self {
+            plain: (!more).then(|| PlainFields::of(host)),
             touched: views::evaluated_jobs(
                 host,
                 Wanted {
@@ -196,7 +206,7 @@ impl Config {
             fair_share,
             has_points,
             charging: now_in_force(rules, &settings, charged),
-            books: Arc::new(BookLines::of(&settings)),
+            books: Arc::new(books),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             written: written.filter(|_| lines.is_some()),
             told: lines.map(|lines| Arc::new(Told::read(host, lines))),

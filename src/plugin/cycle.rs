@@ -49,7 +49,7 @@ use super::{explain, usage, Plugin};
 use crate::faults;
 use crate::host::access::{Open, Read};
 use crate::host::checks::can_look;
-use crate::host::jobs::{walk_seen, Seen};
+use crate::host::jobs::{walk_seen, Direction, Seen};
 use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
 use crate::host::panics::attempt;
@@ -337,7 +337,8 @@ impl Plugin {
                 &touched,
                 &jobs,
                 &lock,
-                chunk,
+                // Sums of usage depend on the order in which they are added up: it is that of stock.
+                (chunk, Direction::Forwards),
                 |job, _| is_chargeable(job) || wanted.wants(job),
                 |job, _| {
                     if is_chargeable(job) {

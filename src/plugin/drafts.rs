@@ -8,8 +8,9 @@
 use std::sync::{Arc, OnceLock};
 
 use multifactor2_core::books::{BookAt, BookSet};
-use multifactor2_core::factors::{with_points, Evaluation, Priority};
-use multifactor2_core::facts;
+use multifactor2_core::evaluator::Evaluator as Arithmetic;
+use multifactor2_core::factors::{age, with_points, Evaluation, Priority};
+use multifactor2_core::facts::{self, JobSize};
 use multifactor2_core::policy::pools::JobTickets;
 
 use super::books::{ByBook, JobBooks};
@@ -22,7 +23,7 @@ use super::waiting::{Place, Waiting, Waits};
 use crate::host::access::Open;
 use crate::host::jobs::{Note, Seen};
 use crate::host::locks::{AssocLock, Levels};
-use crate::host::records::{Job, Record};
+use crate::host::records::{Job, Plain, Record};
 use crate::host::views;
 
 /// One job.
@@ -101,6 +102,16 @@ struct OfQos {
     factor: f64,
     /// It has a `UsageThreshold`.
     threshold: bool,
+}
+
+impl OfQos {
+    /// Of a QOS, or of none.
+    fn of(core: &Arithmetic<'_>, qos: Option<facts::Qos>) -> Self {
+        qos.map_or_else(Self::default, |qos| Self {
+            factor: core.weighted_qos(&qos),
+            threshold: qos.has_threshold(),
+        })
+    }
 }
 
 /// What the jobs of a partition have in common.
@@ -228,13 +239,7 @@ impl Drafts {
             let factor = partition.map(|partition| core.weighted_partition(&views::partition(partition)));
             OfPartition { factor: factor.unwrap_or_default(), book }
         });
-        let of_qos = self.qos.place(job.named_qos(), || {
-            let qos = job.qos(lock).map(views::qos);
-            qos.map_or(OfQos::default(), |qos| OfQos {
-                factor: core.weighted_qos(&qos),
-                threshold: qos.has_threshold(),
-            })
-        });
+        let of_qos = self.qos.place(job.named_qos(), || OfQos::of(core, job.qos(lock).map(views::qos)));
         let offsets = (facts.site, facts.nice);
         let of_offsets = self.offsets.place(offsets, || offsets);
         let task = if of_partition.is_none() || of_qos.is_none() || of_offsets.is_none() {
@@ -261,6 +266,45 @@ impl Drafts {
             ..Self::bare(job, task)
         });
         Drafted::Priority { nice: facts.nice, age }
+    }
+
+    /// The same of a plain job, whose `size` and TRES (`tres`, weighted) are known where they have weights.
+    #[inline]
+    pub fn add_plain<V: Levels<Qos: Open>>(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        lock: &AssocLock<'_, V>,
+        (job, plain): (Job<'_>, &Plain<'_>),
+        association: Place,
+        (size, tres): (Option<JobSize>, f64),
+    ) {
+        let core = &evaluator.core;
+        let partition = plain.partition.map_or(0, Record::address);
+        let of_partition = self.partitions.place((partition, BookAt::DEFAULT), || {
+            let factor =
+                plain.partition.map(|partition| core.weighted_partition(&views::partition(partition)));
+            OfPartition { factor: factor.unwrap_or_default(), book: BookAt::DEFAULT }
+        });
+        let of_qos = self.qos.place(plain.qos, || OfQos::of(core, job.qos(lock).map(views::qos)));
+        let of_offsets = self.offsets.place(plain.offsets, || plain.offsets);
+        let (Some(partition), Some(qos), Some(offsets)) = (of_partition, of_qos, of_offsets) else {
+            self.jobs.push(Draft { association, ..Self::bare(job, Task::Evaluate) });
+            return;
+        };
+        self.jobs.push(Draft {
+            address: job.address(),
+            job_size: size.map_or(0.0, |size| core.weighted_size(&size)),
+            tres,
+            id: job.get(|job| job.job_id),
+            priority: plain.priority,
+            association,
+            age: age(core.now, plain.accrue_time).unwrap_or(NO_AGE),
+            partition,
+            qos,
+            offsets,
+            task: if self.qos.get(qos).threshold { Task::More } else { Task::Number },
+            waits: Waits::No,
+        });
     }
 
     /// Notes a job whose priority was set directly, if its QOS has a `UsageThreshold`.
@@ -424,7 +468,8 @@ impl Drafts {
 
     /// Whether a job waited before closed doors.
     pub fn was_closed(&self, id: u32) -> bool {
-        self.place_of(id).is_some_and(|at| self.jobs[at].waits == Waits::Closed)
+        !self.waiting.closed.is_empty()
+            && self.place_of(id).is_some_and(|at| self.jobs[at].waits == Waits::Closed)
     }
 
     /// The tickets of a job, where pools give them to single jobs, in each of its books, if it is still of the same association, by

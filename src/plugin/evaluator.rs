@@ -22,7 +22,7 @@ use super::waiting::waits_still;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
-use crate::host::records::{Job, Partition, Qos};
+use crate::host::records::{Job, Partition, Plain, PlainFields, Qos};
 use crate::host::{log, partitions, views, Host};
 
 /// Jobs without details, once per cycle.
@@ -165,6 +165,44 @@ impl<'c> Evaluator<'c> {
         let beside = Beside { tres, granted, points };
         self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
+    }
+
+    /// The same of a plain job whose settings ask for nothing else of it; where nothing is explained.
+    pub fn evaluate_plain<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        (job, fields, plain): (Job<'_, Write>, &PlainFields, &Plain<'_>),
+        lock: &AssocLock<'_, V>,
+        tres: &mut [f64],
+        standing: &mut Standing,
+    ) -> (u32, Evaluation) {
+        let qos = job.qos(lock).map(views::qos);
+        let facts = Facts {
+            job: facts::Job {
+                id: job.get(|job| job.job_id),
+                priority: plain.priority,
+                direct: false,
+                site: plain.offsets.0,
+                nice: plain.offsets.1,
+                accrue_time: plain.accrue_time,
+            },
+            size: self.core.weighs_size().then(|| fields.size(job, plain)),
+            partition: plain.partition.map(views::partition),
+            qos,
+            tres: self.tres(job.read_only(), plain.partition),
+        };
+        let mut known = facts::Standing::default();
+        if self.config.assoc_factor() != AssocFactor::None {
+            let association = job.association(lock);
+            known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
+        }
+        if self.config.factors.weights.fair_share != 0 && plain.association.0 != 0 {
+            let (job, now) = (job.read_only(), self.core.now);
+            let waits = waits_still(self.config, job, now, false);
+            known.fair_share = standing.fair_share(lock, job, (waits, now), &ByBook::default()).factor();
+        }
+        let evaluation = self.core.evaluate(&facts, known, tres);
+        keep_fair_share(job, qos.as_ref(), evaluation.fair_share);
+        (warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum())), evaluation)
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use multifactor2_core::books::BookSet;
 use multifactor2_core::factors::Evaluation;
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::minimum::Run;
@@ -16,15 +17,16 @@ use super::grants::Earlier;
 use super::points::PointsQueue;
 use super::queue::Queues;
 use super::standing::Standing;
-use super::waiting::{waits, Waits};
+use super::waiting::{waits, Place, Waits};
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Open;
+use crate::host::checks::Inspector;
 use crate::host::jobs::{JobChunks, Seen};
 use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Explained, Factors, Levels, Unlocked};
 use crate::host::panics::attempt;
-use crate::host::records::Job;
+use crate::host::records::{Job, PlainFields};
 use crate::host::Host;
 
 /// Jobs that have ended, which a cycle looks for.
@@ -49,6 +51,13 @@ impl WantedEnds {
     }
 }
 
+/// How plain jobs are read.
+struct PlainReader {
+    fields: PlainFields,
+    /// The association of the last one by address and id, and its place.
+    last: Option<((usize, u32), Place)>,
+}
+
 /// What a cycle reads of the jobs.
 pub struct Gathered {
     /// Their priorities in the making.
@@ -65,6 +74,7 @@ pub struct Gathered {
     pub points: Option<PointsQueue>,
     /// A buffer for TRES.
     tres: Vec<f64>,
+    plain: Option<PlainReader>,
 }
 
 impl Gathered {
@@ -72,9 +82,44 @@ impl Gathered {
     fn begin_hold(&mut self) {
         self.drafts.begin_hold();
         self.books.begin_hold();
+        if let Some(plain) = &mut self.plain {
+            plain.last = None;
+        }
         if let Some(points) = &mut self.points {
             points.begin_hold();
         }
+    }
+
+    /// Reads a job if it is plain; false where it is not, and has not been read.
+    #[inline]
+    fn read_plain<V: Levels<Assoc: Open, Qos: Open>>(
+        &mut self,
+        (evaluator, inspector): (&Evaluator<'_>, &Inspector),
+        standing: &Standing,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) -> bool {
+        let Some(reader) = &mut self.plain else { return false };
+        let Some(plain) = reader.fields.read(job, inspector) else { return false };
+        attempt(|| {
+            faults::point("draft");
+            let waiting = self.drafts.waiting_mut();
+            let association = match reader.last {
+                Some((of, place)) if of == plain.association => place,
+                _ => standing.place(waiting, lock, job),
+            };
+            reader.last = Some((plain.association, association));
+            if !waiting.is_noted(association, BookSet::DEFAULT)
+                && waits(evaluator.config, job, evaluator.core.now).is_some()
+            {
+                waiting.note(association, BookSet::DEFAULT);
+            }
+            let core = &evaluator.core;
+            let size = core.weighs_size().then(|| reader.fields.size(job, &plain));
+            let tres = core.weighted_tres(&mut self.tres, evaluator.tres(job, plain.partition));
+            self.drafts.add_plain(evaluator, lock, (job, &plain), association, (size, tres));
+        });
+        true
     }
 
     /// Reads a job.
@@ -207,7 +252,9 @@ impl Plugin {
         drop(grants);
         let points = PointsQueue::begin(points.as_deref(), config, totals, jobs, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
+        let plain = config.plain.filter(|_| !evaluator.explain);
         Gathered {
+            plain: plain.map(|fields| PlainReader { fields, last: None }),
             drafts,
             kept: Vec::new(),
             charged: Vec::new(),
@@ -249,7 +296,12 @@ impl Plugin {
             let lock = jobs.associations::<Factors>();
             let grants = self.grants.lock();
             gathered.begin_hold();
+            let is_passive = self.is_passive();
             let mut read = |job| {
+                let known = (evaluator, &self.inspector);
+                if !is_passive && gathered.read_plain(known, &grants.standing, &lock, job) {
+                    return;
+                }
                 if self.admits(&lock, job, true) {
                     gathered.read(evaluator, earlier, &grants.standing, &lock, job);
                 }

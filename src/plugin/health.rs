@@ -13,7 +13,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use tracing::{error, info};
 
 use super::sync::{Rank, Ranked};
@@ -56,8 +56,32 @@ struct Said {
 struct Kept {
     /// While a calculation runs, and after one that was left out: what there was before, the newest last.
     before: Vec<(usize, u32)>,
-    /// Answers since it has begun.
-    since: FxHashMap<usize, u32>,
+    /// Answers since it has begun, the newest last. Of an address that was answered for again the older ones are left out now and then.
+    since: Vec<(usize, u32)>,
+    /// So many there were when that was done last.
+    compacted: usize,
+}
+
+impl Kept {
+    /// Answers that are always kept.
+    const FEW: usize = 4096;
+
+    fn note(&mut self, address: usize, number: u32) {
+        self.since.push((address, number));
+        if self.since.len() > (2 * self.compacted).max(Self::FEW) {
+            let mut seen = FxHashSet::default();
+            // The newest of each stays.
+            self.since.reverse();
+            self.since.retain(|(address, _)| seen.insert(*address));
+            self.since.reverse();
+            self.compacted = self.since.len();
+        }
+    }
+}
+
+/// The newest number for an address.
+fn newest(numbers: &[(usize, u32)], address: usize) -> Option<u32> {
+    numbers.iter().rev().find(|(at, _)| *at == address).map(|(_, number)| *number)
 }
 
 impl Default for Health {
@@ -153,18 +177,18 @@ impl Health {
 
     /// Notes our answer for the job with a record at an address.
     pub fn note_answer(&self, address: usize, number: u32) {
-        self.inner.lock().numbers.since.insert(address, number);
+        self.inner.lock().numbers.note(address, number);
     }
 
     /// A calculation begins, and does not keep the numbers of the one before.
     pub fn begin_numbers(&self, before: impl Iterator<Item = (usize, u32)>) {
         let drafts: Vec<_> = before.collect();
         let mut inner = self.inner.lock();
-        let Kept { before, since } = &mut inner.numbers;
+        let Kept { before, since, .. } = &mut inner.numbers;
         if !drafts.is_empty() {
             *before = drafts;
         }
-        before.extend(since.drain());
+        before.append(since);
     }
 
     /// The calculation is over, and its own numbers are there.
@@ -177,9 +201,8 @@ impl Health {
     /// left out.
     pub fn last_number(&self, address: usize) -> Option<u32> {
         let inner = self.inner.lock();
-        let Kept { before, since } = &inner.numbers;
-        let earlier = || before.iter().rev().find(|(at, _)| *at == address).map(|(_, number)| *number);
-        since.get(&address).copied().or_else(earlier)
+        let Kept { before, since, .. } = &inner.numbers;
+        newest(since, address).or_else(|| newest(before, address))
     }
 }
 
@@ -237,6 +260,17 @@ mod tests {
         assert_eq!(times.map(|now| said(false, now)), [true, false, false, true]);
         assert!(said(true, 3701));
         assert!(said(true, 50), "the clock was set back");
+    }
+
+    #[test]
+    fn answers_for_the_same_jobs_take_no_more_memory_however_often_they_are_asked_for() {
+        let mut kept = Kept::default();
+        for number in 0..100_000 {
+            kept.note(number as usize % 3000, number);
+            assert!(kept.since.len() <= 2 * 4096, "{number}");
+        }
+        assert_eq!(newest(&kept.since, 7), Some(99_007));
+        assert_eq!(newest(&kept.since, 3000), None);
     }
 
     #[test]

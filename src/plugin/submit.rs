@@ -30,6 +30,9 @@ pub fn after(last: u32) -> u32 {
 impl Plugin {
     /// `priority_p_set`: the priority of a new or changed job; the one that it has where none can be computed.
     pub fn set(&self, jobs: &JobLock<'_, Write>, last: u32, job: Job<'_, Write>) -> u32 {
+        if let Some(number) = self.set_plain(jobs, job) {
+            return number;
+        }
         // Mostly known, and then the lock is taken later and once.
         let admitted = self.inspector.knows(job.read_only())
             || self.admits(&jobs.associations::<Factors>(), job.read_only(), false);
@@ -48,6 +51,26 @@ impl Plugin {
         };
         self.health.note_answer(job.address(), number);
         number
+    }
+
+    /// The priority of a plain job, where the settings ask for nothing else of it; `None` for all others.
+    fn set_plain(&self, jobs: &JobLock<'_, Write>, job: Job<'_, Write>) -> Option<u32> {
+        let host = jobs.host();
+        let config = self.config()?;
+        let fields = config.plain.as_ref().filter(|_| !self.is_passive() && !self.has_site_factor())?;
+        let plain = fields.read(job, &self.inspector)?;
+        let evaluator = Evaluator::new(host, &config, clock::now());
+        if evaluator.explain {
+            return None;
+        }
+        let mut tres = evaluator.core.scratch();
+        let lock = jobs.associations::<Factors>();
+        let mut grants = self.grants.lock();
+        let of = (job, fields, &plain);
+        let (number, evaluation) = evaluator.evaluate_plain(of, &lock, &mut tres, &mut grants.standing);
+        grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+        self.health.note_answer(job.address(), number);
+        Some(number)
     }
 
     /// The number that a job keeps where nothing is computed. A new job, and one that is released or resumed, has none: it comes behind

@@ -19,7 +19,7 @@ use super::standing::{Share, Standing};
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Write;
-use crate::host::jobs::{walk_seen, JobChunks};
+use crate::host::jobs::{walk_seen, Direction, JobChunks};
 use crate::host::locks::{AssocLock, Explained, Unlocked};
 use crate::host::panics::attempt;
 use crate::host::records::Job;
@@ -48,7 +48,7 @@ struct Writer<'w, 'l> {
 }
 
 impl Plugin {
-    /// Writes the finished priorities, chunk by chunk.
+    /// Writes the finished priorities, chunk by chunk, the last one first: they were read last.
     pub(super) fn write_priorities(
         &self,
         unlocked: &mut Unlocked,
@@ -62,7 +62,7 @@ impl Plugin {
         let mut tres = evaluator.core.scratch();
         let mut tally = Tally { computed: finished.computed, same: finished.same, ..Tally::default() };
         let count = self.grants.lock().drafts.as_ref().map_or(0, |drafts| drafts.count());
-        for begin in (0..count).step_by(JobChunks::SIZE) {
+        for begin in (0..count).step_by(JobChunks::SIZE).rev() {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations::<Explained>();
             let mut grants = self.grants.lock();
@@ -93,7 +93,7 @@ impl Plugin {
                 changed: false,
             };
             let chunk = &drafts.jobs()[begin..count.min(begin + JobChunks::SIZE)];
-            walk_seen(&touched, &jobs, &lock, chunk, wants, |job, draft| {
+            walk_seen(&touched, &jobs, &lock, (chunk, Direction::Backwards), wants, |job, draft| {
                 if attempt(|| writer.write(job, draft)).is_none() {
                     writer.tally.failed += 1;
                 }

@@ -17,6 +17,7 @@ mod kept_settings;
 mod life;
 mod meanwhile;
 mod passive;
+mod plain;
 mod points;
 mod pools;
 mod random_charging;

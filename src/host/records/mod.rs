@@ -9,6 +9,7 @@ mod charged;
 mod factors;
 mod job;
 mod job_names;
+mod plain;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -23,6 +24,7 @@ use super::layout::{
 };
 use super::Host;
 pub use job::JobState;
+pub use plain::{Plain, PlainFields};
 
 /// Ties a record type to its part of the layout.
 pub trait RecordLayout: Sized + 'static {

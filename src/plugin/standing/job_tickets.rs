@@ -189,11 +189,12 @@ impl Standing {
         (waits, now): (bool, i64),
         known: Option<JobTickets>,
     ) -> (InBook, bool) {
-        let closed = Arc::clone(self.books.closed());
+        let closed = self.pools().map(|_| Arc::clone(self.books.closed()));
         let Book { tree, fair_share, pools, .. } = self.books.get_mut(at);
         let Some((pools, settings)) = pools.as_mut().zip(self.settings.as_ref()) else {
             return (InBook { factor: fair_share.submit(tree, node, waits), tickets: None }, false);
         };
+        let closed = closed.unwrap_or_default();
         let reader = Reader::new(lock.host(), pools, settings, now);
         let extra = reader.extra(pools, lock, job, (&self.lines, &closed, at));
         let who = Who { node, extra, size: reader.size(job), count: 1 };

@@ -21,7 +21,7 @@ COMPLETED := bash-completion/completions:bash zsh/site-functions:zsh fish/vendor
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-parity test-releases faults random soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-parity test-releases counts faults random soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
@@ -157,6 +157,12 @@ bench: ## measure beside stock priority/multifactor, the core alone, answers of 
 		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)
 	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
 	env -u SLURM_SRC $(CARGO) run --release --locked -q -p multifactor2-replay --example sizes -- --all
+
+# VERSION=1 writes those of the version, too, which only a version replaces.
+counts: ## write tests/bench/counts.tsv anew: instructions per job, which 'make test' compares; the commit says why
+	$(CARGO) build --release --locked
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	$(IN_PROCESS) MULTIFACTOR2_WRITE_COUNTS=$(if $(VERSION),version,yes) $(CARGO) test --locked -p slurm-bench --test counts
 
 docs: ## rewrite what is made in docs, manual pages, completions and example: settings from their table, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs

@@ -2,16 +2,6 @@
 //!
 //! Prints one table of medians with spread and ratios, and writes it as Markdown, CSV and SVG.
 
-mod answers;
-mod compare;
-mod daemon;
-mod hosts;
-mod page;
-mod policies;
-mod process;
-mod report;
-mod samples;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,9 +10,10 @@ use anyhow::{bail, Context, Result};
 use slurm_inproc::Plugin;
 use slurm_testcluster::Cluster;
 
-use answers::Answers;
-use report::Report;
-use samples::Scene;
+use slurm_bench::answers::Answers;
+use slurm_bench::report::Report;
+use slurm_bench::samples::Scene;
+use slurm_bench::{compare, daemon, page, policies, process};
 
 const USAGE: &str = "\
 usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only PART]...

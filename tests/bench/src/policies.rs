@@ -30,7 +30,7 @@ const GOAL_BOOKS: f64 = 2.0;
 const GOAL_CHARGING: f64 = 1.5;
 
 /// Three partitions, each with a book of its own, one of these with shares of its own.
-const PARTITIONS: [&str; 3] = ["batch", "fast", "debug"];
+pub const PARTITIONS: [&str; 3] = ["batch", "fast", "debug"];
 const BOOKS: &str = "Book=fast Partitions=fast\nBook=debug Partitions=debug\nBook=batch Partitions=batch Shares=a2:5,a3:3,*:1\n";
 
 /// Ten charge rules of every kind, and a minimum.
@@ -80,6 +80,12 @@ pub fn policies(accounts: &[String], users: &[String]) -> Vec<Policy> {
         points,
         policy("3 books", BOOKS, GOAL_BOOKS),
     ]
+}
+
+/// Ten charge rules with a minimum, three books and the dominant share of four TRES: what running jobs are charged by.
+pub fn charging() -> Policy {
+    let file = format!("{CHARGES}{BOOKS}UsageMeasure=dominant\nDominantTRES=cpu,mem,node,gres/gpu\n");
+    Policy { name: "charges + books + dominant", file, goal: GOAL_BOOKS, goal_set: None }
 }
 
 /// All components of points, and ten targets.
@@ -188,6 +194,13 @@ impl Side {
     }
 }
 
+/// Those of a host with the plugin and this multifactor2.conf.
+pub fn options(plugin: &Plugin, file: &str) -> Options {
+    let mut options = Options::new(plugin.clone());
+    options.files = vec![(FILE.to_owned(), file.to_owned())];
+    options
+}
+
 /// No settings.
 fn plain(name: &'static str) -> Policy {
     Policy { name, file: String::new(), goal: GOAL_FREE, goal_set: None }
@@ -195,9 +208,7 @@ fn plain(name: &'static str) -> Policy {
 
 /// A host with jobs and the plugin, not loaded yet.
 fn start(plugin: &Plugin, policy: &Policy, scene: &Scene) -> Result<Host> {
-    let mut options = Options::new(plugin.clone());
-    options.files = vec![(FILE.to_owned(), policy.file.clone())];
-    let mut host = Host::start(&options)?;
+    let mut host = Host::start(&options(plugin, &policy.file))?;
     fill_pending(&mut host, scene)?;
     host.check_locks(false)?;
     Ok(host)
@@ -212,7 +223,7 @@ fn load(host: &mut Host) -> Result<()> {
 }
 
 /// Names of accounts and users that the hosts have.
-fn names(scene: &Scene) -> (Vec<String>, Vec<String>) {
+pub fn names(scene: &Scene) -> (Vec<String>, Vec<String>) {
     let accounts = (scene.associations - 1) / 10;
     ((2..7).map(|id| format!("a{id}")).collect(), (2..22).map(|id| format!("u{}", accounts + id)).collect())
 }
@@ -256,8 +267,7 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
 
 /// Cycles in which running jobs are charged: ten charge rules, three books and the dominant share of four TRES, beside no settings.
 pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
-    let file = format!("{CHARGES}{BOOKS}UsageMeasure=dominant\nDominantTRES=cpu,mem,node,gres/gpu\n");
-    let policy = Policy { name: "charges + books + dominant", file, goal: GOAL_BOOKS, goal_set: None };
+    let policy = charging();
     let name = policy.name;
     let (mut before, mut now) = (Side::new(plain("")), Side::new(policy));
     let mut host = Host::start(&Options::new(Plugin::multifactor2()?))?;

@@ -1,0 +1,13 @@
+//! Measurements of this plugin, beside stock `priority/multifactor` where that does the same: times and memory for `make bench`, and
+//! instructions, which a test compares with the committed ones.
+
+pub mod answers;
+pub mod compare;
+pub mod counts;
+pub mod daemon;
+pub mod hosts;
+pub mod page;
+pub mod policies;
+pub mod process;
+pub mod report;
+pub mod samples;

@@ -24,6 +24,19 @@ pub struct Job {
     pub accrue_time: i64,
 }
 
+/// What keeps a job from starting that free nodes do not help against: what `ActiveJobs=startable` goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The state of a partition.
+    Partition,
+    /// The state of nodes, which may be reserved for maintenance.
+    Nodes,
+    /// A reservation that has not begun, or is full.
+    Reservation,
+    /// Anything else: somebody, another job, a time, a limit, what the job asks for.
+    Other,
+}
+
 /// What a job asks for, as its record holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobSize {

@@ -3,6 +3,7 @@
 
 mod limits;
 
+use multifactor2_core::facts::Obstacle;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -37,20 +38,7 @@ pub fn explain(shown: &str) -> Reason {
     }
 }
 
-/// What free nodes alone do not help against: what `ActiveJobs=startable` goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// The state of a partition.
-    Partition,
-    /// The state of nodes, which may be reserved for maintenance.
-    Nodes,
-    /// A reservation that has not begun, or is full.
-    Reservation,
-    /// Anything else: what the job asks for, or a limit.
-    Other,
-}
-
-/// That of a reason.
+/// The obstacle that a reason is.
 pub fn obstacle(shown: &str) -> Option<Obstacle> {
     let name = word(shown);
     let is_obstacle = find(name).map_or_else(|| limits::explain(name).is_some(), |(.., known)| *known);

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use multifactor2_core::books::{BookAt, ClosedPartitions};
+use multifactor2_core::facts::Obstacle;
 use multifactor2_core::settings::ActiveJobs;
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
 
 use super::Config;
-use crate::answers::reasons::{obstacle, Obstacle};
+use crate::answers::reasons::obstacle;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]

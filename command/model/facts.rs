@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{
-    self, Job as JobFacts, JobSize, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
+    self, Job as JobFacts, JobSize, Obstacle, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
 };
 use multifactor2_core::policy::pools::{JobNames, SizeFacts};
 use multifactor2_core::settings::{value::Date, ActiveJobs};
@@ -14,7 +14,7 @@ use multifactor2_snapshot::Snapshot;
 
 use super::closed::Closed;
 use super::{Config, Tree};
-use crate::answers::reasons::{obstacle, Obstacle};
+use crate::answers::reasons::obstacle;
 
 /// A limit that is none, as Slurm stores it.
 const INFINITE: u32 = u32::MAX;

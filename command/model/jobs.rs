@@ -370,7 +370,7 @@ impl One<'_> {
         let book = looks.book_in(self.job, place.partition);
         let in_book = self.all.shares.in_book(book);
         let own = in_book.pools().map(Pools::own_tickets).unwrap_or_default();
-        if own.partition || own.qos {
+        if own.by_entry() {
             let (pools, tickets) = in_book.pools().zip(in_book.tickets_of_job(self.place))?;
             let names = JobNames { partition: place.partition, qos: place.qos, ..JobNames::default() };
             return Some(pools.factor_now(pools.in_entry(tickets, names)));

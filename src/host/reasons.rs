@@ -7,6 +7,8 @@
 // SLURM_VERSION_NUMBER in the generated table reads best as it is.
 #![allow(clippy::unreadable_literal)]
 
+use multifactor2_core::facts::Obstacle;
+
 use super::layout::Release;
 
 /// A name that has one number over a range of releases.
@@ -45,30 +47,15 @@ const OBSTACLES: [&str; 16] = [
 /// Beginnings of the names of whole families: limits of associations and QOS, of which every release has more.
 const FAMILIES: [&str; 5] = ["FAIL_", "WAIT_ACCOUNT", "WAIT_ASSOC_", "WAIT_QOS", "WAIT_RESV_"];
 
-/// What keeps a job from starting that free nodes do not help against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// The state of a partition.
-    Partition,
-    /// The state of nodes, which may be reserved for maintenance.
-    Nodes,
-    /// A reservation that has not begun, or is full.
-    Reservation,
-    /// Anything else: somebody, another job, a time, a limit, what the job asks for.
-    Other,
-}
-
-impl Obstacle {
-    /// That of the reason with this name.
-    fn of(name: &str) -> Option<Self> {
-        match name {
-            "WAIT_PART_DOWN" | "WAIT_PART_INACTIVE" => Some(Self::Partition),
-            "WAIT_NODE_NOT_AVAIL" => Some(Self::Nodes),
-            "WAIT_RESERVATION" => Some(Self::Reservation),
-            _ if OBSTACLES.contains(&name) => Some(Self::Other),
-            _ if FAMILIES.iter().any(|family| name.starts_with(family)) => Some(Self::Other),
-            _ => None,
-        }
+/// That of the reason with this name.
+fn obstacle(name: &str) -> Option<Obstacle> {
+    match name {
+        "WAIT_PART_DOWN" | "WAIT_PART_INACTIVE" => Some(Obstacle::Partition),
+        "WAIT_NODE_NOT_AVAIL" => Some(Obstacle::Nodes),
+        "WAIT_RESERVATION" => Some(Obstacle::Reservation),
+        _ if OBSTACLES.contains(&name) => Some(Obstacle::Other),
+        _ if FAMILIES.iter().any(|family| name.starts_with(family)) => Some(Obstacle::Other),
+        _ => None,
     }
 }
 
@@ -89,10 +76,8 @@ impl Obstacles {
         };
         let own = built_for.filter(|(of, _)| *of == release.0);
         let reasons = own.map_or_else(in_table, |(_, reasons)| reasons.to_vec());
-        let known: Vec<(usize, Obstacle)> = reasons
-            .into_iter()
-            .filter_map(|(name, value)| Some((value as usize, Obstacle::of(name)?)))
-            .collect();
+        let known: Vec<(usize, Obstacle)> =
+            reasons.into_iter().filter_map(|(name, value)| Some((value as usize, obstacle(name)?))).collect();
         let mut by_number = vec![None; known.iter().map(|(number, _)| number + 1).max().unwrap_or(0)];
         for (number, obstacle) in known {
             by_number[number] = Some(obstacle);

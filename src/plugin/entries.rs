@@ -29,7 +29,7 @@ impl<'g, 's> Entries<'g, 's> {
         let granted = granted.filter(|_| job.has_variants())?;
         let has_tickets = granted.in_books.iter().any(|(_, has)| has.tickets.is_some());
         let own = granted.pools(granted.own).filter(|_| has_tickets).map(Pools::own_tickets);
-        let names = own.filter(|own| own.partition || own.qos).map(|_| {
+        let names = own.filter(|own| own.by_entry()).map(|_| {
             let partition = job.partition().map(partition_name).unwrap_or_default();
             (partition, job.qos(lock).map(qos_name).unwrap_or_default())
         });

@@ -40,7 +40,7 @@ pub struct Grants {
     pub unknown: HashSet<String>,
     /// Tickets of jobs that have begun to wait since, with their associations by address and id: they are counted once.
     since: FxHashMap<u32, (ByBook<JobTickets>, (usize, u32))>,
-    /// What jobs have in each of their books that were set since, where they are in several, by job id.
+    /// What jobs have in each of their books that were set since, where their entries may differ, by job id.
     pub shares: FxHashMap<u32, Share>,
 }
 
@@ -103,7 +103,7 @@ impl Grants {
 
     /// Notes what a job has that is set between two cycles.
     pub fn note_share(&mut self, id: u32, share: Share) {
-        if share.in_books.is_several() {
+        if share.by_entry {
             self.shares.insert(id, share);
         } else {
             self.shares.remove(&id);
@@ -116,7 +116,7 @@ impl Grants {
         self.asked.insert(id, asked);
     }
 
-    /// What a job in several partitions or QOS has in each of its books; `None` for one in a single book whose priority is newer than
+    /// What a job in several partitions or QOS has in each of its books; `None` for one whose entries all have the same, if its priority is newer than
     /// the last cycle, and for others with one of each.
     pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
         if !job.has_variants() {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use multifactor2_core::books::{BookSet, ClosedPartitions};
-use multifactor2_core::facts;
+use multifactor2_core::facts::{self, Obstacle};
 use rustc_hash::FxHashMap;
 
 use super::config::Config;
 use crate::host::access::Open;
-use crate::host::reasons::Obstacle;
 use crate::host::records::{Association, AssociationUsage, Job};
 use crate::host::views;
 

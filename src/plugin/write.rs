@@ -189,7 +189,7 @@ impl Writer<'_, '_> {
         let evaluated = self.evaluate(job);
         if let Some(evaluation) = evaluated.evaluation {
             self.set.note(id, evaluation, |_| true);
-            if job.has_variants() && evaluated.share.in_books.is_several() {
+            if job.has_variants() && evaluated.share.by_entry {
                 self.shares.insert(id, evaluated.share);
             }
         }

@@ -3,6 +3,7 @@
 use multifactor2_command::model::{Model, Options};
 use multifactor2_fixtures::assert_near;
 use multifactor2_fixtures::example::{number, FACTORS, NUMBERS, TICKETS};
+use multifactor2_snapshot::records::Job;
 
 use crate::site;
 
@@ -57,4 +58,26 @@ fn what_slurm_shows_right_after_a_cycle_is_what_is_computed() {
         assert_eq!(model.differences(job), []);
     }
     assert_eq!(model.notes, Vec::<String>::new());
+}
+
+/// Three jobs share the override tickets of a partition; a fourth has none of them, as each of the three in the other partition.
+#[test]
+fn of_jobs_that_share_tickets_of_a_partition_none_has_any_of_them_in_another() {
+    let mut snapshot = site::example();
+    site::set(&mut snapshot, "Override=Partition Name=gpu Tickets=6000");
+    let plain = snapshot.jobs[0].clone();
+    let shares = |id| {
+        let partitions = vec!["gpu".to_owned(), "main".to_owned()];
+        Job { id, partition: "gpu".to_owned(), partitions, ..plain.clone() }
+    };
+    snapshot.jobs = vec![plain.clone(), shares(2001), shares(2002), shares(2003)];
+    let model = Model::of(&snapshot, computed());
+    let in_main = model.jobs[0].computed.unwrap().0.fair_share;
+    assert!(in_main > 0.0);
+    let mut whole = None;
+    for (rank, nth) in model.jobs[1..].iter().zip([1.0, 2.0, 3.0]) {
+        let [gpu, main] = [0, 1].map(|at| rank.entries[at].computed.unwrap().0.fair_share);
+        assert_near(gpu - in_main, *whole.get_or_insert(gpu - in_main) / nth, "gpu");
+        assert_near(main, in_main, "main");
+    }
 }

@@ -9,6 +9,7 @@ use multifactor2_core::rules::tally::{Charge, Tally};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+use multifactor2_fixtures::assert_near;
 
 fn settings(text: &str) -> Settings {
     Settings::parse(text, "f").unwrap_or_else(|errors| panic!("{errors}")).settings
@@ -71,12 +72,13 @@ fn another_entry_of_a_job_loses_the_tickets_of_a_partition_and_no_more() {
         let jobs: Vec<WaitingJob> = (1..=count).map(job).collect();
         let mut tickets = Vec::new();
         pools.distribute(&tree, &fair_share, &jobs, &[], &mut tickets);
-        let last = *tickets.last().unwrap();
-        assert_eq!(last.overridden, 1500.0 / f64::from(count));
-        let elsewhere = pools.in_entry(last, names("batch"));
-        assert_eq!(elsewhere.overridden, 500.0 / f64::from(count), "{count} jobs");
-        assert_eq!((elsewhere.share_tree, elsewhere.functional), (last.share_tree, last.functional));
-        assert_eq!(pools.in_entry(last, names("fast")), last);
+        for (nth, has) in (1..=count).map(f64::from).zip(tickets) {
+            assert_near(has.overridden, 1500.0 / nth, "both");
+            let elsewhere = pools.in_entry(has, names("batch"));
+            assert_near(elsewhere.overridden, 500.0 / nth, &format!("the {nth}. of {count}"));
+            assert_eq!((elsewhere.share_tree, elsewhere.functional), (has.share_tree, has.functional));
+            assert_eq!(pools.in_entry(has, names("fast")), has);
+        }
     }
 }
 

@@ -341,6 +341,29 @@ fn override_tickets_count_in_their_own_book() -> HostResult<()> {
     host.quit().map(drop)
 }
 
+/// Three share the tickets of a partition: the first has all of them, the second half, the third a third. In the other partition each
+/// is without what it has of them itself, also one that has come since the cycle.
+#[test]
+fn of_jobs_that_share_tickets_of_a_partition_none_has_any_of_them_in_another() -> HostResult<()> {
+    let mut host = filled("Override=Partition Name=fast Tickets=6000\n")?;
+    let both = |id| job(id, ALICE, &["fast", "batch"]);
+    host.jobs(&[both(11), both(12), both(13), job(14, ALICE, &["batch"])])?;
+    host.init()?;
+    host.cycle()?;
+    host.jobs(&[both(15)])?;
+    host.set_priority(15)?;
+    let plain = shown(&mut host, 14)?["batch"];
+    assert!(plain > 0.0);
+    let mut whole = None;
+    for (id, nth) in [(11, 1.0), (12, 2.0), (13, 3.0), (15, 4.0)] {
+        let rows = shown(&mut host, id)?;
+        let part = rows["fast"] - plain;
+        assert_near(part, *whole.get_or_insert(part) / nth, &format!("job {id} in fast"));
+        assert_near(rows["batch"], plain, &format!("job {id} in batch"));
+    }
+    host.quit().map(drop)
+}
+
 #[test]
 fn names_that_nothing_has_are_said_once() -> HostResult<()> {
     let mut host = filled("Book=one Partitions=batch,nowhere Shares=physics:1,nobody:2,*:1\n")?;

@@ -19,7 +19,7 @@ use crate::tree::{Node, ShareTree};
 
 pub use cycle::{QueuedJob, Role};
 pub use names::{comment_tickets, Bearer, JobNames, Named, Names};
-pub use override_tickets::{Change, OwnTickets};
+pub use override_tickets::{Change, OwnTickets, Turn};
 pub use size::{Measure, SizeFacts};
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.
@@ -127,6 +127,8 @@ macro_rules! pools {
             $($(#[doc = $doc])+ pub $name: f64,)+
             /// Which override tickets are among them besides those of the association.
             pub extra: Extra,
+            /// When it got its override tickets.
+            pub turn: Turn,
         }
 
         impl JobTickets {
@@ -265,7 +267,8 @@ impl Pools {
 
     /// What a job with these tickets has in one of its partitions and QOS.
     pub fn in_entry(&self, tickets: JobTickets, entry: JobNames<'_>) -> JobTickets {
-        let overridden = self.all.overridden.in_entry(tickets.overridden, tickets.extra, entry);
+        let got = (tickets.extra, tickets.turn);
+        let overridden = self.all.overridden.in_entry(tickets.overridden, got, entry);
         JobTickets { overridden, ..tickets }
     }
 
@@ -298,6 +301,9 @@ impl Pools {
                     *before += own;
                 }
             }
+        }
+        for (tickets, turn) in tickets.iter_mut().zip(self.all.overridden.take_turns()) {
+            tickets.turn = turn;
         }
         self.max_tickets = tickets.iter().fold(0.0, |max, tickets| f64::max(max, tickets.total()));
         self.first_since = 0.0;
@@ -337,7 +343,8 @@ impl Pools {
     /// The tickets of a job that begins to wait now, behind all others of its user.
     pub fn of_next(&self, tree: &ShareTree, fair_share: &FairShare, job: Who) -> JobTickets {
         let ground = Ground { tree, fair_share };
-        let (mut tickets, mut before) = (JobTickets { extra: job.extra, ..JobTickets::default() }, 0.0);
+        let turn = self.all.overridden.next_turn();
+        let (mut tickets, mut before) = (JobTickets { extra: job.extra, turn, ..JobTickets::default() }, 0.0);
         for (letter, dependent) in &self.order {
             let seen = if *dependent { before } else { 0.0 };
             let own = self.all.pool(*letter).of_next(ground, job, seen);

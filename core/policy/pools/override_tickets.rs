@@ -5,6 +5,8 @@
 //! claims tickets/(n + 1). So whoever claims most comes first, and its objects count one job more. A job that runs has tickets/n, where
 //! n run. Without sharing each has all.
 //!
+//! What each of those that share a partition or QOS has got follows from its turn: in the entries of a job for others it is taken off.
+//!
 //! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
 //! `Shared` by line are ours.
 
@@ -32,12 +34,26 @@ struct Object {
     running: f64,
     /// Jobs that run or have got their tickets.
     active: f64,
+    /// The turns of its jobs that wait, and how many these were up to each, where they share it and have it in some of their
+    /// entries only.
+    turns: Option<Vec<(Turn, u32)>>,
 }
 
 impl Object {
     /// What it gives to the next of its jobs.
     fn next(&self) -> f64 {
         self.tickets(self.active + 1.0)
+    }
+
+    /// What it has given to a job whose turn it was, if it knows the turns of its jobs.
+    fn at(&self, turn: Turn) -> f64 {
+        if turn == Turn::RUNS {
+            return self.tickets(self.running);
+        }
+        let turns = self.turns.as_deref().unwrap_or_default();
+        let earlier = turns.partition_point(|(of, _)| *of < turn).checked_sub(1);
+        let waiting = earlier.map_or(0, |last| turns[last].1);
+        self.tickets(self.running + f64::from(waiting) + 1.0)
     }
 
     fn tickets(&self, jobs: f64) -> f64 {
@@ -79,6 +95,24 @@ impl OwnTickets {
     pub fn none(self) -> bool {
         self == Self::default()
     }
+
+    /// A job may have other tickets in each of its partitions and QOS.
+    pub fn by_entry(self) -> bool {
+        self.partition || self.qos
+    }
+}
+
+/// When a job got its override tickets: before those of later turns, who divide what is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn(u32);
+
+impl Turn {
+    /// It runs, or nobody asks for its turn.
+    const RUNS: Self = Self(0);
+
+    fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
 }
 
 /// Objects by their place in [`OverrideTickets::objects`], in that order.
@@ -106,6 +140,10 @@ pub struct OverrideTickets {
     /// What jobs have besides: a set, and tickets of their own. The first is nothing.
     extras: Vec<(Set, f64)>,
     known: FxHashMap<(Set, u64), u32>,
+    /// The last turn.
+    turn: Turn,
+    /// Those of the waiting jobs of the last cycle, until they are taken.
+    turns: Vec<Turn>,
 }
 
 impl OverrideTickets {
@@ -196,8 +234,18 @@ impl OverrideTickets {
         }))
     }
 
+    /// The turns of the waiting jobs of the last cycle, in their order; none where nobody asks for them.
+    pub fn take_turns(&mut self) -> Vec<Turn> {
+        std::mem::take(&mut self.turns)
+    }
+
+    /// The turn of a job that begins to wait now.
+    pub fn next_turn(&self) -> Turn {
+        self.turn.next()
+    }
+
     /// What a job with such tickets has in one of its partitions and QOS: what these add counts in their own entry only.
-    pub fn in_entry(&self, tickets: f64, extra: Extra, entry: JobNames<'_>) -> f64 {
+    pub fn in_entry(&self, tickets: f64, (extra, turn): (Extra, Turn), entry: JobNames<'_>) -> f64 {
         let has = self.extras.get(extra.0 as usize).map_or(&[][..], |(set, _)| set.as_slice());
         let changed = self.of_names.iter().map(|at| {
             let object = &self.objects[*at as usize];
@@ -206,7 +254,7 @@ impl OverrideTickets {
             }
             match (has.contains(at), self.is_of_job(object, entry)) {
                 (false, true) => object.next(),
-                (true, false) => -object.tickets(object.active),
+                (true, false) => -object.at(turn),
                 _ => 0.0,
             }
         });
@@ -243,10 +291,23 @@ impl OverrideTickets {
     }
 
     /// Jobs begin to count; returns their objects.
-    fn count(&mut self, node: Node, extra: Extra, jobs: f64) -> Set {
+    fn count(&mut self, node: Node, extra: Extra, jobs: u32) -> Set {
         let objects: Set = self.of(node, extra).0.filter_map(|at| u32::try_from(at).ok()).collect();
         for at in &objects {
-            self.objects[*at as usize].active += jobs;
+            self.objects[*at as usize].active += f64::from(jobs);
+        }
+        objects
+    }
+
+    /// The same of jobs that wait: it is their turn.
+    fn count_waiting(&mut self, node: Node, extra: Extra, jobs: u32) -> Set {
+        self.turn = self.turn.next();
+        let objects = self.count(node, extra, jobs);
+        for at in &objects {
+            if let Some(turns) = &mut self.objects[*at as usize].turns {
+                let before = turns.last().map_or(0, |(_, jobs)| *jobs);
+                turns.push((self.turn, before.saturating_add(jobs)));
+            }
         }
         objects
     }
@@ -289,16 +350,19 @@ impl Pool for OverrideTickets {
             ..Self::default()
         };
         for (line, at) in self.lines.iter().zip(0..) {
+            let by_entry = matches!(line.kind, OverrideKind::Partition | OverrideKind::Qos);
             for name in &line.names {
+                let shared = line.shared.unwrap_or(settings.share_override_tickets);
                 self.objects.push(Object {
                     line: at,
                     name: name.clone(),
                     #[allow(clippy::cast_precision_loss)] // at most 10^9
                     tickets: line.tickets as f64,
-                    shared: line.shared.unwrap_or(settings.share_override_tickets),
+                    shared,
                     exists: false,
                     running: 0.0,
                     active: 0.0,
+                    turns: (shared && by_entry).then(Vec::new),
                 });
             }
         }
@@ -387,9 +451,15 @@ impl Pool for OverrideTickets {
     fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
         for object in &mut self.objects {
             object.active = 0.0;
+            object.turns.iter_mut().for_each(Vec::clear);
+        }
+        self.turn = Turn::default();
+        self.turns.clear();
+        if self.own_tickets.by_entry() {
+            self.turns.resize(queue.waiting.len(), Turn::default());
         }
         for job in queue.running {
-            self.count(job.node, job.extra, f64::from(job.count));
+            self.count(job.node, job.extra, job.count);
         }
         for object in &mut self.objects {
             object.running = object.active;
@@ -405,7 +475,11 @@ impl Pool for OverrideTickets {
         while let Some((group, job)) = ranking.next(|group, _| own[group]) {
             let (node, extra) = heads[group];
             tickets[job] = self.sum(node, extra, Object::next);
-            for object in self.count(node, extra, 1.0) {
+            let objects = self.count_waiting(node, extra, 1);
+            if let Some(turn) = self.turns.get_mut(job) {
+                *turn = self.turn;
+            }
+            for object in objects {
                 ranking.change(object, |part| self.next_of(part.object));
             }
         }
@@ -420,6 +494,6 @@ impl Pool for OverrideTickets {
     }
 
     fn join(&mut self, _ground: Ground<'_>, job: Who) {
-        self.count(job.node, job.extra, f64::from(job.count));
+        self.count_waiting(job.node, job.extra, job.count);
     }
 }

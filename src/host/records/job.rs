@@ -5,6 +5,8 @@
 
 use std::marker::PhantomData;
 
+use multifactor2_core::facts::Obstacle;
+
 use super::{Association, Details, Job, Partition, PriorityFactors, Qos, Record};
 use crate::host::access::{Open, Write};
 use crate::host::constants::{
@@ -15,7 +17,6 @@ use crate::host::layout::{PartLayout, QosLayout};
 use crate::host::lists::List;
 use crate::host::live::Kind;
 use crate::host::locks::{AssocLock, Levels};
-use crate::host::reasons::Obstacle;
 
 /// `job_record_t.job_state`: the base state and its flags. The values are the same in every release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,8 @@ pub struct Share {
     pub in_books: ByBook<InBook>,
     /// It begins to wait, and is counted for those that come next.
     pub joins: bool,
+    /// It may have another factor in each of its partitions and QOS.
+    pub by_entry: bool,
 }
 
 impl Share {
@@ -177,6 +179,9 @@ impl Standing {
             share.in_books.push(book, has);
             share.joins |= joins;
         }
+        let by_entry = |pools: &Pools| pools.own_tickets().by_entry();
+        share.by_entry = share.in_books.is_several()
+            || all.iter().any(|book| self.books.get(book).pools.as_ref().is_some_and(by_entry));
         share
     }
 

@@ -178,6 +178,69 @@ fn tickets_of_every_kind_of_job_know_what_it_has_besides() {
     assert_near(site.pools.in_entry(next, names("slow", "")).overridden, 0.0, "taken off elsewhere");
 }
 
+/// Those that share a partition or a QOS have got different parts of its tickets. Each loses its own in an entry for another.
+#[test]
+fn of_jobs_that_share_override_tickets_each_loses_its_own_part_in_other_entries() {
+    let mut site = Site::new(
+        "Override=Partition Name=fast Tickets=120\nOverride=QOS Name=high Tickets=60\n\
+         Override=QOS Name=high Tickets=7 Shared=no\nOverride=User Name=bob Tickets=12\n",
+    );
+    let entry = |partition, qos| JobNames { partition, qos, ..JobNames::default() };
+    let both = site.pools.extra(entry("fast", "HIGH"));
+    let fast = site.pools.extra(entry("fast", "normal"));
+    // What the partition, the QOS and the user give each, and what it has in each of four entries.
+    let check = |site: &Site, has: JobTickets, [partition, qos, user]: [f64; 3], what: &str| {
+        assert_near(has.overridden, partition + qos + user, what);
+        for (place, expected) in [
+            (("fast", "high"), partition + qos + user),
+            (("fast", "normal"), partition + user),
+            (("slow", "high"), qos + user),
+            (("slow", "normal"), user),
+        ] {
+            // What it has not by itself it would get there.
+            if qos > 0.0 || place.1 == "normal" {
+                let found = site.pools.in_entry(has, entry(place.0, place.1)).overridden;
+                assert_near(found, expected, &format!("{what} in {place:?}"));
+            }
+        }
+    };
+    site.share([2, 3]);
+    let waits = |id, node, extra| QueuedJob { extra, ..queued(id, node, Role::Waits, None) };
+    let idle = |id, node, extra| QueuedJob { extra, ..queued(id, node, Role::Idle, None) };
+    let mut jobs = [
+        waits(1, site.ann, fast),
+        waits(2, site.ann, both),
+        waits(3, site.bob, both),
+        waits(4, site.bob, Extra::default()),
+        idle(5, site.ann, both),
+        QueuedJob { role: Role::Runs, ..waits(6, site.ann, both) },
+    ];
+    let runs = Who { node: site.ann, extra: both, size: 1.0, count: 2 };
+    let has = site.pools.hand_out(&site.tree, &site.fair_share, &mut jobs, &[runs]);
+    // Two run. Job 3 comes first (40 + 27 + 12), then 2 (30 + 22), then 1 (24). Job 4 has half of bob's.
+    check(&site, has[2], [40.0, 27.0, 12.0], "the first");
+    check(&site, has[1], [30.0, 22.0, 0.0], "the second");
+    check(&site, has[0], [24.0, 0.0, 0.0], "the third");
+    assert_near(has[3].overridden, 6.0, "another partition");
+    check(&site, has[4], [20.0, 19.0, 0.0], "not eligible yet: as the next one");
+    check(&site, has[5], [60.0, 37.0, 0.0], "it runs");
+    // Two come between cycles.
+    let new = Who { node: site.ann, extra: both, size: 1.0, count: 1 };
+    let come = |site: &mut Site| {
+        let has = site.pools.of_next(&site.tree, &site.fair_share, new);
+        site.pools.join(&site.tree, &site.fair_share, new, has);
+        has
+    };
+    let (sixth, seventh) = (come(&mut site), come(&mut site));
+    check(&site, sixth, [20.0, 19.0, 0.0], "the first who came");
+    check(&site, seventh, [120.0 / 7.0, 60.0 / 6.0 + 7.0, 0.0], "the second who came");
+    for (has, parts, what) in
+        [(has[2], [40.0, 27.0, 12.0], "still the first"), (has[4], [20.0, 19.0, 0.0], "idle")]
+    {
+        check(&site, has, parts, what);
+    }
+}
+
 /// Those that wait compete. Whatever else is among them changes nothing for them.
 #[test]
 fn who_waits_among_other_jobs_has_what_it_has_alone() {

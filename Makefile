@@ -154,7 +154,7 @@ bench: ## measure beside stock priority/multifactor, the core alone, answers of 
 	$(CARGO) build --release --locked --package multifactor2-command
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) \
-		$(CARGO) run --release --locked -q -p slurm-bench -- $(BENCH)
+		$(CARGO) run --release --locked -q -p slurm-bench -- --older "$$(tests/bench/build-reference)" $(BENCH)
 	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
 	env -u SLURM_SRC $(CARGO) run --release --locked -q -p multifactor2-replay --example sizes -- --all
 

@@ -21,9 +21,9 @@ fn weights() -> Conf {
         .flags(PRIORITY_FLAGS_FAIR_TREE)
 }
 
-fn filled(conf: Conf) -> HostResult<Host> {
+fn filled(conf: &Conf) -> HostResult<Host> {
     let mut host = Host::start(&Options::new(Plugin::multifactor2()?))?;
-    host.configure(&conf)?;
+    host.configure(conf)?;
     for id in 1..=3_u32 {
         host.qos(&Qos::new(id).name(format!("q{id}")).priority(7 * id))?;
     }
@@ -72,7 +72,7 @@ fn the_short_way_and_the_long_one_give_the_same_priorities() -> HostResult<()> {
         weights().flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_SIZE_RELATIVE),
         weights().weight_fairshare(0_u32).weight_job_size(0_u32),
     ] {
-        let mut host = filled(conf)?;
+        let mut host = filled(&conf)?;
         let short = both(&mut host, 3)?;
         host.configure(&Conf::new().debug_flags(DEBUG_FLAG_PRIO))?;
         host.reconfigure(false)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context, Result};
 use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job};
 
-use crate::policies::{policies, A_THOUSAND_USERS};
+use crate::policies::{policies, A_THOUSAND_USERS, OLDER};
 use crate::process::DecayThread;
 use crate::report::Report;
 use crate::samples::{Beside, Row, Samples, Scene};
@@ -130,26 +130,44 @@ impl Side {
     }
 }
 
-/// Measures with and without TRES weights. `times`: how often each plugin is started; `rounds`: samples per start.
+/// Measures with and without TRES weights, also an `older` build of the plugin where there is one. `times`: how often each plugin is started; `rounds`: samples per start.
 pub fn live(
     jobs: u32,
     associations: u32,
-    plugin: &Path,
+    (plugin, older): (&Path, Option<&Path>),
     times: usize,
     rounds: usize,
     report: &mut Report,
 ) -> Result<()> {
     let scene = Scene { jobs, associations, tres: false, heap: "live" };
     let mut cluster = prepare(with(plugin), &scene, SUBMITTERS)?;
+    let installed = cluster.directory().join("plugins/priority_multifactor2.so");
     for tres in [false, true] {
         let scene = Scene { tres, ..scene.clone() };
         if tres {
             cluster.set("PriorityWeightTRES", "cpu=1000,mem=10,node=100")?;
         }
-        let (mut stock, mut ours) = (Side::default(), Side::default());
+        let (mut stock, mut ours, mut before) = (Side::default(), Side::default(), Side::default());
         for _ in 0..times {
             stock.measure(&mut cluster, "priority/multifactor", jobs, rounds)?;
             ours.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+            if let Some(older) = older {
+                fs::copy(older, &installed)?;
+                before.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+                fs::copy(plugin, &installed)?;
+            }
+        }
+        if older.is_some() {
+            report.add(Row {
+                measure: "decay thread per cycle, CPU",
+                scene: scene.clone(),
+                unit: "ms",
+                beside: Beside::Plain(OLDER),
+                stock: before.cycle,
+                ours: ours.cycle.clone(),
+                floor: None,
+                goal: None,
+            });
         }
         let row = |measure, stock, ours, goal| Row {
             measure,

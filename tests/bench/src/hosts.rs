@@ -15,6 +15,8 @@ const FAIR_TREE: u16 = 0x20;
 const WEEK: u32 = 604_800;
 /// `AccountingStorageEnforce=associations,limits`.
 const ENFORCE_LIMITS: u16 = 3;
+/// Arrays that tasks are split off from, where the ids are to be in another order than the list.
+const ARRAYS: u32 = 100;
 const NOW: i64 = 2_000_000_000;
 /// Users per account.
 const USERS: u32 = 9;
@@ -70,6 +72,9 @@ impl Pair {
 /// Settings, tree and pending jobs.
 pub fn fill_pending(host: &mut Host, scene: &Scene) -> Result<()> {
     fill(host, scene, tree(scene.associations))?;
+    if scene.heap == "arrays" {
+        return Ok(host.bulk_tasks(scene.jobs.into(), ARRAYS)?);
+    }
     Ok(host.bulk_jobs(1, scene.jobs.into(), 7, scene.heap == "scattered")?)
 }
 

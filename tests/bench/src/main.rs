@@ -26,7 +26,7 @@ usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only PART]...
   --quick          fewer rounds, and no case of 1,000,000 jobs
   --only PART      only that part, or those parts: 'pending' jobs, 'policies' of multifactor2.conf, 'running' jobs and 'growth' in
                    in-process hosts; 'live' slurmctld, 'live-policies' there; 'answers' of the command there
-  --older PLUGIN   also measure beside this older build of the plugin, both without settings; that is the part 'older'
+  --older PLUGIN   also measure beside this older build of the plugin, both without settings: the part 'older', and in 'live'
 
 MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
 
@@ -119,7 +119,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
     report.note(format!("Machine: {}; rounds of each case: {rounds}{quick}", process::machine()));
     let load = process::load();
     if arguments.wants("pending") {
-        for heap in ["fresh", "scattered"] {
+        for heap in ["fresh", "arrays", "scattered"] {
             for associations in [1000, 10_000] {
                 for tres in [false, true] {
                     let scene = Scene { jobs: 100_000, associations, tres, heap };
@@ -134,7 +134,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
         policies::pending(&scene, rounds, &mut report)?;
     }
     if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants("older")) {
-        for heap in ["fresh", "scattered"] {
+        for heap in ["fresh", "arrays", "scattered"] {
             let scene = Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap };
             policies::older(&scene, older, rounds, &mut report)?;
         }
@@ -151,7 +151,8 @@ fn measure(arguments: &Arguments) -> Result<()> {
         let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
         let (times, sizes): (_, &[u32]) = if arguments.quick { (1, &[1000]) } else { (2, &[1000, 10_000]) };
         for associations in sizes {
-            daemon::live(100_000, *associations, &plugin, times, rounds.min(8), &mut report)?;
+            let sides = (plugin.as_path(), arguments.older.as_deref());
+            daemon::live(100_000, *associations, sides, times, rounds.min(8), &mut report)?;
         }
     }
     if arguments.wants("live-policies") {

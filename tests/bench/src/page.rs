@@ -27,7 +27,6 @@ struct Line {
     stock: Range,
     ours: Range,
     ratio: Range,
-    to_floor: Range,
 }
 
 /// Measures that are in the results only.
@@ -85,7 +84,7 @@ fn replaced(text: &str, (begin, end): (&str, &str), part: &str) -> Option<String
 /// The table, and what was noted.
 fn part(csv: &str, notes: &[String]) -> Result<String> {
     let mut text = String::from(
-        "\n| measure | jobs | heap | stock | this plugin | stock : this | goal | this : floor |\n\
+        "\n| measure | jobs | heap | stock | this plugin | stock : this | goal | reference : this |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     let rows = rows(csv)?;
@@ -101,7 +100,7 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
             line.ours.shown(decimals, &unit),
             line.ratio.shown(1, ""),
             if line.goal.is_empty() { "–" } else { &line.goal },
-            line.to_floor.shown(1, ""),
+            of_reference(&rows, &line.what).shown(1, ""),
         );
     }
     text.push_str(&with_settings(&rows));
@@ -111,6 +110,15 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
     }
     text.push('\n');
     Ok(text)
+}
+
+/// The older build as a multiple of this one.
+fn of_reference(rows: &[Row], what: &[String; 3]) -> Range {
+    let mut range = Range::NONE;
+    for row in rows.iter().filter(|row| row.settings == OLDER && row.what == *what) {
+        range.add(row.stock / row.ours);
+    }
+    range
 }
 
 /// A row of `results.csv`.
@@ -123,8 +131,6 @@ struct Row {
     settings: String,
     stock: f64,
     ours: f64,
-    /// The floor is a walk over jobs. Where associations are most of the work it says nothing.
-    floor: Option<f64>,
 }
 
 fn rows(csv: &str) -> Result<Vec<Row>> {
@@ -138,7 +144,6 @@ fn rows(csv: &str) -> Result<Vec<Row>> {
             cells.get(at).and_then(|cell| cell.parse().ok()).with_context(|| format!("cell {at} of: {row}"))
         };
         let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
-        let has_floor = number(1)? < number(0)?;
         rows.push(Row {
             what: [measure.to_owned(), thousands(cell(0)), cell(3).to_owned()],
             unit: cell(4).to_owned(),
@@ -146,7 +151,6 @@ fn rows(csv: &str) -> Result<Vec<Row>> {
             settings: cell(18).to_owned(),
             stock: number(7)?,
             ours: number(10)?,
-            floor: number(16).ok().filter(|_| has_floor),
         });
     }
     Ok(rows)
@@ -163,7 +167,6 @@ fn lines(rows: &[&Row]) -> Vec<Line> {
                 stock: Range::NONE,
                 ours: Range::NONE,
                 ratio: Range::NONE,
-                to_floor: Range::NONE,
             });
             lines.len() - 1
         });
@@ -171,9 +174,6 @@ fn lines(rows: &[&Row]) -> Vec<Line> {
         line.stock.add(row.stock);
         line.ours.add(row.ours);
         line.ratio.add(row.stock / row.ours);
-        if let Some(floor) = row.floor {
-            line.to_floor.add(row.ours / floor);
-        }
     }
     lines
 }
@@ -251,13 +251,14 @@ mod tests {
         \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,29,30.4,31,1,1,1.2,,,,strict\n\
         \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,50,51,52,0.6,0.6,3,,,,tree\n\
         \"memory kept per job\",100000,1122,false,fresh,B,1,84,84,84,200,210,210,0.4,0.4,,,,,tree\n\
+        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,20,31,29,25,31,1,1,1.2,,,,older build : this\n\
         \"sprio of all jobs\",100000,1122,false,fresh,ms,1,84,84,84,200,210,210,0.4,0.4,,,,,tree\n";
 
     #[test]
     fn cases_of_a_measure_are_one_line() {
         let part = part(CSV, &["Machine: two".to_owned()]).unwrap();
         for line in [
-            "| cycle, CPU | 100,000 | fresh | 32.5–58.5 ms | 25.0–29.2 ms | 1.3–2.0 | 3 | 1.2 |",
+            "| cycle, CPU | 100,000 | fresh | 32.5–58.5 ms | 25.0–29.2 ms | 1.3–2.0 | 3 | 0.8 |",
             "| list for sprio, per job | 100,000 | fresh | 260 ns | 317 ns | 0.8 | – | – |",
             "| cycle, CPU | 10,000 | fresh | 67.0 ms | 50.0 ms | 1.3 | 3 | – |",
             "| measure | jobs | heap | without | strict | tree |",

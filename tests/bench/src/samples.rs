@@ -49,7 +49,7 @@ pub struct Scene {
     pub associations: u32,
     /// Whether `PriorityWeightTRES` is set.
     pub tres: bool,
-    /// What the heap, or the place of measurement, is: `fresh`, `scattered`, `live`.
+    /// What the heap, or the place of measurement, is: `fresh`, `arrays` (fresh, ids in another order than the list), `scattered`, `live`.
     pub heap: &'static str,
 }
 

@@ -98,7 +98,10 @@ static List aged(uint64_t seed, size_t count, uint32_t first, const choices_t *f
 	return rest;
 }
 
-/* bulkjobs count=100000 seed=1 scatter=0|1 first=1: pending jobs of random users, partitions and QOSes. */
+/*
+ * bulkjobs count=100000 seed=1 scatter=0|1 first=1 arrays=0: pending jobs of random users, partitions and QOSes. Tasks of so many arrays,
+ * each with ids in a row, that were split off in turns: the list is not in the order of ids.
+ */
 int command_bulk_jobs(request_t *request)
 {
 	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
@@ -106,6 +109,7 @@ int command_bulk_jobs(request_t *request)
 	bool scatter = number(request, "scatter", 0);
 	uint32_t first = number(request, "first", 1);
 	uint64_t seed = number(request, "seed", 1) * 2 + 1;
+	size_t arrays = number(request, "arrays", 0), tasks = arrays ? count / arrays : 0;
 	choices_t from = { 0 };
 	List others = NULL;
 
@@ -117,7 +121,8 @@ int command_bulk_jobs(request_t *request)
 		if (scatter)
 			others = aged(seed + 2, count, first + count, &from);
 		for (size_t i = 0; i < count; i++)
-			list_append(job_list, draw(&seed, first + i, &from));
+			list_append(job_list,
+				    draw(&seed, first + (i < arrays * tasks ? i % arrays * tasks + i / arrays : i), &from));
 		FREE_NULL_LIST(others);
 	}
 	unlock_slurmctld(locks);

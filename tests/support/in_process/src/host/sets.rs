@@ -96,6 +96,12 @@ impl Host {
         self.request(&format!("bulkjobs first={first} count={count} seed={seed} scatter={scatter}")).map(drop)
     }
 
+    /// The same on a fresh heap as tasks of so many arrays, each with ids in a row, that were split off in turns: the list is not in the order of
+    /// ids.
+    pub fn bulk_tasks(&mut self, count: u64, arrays: u32) -> HostResult<()> {
+        self.request(&format!("bulkjobs first=1 count={count} seed=7 scatter=0 arrays={arrays}")).map(drop)
+    }
+
     /// Give all jobs other random sizes and site factors, so many nice values, ages of up to ten steps of so many seconds, and
     /// priority 1; the same for the same seed.
     pub fn vary_jobs(&mut self, seed: u64, step: u32, nice: u32) -> HostResult<()> {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSymbol};
@@ -213,6 +215,7 @@ fn where_writing_has_stopped_no_cycle_calls_a_site_factor_plugin_or_prepares_a_s
             host.init()?;
         }
         assert_eq!(host.try_priority(11, 1000)?, 999);
+        await_settings(&host.directory().join("state"));
         let before = (host.snapshot()?, state_files(&host.directory().join("state")));
         assert!(
             before.1.iter().all(|(path, _)| path.extension().is_none_or(|end| end != "new")),
@@ -226,6 +229,16 @@ fn where_writing_has_stopped_no_cycle_calls_a_site_factor_plugin_or_prepares_a_s
         assert_eq!(our_errors(&host.quit()?).len(), 2);
     }
     Ok(())
+}
+
+/// Waits until the plugin's thread has kept the settings, which it does at its own time.
+fn await_settings(state: &Path) {
+    let begin = Instant::now();
+    let is_there = |name: &str| state.join(name).exists();
+    while !is_there("multifactor2_settings") || is_there("multifactor2_settings.new") {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the settings are not kept");
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Names and bytes of what lies in `StateSaveLocation`.

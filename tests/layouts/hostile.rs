@@ -31,12 +31,22 @@ const ATTACKS: [(&str, &[Attack]); 16] = [
     ),
     ("NoList", &[names_of_partitions]),
     ("NoArray", &[amounts]),
-    ("NoneRight", &[names_of_accounts, case_of_accounts, users_renamed, amounts, names_of_partitions]),
+    (
+        "NoneRight",
+        &[
+            names_of_accounts,
+            case_of_accounts,
+            users_renamed,
+            amounts,
+            names_of_partitions,
+            shares_of_parents,
+        ],
+    ),
     ("Ids", &[ids_twice, ids_far_apart]),
     ("NoParents", &[ids_far_apart]),
-    ("StrangeParent", &[ids_twice]),
-    ("Answer", &[amounts]),
-    ("Told", &[texts_of_jobs, amounts, names_of_accounts]),
+    ("StrangeParent", &[ids_twice, shares_of_parents]),
+    ("Answer", &[amounts, shares_of_parents, no_shares, huge_shares, shares]),
+    ("Told", &[texts_of_jobs, amounts, names_of_accounts, jobs_of_a_federation]),
 ];
 
 /// Texts that are no usual names.
@@ -283,6 +293,54 @@ fn ids_of_jobs(hostile: &mut Hostile<'_>) {
     }
 }
 
+/// `sacctmgr modify … set Fairshare=parent`: `SLURMDB_FS_USE_PARENT`.
+const OF_PARENT: u32 = 0x7fff_ffff;
+
+fn give_shares(hostile: &Hostile<'_>, shares: impl Fn() -> u32) {
+    for association in hostile.associations.iter().flatten() {
+        association.set("shares_raw", shares());
+    }
+}
+
+fn shares_of_parents(hostile: &mut Hostile<'_>) {
+    give_shares(hostile, || OF_PARENT);
+}
+
+fn no_shares(hostile: &mut Hostile<'_>) {
+    give_shares(hostile, || 0);
+}
+
+fn huge_shares(hostile: &mut Hostile<'_>) {
+    give_shares(hostile, || u32::MAX - 2);
+}
+
+/// Some of each.
+fn shares(hostile: &mut Hostile<'_>) {
+    let kinds = [OF_PARENT, 0, 1, OF_PARENT - 1, OF_PARENT + 1, u32::MAX - 2];
+    give_shares(hostile, || kinds[usize::from(hostile.number().to_le_bytes()[1]) % kinds.len()]);
+}
+
+/// `JOB_REVOKED`
+const REVOKED: u32 = 0x80000;
+
+/// Their ids begin with the number of a cluster. One that another cluster runs is here, too. The fake host packs what a federation
+/// knows of a job whose id is odd.
+fn jobs_of_a_federation(hostile: &mut Hostile<'_>) {
+    let [_, association] = hostile.associations[0];
+    for (at, state) in (0..).zip([0, REVOKED]) {
+        let job = Job {
+            id: (3 << 26) + 2 * at + 1,
+            user_id: association.get("uid"),
+            association: Some(association),
+            partitions: hostile.partitions.clone(),
+            qos: vec![hostile.qos[0]],
+            state,
+            ..Job::default()
+        };
+        hostile.jobs.push(hostile.slurmctld.add_job(&job));
+    }
+}
+
 /// slurmdbd may send one twice.
 fn ids_twice(hostile: &mut Hostile<'_>) {
     let [of_account, _] = hostile.associations[0];
@@ -333,8 +391,8 @@ fn nothing_that_people_can_do_makes_a_check_fail() {
 #[test]
 fn random_bytes_in_every_name_and_text_make_no_check_fail() {
     const ROUNDS: u64 = 40;
-    let all: [Attack; 6] =
-        [names_of_accounts, names_of_partitions, names_of_qos, texts_of_jobs, amounts, users_renamed];
+    let all: [Attack; 7] =
+        [names_of_accounts, names_of_partitions, names_of_qos, texts_of_jobs, amounts, users_renamed, shares];
     in_releases(&one_of_each_layout(), |slurmctld| {
         let mut hostile = Hostile::new(slurmctld, seed());
         for round in 0..ROUNDS {

@@ -18,6 +18,17 @@ fn bookworm() {
     slurm_releases::BOOKWORM.test(twins);
 }
 
+mod nodes_that_fail {
+    #[cfg(feature = "full")]
+    slurm_releases::test_in_each_release!(super::nodes_that_fail);
+
+    #[cfg(not(feature = "full"))]
+    #[test]
+    fn bookworm() {
+        slurm_releases::BOOKWORM.test(super::nodes_that_fail);
+    }
+}
+
 /// The least that a job is charged, in seconds.
 const MINIMUM: f64 = 40.0;
 
@@ -196,6 +207,99 @@ fn equal_tickets(cluster: &Cluster) {
         row.unwrap_or_else(|| panic!("no job {job} in {rows:?}")).number("FAIRSHARE").unwrap()
     });
     assert!((keyed - plain).abs() < f64::EPSILON, "{keyed}, without the key {plain}");
+}
+
+/// Whoever took the node down, what the job ran is charged, without the minimum, and only the run that follows is cheaper. What the owner asks for
+/// meanwhile changes nothing, and a requeue of his own before slurmctld has noticed is charged in full.
+fn nodes_that_fail(release: &Release) {
+    const PLAYERS: [&str; 5] = ["dies", "flees", "stays", "drains", "again"];
+    let tree = PLAYERS
+        .iter()
+        .fold(Accounts::new(), |tree, name| tree.account(Account::new(*name, 1).user(*name, 1)));
+    let cluster = cluster(release.clone())
+        .unwrap()
+        .accounts(&tree)
+        .nodes(5)
+        .cpus(8)
+        .slurmds(true)
+        .set("AccountingStorageEnforce", "associations,limits")
+        .set("SchedulerParameters", "defer,bf_interval=5,sched_interval=5")
+        .set("PriorityWeightFairshare", "100000")
+        // How soon slurmctld notices.
+        .set("SlurmdTimeout", "10")
+        .file("multifactor2.conf", "MinimumCharge=00:00:40\nCharge=Requeued Factor=0.1\n")
+        .start()
+        .unwrap();
+    let submit = |user: &str, node: &str, seconds, requeue: &str| {
+        let job = Job::new(user).seconds(seconds).arg(format!("-w{node}")).arg("--exclusive").arg(requeue);
+        cluster.submit(&job).unwrap()
+    };
+    let dies = submit("dies", "n1", 600, "--requeue");
+    let flees = submit("flees", "n2", 600, "--requeue");
+    let stays = submit("stays", "n3", 600, "--no-requeue");
+    let drains = submit("drains", "n4", 12, "--requeue");
+    let again = submit("again", "n5", 45, "--requeue");
+    for id in [dies, flees, stays, drains, again] {
+        wait_state(&cluster, id, "RUNNING");
+    }
+    sleep(Duration::from_secs(3));
+
+    cluster.kill_node(1).unwrap();
+    cluster.kill_node(2).unwrap();
+    own(&cluster, "flees", &["requeue", &flees.to_string()]);
+    cluster.scontrol(&["update", "NodeName=n[3,5]", "State=DOWN", "Reason=test"]).unwrap();
+    cluster.scontrol(&["update", "NodeName=n4", "State=DRAIN", "Reason=test"]).unwrap();
+    wait_state(&cluster, again, "PENDING");
+    // He may ask for as much as he likes now; some of it slurmctld refuses.
+    for arguments in [["requeue"], ["requeuehold"], ["hold"], ["release"]] {
+        let id = again.to_string();
+        let call = cluster.command("scontrol").args(arguments).arg(&id).user("again").unwrap();
+        call.output().unwrap();
+    }
+    let _ = cluster.scontrol(&["update", "NodeName=n5", "State=RESUME"]);
+    own(&cluster, "again", &["update", &format!("JobId={again}"), "StartTime=now"]);
+    for (user, id) in [("dies", dies), ("flees", flees)] {
+        wait_state(&cluster, id, "PENDING");
+        cluster.command("scancel").arg(id).user(user).unwrap().text().unwrap();
+    }
+
+    let rows = wait_all(&cluster);
+    cluster.wait_cycle().unwrap();
+    let seconds = |row: &Row| row.number("ElapsedRaw").unwrap();
+    let runs = |user: &str| -> Vec<(String, f64)> {
+        let rows = rows.iter().filter(|row| row.text("User") == user && seconds(row) > 0.0);
+        rows.map(|row| (row.text("State").to_owned(), seconds(row))).collect()
+    };
+    let only = |user: &str, state: &str| {
+        let runs = runs(user);
+        assert!(runs.len() == 1 && runs[0].0.starts_with(state) && runs[0].1 < MINIMUM, "{user}: {rows:?}");
+        runs[0].1
+    };
+    assert_charged(&cluster, "dies", 8.0 * only("dies", "NODE_FAIL"), &rows);
+    assert_charged(&cluster, "stays", 8.0 * only("stays", "NODE_FAIL"), &rows);
+    only("drains", "COMPLETED");
+    assert_charged(&cluster, "drains", 8.0 * MINIMUM, &rows);
+    // 20.11 and 22.05 write the cancellation into the record of the run that was requeued on a dead node.
+    let was_requeued = runs("flees");
+    let fits = |run: &(String, f64)| run.1 < MINIMUM && !run.0.starts_with("NODE_FAIL");
+    assert!(was_requeued.len() == 1 && was_requeued.iter().all(fits), "{rows:?}");
+    assert_charged(&cluster, "flees", 8.0 * MINIMUM, &rows);
+    // On a busy machine the node may be lost a second time.
+    let again = runs("again");
+    let is_cut = |run: &(String, f64)| run.0 == "NODE_FAIL";
+    assert!(
+        again.len() > 1 && again.iter().position(|run| !is_cut(run)) == Some(again.len() - 1),
+        "{rows:?}"
+    );
+    let charged = again.iter().enumerate().map(|(at, run)| {
+        let seconds = if is_cut(run) { run.1 } else { run.1.max(MINIMUM) };
+        if at == 0 {
+            seconds
+        } else {
+            0.1 * seconds
+        }
+    });
+    assert_charged(&cluster, "again", 8.0 * charged.sum::<f64>(), &rows);
 }
 
 /// As a user does it.

@@ -1,5 +1,6 @@
 //! One run of one of Slurm's commands against a cluster.
 
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -30,6 +31,12 @@ impl<'cluster> Call<'cluster> {
     /// With further arguments.
     pub fn args<T: Display>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
         self.command.args(arguments.into_iter().map(|argument| argument.to_string()));
+        self
+    }
+
+    /// With a further argument of any bytes.
+    pub fn raw(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
         self
     }
 

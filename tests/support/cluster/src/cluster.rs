@@ -47,7 +47,7 @@ pub struct Cluster {
     pub(crate) controller: Option<Controller>,
     pub(crate) slurmdbd: Option<Daemon>,
     pub(crate) database: Option<Daemon>,
-    nodes: Vec<Daemon>,
+    pub(crate) nodes: Vec<Daemon>,
     over: bool,
 }
 

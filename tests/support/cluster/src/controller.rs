@@ -149,6 +149,16 @@ impl Cluster {
         self.end_controller(SIGKILL)
     }
 
+    /// Kills the slurmd of a node, as a job can that takes its node down. Nobody starts it again.
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn kill_node(&self, number: u16) -> Result<()> {
+        let index = usize::from(number).checked_sub(1);
+        let daemon = index.and_then(|index| self.nodes.get(index)).context("there is no such node")?;
+        self.processes.signal(daemon, SIGKILL)
+    }
+
     fn end_controller(&mut self, signal: i32) -> Result<()> {
         let daemon = self.running()?;
         self.controller = None;

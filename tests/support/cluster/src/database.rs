@@ -15,6 +15,9 @@ const SYSTEM_TABLES: [&str; 3] = [
     "/usr/share/mysql/mysql_system_tables.sql",
 ];
 
+/// The server's options, if a test says some ([`crate::Builder::file`]).
+pub const OPTIONS_FILE: &str = "mariadb.cnf";
+
 /// The socket, as clients are told in `MYSQL_UNIX_PORT`.
 pub(crate) fn socket(directory: &Path) -> PathBuf {
     directory.join("mariadb.sock")
@@ -48,8 +51,14 @@ pub(crate) fn prepare(directory: &Path) -> Result<Command> {
     fs::write(&init, statements.join("\n") + "\n")?;
 
     let mut command = Command::new(host_program("mariadbd")?);
+    let options = directory.join(OPTIONS_FILE);
+    // It must be the first argument.
+    command.arg(if options.exists() {
+        format!("--defaults-file={}", options.display())
+    } else {
+        "--no-defaults".to_owned()
+    });
     command.args([
-        "--no-defaults",
         "--skip-networking",
         "--skip-grant-tables",
         "--skip-name-resolve",

@@ -32,7 +32,7 @@ mod call;
 mod cluster;
 mod config;
 mod controller;
-mod database;
+pub mod database;
 pub mod example;
 mod job;
 mod keeper;

@@ -21,7 +21,7 @@ COMPLETED := bash-completion/completions:bash zsh/site-functions:zsh fish/vendor
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-parity test-releases counts faults random soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases counts faults random soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
@@ -82,6 +82,12 @@ test: ## run all tests (as root installs what they need)
 		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 	$(MAKE) faults
 	@tests/skips show
+
+test-heavy: ## those tests of layouts and of one slurmctld in the process that take minutes: every shift in every layout, ten million jobs
+	tests/install-deps.sh test
+	$(CARGO) build --release --locked
+	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
+	$(IN_PROCESS) $(CARGO) test --locked --no-fail-fast --test layouts --test host --features slurm-headers/layouts -- --ignored
 
 # Where the long tests and those under sanitizers find Slurm's source and the plugin.
 IN_PROCESS = env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT))
@@ -205,6 +211,7 @@ release-check: ## everything that a release needs
 	packaging/install-tools check
 	$(MAKE) lint
 	$(MAKE) test
+	$(MAKE) test-heavy
 	$(MAKE) test-releases
 	target/packaging-tools/bin/cargo-deny --locked check bans licenses sources
 	$(MAKE) dist && cp dist/*.tar.gz target/ && $(MAKE) dist

@@ -127,11 +127,20 @@ proptest! {
     }
 }
 
-/// A hundred thousand jobs, a hundred times over, with factors of tenths and weights of tens: sums are whole numbers but for
-/// the last bit, so every weighted factor must be added where stock adds it.
 #[test]
+fn a_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostResult<()> {
+    random_jobs_have_the_priorities_of_stock(10)
+}
+
+#[test]
+#[ignore = "minutes: make test-heavy"]
 fn ten_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostResult<()> {
-    const ROUNDS: u64 = 100;
+    random_jobs_have_the_priorities_of_stock(100)
+}
+
+/// A hundred thousand jobs, many times over, with factors of tenths and weights of tens: sums are whole numbers but for
+/// the last bit, so every weighted factor must be added where stock adds it.
+fn random_jobs_have_the_priorities_of_stock(rounds: u64) -> HostResult<()> {
     const JOBS: u64 = 100_000;
     const STEP: u32 = 3600;
     let both = in_both(|host| {
@@ -146,7 +155,7 @@ fn ten_million_random_jobs_have_the_priorities_of_stock_to_the_unit() -> HostRes
         }
         host.bulk_jobs(1, JOBS, 7, false)?;
         host.init()?;
-        (0..ROUNDS)
+        (0..rounds)
             .map(|round| {
                 let weight = |prime: u64| u32::try_from(10 * (1 + round * prime % 997)).expect("small");
                 let [cpu, mem, node] = [29, 53, 83].map(weight);

@@ -30,7 +30,7 @@ fn the_layout_of_the_release_is_chosen_and_nothing_is_written_at_the_start() {
 #[test]
 fn a_micro_release_that_is_not_known_yet_gets_the_newest_layout_of_its_series_and_a_warning() {
     let newer = [20, 21, 22, 23, 24, 25, 26].map(|year| {
-        let released = table().groups.into_iter().filter(|group| group.candidate.is_none());
+        let released = table().groups.iter().filter(|group| group.candidate.is_none());
         let of_year = released.map(|group| group.verified).filter(|verified| verified.year == year);
         let last = of_year.max().unwrap();
         release(last.year, last.month, 99)

@@ -45,10 +45,16 @@ fn read(
 static CALLERS: OnceLock<LockTable> = OnceLock::new();
 static CALLEES: OnceLock<LockTable> = OnceLock::new();
 
+/// Reads both tables, so that copies of this process need not.
+pub(crate) fn read_all() {
+    read(&CALLERS, LockTable::callers);
+    read(&CALLEES, LockTable::callees);
+}
+
 /// The newest release that the tables know which is not newer than this one, in its series.
 fn known(release: Version) -> Version {
     let series = |version: Version| (version.year, version.month);
-    let known = table().groups.into_iter().map(|group| group.verified);
+    let known = table().groups.iter().map(|group| group.verified);
     let newest = known.filter(|version| series(*version) == series(release)).max();
     newest.map_or(release, |newest| release.min(newest))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use slurm_headers::{Kind, Table, Version};
+use slurm_headers::{Kind, Version};
 
 use crate::release::table;
 
@@ -31,7 +31,7 @@ pub struct Field {
 }
 
 /// A record of one release.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordLayout {
     /// Its name in the table.
     pub name: String,
@@ -56,7 +56,7 @@ impl Layout {
     /// # Panics
     /// For an unknown release, or a shift of what the release does not have.
     pub fn of(release: Version, shift: Option<&Shift>) -> Self {
-        let table: Table = table();
+        let table = table();
         let group = table.group_of(release).unwrap_or_else(|| panic!("no layout for {release}"));
         let mut records = HashMap::new();
         for record in &table.records {

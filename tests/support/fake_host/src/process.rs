@@ -7,10 +7,14 @@ use std::io::Read as _;
 use std::os::fd::FromRawFd as _;
 use std::panic::{catch_unwind, AssertUnwindSafe, Location};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread;
 
 use multifactor2_fixtures::plugin;
 use slurm_headers::Version;
 
+use crate::callers;
 use crate::layout::{Layout, Shift};
 use crate::library::Objects;
 use crate::release::name;
@@ -60,9 +64,11 @@ pub fn in_shifted_layouts<F: Fn(&mut Slurmctld, &Shift)>(
 ) {
     let case = Location::caller().to_string();
     if let Some(release) = mine(&case) {
+        callers::read_all();
         let shifts = shifts(&Layout::of(release, None));
         assert!(!shifts.is_empty(), "no field to shift in {release}");
         let failed = shifts.iter().filter_map(|shift| {
+            be_patient();
             let run = || body(&mut Slurmctld::start(release, Some(shift)), shift);
             forked(run).err().map(|why| format!("{}.{} {:+}: {why}", shift.record, shift.field, shift.bytes))
         });
@@ -79,10 +85,21 @@ fn run_each(releases: &[Version], test: &str, case: &str) {
     if env::var_os(RELEASE).is_some() {
         return;
     }
-    let failed = releases
-        .iter()
-        .filter_map(|release| run(test, case, *release).err().map(|why| format!("Slurm {release}: {why}")));
-    report(releases.len(), &failed.collect::<Vec<_>>());
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(release) = releases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(why) = run(test, case, *release) {
+                failed.lock().expect("nobody panics").push(format!("Slurm {release}: {why}"));
+            }
+        }
+    };
+    // On each processor one, so that the longest test is none for one processor alone.
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from).min(releases.len()) {
+            scope.spawn(work);
+        }
+    });
+    report(releases.len(), &failed.into_inner().expect("nobody panics"));
 }
 
 /// The release to be, in a process that was started for this case.
@@ -91,9 +108,14 @@ fn mine(case: &str) -> Option<Version> {
     if env::var(CASE).as_deref() != Ok(case) {
         return None;
     }
+    be_patient();
+    Version::parse(&release)
+}
+
+/// A process that takes longer from now on has hung, and ends.
+fn be_patient() {
     // SAFETY: a signal to ourselves in some time.
     unsafe { libc::alarm(PATIENCE) };
-    Version::parse(&release)
 }
 
 fn done() -> ! {
@@ -114,7 +136,7 @@ fn run(test: &str, case: &str, release: Version) -> Result<(), String> {
     let objects = Objects::of(release, Layout::of(release, None).record("conf").size);
     let directory = tempfile::Builder::new().prefix("fakehost-").tempdir().expect("a directory");
     let output = Command::new(env::current_exe().expect("a running test has a file"))
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"])
         .env(RELEASE, release.to_string())
         .env(CASE, case)
         .env("FAKEHOST_LOADED", &objects.plugin)
@@ -189,7 +211,7 @@ pub fn forked(body: impl FnOnce()) -> Result<(), String> {
 /// would stay held in the copy.
 #[cfg(test)]
 pub(crate) fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

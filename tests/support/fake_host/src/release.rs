@@ -1,6 +1,7 @@
 //! The releases that are pretended, and what a release is called and counted by.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use slurm_headers::{ReasonNumbers, Reasons, Table, Version};
 
@@ -13,8 +14,9 @@ pub const fn release(year: u8, month: u8, micro: u8) -> Version {
 ///
 /// # Panics
 /// Where it is damaged.
-pub fn table() -> Table {
-    Table::committed().unwrap_or_else(|error| panic!("{error}"))
+pub fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| Table::committed().unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// The reasons for which jobs wait in a release: numbers by the names of its headers.
@@ -31,13 +33,13 @@ const GATES: [Version; 4] = [release(20, 11, 5), release(20, 11, 6), release(23,
 /// The first and the last known release of every layout, which includes those of every series, and those
 /// around the changes in between.
 pub fn all() -> Vec<Version> {
-    let groups = table().groups.into_iter().flat_map(|group| [group.first, group.verified]);
+    let groups = table().groups.iter().flat_map(|group| [group.first, group.verified]);
     groups.chain(GATES).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// One release of every layout: the first.
 pub fn one_of_each_layout() -> Vec<Version> {
-    table().groups.into_iter().map(|group| group.first).collect()
+    table().groups.iter().map(|group| group.first).collect()
 }
 
 /// What the release calls itself, which is another name where only its candidate is known.

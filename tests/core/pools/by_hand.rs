@@ -1,7 +1,7 @@
 //! Single cases with numbers worked out by hand. Each of them tells a mistake that was planted, and that the random cases let pass.
 
 use multifactor2_core::policy::pools::{
-    Bearer, Extra, JobNames, JobTickets, Names, Pools, QueuedJob, Role, WaitingJob, Who,
+    comment_tickets, Bearer, Extra, JobNames, JobTickets, Names, Pools, QueuedJob, Role, WaitingJob, Who,
 };
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
@@ -303,4 +303,83 @@ fn lines_tell_whom_they_name() {
     ]
     .map(|(setting, kind, name, of)| (setting, kind.to_owned(), name, of));
     assert_eq!(named, expected);
+}
+
+/// `Name=123` is that job or all tasks of that array, `200_4` one task.
+#[test]
+fn lines_for_jobs_name_a_job_an_array_or_one_task() {
+    let mut site = Site::new("Override=Job Name=123 Tickets=1\nOverride=Job Name=200_4 Tickets=10\n");
+    for (id, array, expected) in [
+        (123, None, 1.0),
+        (124, None, 0.0),
+        (123, Some((123, None)), 1.0),
+        (124, Some((123, Some(7))), 1.0),
+        (200, None, 0.0),
+        (200, Some((200, None)), 0.0),
+        (200, Some((200, Some(4))), 10.0),
+        (201, Some((200, Some(4))), 10.0),
+        (201, Some((200, Some(5))), 0.0),
+        (200, Some((199, Some(4))), 0.0),
+    ] {
+        let extra = site.pools.extra(JobNames { id, array, ..JobNames::default() });
+        let has = site.both_wait([extra, Extra::default()])[0].overridden;
+        assert_near(has, expected, &format!("job {id}, array and task {array:?}"));
+    }
+}
+
+#[test]
+fn a_comment_says_tickets_in_a_word_of_its_own() {
+    for (comment, expected) in [
+        ("", Ok(None)),
+        ("seven tickets", Ok(None)),
+        ("extratickets=7", Ok(None)),
+        ("tickets=7", Ok(Some(7))),
+        ("urgent tickets=7\tagreed", Ok(Some(7))),
+        ("urgent,tickets=7,agreed", Ok(Some(7))),
+        ("urgent;tickets=7;agreed", Ok(Some(7))),
+        ("tickets=1000000", Ok(Some(1_000_000))),
+        ("a tickets=1000001", Err("tickets=1000001")),
+        ("tickets=", Err("tickets=")),
+        ("tickets=+7", Err("tickets=+7")),
+        ("tickets=7;tickets=8", Err("tickets=8")),
+    ] {
+        assert_eq!(comment_tickets(comment), expected, "{comment:?}");
+    }
+}
+
+/// Of two jobs of an account with the same claim the one with the smaller id comes first, also behind a job with a larger one: ann's jobs
+/// come as 10 and 1, bob's as 5 and 6, so the first two claim as much as each other, and so do the others.
+#[test]
+fn a_tie_goes_by_the_ids_of_those_that_tie() {
+    let settings = settings("Dilution=tree\n");
+    let spec = |parent, user| NodeSpec { parent, shares: 1, user };
+    let tree = ShareTree::build(&[
+        spec(None, false),
+        spec(Some(0), false),
+        spec(Some(0), false),
+        spec(Some(1), true),
+        spec(Some(1), true),
+        spec(Some(2), true),
+    ]);
+    let [ann, bob, cid] = [3, 4, 5].map(|at| tree.position(at).unwrap());
+    let mut active = vec![0; tree.len()];
+    for (node, jobs) in [(ann, 2), (bob, 2), (cid, 1)] {
+        active[node.index()] = jobs;
+    }
+    let mut fair_share = FairShare::new();
+    fair_share.configure(&settings);
+    fair_share.distribute(&tree, &vec![0.0; tree.len()], &active);
+    let mut pools = Pools::configured(&settings).unwrap();
+    pools.begin(NOON);
+    pools.learn(&tree, |_| Names::default());
+    let jobs = [(ann, 10, 0), (ann, 1, 1), (bob, 5, 2), (bob, 6, 3), (cid, 20, 4)];
+    let extra = Extra::default();
+    let waiting = jobs.map(|(node, id, order)| WaitingJob { node, id, order, size: 1.0, extra });
+    let mut tickets = Vec::new();
+    pools.distribute(&tree, &fair_share, &waiting, &[], &mut tickets);
+    // The two accounts have as much as each other, and cid the first part of his.
+    let parts = tickets.iter().map(|has| has.total() / tickets[4].total());
+    for ((part, expected), (_, id, _)) in parts.zip([1.0 / 2.0, 1.0 / 3.0, 1.0, 1.0 / 4.0, 1.0]).zip(jobs) {
+        assert_near(part, expected, &format!("job {id}"));
+    }
 }

@@ -256,7 +256,8 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         explain::minimum(job.get(|job| job.job_id), missing, &more);
         let amounts = Amounts { raw_decayed: more.raw_decayed, raw: more.raw, ..Amounts::default() };
         let charge = self.charger.collected.add(job, &[], &amounts, |_| 0);
-        self.enter(charge, job, OwnersOfJob { qos: None, qos_of_partition: None, ..owners });
+        // What QOS have is not more by it.
+        self.enter(charge, job, owners);
     }
 
     /// What charge rules say of a job for some seconds.

@@ -279,6 +279,17 @@ fn a_restart_charges_no_minimum_twice_and_forgets_none() -> HostResult<()> {
     host.quit().map(drop)
 }
 
+/// Each run is one by itself.
+#[test]
+fn the_last_run_of_a_job_that_was_requeued_is_charged_the_minimum() -> HostResult<()> {
+    let mut host = begin(TEN_MINUTES, ASSOCIATIONS)?;
+    host.jobs(&[running(1).restarts(1_u32)])?;
+    let ends = Job::new(1_u32).state(state::COMPLETE).end_time(NOW + 100);
+    let found = without_ends(&mut host, &[(60, vec![]), (60, vec![ends]), (60, vec![])])?;
+    assert_eq!(found, [240.0, 2400.0, 2400.0]);
+    host.quit().map(drop)
+}
+
 /// What it held stays in its record until it starts again; cancelled before that, it starts and ends in one second.
 #[test]
 fn a_job_that_is_cancelled_while_it_waits_after_a_requeue_is_charged_nothing_more() -> HostResult<()> {

@@ -102,7 +102,7 @@ impl Rig {
     }
 }
 
-/// What `look` finds within ten seconds.
+/// What `look` finds within a minute: other tests may leave this one little of the machine.
 fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begin = Instant::now();
     loop {

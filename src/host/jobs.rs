@@ -31,10 +31,11 @@ impl Seen {
 pub trait Note {
     /// The job.
     fn seen(&self) -> Seen;
+}
 
-    /// Whether it is to be visited at all.
-    fn is_wanted(&self) -> bool {
-        true
+impl<N: Note> Note for &N {
+    fn seen(&self) -> Seen {
+        (*self).seen()
     }
 }
 
@@ -122,11 +123,8 @@ pub fn walk_seen<'a, 'n, A: Open, V: Levels<Assoc: Open>, N: Note>(
     };
     touched.pipeline(
         notes.len(),
-        |at| if note(at).is_wanted() { note(at).seen().address } else { 0 },
-        |at| {
-            let job = if note(at).is_wanted() { jobs.job(note(at).seen().id) } else { None };
-            job.filter(|job| wants(*job, note(at)))
-        },
+        |at| note(at).seen().address,
+        |at| jobs.job(note(at).seen().id).filter(|job| wants(*job, note(at))),
         |job| has_live_association(associations, job),
         |at, job| visit(job, note(at)),
     );

@@ -77,13 +77,14 @@ impl Note for Draft {
     fn seen(&self) -> Seen {
         Seen { id: self.id, address: self.address }
     }
-
-    fn is_wanted(&self) -> bool {
-        self.task != Task::Nothing
-    }
 }
 
 impl Draft {
+    /// Whether anything is to be done.
+    pub fn is_wanted(&self) -> bool {
+        self.task != Task::Nothing
+    }
+
     /// What is to be done.
     pub fn task(&self) -> Task {
         self.task
@@ -379,10 +380,10 @@ impl Drafts {
             finished.sunk += usize::from(sum < 1.0 && self.points.get(at).is_some_and(|points| *points < 0));
             let priority = Priority::from_sum(sum);
             let value = warn_of_overflow(draft.id, priority);
-            if value == draft.priority && draft.task == Task::Number {
-                draft.task = Task::Nothing;
-                finished.same += 1;
-            }
+            // Half of all may change: no branch could be foreseen.
+            let is_same = value == draft.priority && draft.task == Task::Number;
+            draft.task = if is_same { Task::Nothing } else { draft.task };
+            finished.same += usize::from(is_same);
             draft.priority = value;
         }
         self.jobs = jobs;

@@ -1,8 +1,8 @@
 //! Values that many jobs have in common, each kept once: of a million jobs every byte counts.
 
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// Which value of a [`Palette`] is meant.
 pub type Index = u16;
@@ -14,53 +14,48 @@ pub struct Palette<K, V> {
     /// So many of them have lost their keys.
     forgotten: usize,
     known: FxHashMap<K, Index>,
-    /// The first of these: mostly there are few, and looked through they are found sooner.
-    few: Vec<(K, Index)>,
-    /// Jobs that come one after the other are mostly alike.
-    last: Option<(K, Index)>,
+    /// Those that were asked for last, each at a place that its hash says: mostly there are few keys, and one look finds each, whatever
+    /// order they come in.
+    last: [Option<(K, Index)>; LAST],
 }
 
-/// So many keys are looked through.
-const FEW: usize = 8;
+/// Keys that one look finds.
+const LAST: usize = 16;
+
+/// Where one look finds a key.
+fn at<K: Hash>(key: &K) -> usize {
+    // The upper bits of this hash are the good ones.
+    usize::try_from(FxBuildHasher.hash_one(key) >> 32).unwrap_or(0) % LAST
+}
 
 impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
     /// Empty.
     pub fn new() -> Self {
-        Self {
-            values: Vec::new(),
-            forgotten: 0,
-            known: FxHashMap::default(),
-            few: Vec::with_capacity(FEW),
-            last: None,
-        }
+        Self { values: Vec::new(), forgotten: 0, known: FxHashMap::default(), last: [None; LAST] }
     }
 
     /// Keys may mean something else from here on.
     pub fn forget_keys(&mut self) {
         self.known.clear();
-        self.few.clear();
         self.forgotten = self.values.len();
-        self.last = None;
+        self.last = [None; LAST];
     }
 
     /// The place of a key's value; `None` where there are too many values.
     #[inline]
     pub fn place(&mut self, key: K, value: impl FnOnce() -> V) -> Option<Index> {
-        if let Some((_, index)) = self.last.filter(|(last, _)| *last == key) {
-            return Some(index);
+        match self.last[at(&key)] {
+            Some((last, index)) if last == key => Some(index),
+            _ => self.place_among_all(key, value),
         }
-        if let Some((_, index)) = self.few.iter().find(|(known, _)| *known == key) {
-            return Some(*index);
-        }
-        self.place_among_many(key, value)
     }
 
-    fn place_among_many(&mut self, key: K, value: impl FnOnce() -> V) -> Option<Index> {
+    fn place_among_all(&mut self, key: K, value: impl FnOnce() -> V) -> Option<Index> {
         let index = match self.known.get(&key).copied() {
             None => self.add(key, value())?,
             Some(index) => index,
         };
-        self.last = Some((key, index));
+        self.last[at(&key)] = Some((key, index));
         Some(index)
     }
 
@@ -70,9 +65,6 @@ impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
         let index = Index::try_from(at).ok()?;
         if at == self.values.len() {
             self.values.push(value);
-        }
-        if self.few.len() < FEW {
-            self.few.push((key, index));
         }
         self.known.insert(key, index);
         Some(index)

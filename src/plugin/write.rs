@@ -70,7 +70,7 @@ impl Plugin {
                 break;
             };
             let (mut held, mut direct) = (0, 0);
-            let wants = |job: Job<'_, Write>, draft: &Draft| {
+            let wants = |job: Job<'_, Write>, draft: &&Draft| {
                 let is_direct = job.get(|job| job.direct_set_prio) != 0;
                 if draft.task() == Task::Clear {
                     return is_direct;
@@ -93,7 +93,9 @@ impl Plugin {
                 changed: false,
             };
             let chunk = &drafts.jobs()[begin..count.min(begin + JobChunks::SIZE)];
-            walk_seen(&touched, &jobs, &lock, (chunk, Direction::Backwards), wants, |job, draft| {
+            // Once picked out, none needs to be asked again on the way.
+            let wanted: Vec<&Draft> = chunk.iter().filter(|draft| draft.is_wanted()).collect();
+            walk_seen(&touched, &jobs, &lock, (&wanted, Direction::Backwards), wants, |job, draft| {
                 if attempt(|| writer.write(job, draft)).is_none() {
                     writer.tally.failed += 1;
                 }

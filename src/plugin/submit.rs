@@ -66,6 +66,10 @@ impl Plugin {
         let mut tres = evaluator.core.scratch();
         let lock = jobs.associations::<Factors>();
         let mut grants = self.grants.lock();
+        if grants.standing.pools().is_some() || grants.points.is_some() {
+            // Settings that asked for more are taken back, and the cycle that forgets what they gave is still to come.
+            return None;
+        }
         let of = (job, fields, &plain);
         let (number, evaluation) = evaluator.evaluate_plain(of, &lock, &mut tres, &mut grants.standing);
         grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());

@@ -1,6 +1,8 @@
 //! Plain jobs are read by a shorter way than others, where nothing else is wanted of a job. `DebugFlags=Priority` wants more: then all go the
 //! long way.
 
+use std::fs;
+
 use slurm_inproc::constants::{
     DEBUG_FLAG_PRIO, PRIORITY_FLAGS_FAIR_TREE, PRIORITY_FLAGS_NO_NORMAL_TRES, PRIORITY_FLAGS_SIZE_RELATIVE,
 };
@@ -21,8 +23,10 @@ fn weights() -> Conf {
         .flags(PRIORITY_FLAGS_FAIR_TREE)
 }
 
-fn filled(conf: &Conf) -> HostResult<Host> {
-    let mut host = Host::start(&Options::new(Plugin::multifactor2()?))?;
+fn filled(conf: &Conf, settings: &str) -> HostResult<Host> {
+    let mut options = Options::new(Plugin::multifactor2()?);
+    options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
+    let mut host = Host::start(&options)?;
     host.configure(conf)?;
     for id in 1..=3_u32 {
         host.qos(&Qos::new(id).name(format!("q{id}")).priority(7 * id))?;
@@ -61,6 +65,17 @@ fn both(host: &mut Host, seed: u64) -> HostResult<[(u64, u64, u64); 2]> {
     Ok([of_cycle, host.digest_jobs()?])
 }
 
+/// Each job that is set would be another one of its user, and come behind itself.
+#[test]
+fn a_job_that_is_set_after_pools_were_taken_back_is_not_counted_again() -> HostResult<()> {
+    let mut host = filled(&weights(), "Dilution=user\n")?;
+    let before = host.set_priority(7)?;
+    fs::write(host.directory().join("multifactor2.conf"), "")?;
+    host.reconfigure(true)?;
+    assert_eq!([host.set_priority(7)?, host.set_priority(7)?], [before; 2]);
+    host.quit().map(drop)
+}
+
 #[test]
 fn the_short_way_and_the_long_one_give_the_same_priorities() -> HostResult<()> {
     let tres = "cpu=1000003,mem=500009,node=10007";
@@ -72,7 +87,7 @@ fn the_short_way_and_the_long_one_give_the_same_priorities() -> HostResult<()> {
         weights().flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_SIZE_RELATIVE),
         weights().weight_fairshare(0_u32).weight_job_size(0_u32),
     ] {
-        let mut host = filled(&conf)?;
+        let mut host = filled(&conf, "")?;
         let short = both(&mut host, 3)?;
         host.configure(&Conf::new().debug_flags(DEBUG_FLAG_PRIO))?;
         host.reconfigure(false)?;

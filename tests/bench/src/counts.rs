@@ -90,7 +90,7 @@ impl Counting {
     }
 
     /// Ends the host; what the requests at these places have cost.
-    fn finish<const N: usize>(self, places: [usize; N]) -> Result<[Totals; N]> {
+    fn finish(self, places: &[usize]) -> Result<Vec<Totals>> {
         self.host.quit()?;
         let directory = self.directory.path();
         if let Some(kept) = std::env::var_os("MULTIFACTOR2_KEEP_PROFILES") {
@@ -100,11 +100,7 @@ impl Counting {
                 fs::copy(entry.path(), Path::new(&kept).join(entry.file_name()))?;
             }
         }
-        let mut totals = [Totals::default(); N];
-        for (found, place) in totals.iter_mut().zip(places) {
-            *found = Totals::read(&directory.join(format!("profile.{place}")))?;
-        }
-        Ok(totals)
+        places.iter().map(|place| Totals::read(&directory.join(format!("profile.{place}")))).collect()
     }
 
     /// Cycles until nothing is new, and then what is counted: a cycle after the usual time, one at the same time, the list for `sprio`, and
@@ -148,15 +144,14 @@ pub fn pending(plugin: &Plugin, settings: &str, file: &str, tres: bool) -> Resul
     let new = counting.next()?;
     counting.host.bench_set_after(FEW, 1)?;
     let many = counting.pending()?;
-    let [few, many, [new, ..]] = {
-        let all = [few[0], few[1], few[2], few[3], many[0], many[1], many[2], many[3], new];
-        let [a, b, c, d, e, f, g, h, new] = counting.finish(all)?;
-        [[a, b, c, d], [e, f, g, h], [new; 4]]
-    };
+    let places: Vec<usize> = few.into_iter().chain(many).chain([new]).collect();
+    let totals = counting.finish(&places)?;
+    let (before, after) = totals.split_at(few.len());
+    let new = totals[places.len() - 1];
     let names = ["cycle", "cycle, nothing new", "list for sprio", "priority_p_set, known job"];
     let mut counts: Vec<Count> = names
         .into_iter()
-        .zip(few.into_iter().zip(many))
+        .zip(before.iter().copied().zip(after.iter().copied()))
         .map(|(name, pair)| per_job(settings, name, pair, MORE))
         .collect();
     counts.push(per_job(settings, "priority_p_set, new job", (Totals::default(), new), MORE));
@@ -176,8 +171,7 @@ fn running(plugin: &Plugin, settings: &str, file: &str) -> Result<Vec<Count>> {
         counting.host.advance(crate::hosts::PERIOD)?;
         let cycle = counting.next()?;
         counting.host.cycle()?;
-        let [cycle] = counting.finish([cycle])?;
-        Ok(cycle)
+        Ok(counting.finish(&[cycle])?[0])
     };
     Ok(vec![per_job(settings, "cycle, running jobs", (of(RUNNING)?, of(4 * RUNNING)?), 3 * RUNNING)])
 }

@@ -151,8 +151,8 @@ fn measure(arguments: &Arguments) -> Result<()> {
         let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
         let (times, sizes): (_, &[u32]) = if arguments.quick { (1, &[1000]) } else { (2, &[1000, 10_000]) };
         for associations in sizes {
-            let sides = (plugin.as_path(), arguments.older.as_deref());
-            daemon::live(100_000, *associations, sides, times, rounds.min(8), &mut report)?;
+            let builds = (plugin.as_path(), arguments.older.as_deref());
+            daemon::live(100_000, *associations, builds, times, rounds.min(8), &mut report)?;
         }
     }
     if arguments.wants("live-policies") {

@@ -1,6 +1,7 @@
 //! Instructions per job, compared with the committed ones, so that no step back goes unseen. `make counts` writes them anew.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -73,7 +74,7 @@ fn text(counts: &[Count], compiler: &str) -> String {
          # compiler: {compiler}\n"
     );
     for Count { settings, measure, instructions, misses } in counts {
-        text += &format!("{settings}\t{measure}\t{instructions:.0}\t{misses:.1}\n");
+        let _ = writeln!(text, "{settings}\t{measure}\t{instructions:.0}\t{misses:.1}");
     }
     text
 }

@@ -64,6 +64,7 @@ impl Evaluator<'_> {
     }
 
     /// Seconds that a job has waited; `None` for one that gains no age.
+    #[inline]
     pub fn age(&self, job: &Job) -> Option<u32> {
         age(self.now, job.accrue_time)
     }
@@ -74,6 +75,7 @@ impl Evaluator<'_> {
     }
 
     /// The weighted factor of a job's size.
+    #[inline]
     pub fn weighted_size(&self, size: &JobSize) -> f64 {
         match self.config.weights.job_size {
             0 => 0.0,
@@ -111,6 +113,7 @@ impl Evaluator<'_> {
     }
 
     /// The weighted factors of a job's TRES, in `factors`, and their sum. Without weights `factors` stays as it is.
+    #[inline]
     pub fn weighted_tres(&self, factors: &mut [f64], tres: Tres<'_>) -> f64 {
         let Some(weights) = &self.config.tres_weights else { return 0.0 };
         tres_factors(factors, tres.allocated, tres.requested, tres.of_partition, self.config.no_normal_tres);

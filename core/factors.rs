@@ -21,6 +21,7 @@ pub fn age_factor(now: i64, accrue_time: i64, max_age: u32) -> f64 {
 }
 
 /// How many seconds a job has waited, as [`age_factor`] counts them; `None` for one that does not gain age.
+#[inline]
 pub fn age(now: i64, accrue_time: i64) -> Option<u32> {
     (accrue_time != 0).then(|| u32::try_from(now.saturating_sub(accrue_time).max(0)).unwrap_or(u32::MAX))
 }

@@ -47,7 +47,7 @@ impl<'h> Texts<'h> {
     }
 
     /// Where a text begins; null for none. It is there as long as the mutex is held.
-    fn address(&self, pick: impl FnOnce(&'static ConfLayout) -> Field<ConfLayout, Ptr>) -> Ptr {
+    fn address(&self, pick: impl FnOnce(&ConfLayout) -> Field<ConfLayout, Ptr>) -> Ptr {
         // SAFETY: as in `Conf::get`.
         unsafe { pick(&self.0.layout.conf).get(self.0.sym.slurm_conf) }
     }
@@ -67,14 +67,11 @@ impl Host {
     }
 
     /// A copy of a text of `slurm_conf`; empty for none.
-    pub fn conf_text(&self, pick: impl FnOnce(&'static ConfLayout) -> Field<ConfLayout, Ptr>) -> String {
+    pub fn conf_text(&self, pick: impl FnOnce(&ConfLayout) -> Field<ConfLayout, Ptr>) -> String {
         self.copy_conf_text(pick).map_or_else(String::new, |text| text.to_string_lossy().into_owned())
     }
 
-    fn copy_conf_text(
-        &self,
-        pick: impl FnOnce(&'static ConfLayout) -> Field<ConfLayout, Ptr>,
-    ) -> Option<CString> {
+    fn copy_conf_text(&self, pick: impl FnOnce(&ConfLayout) -> Field<ConfLayout, Ptr>) -> Option<CString> {
         let texts = Texts::lock(self);
         let text = texts.address(pick);
         // SAFETY: terminated, and not freed while the mutex is held, which lives longer than the copying.
@@ -84,7 +81,7 @@ impl Host {
     /// Lets `look` have the address at which a text should be, before the layout is trusted: to be looked at through the kernel only.
     pub(super) fn at_conf_text<T>(
         &self,
-        pick: impl FnOnce(&'static ConfLayout) -> Field<ConfLayout, Ptr>,
+        pick: impl FnOnce(&ConfLayout) -> Field<ConfLayout, Ptr>,
         look: impl FnOnce(usize) -> T,
     ) -> T {
         let texts = Texts::lock(self);

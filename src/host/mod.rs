@@ -59,7 +59,7 @@ pub struct Host {
     /// The running release.
     pub release: Release,
     /// Where its records keep their fields.
-    pub layout: &'static Layout,
+    pub layout: Layout,
     /// False where the release is newer than the headers that the layout was compared with.
     pub verified: bool,
     /// What does not look as the layout says, in a release that this build does not know.
@@ -212,7 +212,7 @@ impl Host {
         // Never freed: records keep a reference, and a process that refuses us ends.
         Ok(Box::leak(Box::new(Self {
             release: found.release,
-            layout: found.layout,
+            layout: *found.layout,
             verified: found.verified,
             misfit: OnceCell::new(),
             obstacles: Obstacles::of(found.release),

@@ -271,7 +271,7 @@ pub fn written_jobs(host: &Host) -> Touched {
 /// What a walk over running jobs touches that charges them, and what leads from there up the tree; with `own` also what our own sums of
 /// usage go by.
 pub fn charged_jobs(host: &Host, own: bool) -> Touched {
-    let layout = host.layout;
+    let layout = &host.layout;
     let mut touched = Touched::new();
     touch_times(host, &mut touched);
     touched.field(layout.job.job_id).field(layout.job.qos_ptr).field(layout.job.part_ptr);

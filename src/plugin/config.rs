@@ -10,7 +10,6 @@ use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
 use super::snapshot::parameters::Told;
 use crate::host::prefetch::Touched;
-use crate::host::records::PlainFields;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
 use multifactor2_core::books::BookLines;
@@ -66,8 +65,8 @@ pub struct Config {
     pub state_file: Option<PathBuf>,
     /// What the priority of a job touches with these weights.
     pub touched: Touched,
-    /// How plain jobs are read, where nothing but the priority is wanted of a job and all partitions have one book.
-    pub plain: Option<PlainFields>,
+    /// Nothing but its priority is wanted of a job that waits, and all partitions have one book.
+    pub only_priorities: bool,
     /// The settings ask for points.
     pub has_points: bool,
     /// What usage is multiplied with, and was until lately.
@@ -181,7 +180,7 @@ impl Config {
             || settings.active_jobs == ActiveJobs::Startable
             || !books.is_empty();
         Self {
-            plain: (!more).then(|| PlainFields::of(host)),
+            only_priorities: !more,
             touched: views::evaluated_jobs(
                 host,
                 Wanted {

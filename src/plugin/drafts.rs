@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::evaluator::Evaluator as Arithmetic;
-use multifactor2_core::factors::{age, with_points, Evaluation, Priority};
-use multifactor2_core::facts::{self, JobSize};
+use multifactor2_core::factors::{with_points, Evaluation, Priority};
+use multifactor2_core::facts;
 use multifactor2_core::policy::pools::JobTickets;
 
 use super::books::{ByBook, JobBooks};
@@ -23,7 +23,7 @@ use super::waiting::{Place, Waiting, Waits};
 use crate::host::access::Open;
 use crate::host::jobs::{Note, Seen};
 use crate::host::locks::{AssocLock, Levels};
-use crate::host::records::{Job, Plain, Record};
+use crate::host::records::{Job, Record};
 use crate::host::views;
 
 /// One job.
@@ -234,6 +234,21 @@ impl Drafts {
         if facts.direct {
             return self.add_to_clear(lock, job);
         }
+        let more = evaluator.explain || job.has_variants();
+        let age = self.add_facts(evaluator, lock, (job, &facts, more), (association, book, waits), tres);
+        Drafted::Priority { nice: facts.nice, age }
+    }
+
+    /// The same of a job whose facts have been read, and which gets `more` than a number in any case. Returns its age.
+    #[inline]
+    pub fn add_facts<V: Levels<Qos: Open>>(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        lock: &AssocLock<'_, V>,
+        (job, facts, more): (Job<'_>, &facts::Job, bool),
+        (association, book, waits): (Place, BookAt, Waits),
+        tres: &mut [f64],
+    ) -> Option<u32> {
         let core = &evaluator.core;
         let partition = job.partition();
         let of_partition = self.partitions.place((partition.map_or(0, Record::address), book), || {
@@ -245,67 +260,28 @@ impl Drafts {
         let of_offsets = self.offsets.place(offsets, || offsets);
         let task = if of_partition.is_none() || of_qos.is_none() || of_offsets.is_none() {
             Task::Evaluate
-        } else if evaluator.explain
-            || job.has_variants()
-            || of_qos.is_some_and(|qos| self.qos.get(qos).threshold)
-        {
+        } else if more || of_qos.is_some_and(|qos| self.qos.get(qos).threshold) {
             Task::More
         } else {
             Task::Number
         };
         let size = if core.weighs_size() { views::size(job) } else { None };
-        let age = core.age(&facts);
-        self.jobs.push(Draft {
-            job_size: size.map_or(0.0, |size| core.weighted_size(&size)),
-            tres: core.weighted_tres(tres, evaluator.tres(job, partition)),
-            age: age.unwrap_or(NO_AGE),
-            association,
-            partition: of_partition.unwrap_or_default(),
-            qos: of_qos.unwrap_or_default(),
-            offsets: of_offsets.unwrap_or_default(),
-            waits,
-            ..Self::bare(job, task)
-        });
-        Drafted::Priority { nice: facts.nice, age }
-    }
-
-    /// The same of a plain job, whose `size` and TRES (`tres`, weighted) are known where they have weights.
-    #[inline]
-    pub fn add_plain<V: Levels<Qos: Open>>(
-        &mut self,
-        evaluator: &Evaluator<'_>,
-        lock: &AssocLock<'_, V>,
-        (job, plain): (Job<'_>, &Plain<'_>),
-        association: Place,
-        (size, tres): (Option<JobSize>, f64),
-    ) {
-        let core = &evaluator.core;
-        let partition = plain.partition.map_or(0, Record::address);
-        let of_partition = self.partitions.place((partition, BookAt::DEFAULT), || {
-            let factor =
-                plain.partition.map(|partition| core.weighted_partition(&views::partition(partition)));
-            OfPartition { factor: factor.unwrap_or_default(), book: BookAt::DEFAULT }
-        });
-        let of_qos = self.qos.place(plain.qos, || OfQos::of(core, job.qos(lock).map(views::qos)));
-        let of_offsets = self.offsets.place(plain.offsets, || plain.offsets);
-        let (Some(partition), Some(qos), Some(offsets)) = (of_partition, of_qos, of_offsets) else {
-            self.jobs.push(Draft { association, ..Self::bare(job, Task::Evaluate) });
-            return;
-        };
+        let age = core.age(facts);
         self.jobs.push(Draft {
             address: job.address(),
             job_size: size.map_or(0.0, |size| core.weighted_size(&size)),
-            tres,
-            id: job.get(|job| job.job_id),
-            priority: plain.priority,
+            tres: core.weighted_tres(tres, evaluator.tres(job, partition)),
+            id: facts.id,
+            priority: facts.priority,
             association,
-            age: age(core.now, plain.accrue_time).unwrap_or(NO_AGE),
-            partition,
-            qos,
-            offsets,
-            task: if self.qos.get(qos).threshold { Task::More } else { Task::Number },
-            waits: Waits::No,
+            age: age.unwrap_or(NO_AGE),
+            partition: of_partition.unwrap_or_default(),
+            qos: of_qos.unwrap_or_default(),
+            offsets: of_offsets.unwrap_or_default(),
+            task,
+            waits,
         });
+        age
     }
 
     /// Notes a job whose priority was set directly, if its QOS has a `UsageThreshold`.

@@ -22,7 +22,7 @@ use super::waiting::waits_still;
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
-use crate::host::records::{Job, Partition, Plain, PlainFields, Qos};
+use crate::host::records::{Job, Partition, Qos};
 use crate::host::{log, partitions, views, Host};
 
 /// Jobs without details, once per cycle.
@@ -138,19 +138,9 @@ impl<'c> Evaluator<'c> {
             keep_fair_share(job, qos.as_ref(), 0.0);
             return none(0);
         };
-        let (mut known, mut share) = (facts::Standing::default(), Share::default());
-        if self.config.assoc_factor() != AssocFactor::None {
-            let association = job.association(lock);
-            known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
-        }
-        if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
-            let job = job.read_only();
-            let now = self.core.now;
-            let waits = waits_still(self.config, job, now, was_closed);
-            share = standing.fair_share(lock, job, (waits, now), &granted);
-            known.fair_share = share.factor();
-        }
-        let mut evaluation = self.core.evaluate(&facts, known, tres);
+        let (of_association, share) =
+            self.of_association(job.read_only(), lock, standing, (&granted, was_closed));
+        let mut evaluation = self.core.evaluate(&facts, of_association, tres);
         let place = points.and_then(|points| points.node(standing, job));
         let is_new = points.is_some() && place.is_none();
         let newcomer = if is_new { PointsState::newcomer(lock, job) } else { None };
@@ -167,42 +157,44 @@ impl<'c> Evaluator<'c> {
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
 
-    /// The same of a plain job whose settings ask for nothing else of it; where nothing is explained.
+    /// The same of a plain job whose facts have been read, where the settings ask for nothing else of it and nothing is explained.
     pub fn evaluate_plain<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
-        (job, fields, plain): (Job<'_, Write>, &PlainFields, &Plain<'_>),
+        job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         tres: &mut [f64],
         standing: &mut Standing,
-    ) -> (u32, Evaluation) {
+    ) -> Option<(u32, Evaluation)> {
         let qos = job.qos(lock).map(views::qos);
-        let facts = Facts {
-            job: facts::Job {
-                id: job.get(|job| job.job_id),
-                priority: plain.priority,
-                direct: false,
-                site: plain.offsets.0,
-                nice: plain.offsets.1,
-                accrue_time: plain.accrue_time,
-            },
-            size: self.core.weighs_size().then(|| fields.size(job, plain)),
-            partition: plain.partition.map(views::partition),
-            qos,
-            tres: self.tres(job.read_only(), plain.partition),
-        };
-        let mut known = facts::Standing::default();
+        let facts = self.facts(job.read_only(), qos)?;
+        let beside = (&ByBook::default(), false);
+        let (of_association, _) = self.of_association(job.read_only(), lock, standing, beside);
+        let evaluation = self.core.evaluate(&facts, of_association, tres);
+        keep_fair_share(job, qos.as_ref(), evaluation.fair_share);
+        Some((warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum())), evaluation))
+    }
+
+    /// What a job has of its association: its factor where that has a weight, and its fair-share, by the tickets that it was `granted`.
+    #[inline]
+    fn of_association<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        job: Job<'_>,
+        lock: &AssocLock<'_, V>,
+        standing: &mut Standing,
+        (granted, was_closed): (&ByBook<JobTickets>, bool),
+    ) -> (facts::Standing, Share) {
+        let (mut known, mut share) = (facts::Standing::default(), Share::default());
         if self.config.assoc_factor() != AssocFactor::None {
             let association = job.association(lock);
             known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
         }
-        if self.config.factors.weights.fair_share != 0 && plain.association.0 != 0 {
-            let (job, now) = (job.read_only(), self.core.now);
-            let waits = waits_still(self.config, job, now, false);
-            known.fair_share = standing.fair_share(lock, job, (waits, now), &ByBook::default()).factor();
+        if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
+            let now = self.core.now;
+            let waits = waits_still(self.config, job, now, was_closed);
+            share = standing.fair_share(lock, job, (waits, now), granted);
+            known.fair_share = share.factor();
         }
-        let evaluation = self.core.evaluate(&facts, known, tres);
-        keep_fair_share(job, qos.as_ref(), evaluation.fair_share);
-        (warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum())), evaluation)
+        (known, share)
     }
 
     /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
@@ -309,6 +301,7 @@ pub fn warn_of_missing_details(id: u32) {
 }
 
 /// The priority of the job with an id, with a line in the log where it was cut.
+#[inline]
 pub fn warn_of_overflow(id: u32, priority: Priority) -> u32 {
     if priority.overflow && OVERFLOW.first() {
         error!(

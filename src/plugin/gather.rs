@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use multifactor2_core::books::BookSet;
+use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::factors::Evaluation;
-use multifactor2_core::facts::TresTotal;
+use multifactor2_core::facts::{self, TresTotal};
 use multifactor2_core::rules::minimum::Run;
 use tracing::trace;
 
@@ -21,13 +21,12 @@ use super::waiting::{waits, Place, Waits};
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Open;
-use crate::host::checks::Inspector;
 use crate::host::jobs::{JobChunks, Seen};
 use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Explained, Factors, Levels, Unlocked};
 use crate::host::panics::attempt;
-use crate::host::records::{Job, PlainFields};
-use crate::host::Host;
+use crate::host::records::Job;
+use crate::host::{views, Host};
 
 /// Jobs that have ended, which a cycle looks for.
 #[derive(Clone, Copy, Debug)]
@@ -51,13 +50,6 @@ impl WantedEnds {
     }
 }
 
-/// How plain jobs are read.
-struct PlainReader {
-    fields: PlainFields,
-    /// The association of the last one by address and id, and its place.
-    last: Option<((usize, u32), Place)>,
-}
-
 /// What a cycle reads of the jobs.
 pub struct Gathered {
     /// Their priorities in the making.
@@ -74,7 +66,10 @@ pub struct Gathered {
     pub points: Option<PointsQueue>,
     /// A buffer for TRES.
     tres: Vec<f64>,
-    plain: Option<PlainReader>,
+    /// Plain jobs are read in a shorter way: nothing but their priorities is wanted.
+    shortens: bool,
+    /// The association of the last one by address and id, and its place.
+    last: Option<((usize, u32), Place)>,
 }
 
 impl Gathered {
@@ -82,44 +77,38 @@ impl Gathered {
     fn begin_hold(&mut self) {
         self.drafts.begin_hold();
         self.books.begin_hold();
-        if let Some(plain) = &mut self.plain {
-            plain.last = None;
-        }
+        self.last = None;
         if let Some(points) = &mut self.points {
             points.begin_hold();
         }
     }
 
-    /// Reads a job if it is plain; false where it is not, and has not been read.
+    /// Reads a plain job whose facts are these.
     #[inline]
     fn read_plain<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
-        (evaluator, inspector): (&Evaluator<'_>, &Inspector),
+        evaluator: &Evaluator<'_>,
         standing: &Standing,
         lock: &AssocLock<'_, V>,
-        job: Job<'_>,
-    ) -> bool {
-        let Some(reader) = &mut self.plain else { return false };
-        let Some(plain) = reader.fields.read(job, inspector) else { return false };
+        (job, facts): (Job<'_>, &facts::Job),
+    ) {
         attempt(|| {
             faults::point("draft");
             let waiting = self.drafts.waiting_mut();
-            let association = match reader.last {
-                Some((of, place)) if of == plain.association => place,
+            let named = job.named_association();
+            let place = match self.last {
+                Some((last, place)) if last == named => place,
                 _ => standing.place(waiting, lock, job),
             };
-            reader.last = Some((plain.association, association));
-            if !waiting.is_noted(association, BookSet::DEFAULT)
+            self.last = Some((named, place));
+            if !waiting.is_noted(place, BookSet::DEFAULT)
                 && waits(evaluator.config, job, evaluator.core.now).is_some()
             {
-                waiting.note(association, BookSet::DEFAULT);
+                waiting.note(place, BookSet::DEFAULT);
             }
-            let core = &evaluator.core;
-            let size = core.weighs_size().then(|| reader.fields.size(job, &plain));
-            let tres = core.weighted_tres(&mut self.tres, evaluator.tres(job, plain.partition));
-            self.drafts.add_plain(evaluator, lock, (job, &plain), association, (size, tres));
+            let of = (place, BookAt::DEFAULT, Waits::No);
+            self.drafts.add_facts(evaluator, lock, (job, facts, false), of, &mut self.tres);
         });
-        true
     }
 
     /// Reads a job.
@@ -252,9 +241,9 @@ impl Plugin {
         drop(grants);
         let points = PointsQueue::begin(points.as_deref(), config, totals, jobs, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
-        let plain = config.plain.filter(|_| !evaluator.explain);
         Gathered {
-            plain: plain.map(|fields| PlainReader { fields, last: None }),
+            shortens: config.only_priorities && !evaluator.explain,
+            last: None,
             drafts,
             kept: Vec::new(),
             charged: Vec::new(),
@@ -278,6 +267,24 @@ impl Plugin {
         }
     }
 
+    /// Reads a job that is as the layout says.
+    #[inline]
+    fn read_job<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        gathered: &mut Gathered,
+        (evaluator, earlier, standing): (&Evaluator<'_>, &Earlier, &Standing),
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) {
+        if !self.admits(lock, job, true) {
+            return;
+        }
+        match views::job(job).filter(|_| gathered.shortens && job.is_plain()) {
+            Some(facts) => gathered.read_plain(evaluator, standing, lock, (job, &facts)),
+            None => gathered.read(evaluator, earlier, standing, lock, job),
+        }
+    }
+
     /// By their ids; `None` where there are other jobs.
     fn gather_known(
         &self,
@@ -296,16 +303,8 @@ impl Plugin {
             let lock = jobs.associations::<Factors>();
             let grants = self.grants.lock();
             gathered.begin_hold();
-            let is_passive = self.is_passive();
-            let mut read = |job| {
-                let known = (evaluator, &self.inspector);
-                if !is_passive && gathered.read_plain(known, &grants.standing, &lock, job) {
-                    return;
-                }
-                if self.admits(&lock, job, true) {
-                    gathered.read(evaluator, earlier, &grants.standing, &lock, job);
-                }
-            };
+            let of = (evaluator, earlier, &grants.standing);
+            let mut read = |job| self.read_job(&mut gathered, of, &lock, job);
             let end = known_jobs.count().min(begin + size);
             known_jobs.walk(begin..end, &jobs, touched, &mut read);
             if end == known_jobs.count() {
@@ -338,11 +337,8 @@ impl Plugin {
             let grants = self.grants.lock();
             gathered.begin_hold();
             known_jobs.remember(&chunk);
-            evaluator.config.touched.walk(&chunk, |_, job| {
-                if self.admits(&lock, job, true) {
-                    gathered.read(evaluator, earlier, &grants.standing, &lock, job);
-                }
-            });
+            let of = (evaluator, earlier, &grants.standing);
+            evaluator.config.touched.walk(&chunk, |_, job| self.read_job(&mut gathered, of, &lock, job));
         }
     }
 }

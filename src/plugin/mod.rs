@@ -150,6 +150,7 @@ impl Plugin {
     }
 
     /// Whether a job may be used. The first of each kind are checked; `listed` where the job is in slurmctld's list.
+    #[inline]
     fn admits<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         lock: &AssocLock<'_, V>,
@@ -162,6 +163,16 @@ impl Plugin {
         if self.inspector.knows(job) {
             return true;
         }
+        self.admits_unknown(lock, job, listed)
+    }
+
+    #[cold]
+    fn admits_unknown<V: Levels<Assoc: Open, Qos: Open>>(
+        &self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        listed: bool,
+    ) -> bool {
         let result = self.inspector.check_job(lock, job, listed, self.is_loading());
         if !listed && result.is_err() {
             // Only records that slurmctld lists count; the next cycle looks at them.

@@ -57,8 +57,10 @@ impl Plugin {
     fn set_plain(&self, jobs: &JobLock<'_, Write>, job: Job<'_, Write>) -> Option<u32> {
         let host = jobs.host();
         let config = self.config()?;
-        let fields = config.plain.as_ref().filter(|_| !self.is_passive() && !self.has_site_factor())?;
-        let plain = fields.read(job, &self.inspector)?;
+        let is_asked = config.only_priorities && !self.is_passive() && !self.has_site_factor();
+        if !is_asked || !job.is_plain() || !self.inspector.knows(job.read_only()) {
+            return None;
+        }
         let evaluator = Evaluator::new(host, &config, clock::now());
         if evaluator.explain {
             return None;
@@ -70,8 +72,7 @@ impl Plugin {
             // Settings that asked for more are taken back, and the cycle that forgets what they gave is still to come.
             return None;
         }
-        let of = (job, fields, &plain);
-        let (number, evaluation) = evaluator.evaluate_plain(of, &lock, &mut tres, &mut grants.standing);
+        let (number, evaluation) = evaluator.evaluate_plain(job, &lock, &mut tres, &mut grants.standing)?;
         grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         self.health.note_answer(job.address(), number);
         Some(number)

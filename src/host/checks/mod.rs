@@ -160,19 +160,14 @@ impl Inspector {
     }
 
     /// Enough jobs like this one are as the layout says. Cheap: it is asked for every job.
-    pub fn knows(&self, job: Job<'_>) -> bool {
-        self.knows_kind(JobKind::of(job))
-    }
-
-    /// Enough jobs of a kind are as the layout says.
     #[inline]
-    pub fn knows_kind(&self, kind: JobKind) -> bool {
-        self.kinds[kind.0].load(Ordering::Relaxed) >= Self::EACH
+    pub fn knows(&self, job: Job<'_>) -> bool {
+        self.kinds[kind_of(job)].load(Ordering::Relaxed) >= Self::EACH
     }
 
     /// One job like this is; so nothing of it need be feared, but it may be the only one.
     pub fn has_seen(&self, job: Job<'_>) -> bool {
-        self.kinds[JobKind::of(job).0].load(Ordering::Relaxed) > 0
+        self.kinds[kind_of(job)].load(Ordering::Relaxed) > 0
     }
 
     /// All jobs that there were at one time were looked at.
@@ -270,7 +265,7 @@ impl Inspector {
         if sound.complete {
             // While the host could not be asked, never enough: what is written stays to be checked.
             let most = if loading { Self::EACH - 1 } else { Self::EACH };
-            let count = &self.kinds[JobKind::of(job).0];
+            let count = &self.kinds[kind_of(job)];
             let known = count.load(Ordering::Relaxed);
             count.store(known.saturating_add(1).min(most).max(known), Ordering::Relaxed);
         }
@@ -287,35 +282,20 @@ impl Inspector {
 }
 
 /// Which of the pointers in its record a job has, and whether it waits or runs.
-#[derive(Clone, Copy, Debug)]
-pub struct JobKind(usize);
-
-impl JobKind {
-    fn of(job: Job<'_>) -> Self {
-        let state = job.state();
-        let state = match (state.is_pending(), state.is_finished()) {
-            (true, _) => 0,
-            (false, false) => 1,
-            (false, true) => 2,
-        };
-        let has = [
-            job.is_accounted(),
-            job.has_variants(),
-            job.has_several_qos(),
-            !job.get(|job| job.qos_ptr).is_null(),
-            !job.get(|job| job.part_ptr).is_null(),
-        ];
-        Self::with(state, has)
-    }
-
-    /// One that waits, in a single partition and QOS.
-    #[inline]
-    pub fn plain(is_accounted: bool, has_qos: bool, has_partition: bool) -> Self {
-        Self::with(0, [is_accounted, false, false, has_qos, has_partition])
-    }
-
-    #[inline]
-    fn with(state: usize, has: [bool; 5]) -> Self {
-        Self(has.iter().fold(state, |kind, has| kind << 1 | usize::from(*has)))
-    }
+#[inline]
+fn kind_of(job: Job<'_>) -> usize {
+    let state = job.state();
+    let state = match (state.is_pending(), state.is_finished()) {
+        (true, _) => 0,
+        (false, false) => 1,
+        (false, true) => 2,
+    };
+    let has = [
+        job.is_accounted(),
+        job.has_variants(),
+        job.has_several_qos(),
+        !job.get(|job| job.qos_ptr).is_null(),
+        !job.get(|job| job.part_ptr).is_null(),
+    ];
+    has.iter().fold(state, |kind, has| kind << 1 | usize::from(*has))
 }

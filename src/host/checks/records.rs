@@ -120,7 +120,7 @@ pub fn check_job<V: Levels<Assoc: Open, Qos: Open>>(
     tallies: &Tallies,
 ) -> Result<Sound, Failure> {
     let host = job.host();
-    let layout = host.layout;
+    let layout = &host.layout;
     job_record(job)?;
     if listed {
         // SAFETY: the job lock is held.

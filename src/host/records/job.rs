@@ -118,6 +118,16 @@ impl<'a, A: Open> Job<'a, A> {
         self.read_only().follow(|job| job.part_ptr)
     }
 
+    /// Whether it is as nearly all are that wait: pending and nothing else, not held, in one partition and one QOS, with a priority that
+    /// is computed.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        self.get(|job| job.job_state) == JOB_PENDING
+            && self.get(|job| job.priority) != 0
+            && self.get(|job| job.direct_set_prio) == 0
+            && !self.has_variants()
+    }
+
     /// True for a job that was submitted to several partitions or QOS.
     pub fn has_variants(self) -> bool {
         self.has_several_qos() || !self.get(|job| job.part_ptr_list).is_null()

@@ -9,7 +9,6 @@ mod charged;
 mod factors;
 mod job;
 mod job_names;
-mod plain;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -24,7 +23,6 @@ use super::layout::{
 };
 use super::Host;
 pub use job::JobState;
-pub use plain::{Plain, PlainFields};
 
 /// Ties a record type to its part of the layout.
 pub trait RecordLayout: Sized + 'static {
@@ -128,7 +126,7 @@ impl<'a, L: RecordLayout, A: Open> Record<'a, L, A> {
     }
 
     fn layout(self) -> &'static L {
-        L::of(self.host.layout)
+        L::of(&self.host.layout)
     }
 
     /// Reads a field.

@@ -113,7 +113,7 @@ impl Told {
     /// Reads `slurm_conf`, whose texts nobody replaces at the moment.
     pub fn read(host: &'static Host, settings: Vec<(String, String)>) -> Self {
         let conf = host.conf();
-        let text = |pick: fn(&'static ConfLayout) -> Field<ConfLayout, Ptr>| match host.conf_text(pick) {
+        let text = |pick: fn(&ConfLayout) -> Field<ConfLayout, Ptr>| match host.conf_text(pick) {
             none if none.is_empty() => "(null)".to_owned(),
             some => some,
         };

@@ -30,23 +30,8 @@ use crate::output::Form;
     after_help = "Exit status: 0, 1 after an error, 2 where something was found, 130 where a replay was stopped by Ctrl-C.\n\nThe name swhy stands for 'multifactor2 why'."
 )]
 pub struct Cli {
-    #[command(flatten)]
-    pub global: Global,
     #[command(subcommand)]
     pub question: Question,
-}
-
-/// What every question takes.
-#[derive(Debug, Args)]
-pub struct Global {
-    #[command(flatten)]
-    pub input: input::Arguments,
-    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
-    #[arg(long, global = true, value_name = "TIME")]
-    pub at: Option<String>,
-    /// As JSON, with a schema in docs/schema
-    #[arg(long, global = true)]
-    pub json: bool,
     /// Prints help
     #[arg(long, global = true, action = ArgAction::Help)]
     pub help: Option<bool>,
@@ -55,20 +40,36 @@ pub struct Global {
     pub version: Option<bool>,
 }
 
-impl Global {
-    /// The options that are given of those which say what the question is about.
-    pub fn about(&self) -> impl Iterator<Item = &'static str> {
-        [
-            ("--from", self.input.from.is_some()),
-            ("--save", self.input.save.is_some()),
-            ("--anonymise", self.input.anonymise),
-            ("--conf", self.input.conf.is_some()),
-            ("--cluster", self.input.cluster.is_some()),
-            ("--at", self.at.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(name, given)| given.then_some(name))
-    }
+/// The form of every answer.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[group(skip)]
+pub struct AsJson {
+    /// As JSON, with a schema in docs/schema
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a question about a cluster takes.
+#[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
+pub struct OfCluster {
+    #[command(flatten)]
+    pub input: input::Arguments,
+    #[command(flatten)]
+    pub form: AsJson,
+}
+
+/// What a question about a cluster takes whose answer hangs on the time.
+#[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
+pub struct OfTime {
+    #[command(flatten)]
+    pub input: input::Arguments,
+    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    #[command(flatten)]
+    pub form: AsJson,
 }
 
 /// How a table is printed.
@@ -85,10 +86,10 @@ pub struct Printed {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
     /// Without a header
-    #[arg(short = 'n', visible_short_alias = 'h', long)]
+    #[arg(short = 'n', visible_short_alias = 'h', long, conflicts_with = "json")]
     pub noheader: bool,
     /// These columns only, in this order
-    #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "json")]
     pub format: Vec<String>,
 }
 
@@ -108,11 +109,14 @@ impl Printed {
 const JOB_OPTIONS: [&str; 10] =
     ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
+/// What says how an answer is printed, and does not go with a file.
+const NO_FILES: [&str; 6] = ["parsable2", "parsable", "csv", "noheader", "format", "json"];
+
 /// What is written instead of being printed.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Files {
     /// Writes a page for a browser: one file that needs no network
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
     pub html: Option<PathBuf>,
 }
 
@@ -128,6 +132,8 @@ pub enum Question {
         job: String,
         /// Another one, to be compared with it
         other: Option<String>,
+        #[command(flatten)]
+        of: OfTime,
     },
     /// Shows waiting jobs in the order in which the scheduler looks at them
     #[command(
@@ -151,6 +157,8 @@ pub enum Question {
         me: bool,
         #[command(flatten)]
         printed: Printed,
+        #[command(flatten)]
+        of: OfTime,
     },
     /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
     #[command(
@@ -166,10 +174,12 @@ pub enum Question {
         #[command(flatten)]
         files: Files,
         /// Writes a picture of the tree
-        #[arg(long, value_name = "FILE", conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
+        #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
         svg: Option<PathBuf>,
         #[command(flatten)]
         printed: Printed,
+        #[command(flatten)]
+        of: OfTime,
     },
     /// Replays a recorded workload under policies: who would have waited how long, and how near accounts would have come to their shares
     #[command(
@@ -188,6 +198,8 @@ pub enum Question {
         files: Files,
         #[command(flatten)]
         printed: Printed,
+        #[command(flatten)]
+        of: Box<OfTime>,
     },
     /// Says how long until a fair-share factor reaches a value
     #[command(
@@ -203,6 +215,8 @@ pub enum Question {
         /// The jobs of the user that run now go on
         #[arg(long)]
         running_on: bool,
+        #[command(flatten)]
+        of: OfTime,
     },
     /// Says what a job adds to usage and takes from the fair-share factor, and in which account least
     #[command(
@@ -217,17 +231,36 @@ pub enum Question {
         /// The user who would submit; you by default
         #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
         submitter: Option<String>,
+        #[command(flatten)]
+        of: Box<OfTime>,
     },
     /// Shows parameters and settings in force, and where each value came from
     #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]
     Settings {
         #[command(flatten)]
         printed: Printed,
+        #[command(flatten)]
+        of: OfCluster,
     },
     /// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
-    Check(check::Arguments),
+    Check {
+        #[command(flatten)]
+        asked: check::Arguments,
+        #[command(flatten)]
+        of: OfCluster,
+    },
     /// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
-    Metrics(metrics::Options),
+    Metrics {
+        #[command(flatten)]
+        asked: metrics::Options,
+        #[command(flatten)]
+        of: OfCluster,
+    },
     /// Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr
-    Migrate(migrate::Options),
+    Migrate {
+        #[command(flatten)]
+        asked: migrate::Options,
+        #[command(flatten)]
+        form: AsJson,
+    },
 }

@@ -13,7 +13,7 @@ use crate::answers::what_if::Changes;
 use crate::answers::{self, Answer, Bare, Report};
 use crate::assumed;
 use crate::check;
-use crate::cli::{Cli, Printed, Question};
+use crate::cli::{AsJson, Cli, OfCluster, OfTime, Printed, Question};
 use crate::files;
 use crate::input;
 use crate::model::{Model, Options};
@@ -73,20 +73,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
 }
 
 /// Checks, also where there is nothing to ask.
-fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
-    let (report, snapshot) = check::check(arguments, &cli.global.input, &Progress::begin());
+fn check(arguments: &check::Arguments, of: &OfCluster, terminal: Terminal) -> Result<Printout, String> {
+    let (report, snapshot) = check::check(arguments, &of.input, &Progress::begin());
     let status = report.exit_code();
     let model = Model::of(&snapshot, Options::default());
     let plain = Printed::default();
-    let printing = Printing { model: &model, json: cli.global.json, printed: &plain, terminal };
+    let printing = Printing { model: &model, json: of.form.json, printed: &plain, terminal };
     Ok(Printout { status, ..printing.print(report)? })
 }
 
 /// The one question that is about no cluster.
-fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, String> {
-    if let Some(option) = cli.global.about().next() {
-        return Err(format!("migrate asks no cluster: leave {option} out"));
-    }
+fn migrate(options: &answers::migrate::Options, form: AsJson) -> Result<Printout, String> {
     let answer = match answers::migrate::run(options) {
         Ok(answer) => answer,
         Err(errors) => {
@@ -94,31 +91,16 @@ fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, S
             return Ok(Printout { err, status: 1, ..Printout::default() });
         }
     };
-    if cli.global.json {
+    if form.json {
         return json(&Bare::new(answer));
     }
     Ok(Printout::text(answer.to_string()))
 }
 
-fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
-    match &cli.question {
-        Question::Check(arguments) => return check(cli, arguments, terminal),
-        Question::Migrate(options) => return migrate(cli, options),
-        Question::Replay(asked) => {
-            let (out, status) = replay::run(asked, &cli.global, terminal)?;
-            return Ok(Printout { out, status, ..Printout::default() });
-        }
-        _ => (),
-    }
-    let mut options = cli.global.input.clone();
-    if matches!(cli.question, Question::WhatIf { .. }) {
-        // It is a change there.
-        options.conf = None;
-    }
+/// The snapshot that a question is about.
+fn load(options: &input::Arguments, needs_qos: bool) -> Result<Snapshot, String> {
     let progress = Progress::begin();
-    let needs_qos =
-        matches!(cli.question, Question::Cost { .. } | Question::Recover { .. } | Question::WhatIf { .. });
-    let mut snapshot = input::load(&options, needs_qos, &progress).map_err(|problem| problem.to_string())?;
+    let mut snapshot = input::load(options, needs_qos, &progress).map_err(|problem| problem.to_string())?;
     progress.step("Computing");
     if options.conf.is_none() {
         // The files of this host are of this cluster only.
@@ -126,16 +108,63 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
         let file = is_here.then(|| check::host::slurm_conf().with_file_name("multifactor2.conf"));
         assumed::find(&mut snapshot, file.as_deref());
     }
-    let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
+    Ok(snapshot)
+}
+
+fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
+    match &cli.question {
+        Question::Check { asked, of } => check(asked, of, terminal),
+        Question::Migrate { asked, form } => migrate(asked, *form),
+        Question::Replay(asked) => {
+            let (out, status) = replay::run(asked, terminal)?;
+            Ok(Printout { out, status, ..Printout::default() })
+        }
+        Question::Settings { printed, of } => {
+            let snapshot = load(&of.input, false)?;
+            let model = Model::of(&snapshot, Options::default());
+            let printing = Printing { model: &model, json: of.form.json, printed, terminal };
+            printing.print(answers::settings::settings(&model))
+        }
+        Question::Metrics { asked, of } => {
+            let snapshot = load(&of.input, false)?;
+            let metrics = answers::metrics::of(&snapshot, asked);
+            if let Some(path) = &asked.out {
+                answers::metrics::write(&metrics, path).map_err(|problem| problem.to_string())?;
+                return Ok(Printout::default());
+            }
+            let model = Model::of(&snapshot, Options::default());
+            let plain = Printed::default();
+            let printing = Printing { model: &model, json: of.form.json, printed: &plain, terminal };
+            printing.print(metrics)
+        }
+        Question::Why { of, .. }
+        | Question::Queue { of, .. }
+        | Question::Tree { of, .. }
+        | Question::Recover { of, .. } => of_time(&cli.question, of, terminal),
+        Question::WhatIf { of, .. } | Question::Cost { of, .. } => of_time(&cli.question, of, terminal),
+    }
+}
+
+/// A question whose answer hangs on the time.
+fn of_time(question: &Question, of: &OfTime, terminal: Terminal) -> Result<Printout, String> {
+    let mut options = of.input.clone();
+    if matches!(question, Question::WhatIf { .. }) {
+        // It is a change there.
+        options.conf = None;
+    }
+    let needs_qos =
+        matches!(question, Question::Cost { .. } | Question::Recover { .. } | Question::WhatIf { .. });
+    let snapshot = load(&options, needs_qos)?;
+    let at = of.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
     let model = Model::of(&snapshot, Options { at, ..Options::default() });
     let plain = Printed::default();
-    let printing = |printed| Printing { model: &model, json: cli.global.json, printed, terminal };
-    match &cli.question {
-        Question::Why { job, other: None } => printing(&plain).print(answers::why::why(&model, job)?),
-        Question::Why { job, other: Some(other) } => {
+    let printing = |printed| Printing { model: &model, json: of.form.json, printed, terminal };
+    match question {
+        Question::Why { job, other: None, .. } => printing(&plain).print(answers::why::why(&model, job)?),
+        Question::Why { job, other: Some(other), .. } => {
             printing(&plain).print(answers::compare::compare(&model, job, other)?)
         }
-        Question::Queue { users, accounts, jobs, partitions, me, printed } => {
+        Question::Queue { users, accounts, jobs, partitions, me, printed, .. } => {
             let mut users = users.clone();
             if *me {
                 users.push(own_name()?);
@@ -148,7 +177,7 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             };
             printing(printed).print(answers::queue::queue(&model, &filter)?)
         }
-        Question::Tree { users, accounts, files, svg, printed } => {
+        Question::Tree { users, accounts, files, svg, printed, .. } => {
             let filter = answers::tree::Filter { users: users.clone(), accounts: accounts.clone() };
             let tree = answers::tree::tree(&model, &filter);
             if files.html.is_none() && svg.is_none() {
@@ -163,34 +192,28 @@ fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
             }
             Ok(Printout::default())
         }
-        Question::WhatIf { changes, files, printed } => {
-            let changes = whole(cli, changes, &snapshot)?;
+        Question::WhatIf { changes, files, printed, .. } => {
+            let changes = whole(of, changes, &snapshot)?;
             let answer = answers::what_if::of_model(&model, &changes)?;
             let Some(file) = &files.html else { return printing(printed).print(answer) };
             write(file, &html::what_if::page(&Report::new(&model, answer))?)?;
             Ok(Printout::default())
         }
-        Question::Recover { who, to, running_on } => {
+        Question::Recover { who, to, running_on, .. } => {
             let asked = answers::recover::Asked { who: who.clone(), to: *to, running_on: *running_on };
             printing(&plain).print(answers::recover::recover(&model, &asked)?)
         }
         Question::Cost { job: Some(job), .. } => printing(&plain).print(answers::cost::of_job(&model, job)?),
-        Question::Cost { job: None, options, submitter } => {
+        Question::Cost { job: None, options, submitter, .. } => {
             let user = submitter.clone().map_or_else(own_name, Ok)?;
             printing(&plain).print(answers::cost::of_options(&model, options, &user)?)
         }
-        Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
-        Question::Metrics(options) => {
-            if at.is_some() {
-                return Err("metrics are of the time of the snapshot: leave --at out".to_owned());
-            }
-            let metrics = answers::metrics::of(&snapshot, options);
-            let Some(path) = &options.out else { return printing(&plain).print(metrics) };
-            answers::metrics::write(&metrics, path).map_err(|problem| problem.to_string())?;
-            Ok(Printout::default())
-        }
         // Answered above.
-        Question::Check(_) | Question::Migrate(_) | Question::Replay(_) => Ok(Printout::default()),
+        Question::Settings { .. }
+        | Question::Metrics { .. }
+        | Question::Check { .. }
+        | Question::Migrate { .. }
+        | Question::Replay(_) => Ok(Printout::default()),
     }
 }
 
@@ -223,9 +246,9 @@ fn json(value: &impl serde::Serialize) -> Result<Printout, String> {
 }
 
 /// Changes with the settings of `--conf`, and with who submits.
-fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
+fn whole(of: &OfTime, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
     let mut changes = changes.clone();
-    if let Some(conf) = &cli.global.input.conf {
+    if let Some(conf) = &of.input.conf {
         let lines = input::settings(Some(conf.as_path()), input::parameters(snapshot));
         let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
         changes.settings = Some(answers::what_if::Settings { file: conf.display().to_string(), lines });

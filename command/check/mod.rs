@@ -32,16 +32,17 @@ Examples:
 /// What `multifactor2 check` takes.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
+#[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
     /// The settings to check [default: multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["from", "cluster"])]
     pub plugins: Option<PathBuf>,
     /// Its slurmctld [default: the one beside the plugin directory]
-    #[arg(long, value_name = "FILE", requires = "plugins")]
+    #[arg(long, value_name = "FILE", requires = "plugins", conflicts_with_all = ["from", "cluster"])]
     pub slurmctld: Option<PathBuf>,
 }
 

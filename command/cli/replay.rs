@@ -2,7 +2,31 @@
 
 use std::path::PathBuf;
 
+use clap::builder::UnknownArgumentValueParser;
 use clap::Args;
+
+use super::AsJson;
+
+/// What says how a trace is replayed, and does not go with `--export`.
+const OF_A_REPLAY: [&str; 17] = [
+    "trace",
+    "policies",
+    "scheduler",
+    "procs",
+    "partitions",
+    "shares",
+    "slurm_conf",
+    "runs",
+    "seed",
+    "fair_start",
+    "strategists",
+    "warm_up",
+    "csv",
+    "html",
+    "json",
+    "how",
+    "conf",
+];
 
 /// See the module.
 #[derive(Clone, Debug, Args)]
@@ -15,16 +39,19 @@ pub struct Replay {
     #[arg(long = "policy", value_name = "NAME|FILE")]
     pub policies: Vec<String>,
     /// Prints how a trace is collected
-    #[arg(long)]
+    #[arg(long, exclusive = true)]
     pub how: bool,
-    /// Collects a trace on this cluster, with --anonymise under other names
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["trace", "how"])]
+    /// Collects a trace on this cluster
+    #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_REPLAY)]
     pub export: Option<PathBuf>,
+    /// With --export: users, accounts, partitions and QOS get other names
+    #[arg(long, requires = "export", conflicts_with_all = OF_A_REPLAY)]
+    pub anonymise: bool,
     /// With --export: jobs that ran after this time, as sacct -S takes it
-    #[arg(long, value_name = "TIME", default_value = "now-365days", requires = "export")]
+    #[arg(long, value_name = "TIME", default_value = "now-365days", requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub start: String,
     /// With --export: jobs that ran before this time, as sacct -E takes it
-    #[arg(long, value_name = "TIME", default_value = "now", requires = "export")]
+    #[arg(long, value_name = "TIME", default_value = "now", requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub end: String,
     /// fcfs, easy, sjbf, conservative or slurm
     #[arg(long, value_name = "NAME", default_value = "slurm")]
@@ -62,4 +89,9 @@ pub struct Replay {
     /// Writes a page for a browser, which needs no network
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub form: AsJson,
+    // One way to say it, and whoever writes the other way is told.
+    #[arg(long, hide = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_parser = UnknownArgumentValueParser::suggest("write --policy FILE"))]
+    conf: Option<String>,
 }

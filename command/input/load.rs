@@ -18,25 +18,26 @@ const SNAPSHOT: &str = "snapshot";
 /// The most of a file that is looked at to see what it is.
 const BEGINNING: u64 = 64 << 10;
 
-/// Options that every subcommand has.
+/// Where a snapshot comes from.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 pub struct Arguments {
     /// Answer from what --save kept, from a snapshot of the plugin, or from a file of 'sacctmgr dump', and ask Slurm nothing
-    #[arg(long, value_name = "PATH", global = true)]
+    #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
     /// Keep what Slurm said in a new directory, for --from and for support
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
     /// Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name
     /// stands; 'root' and the QOS 'normal' stay. With --save, one file 'snapshot' is kept instead of what Slurm said, without
     /// names of hosts and files
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub anonymise: bool,
     /// The multifactor2.conf of the controller, which no command of Slurm shows
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
     /// Ask another cluster, by way of slurmdbd
-    #[arg(short = 'M', long = "cluster", value_name = "NAME", global = true)]
+    #[arg(short = 'M', long = "cluster", value_name = "NAME", conflicts_with = "from")]
     pub cluster: Option<String>,
 }
 

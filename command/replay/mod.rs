@@ -17,7 +17,7 @@ use multifactor2_replay::workload::Machine;
 use multifactor2_replay::Workload;
 
 use crate::answers::replay::{Document, Gaming, Input, Replay};
-use crate::cli::{replay::Replay as Asked, Global};
+use crate::cli::replay::Replay as Asked;
 use crate::files;
 use crate::output::{escape, replay as shown, Terminal};
 use crate::progress::Progress;
@@ -36,12 +36,12 @@ const DAY: i64 = 86_400;
 ///
 /// # Errors
 /// Trace, machine, shares, a policy or another option cannot be used: what is wrong, and what is allowed.
-pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<(String, u8), String> {
+pub fn run(asked: &Asked, terminal: Terminal) -> Result<(String, u8), String> {
     if asked.how {
         return Ok((trace::how(), 0));
     }
     if let Some(directory) = &asked.export {
-        let told = export::export(directory, &asked.start, &asked.end, global.input.anonymise)?;
+        let told = export::export(directory, &asked.start, &asked.end, asked.anonymise)?;
         return Ok((told, 0));
     }
     let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
@@ -91,7 +91,7 @@ pub fn run(asked: &Asked, global: &Global, terminal: Terminal) -> Result<(String
     watch.finish();
     answer.gaming = gaming;
     let status = if stopped { STOPPED } else { 0 };
-    Ok((print(answer, asked, global.json, terminal)?, status))
+    Ok((print(answer, asked, asked.form.json, terminal)?, status))
 }
 
 fn print(answer: Replay, asked: &Asked, json: bool, terminal: Terminal) -> Result<String, String> {

@@ -37,7 +37,7 @@ FROM is a file of Maui or Moab, or a directory with what qconf of Grid Engine pr
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough. What has no line is listed, with the reason. Nothing is changed, and no cluster is asked: --from, --save, --anonymise, --conf, --cluster and --at do not go with this.
+One of them is enough. What has no line is listed, with the reason. Nothing is changed, and no cluster is asked.
 
 Exit status: 0, or 1 if something in FROM cannot be read.
 
@@ -52,8 +52,7 @@ Examples:
 #[command(after_help = HELP)]
 pub struct Options {
     /// maui.cfg, moab.cfg, or a directory with outputs of qconf
-    // --from has the other name.
-    #[arg(id = "of", value_name = "FROM")]
+    #[arg(value_name = "FROM")]
     pub from: PathBuf,
     /// The file is Moab's; it is without this where its name begins with "moab"
     #[arg(long)]

@@ -120,3 +120,11 @@ impl Drop for NewDirectory {
         }
     }
 }
+
+/// Writes a text as [`write`] does.
+///
+/// # Errors
+/// As there.
+pub fn write_text(path: &Path, text: &str) -> Result<(), String> {
+    write(path, text.as_bytes(), None).map_err(|problem| problem.to_string())
+}

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use multifactor2_command::check::doctor;
+use multifactor2_command::answers::check::doctor;
 use multifactor2_command::run;
 
 fn main() -> ExitCode {

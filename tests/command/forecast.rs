@@ -2,9 +2,9 @@
 
 use multifactor2_command::answers::cost::{self, Cost};
 use multifactor2_command::answers::recover::{self, Asked, Others, Recover};
-use multifactor2_command::answers::submission::JobOptions;
 use multifactor2_command::model::billing::{bill, Rule};
 use multifactor2_command::model::{Model, Options};
+use multifactor2_command::submission::JobOptions;
 use multifactor2_fixtures::assert_near;
 use multifactor2_snapshot::records::{Association, Running, Tres};
 use multifactor2_snapshot::Snapshot;

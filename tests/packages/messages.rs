@@ -161,7 +161,7 @@ fn messages(page: &str) -> Vec<String> {
 
 /// All code of the plugin and its commands.
 fn code() -> Vec<(String, String)> {
-    let all = ["src", "core", "releases", "command/check"].into_iter().flat_map(|root| {
+    let all = ["src", "core", "releases", "command/answers/check"].into_iter().flat_map(|root| {
         sources(root).into_iter().map(move |(path, text)| (format!("{root}/{}", path.display()), text))
     });
     // Examples are for developers; a build directory is not ours.

@@ -15,6 +15,15 @@ use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{About, Answer as _, Ask};
+use crate::made::Schema;
+use crate::model::{Model, Options};
+use crate::options::{OfCluster, Printed};
+use crate::output::show::Show;
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+
 pub use text::write;
 
 /// The most users that `top=` gives.
@@ -33,16 +42,45 @@ Examples:
   multifactor2 metrics --out multifactor2.prom
   multifactor2 metrics --users top=20";
 
-/// What to write, and where to.
+/// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Options {
+#[group(skip)]
+#[allow(clippy::doc_markdown)] // shown as help
+pub struct Arguments {
     /// The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub out: Option<PathBuf>,
     /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage
     #[arg(long, value_name = "NAMES|top=N")]
     pub users: Option<Users>,
+    #[command(flatten)]
+    #[allow(missing_docs)] // it would be shown
+    pub of: OfCluster,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Answer::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(&progress)?;
+        let metrics = of(&snapshot, self);
+        if let Some(path) = &self.out {
+            write(&metrics, path).map_err(|problem| problem.to_string())?;
+            return Ok(Printout::default());
+        }
+        let model = Model::of(&snapshot, Options::default());
+        Printout::of(&model, metrics, self.of.form, &Printed::default(), terminal)
+    }
+}
+
+impl Show for Answer {
+    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, String> {
+        Ok(self.to_string())
+    }
 }
 
 /// Users who have series of their own.
@@ -200,7 +238,7 @@ impl Jobs {
 }
 
 /// The metrics of a snapshot.
-pub fn of(snapshot: &Snapshot, options: &Options) -> Answer {
+pub fn of(snapshot: &Snapshot, options: &Arguments) -> Answer {
     let mut collected = Collected::default();
     let about = &snapshot.about;
     let info = [

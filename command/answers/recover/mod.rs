@@ -3,6 +3,7 @@
 
 mod course;
 mod reset;
+mod text;
 
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::settings::UsageMeasure;
@@ -13,19 +14,55 @@ use serde::Serialize;
 pub use reset::Period;
 
 use self::course::Course;
-use super::submission::associations_of;
-use super::Answer;
+use super::{Answer, Ask};
+use crate::made::Schema;
 use crate::model::Model;
+use crate::options::{OfTime, Printed};
 use crate::output::numbers::{number, span, time};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+use crate::submission::associations_of;
+
+/// Says how long until a fair-share factor reaches a value
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub asked: Asked,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Recover::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(true, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        Printout::of(&model, recover(&model, &self.asked)?, self.of.form, &Printed::default(), terminal)
+    }
+}
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, clap::Args)]
+#[group(skip)]
 pub struct Asked {
-    /// A user, or `user@account`.
+    /// A user, or a user and an account such as ann@chem
+    #[arg(value_name = "USER")]
     pub who: String,
-    /// The factor to reach, from 0 to 1.
+    /// The factor to reach, from 0 to 1
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     pub to: f64,
-    /// The jobs of the user that run now go on.
+    /// The jobs of the user that run now go on
+    #[arg(long)]
     pub running_on: bool,
 }
 

@@ -8,8 +8,8 @@ use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::records::Setting;
 
-use crate::answers::submission::JobOptions;
 use crate::output::numbers;
+use crate::submission::JobOptions;
 
 /// See the module. All of them hold together.
 #[derive(Args, Clone, Debug, Default, PartialEq)]

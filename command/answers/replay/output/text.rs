@@ -1,6 +1,6 @@
 //! A replay as tables.
 
-use crate::answers::replay::{Change, Comparison, Policy, Replay};
+use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
 use crate::output::numbers::{count, number, percent, seconds, span, time};
 use crate::output::{Form, Page, Table, Terminal};
 
@@ -204,7 +204,7 @@ fn accounts(answer: &Replay) -> Table {
     for at in order {
         for (which, Policy { name, accounts, .. }) in answer.policies.iter().enumerate() {
             let wanted = &first.accounts[at];
-            let is_it = |of: &&crate::answers::replay::Account| {
+            let is_it = |of: &&crate::answers::replay::answer::Account| {
                 (&of.name, &of.parent) == (&wanted.name, &wanted.parent)
             };
             let Some(account) = accounts.iter().find(is_it) else { continue };

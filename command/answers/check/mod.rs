@@ -14,11 +14,16 @@ use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::answers::Answer;
+use crate::answers::{About, Answer, Ask};
 use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
-use crate::output::escape;
+use crate::made::Schema;
+use crate::model::{Model, Options};
+use crate::options::{OfCluster, Printed};
+use crate::output::show::Show;
+use crate::output::{escape, Terminal};
 use crate::progress::Progress;
+use crate::run::Printout;
 
 /// What the help says besides.
 const HELP: &str = "\
@@ -29,7 +34,7 @@ Examples:
   multifactor2 check --from saved
   multifactor2 check --from saved --json";
 
-/// What `multifactor2 check` takes.
+/// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
@@ -44,6 +49,24 @@ pub struct Arguments {
     /// Its slurmctld [default: the one beside the plugin directory]
     #[arg(long, value_name = "FILE", requires = "plugins", conflicts_with_all = ["from", "cluster"])]
     pub slurmctld: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)] // it would be shown
+    pub of: OfCluster,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Report::schema()]
+    }
+
+    /// Also where there is nothing to ask.
+    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+        let (report, snapshot) = check(self, &Progress::begin());
+        let status = report.exit_code();
+        let model = Model::of(&snapshot, Options::default());
+        let printout = Printout::of(&model, report, self.of.form, &Printed::default(), terminal)?;
+        Ok(Printout { status, ..printout })
+    }
 }
 
 /// What was found.
@@ -84,8 +107,16 @@ impl Report {
     }
 }
 
-/// Checks what `input` names, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
-pub fn check(arguments: &Arguments, input: &input::Arguments, progress: &Progress) -> (Report, Snapshot) {
+impl Show for Report {
+    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, String> {
+        // A name may be whatever its owner likes.
+        Ok(self.text().lines().map(|line| escape::terminal(line, false) + "\n").collect())
+    }
+}
+
+/// Checks what is named, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
+pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
+    let input = &arguments.of.input;
     let mut report = Report::default();
     let from = input.from.as_deref();
     let cluster = input::load_with_texts(input, true, progress);

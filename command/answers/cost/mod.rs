@@ -1,15 +1,64 @@
 //! What a job costs: the usage that it adds, and what that takes from the fair-share factor, in each account of the user.
 
+mod text;
+
 use multifactor2_core::settings::UsageMeasure;
 use multifactor2_snapshot::records::{Association, Job};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::queue::no_such_job;
-use super::submission::{associations_of, default_account, JobOptions};
-use super::{job_name, Answer};
+use super::{job_name, Answer, Ask};
+use crate::made::Schema;
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
+use crate::options::{own_name, OfTime, Printed};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+use crate::submission::{associations_of, default_account, JobOptions};
+
+/// Those of [`JobOptions`].
+const JOB_OPTIONS: [&str; 10] =
+    ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
+
+/// Says what a job adds to usage and takes from the fair-share factor, and in which account least
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    /// A job that waits, as squeue shows it
+    #[arg(value_name = "JOB", conflicts_with_all = JOB_OPTIONS)]
+    pub job: Option<String>,
+    #[command(flatten)]
+    pub options: JobOptions,
+    /// The user who would submit; you by default
+    #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
+    pub submitter: Option<String>,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Cost::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(true, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        let cost = if let Some(job) = &self.job {
+            of_job(&model, job)?
+        } else {
+            of_options(&model, &self.options, &self.submitter.clone().map_or_else(own_name, Ok)?)?
+        };
+        Printout::of(&model, cost, self.of.form, &Printed::default(), terminal)
+    }
+}
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

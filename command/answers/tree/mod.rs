@@ -1,20 +1,79 @@
 //! The tree of associations: shares, usage, standing, tickets, and who waits and runs where.
 
+pub mod page;
+mod text;
+
+use std::path::PathBuf;
+
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::{Node, USE_PARENT};
 use multifactor2_snapshot::records::Running;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{finite, Answer};
+use super::{finite, Answer, Ask, Report};
+use crate::files;
+use crate::made::Schema;
 use crate::model::Model;
+use crate::options::{Files, OfTime, Printed, NO_FILES};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+
+/// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub filter: Filter,
+    #[command(flatten)]
+    pub files: Files,
+    /// Writes a picture of the tree
+    #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
+    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Tree::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(false, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        let tree = tree(&model, &self.filter);
+        if self.files.html.is_none() && self.svg.is_none() {
+            return Printout::of(&model, tree, self.of.form, &self.printed, terminal);
+        }
+        let report = Report::new(&model, tree);
+        if let Some(file) = &self.files.html {
+            files::write_text(file, &page::page(&report)?)?;
+        }
+        if let Some(file) = &self.svg {
+            files::write_text(file, &page::picture(&report))?;
+        }
+        Ok(Printout::default())
+    }
+}
 
 /// Which associations are asked for: all where nothing is said. Those above them are always there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[group(skip)]
 pub struct Filter {
-    /// Users.
+    /// These users
+    #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
     pub users: Vec<String>,
-    /// Accounts, with all below them.
+    /// These accounts, with all below them
+    #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
     pub accounts: Vec<String>,
 }
 

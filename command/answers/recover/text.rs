@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{close, Show};
 use crate::answers::recover::{Account, Point, Recover, Scenario};
 use crate::answers::About;
-use crate::cli::Printed;
+use crate::options::Printed;
 use crate::output::numbers::{number, span};
+use crate::output::show::{close, Show};
 use crate::output::{Page, Terminal};
 
 /// The length of the bar of 1.

@@ -1,20 +1,9 @@
-//! Answers as text: one file an answer.
-
-mod check;
-mod compare;
-mod cost;
-mod metrics;
-mod queue;
-mod recover;
-mod settings;
-mod tree;
-mod what_if;
-mod why;
+//! What showing an answer as text takes; `text` of each question does it.
 
 use super::page::{Page, Terminal};
 use super::table::{Form, Table};
 use crate::answers::About;
-use crate::cli::Printed;
+use crate::options::Printed;
 
 /// An answer that can be shown as text.
 pub trait Show {
@@ -26,7 +15,10 @@ pub trait Show {
 }
 
 /// A table for programs; `None` where one for people is asked for.
-fn for_programs(
+///
+/// # Errors
+/// A column is asked for that there is not.
+pub fn for_programs(
     mut table: Table,
     printed: &Printed,
     terminal: Terminal,
@@ -40,7 +32,7 @@ fn for_programs(
 }
 
 /// What is hidden or not known, and what all this is about, in one line.
-fn close(page: &mut Page, about: &About) {
+pub fn close(page: &mut Page, about: &About) {
     if !about.hidden.is_empty() || !about.notes.is_empty() {
         page.ready("\n");
         about.hidden.iter().chain(&about.notes).for_each(|note| page.warning(note));
@@ -50,6 +42,6 @@ fn close(page: &mut Page, about: &About) {
 }
 
 /// A number where there is one.
-fn optional(value: Option<f64>) -> String {
+pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), super::numbers::number)
 }

@@ -9,7 +9,7 @@ use multifactor2_replay::sim::{simulate_with, Outcome, Plan, NEVER};
 use multifactor2_replay::Workload;
 
 use super::progress::Watch;
-use crate::answers::replay::{Input, Run};
+use crate::answers::replay::answer::{Input, Run};
 
 /// A replay.
 pub struct Task<'t> {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{svg, Cell, Column, Page, Row as Line, Table};
-use crate::answers::tree::{Row, Tree};
+use super::{Row, Tree};
 use crate::answers::Report;
 use crate::model::Algorithm;
+use crate::output::html::{svg, Cell, Column, Page, Row as Line, Table};
 use crate::output::numbers::{count, number, percent};
 
 const COLUMNS: [Column; 12] = [

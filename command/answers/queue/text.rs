@@ -1,10 +1,10 @@
 //! The queue as a table.
 
-use super::{close, for_programs, optional, Show};
 use crate::answers::queue::{Ahead, Queue, Row};
 use crate::answers::About;
-use crate::cli::Printed;
+use crate::options::Printed;
 use crate::output::numbers::{count, percent, time};
+use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Queue {
@@ -75,7 +75,7 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 /// Whose jobs come before.
-pub(super) fn ahead(ahead: &[Ahead]) -> Table {
+pub fn ahead(ahead: &[Ahead]) -> Table {
     let mut table = Table::new(&["Account", "Jobs>", "Part>", "Tasks>", "CPUs>"]);
     for of in ahead.iter().take(NAMED) {
         table.row(vec![

@@ -1,11 +1,11 @@
 //! Two jobs beside each other.
 
-use super::{close, optional, Show};
-use crate::answers::compare::{Compare, Parting};
+use crate::answers::why::compare::{Compare, Parting};
 use crate::answers::why::Competitor;
 use crate::answers::About;
-use crate::cli::Printed;
+use crate::options::Printed;
 use crate::output::numbers::{addend, number};
+use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Compare {

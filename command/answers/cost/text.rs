@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{close, optional, Show};
 use crate::answers::cost::Cost;
 use crate::answers::About;
-use crate::cli::Printed;
 use crate::model::billing::Rule;
+use crate::options::Printed;
 use crate::output::numbers::{addend, number, span, usage};
+use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Cost {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::answers::replay::{Policy, Replay};
+use crate::answers::replay::answer::{Policy, Replay};
 use crate::files;
 use crate::output::{Form, Table, Terminal};
 

@@ -1,10 +1,10 @@
 //! The tree as an indented table.
 
-use super::{close, for_programs, optional, Show};
 use crate::answers::tree::{Row, Tree};
 use crate::answers::About;
-use crate::cli::Printed;
+use crate::options::Printed;
 use crate::output::numbers::number;
+use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Tree {

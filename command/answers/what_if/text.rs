@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{close, for_programs, optional, Show};
 use crate::answers::what_if::{Group, Row, StandingChange, WhatIf};
 use crate::answers::About;
-use crate::cli::Printed;
+use crate::options::Printed;
 use crate::output::numbers::{count, number};
+use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 /// So many rows of a table are shown to people; programs get all.
@@ -43,7 +43,7 @@ impl Show for WhatIf {
 
 impl WhatIf {
     /// What matters most.
-    pub(in crate::output) fn headline(&self) -> String {
+    pub(super) fn headline(&self) -> String {
         if self.changes.is_empty() {
             return "Nothing is different: this is the queue as it is. See 'multifactor2 what-if --help' for what can be.".to_owned();
         }

@@ -1,11 +1,11 @@
 //! Why a job has its place: the reason first, then the sum, the way from the root, what would help.
 
-use super::{close, optional, Show};
 use crate::answers::why::{Level, Term, Why};
 use crate::answers::About;
-use crate::cli::Printed;
 use crate::model::{Believe, Difference};
+use crate::options::Printed;
 use crate::output::numbers::{addend, number, ordinal, percent, usage};
+use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Why {
@@ -52,7 +52,7 @@ impl Why {
         let Some(place) = self.places.first().filter(|place| place.ahead.len() > 1) else { return };
         page.title(&format!("Before it in partition {}", place.partition));
         let terminal = page.terminal;
-        page.ready(&super::queue::ahead(&place.ahead).show(Form::Columns, true, terminal));
+        page.ready(&crate::answers::queue::text::ahead(&place.ahead).show(Form::Columns, true, terminal));
     }
 }
 

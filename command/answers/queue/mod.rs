@@ -1,24 +1,73 @@
 //! The queue: in which order the scheduler will look at waiting jobs.
 
+pub(super) mod text;
+
 use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{finite, job_name, Answer};
+use super::{finite, job_name, Answer, Ask};
+use crate::made::Schema;
 use crate::model::order::Queue as Order;
 use crate::model::{Model, Slot};
+use crate::options::{own_name, OfTime, Printed};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+
+/// Shows waiting jobs in the order in which the scheduler looks at them
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 queue\n  multifactor2 queue -A c --partition main\n  multifactor2 queue -P -o position,job,priority"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub filter: Filter,
+    /// Your own jobs
+    #[arg(long)]
+    pub me: bool,
+    #[command(flatten)]
+    pub printed: Printed,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Queue::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(false, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        let mut filter = self.filter.clone();
+        if self.me {
+            filter.users.push(own_name()?);
+        }
+        Printout::of(&model, queue(&model, &filter)?, self.of.form, &self.printed, terminal)
+    }
+}
 
 /// Which jobs are asked for: all where nothing is said, else those that meet every condition.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[group(skip)]
 pub struct Filter {
-    /// Users.
+    /// Jobs of these users
+    #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
     pub users: Vec<String>,
-    /// Accounts.
+    /// Jobs of these accounts
+    #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
     pub accounts: Vec<String>,
-    /// Jobs, as [`Model::job_called`] finds them.
+    /// These jobs
+    // As [`Model::job_called`] finds them.
+    #[arg(short, long = "job", value_name = "JOBS", value_delimiter = ',')]
     pub jobs: Vec<String>,
-    /// Partitions.
+    /// Jobs of these partitions
+    #[arg(long = "partition", value_name = "NAMES", value_delimiter = ',')]
     pub partitions: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! What a change does, as a page: before and after, gains and losses by account and user.
 
-use super::{svg, Cell, Column, Page, Row as Line, Table};
-use crate::answers::what_if::{Group, Row, StandingChange, WhatIf};
+use super::{Group, Row, StandingChange, WhatIf};
 use crate::answers::Report;
+use crate::output::html::{svg, Cell, Column, Page, Row as Line, Table};
 use crate::output::numbers::number;
 
 /// So many places of the queue are in a page; more of them make it slow.

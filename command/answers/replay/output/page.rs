@@ -1,6 +1,6 @@
 //! A replay as one page for a browser.
 
-use crate::answers::replay::{Account, Change, Comparison, Document, Policy, Replay};
+use crate::answers::replay::answer::{Account, Change, Comparison, Document, Policy, Replay};
 use crate::output::html::svg::{self, Axis, Line};
 use crate::output::html::{Cell, Column, Page, Row, Table};
 use crate::output::numbers::{number, percent, seconds, span, time};

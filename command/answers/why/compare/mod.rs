@@ -1,11 +1,14 @@
 //! Why one job comes before another: the first step of the order that decides, and for fair-share where their ways from the root part.
 
+mod text;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::queue::no_such_job;
-use super::why::{self, Competitor};
-use super::{association_name, job_name, reasons, Answer};
+use super::{self as why, Competitor};
+use crate::answers::queue::no_such_job;
+use crate::answers::{association_name, job_name, Answer};
+use crate::model::reasons;
 use crate::model::{Addends, Model, Slot, Step};
 use crate::output::numbers::{number, time};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::answers::replay::{Change, Comparison, Policy, Replay};
+use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
 use crate::output::numbers::{percent, seconds, span};
 
 /// So many of those that gain or pay are named.

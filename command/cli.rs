@@ -8,6 +8,7 @@
 use clap::{ArgAction, Parser};
 
 use crate::answers::Question;
+use crate::error::STATUS;
 
 /// Says why a job has its priority, where it is in the queue, and how shares stand. Higher priority always means sooner.
 #[derive(Debug, Parser)]
@@ -18,7 +19,7 @@ use crate::answers::Question;
     disable_help_flag = true,
     disable_version_flag = true,
     disable_help_subcommand = true,
-    after_help = "Exit status: 0, 1 after an error, 2 where something was found, 130 where a replay was stopped by Ctrl-C.\n\nThe name swhy stands for 'multifactor2 why'."
+    after_help = format!("{STATUS}\n\nThe name swhy stands for \'multifactor2 why\'.")
 )]
 pub struct Cli {
     #[command(subcommand)]

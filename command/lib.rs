@@ -8,6 +8,7 @@ pub mod algorithm;
 pub mod answers;
 mod assumed;
 pub mod cli;
+pub mod error;
 mod files;
 pub mod input;
 pub mod made;

@@ -13,6 +13,7 @@ use multifactor2_snapshot::Snapshot;
 
 use crate::answers::check::host;
 use crate::assumed;
+use crate::error::Error;
 use crate::input;
 use crate::model::{Model, Options};
 use crate::output::Form;
@@ -99,7 +100,7 @@ impl OfCluster {
     ///
     /// # Errors
     /// There is none: what is wrong, and what to do.
-    pub fn snapshot(&self, progress: &Progress) -> Result<Snapshot, String> {
+    pub fn snapshot(&self, progress: &Progress) -> Result<Snapshot, Error> {
         load(&self.input, false, progress)
     }
 }
@@ -109,7 +110,7 @@ impl OfTime {
     ///
     /// # Errors
     /// There is none: what is wrong, and what to do.
-    pub fn snapshot(&self, needs_qos: bool, progress: &Progress) -> Result<Snapshot, String> {
+    pub fn snapshot(&self, needs_qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
         load(&self.input, needs_qos, progress)
     }
 
@@ -117,14 +118,14 @@ impl OfTime {
     ///
     /// # Errors
     /// `--at` is no time.
-    pub fn model<'s>(&self, snapshot: &'s Snapshot) -> Result<Model<'s>, String> {
+    pub fn model<'s>(&self, snapshot: &'s Snapshot) -> Result<Model<'s>, Error> {
         let at = self.at.as_deref().map(|text| time(text, snapshot)).transpose()?;
         Ok(Model::of(snapshot, Options { at, ..Options::default() }))
     }
 }
 
-fn load(options: &input::Arguments, needs_qos: bool, progress: &Progress) -> Result<Snapshot, String> {
-    let mut snapshot = input::load(options, needs_qos, progress).map_err(|problem| problem.to_string())?;
+fn load(options: &input::Arguments, needs_qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
+    let mut snapshot = input::load(options, needs_qos, progress)?;
     progress.step("Computing");
     if options.conf.is_none() {
         // The files of this host are of this cluster only.
@@ -136,9 +137,9 @@ fn load(options: &input::Arguments, needs_qos: bool, progress: &Progress) -> Res
 }
 
 /// A time as `--at` takes it.
-fn time(text: &str, snapshot: &Snapshot) -> Result<i64, String> {
+fn time(text: &str, snapshot: &Snapshot) -> Result<i64, Error> {
     let bad = || {
-        format!("--at {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time such as +7-0 for seven days")
+        Error::Question(format!("--at {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time such as +7-0 for seven days"))
     };
     if let Some(span) = text.strip_prefix('+') {
         let Some(Value::Duration(seconds)) = Kind::Duration.read(span) else { return Err(bad()) };
@@ -158,7 +159,7 @@ fn time(text: &str, snapshot: &Snapshot) -> Result<i64, String> {
 ///
 /// # Errors
 /// Nothing says it.
-pub fn own_name() -> Result<String, String> {
+pub fn own_name() -> Result<String, Error> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let by_uid = || {
         let output = std::process::Command::new("id").arg("-un").output().ok()?;
@@ -168,5 +169,5 @@ pub fn own_name() -> Result<String, String> {
     variable("USER")
         .or_else(|| variable("LOGNAME"))
         .or_else(by_uid)
-        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".to_owned())
+        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".into())
 }

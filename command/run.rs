@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::answers::{Answer, Report};
 use crate::cli::Cli;
+use crate::error::Error;
 use crate::model::Model;
 use crate::options::{AsJson, Printed};
 use crate::output::{escape, Show, Terminal};
@@ -21,7 +22,7 @@ pub struct Printout {
     pub out: String,
     /// For standard error.
     pub err: String,
-    /// 0, 1 after an error, 2 where something was found, 130 where a replay was stopped by Ctrl-C.
+    /// As [`crate::error::STATUS`] has it.
     pub status: u8,
 }
 
@@ -41,9 +42,9 @@ impl Printout {
     ///
     /// # Errors
     /// It cannot be JSON.
-    pub fn json(value: &impl Serialize) -> Result<Self, String> {
-        let text =
-            escape::json(value).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
+    pub fn json(value: &impl Serialize) -> Result<Self, Error> {
+        let text = escape::json(value)
+            .map_err(|error| Error::Output(format!("the answer cannot be written as JSON: {error}")))?;
         Ok(Self::text(text))
     }
 
@@ -57,7 +58,7 @@ impl Printout {
         form: AsJson,
         printed: &Printed,
         terminal: Terminal,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Error> {
         let report = Report::new(model, answer);
         if form.json {
             return Self::json(&report);
@@ -92,5 +93,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
             };
         }
     };
-    cli.question.ask(terminal).unwrap_or_else(|message| Printout::failed([message.as_str()]))
+    cli.question.ask(terminal).unwrap_or_else(|error| Printout {
+        status: error.status(),
+        ..Printout::failed([error.to_string().as_str()])
+    })
 }

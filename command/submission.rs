@@ -5,6 +5,7 @@ use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_snapshot::records::{Association, Job, Partition};
 use multifactor2_snapshot::Snapshot;
 
+use crate::error::Error;
 use crate::model::billing;
 
 /// Options of sbatch that decide about priority and cost, with the same letters.
@@ -71,9 +72,9 @@ struct Line {
 }
 
 impl std::str::FromStr for JobOptions {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let words = shlex::split(text).ok_or("a quote is open, or a backslash is the last character")?;
         let line = Line::try_parse_from(words).map_err(|error| {
             let error = error.to_string();
@@ -86,15 +87,15 @@ impl std::str::FromStr for JobOptions {
     }
 }
 
-fn nodes(text: &str) -> Result<u32, String> {
+fn nodes(text: &str) -> Result<u32, Error> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     match (least.parse(), most.parse::<u32>()) {
         (Ok(least), Ok(most)) if least >= 1 && least <= most && i64::from(most) <= MOST => Ok(least),
-        _ => Err("give a number from 1 on, or a range such as 2-4".to_owned()),
+        _ => Err("give a number from 1 on, or a range such as 2-4".into()),
     }
 }
 
-fn megabytes(text: &str) -> Result<u64, String> {
+fn megabytes(text: &str) -> Result<u64, Error> {
     const ALLOWED: &str = "give a whole number from 1 on with K, M, G or T behind it, such as 4G; M is meant where there is none";
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = text[number.len()..].to_ascii_uppercase();
@@ -104,19 +105,19 @@ fn megabytes(text: &str) -> Result<u64, String> {
         "" | "M" => 1,
         "G" => 1 << 10,
         "T" => 1 << 20,
-        _ => return Err(ALLOWED.to_owned()),
+        _ => return Err(ALLOWED.into()),
     };
-    number.checked_mul(factor).filter(|memory| *memory < 1 << 50).ok_or(ALLOWED.to_owned()).and_then(not_all)
+    number.checked_mul(factor).filter(|memory| *memory < 1 << 50).ok_or(ALLOWED.into()).and_then(not_all)
 }
 
-fn not_all(memory: u64) -> Result<u64, String> {
+fn not_all(memory: u64) -> Result<u64, Error> {
     if memory == 0 {
-        return Err("0 means all memory of a node, which is not known here: give how much that is".to_owned());
+        return Err("0 means all memory of a node, which is not known here: give how much that is".into());
     }
     Ok(memory)
 }
 
-fn gres(text: &str) -> Result<Gres, String> {
+fn gres(text: &str) -> Result<Gres, Error> {
     let text = text.trim_start_matches("gres/").trim_start_matches("gres:");
     let (name, rest) = text.split_once([':', '=']).unwrap_or((text, "1"));
     let of_type = typed(rest).filter(|_| !name.is_empty());
@@ -124,7 +125,7 @@ fn gres(text: &str) -> Result<Gres, String> {
     Ok(Gres { name: name.to_owned(), kind, count })
 }
 
-fn gpus(text: &str) -> Result<Gres, String> {
+fn gpus(text: &str) -> Result<Gres, Error> {
     let (kind, count) = typed(text).ok_or("give a number, or a type and a number, such as a100:2")?;
     Ok(Gres { name: "gpu".to_owned(), kind, count })
 }
@@ -145,17 +146,17 @@ fn typed(text: &str) -> Option<(Option<String>, u64)> {
     }
 }
 
-fn minutes(text: &str) -> Result<u32, String> {
+fn minutes(text: &str) -> Result<u32, Error> {
     if ["UNLIMITED", "INFINITE", "-1", "0"].iter().any(|none| none.eq_ignore_ascii_case(text)) {
         return Ok(UNLIMITED);
     }
     let Some(Value::Duration(seconds)) = Kind::Duration.read(text) else {
-        return Err("give minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED".to_owned());
+        return Err("give minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED".into());
     };
     u32::try_from(seconds.div_ceil(60))
         .ok()
         .filter(|minutes| i64::from(*minutes) <= MOST)
-        .ok_or_else(|| "this is too long: give UNLIMITED".to_owned())
+        .ok_or_else(|| "this is too long: give UNLIMITED".into())
 }
 
 /// A job as slurmctld would have it, and what had to be assumed.
@@ -172,7 +173,7 @@ impl JobOptions {
     ///
     /// # Errors
     /// There is no such user, account, partition, QOS or GRES, or which one is meant cannot be known.
-    pub fn job(&self, snapshot: &Snapshot, user: &str, at: i64) -> Result<Submission, String> {
+    pub fn job(&self, snapshot: &Snapshot, user: &str, at: i64) -> Result<Submission, Error> {
         let mut assumed = Vec::new();
         let partitions = self.partitions_of(snapshot)?;
         let partition = partitions[0];
@@ -216,14 +217,16 @@ impl JobOptions {
         Ok(Submission { job, assumed })
     }
 
-    fn partitions_of<'s>(&self, snapshot: &'s Snapshot) -> Result<Vec<&'s Partition>, String> {
+    fn partitions_of<'s>(&self, snapshot: &'s Snapshot) -> Result<Vec<&'s Partition>, Error> {
         let known = || snapshot.partitions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
         let one = |name: &String| {
             let found = snapshot.partitions.iter().find(|partition| partition.name == *name);
-            found.ok_or_else(|| format!("there is no partition {name}: give one of {}", known()))
+            found.ok_or_else(|| {
+                Error::Question(format!("there is no partition {name}: give one of {}", known()))
+            })
         };
         match (self.partitions.as_slice(), snapshot.partitions.as_slice()) {
-            (_, []) => Err("no partition can be seen here".to_owned()),
+            (_, []) => Err("no partition can be seen here".into()),
             ([], [only]) => Ok(vec![only]),
             ([], all) => {
                 let default = all.iter().find(|partition| partition.is_default).map(|default| vec![default]);
@@ -232,6 +235,7 @@ impl JobOptions {
                         "which partition is the default is not known here: give one of {} with -p",
                         known()
                     )
+                    .into()
                 })
             }
             (names, _) => names.iter().map(one).collect(),
@@ -244,7 +248,7 @@ impl JobOptions {
         snapshot: &'s Snapshot,
         user: &str,
         partition: &str,
-    ) -> Result<&'s Association, String> {
+    ) -> Result<&'s Association, Error> {
         let of_user: Vec<&Association> = associations_of(snapshot, user)?;
         let mut accounts: Vec<&str> = of_user.iter().map(|one| one.account.as_str()).collect();
         accounts.sort_unstable();
@@ -263,16 +267,17 @@ impl JobOptions {
                 "{user} has no association with account {account} in partition {partition}: give one of {}",
                 accounts.join(", ")
             )
+            .into()
         })
     }
 
-    fn qos_of(&self, snapshot: &Snapshot, assumed: &mut Vec<String>) -> Result<String, String> {
+    fn qos_of(&self, snapshot: &Snapshot, assumed: &mut Vec<String>) -> Result<String, Error> {
         let is_known = |name: &str| snapshot.qos.iter().any(|qos| qos.name == name);
         match &self.qos {
             Some(name) if is_known(name) || snapshot.qos.is_empty() => Ok(name.clone()),
             Some(name) => {
                 let known: Vec<&str> = snapshot.qos.iter().map(|qos| qos.name.as_str()).collect();
-                Err(format!("there is no QOS {name}: give one of {}", known.join(", ")))
+                Err(format!("there is no QOS {name}: give one of {}", known.join(", ")).into())
             }
             None if is_known("normal") => {
                 if snapshot.qos.len() > 1 {
@@ -362,7 +367,7 @@ pub fn default_account<'s>(of_user: &[&'s Association]) -> Option<&'s str> {
 ///
 /// # Errors
 /// There is none.
-pub fn associations_of<'s>(snapshot: &'s Snapshot, user: &str) -> Result<Vec<&'s Association>, String> {
+pub fn associations_of<'s>(snapshot: &'s Snapshot, user: &str) -> Result<Vec<&'s Association>, Error> {
     let found: Vec<&Association> = snapshot
         .associations
         .iter()
@@ -370,7 +375,7 @@ pub fn associations_of<'s>(snapshot: &'s Snapshot, user: &str) -> Result<Vec<&'s
         .collect();
     if found.is_empty() {
         let hint = if snapshot.about.partial_tree { ", or its associations are hidden from you" } else { "" };
-        return Err(format!("no user is called {user} here{hint}: see 'multifactor2 tree'"));
+        return Err(format!("no user is called {user} here{hint}: see 'multifactor2 tree'").into());
     }
     Ok(found)
 }

@@ -17,6 +17,7 @@ pub mod why;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::{Algorithm, Model};
 use crate::output::{numbers, Terminal};
@@ -31,7 +32,7 @@ pub trait Ask: clap::Args {
     ///
     /// # Errors
     /// There is no answer: what is wrong, and what to do.
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String>;
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error>;
 }
 
 macro_rules! questions {
@@ -48,7 +49,7 @@ macro_rules! questions {
             ///
             /// # Errors
             /// As [`Ask::ask`].
-            pub fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+            pub fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
                 match self {
                     $(Self::$Name(arguments) => arguments.ask(terminal),)+
                 }

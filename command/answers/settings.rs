@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{About, Answer, Ask};
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::{Algorithm, Model, Options};
 use crate::options::{OfCluster, Printed};
@@ -31,7 +32,7 @@ impl Ask for Arguments {
         vec![Settings::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&progress)?;
         let model = Model::of(&snapshot, Options::default());
@@ -111,7 +112,7 @@ pub fn settings(model: &Model<'_>) -> Settings {
 }
 
 impl Show for Settings {
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut table = Table::new(&["Name", "Value", "From"]);
         for row in self.settings.iter().flatten().chain(&self.parameters) {
             table.row(vec![row.name.clone(), row.value.clone(), row.from.clone()]);

@@ -9,6 +9,7 @@ use super::ask::{ask, Question};
 use super::parse::dump;
 use super::texts::{self, Texts};
 use super::{anonymise, assemble, settings, Problem};
+use crate::error::Error;
 use crate::files::NewDirectory;
 use crate::progress::Progress;
 
@@ -45,7 +46,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Snapshot, Problem> {
+pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
     load_with_texts(arguments, qos, progress).map(|(snapshot, _)| snapshot)
 }
 
@@ -57,7 +58,7 @@ pub fn load_with_texts(
     arguments: &Arguments,
     qos: bool,
     progress: &Progress,
-) -> Result<(Snapshot, Option<Texts>), Problem> {
+) -> Result<(Snapshot, Option<Texts>), Error> {
     let conf = arguments.conf.as_deref();
     let (snapshot, texts) = if let Some(path) = &arguments.from {
         progress.step("Reading what was saved");
@@ -67,7 +68,7 @@ pub fn load_with_texts(
         if let Some(cluster) =
             cluster.filter(|name| name.is_empty() || name.contains(',') || name.starts_with('-'))
         {
-            return Err(Problem::new(format!("-M {cluster}: this is not one cluster"), "name one cluster"));
+            return Err(Error::Question(format!("-M {cluster}: this is not one cluster: name one cluster")));
         }
         let question = Question { cluster, qos, local_weights: true };
         let texts = ask(&question, &mut |program| progress.step(format!("Asking {program}")))?;
@@ -150,9 +151,9 @@ fn of_dump(text: &str) -> Snapshot {
     snapshot
 }
 
-fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Problem> {
+fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Error> {
     let mut bytes = Vec::new();
-    format::write(snapshot, &mut bytes).map_err(|error| Problem::of_file(directory, &error))?;
+    format::write(snapshot, &mut bytes).map_err(|error| Error::of_output(directory, &error))?;
     let mut directory = NewDirectory::new(directory)?;
     directory.write(SNAPSHOT, &bytes)?;
     directory.finish();

@@ -3,6 +3,7 @@
 use super::page::{Page, Terminal};
 use super::table::{Form, Table};
 use crate::answers::About;
+use crate::error::Error;
 use crate::options::Printed;
 
 /// An answer that can be shown as text.
@@ -11,7 +12,7 @@ pub trait Show {
     ///
     /// # Errors
     /// A column is asked for that there is not.
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String>;
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error>;
 }
 
 /// A table for programs; `None` where one for people is asked for.
@@ -22,7 +23,7 @@ pub fn for_programs(
     mut table: Table,
     printed: &Printed,
     terminal: Terminal,
-) -> Result<(Table, Option<String>), String> {
+) -> Result<(Table, Option<String>), Error> {
     if !printed.format.is_empty() {
         table.choose(&printed.format)?;
     }

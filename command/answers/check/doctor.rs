@@ -119,6 +119,6 @@ fn report(slurmctld: Option<&Path>, plugins: &Path) -> ExitCode {
             println!("{}", verdict.text);
             ExitCode::from(u8::from(!verdict.supported))
         }
-        Err(why) => refuse(&why),
+        Err(why) => refuse(&why.to_string()),
     }
 }

@@ -12,6 +12,8 @@ use multifactor2_releases::{choose, symbols, Choice, Evidence, Group, Release};
 use object::{Object, ObjectSection, ObjectSymbol};
 use slurm_headers::{Table, Version};
 
+use crate::error::Error;
+
 /// Whether a Slurm is supported, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -44,10 +46,10 @@ pub fn newest() -> Release {
 ///
 /// # Errors
 /// If the files cannot be examined.
-pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, String> {
+pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, Error> {
     let no = |text: String| Ok(Verdict { supported: false, text: format!("NOT SUPPORTED: {text}") });
     let release = match plugin_releases(plugins)?.as_slice() {
-        [] => return Err(format!("{} has no plugins of Slurm", plugins.display())),
+        [] => return Err(Error::Source(format!("{} has no plugins of Slurm", plugins.display()))),
         [release] => *release,
         several => {
             let releases: Vec<String> = several.iter().map(Release::to_string).collect();
@@ -61,7 +63,7 @@ pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, Stri
     let Some(slurmctld) = slurmctld.map(Path::to_owned).or_else(|| beside(plugins)) else {
         return Ok(for_sshare(release, plugins));
     };
-    let program = fs::read(&slurmctld).map_err(|error| format!("{}: {error}", slurmctld.display()))?;
+    let program = fs::read(&slurmctld).map_err(|error| Error::of_source(&slurmctld, &error))?;
     let mut names = exports(&slurmctld)?;
     // With a static libslurm everything is in slurmctld itself.
     let library = plugins.join("libslurmfull.so");
@@ -139,8 +141,8 @@ fn verdict(found: Choice) -> Verdict {
 }
 
 /// The releases that the plugins of a directory are for; ours has none of its own.
-fn plugin_releases(directory: &Path) -> Result<Vec<Release>, String> {
-    let entries = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+fn plugin_releases(directory: &Path) -> Result<Vec<Release>, Error> {
+    let entries = fs::read_dir(directory).map_err(|error| Error::of_source(directory, &error))?;
     let mut found = BTreeSet::new();
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.extension().is_some_and(|extension| extension == "so") {
@@ -179,13 +181,13 @@ fn beside(plugins: &Path) -> Option<PathBuf> {
 }
 
 /// The names that an executable or library exports.
-fn exports(path: &Path) -> Result<BTreeSet<String>, String> {
-    let data = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let file = object::File::parse(&*data).map_err(|error| format!("{}: {error}", path.display()))?;
+fn exports(path: &Path) -> Result<BTreeSet<String>, Error> {
+    let data = fs::read(path).map_err(|error| Error::of_source(path, &error))?;
+    let file = object::File::parse(&*data).map_err(|error| Error::of_source(path, &error))?;
     let names = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
     let names: BTreeSet<String> = names.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect();
     if names.is_empty() {
-        return Err(format!("{} exports nothing; is it the program itself?", path.display()));
+        return Err(format!("{} exports nothing; is it the program itself?", path.display()).into());
     }
     Ok(names)
 }

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answers::{About, Answer, Ask};
+use crate::error::Error;
 use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
 use crate::made::Schema;
@@ -60,7 +61,7 @@ impl Ask for Arguments {
     }
 
     /// Also where there is nothing to ask.
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let (report, snapshot) = check(self, &Progress::begin());
         let status = report.exit_code();
         let model = Model::of(&snapshot, Options::default());
@@ -108,7 +109,7 @@ impl Report {
 }
 
 impl Show for Report {
-    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, String> {
+    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, Error> {
         // A name may be whatever its owner likes.
         Ok(self.text().lines().map(|line| escape::terminal(line, false) + "\n").collect())
     }
@@ -188,7 +189,7 @@ fn slurm(arguments: &Arguments, snapshot: Option<&Snapshot>, report: &mut Report
     match installed::examine(arguments.slurmctld.as_deref(), &plugins) {
         Ok(verdict) if verdict.supported => report.notes.push(verdict.text),
         Ok(verdict) => report.findings.push(verdict.text),
-        Err(why) => report.errors.push(why),
+        Err(why) => report.errors.push(why.to_string()),
     }
     if let (Some(snapshot), None) = (snapshot, &arguments.plugins) {
         report.findings.extend(findings::plugin_is_there(snapshot));

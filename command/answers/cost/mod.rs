@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::queue::no_such_job;
 use super::{job_name, Answer, Ask};
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
@@ -47,7 +48,7 @@ impl Ask for Arguments {
         vec![Cost::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(true, &progress)?;
         let model = self.of.model(&snapshot)?;
@@ -120,7 +121,7 @@ impl Answer for Cost {
 ///
 /// # Errors
 /// It does not wait, or its user is not known.
-pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, String> {
+pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, Error> {
     let place = model.job_called(name).ok_or_else(|| no_such_job(name))?;
     let job = &model.snapshot.jobs[place];
     let mut cost = cost(model, job, Vec::new())?;
@@ -139,7 +140,7 @@ pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, String> {
 ///
 /// # Errors
 /// See [`JobOptions::job`].
-pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result<Cost, String> {
+pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result<Cost, Error> {
     let mut options = options.clone();
     // What is billed is the same in all accounts, so any of them does.
     let is_any = options.account.is_none() && {
@@ -160,7 +161,7 @@ pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result
     Ok(cost)
 }
 
-fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, String> {
+fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, Error> {
     let snapshot = model.snapshot;
     let partition = snapshot.partitions.iter().find(|partition| partition.name == job.partition);
     if partition.is_none() {

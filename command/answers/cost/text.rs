@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::answers::cost::Cost;
 use crate::answers::About;
+use crate::error::Error;
 use crate::model::billing::Rule;
 use crate::options::Printed;
 use crate::output::numbers::{addend, number, span, usage};
@@ -11,7 +12,7 @@ use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Cost {
-    fn show(&self, about: &About, _: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, _: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.headline());
         page.title(&format!("What is billed in partition {} for each second", self.partition));

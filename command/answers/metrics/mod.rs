@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{About, Answer as _, Ask};
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
@@ -64,12 +65,12 @@ impl Ask for Arguments {
         vec![Answer::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&progress)?;
         let metrics = of(&snapshot, self);
         if let Some(path) = &self.out {
-            write(&metrics, path).map_err(|problem| problem.to_string())?;
+            write(&metrics, path)?;
             return Ok(Printout::default());
         }
         let model = Model::of(&snapshot, Options::default());
@@ -78,7 +79,7 @@ impl Ask for Arguments {
 }
 
 impl Show for Answer {
-    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, String> {
+    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, Error> {
         Ok(self.to_string())
     }
 }
@@ -93,18 +94,18 @@ pub enum Users {
 }
 
 impl FromStr for Users {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         if let Some(number) = text.strip_prefix("top=") {
             let number = number.parse().ok().filter(|number| (1..=MOST_USERS).contains(number));
             return number
                 .map(Users::Top)
-                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}"));
+                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}").into());
         }
         let names: BTreeSet<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
         if names.contains("") || names.len() > MOST_USERS {
-            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N"));
+            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N").into());
         }
         Ok(Users::Named(names))
     }

@@ -74,7 +74,7 @@ impl Ask for Arguments {
         vec![Schema::of::<Bare<Answer>>(Answer::NAME)]
     }
 
-    fn ask(&self, _: Terminal) -> Result<Printout, String> {
+    fn ask(&self, _: Terminal) -> Result<Printout, crate::error::Error> {
         let answer = match run(self) {
             Ok(answer) => answer,
             Err(errors) => return Ok(Printout::failed(errors.to_string().lines())),

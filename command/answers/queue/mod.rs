@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{finite, job_name, Answer, Ask};
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::order::Queue as Order;
 use crate::model::{Model, Slot};
@@ -40,7 +41,7 @@ impl Ask for Arguments {
         vec![Queue::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(false, &progress)?;
         let model = self.of.model(&snapshot)?;
@@ -172,7 +173,7 @@ impl Answer for Queue {
 ///
 /// # Errors
 /// A job that is asked for does not wait.
-pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<Queue, String> {
+pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<Queue, Error> {
     let mut jobs = HashSet::new();
     for name in &filter.jobs {
         jobs.insert(model.job_called(name).ok_or_else(|| no_such_job(name))?);

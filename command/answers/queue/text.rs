@@ -2,13 +2,14 @@
 
 use crate::answers::queue::{Ahead, Queue, Row};
 use crate::answers::About;
+use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{count, percent, time};
 use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Queue {
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut table = Table::new(&[
             "Position>",
             "Rank>",

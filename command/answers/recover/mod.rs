@@ -15,6 +15,7 @@ pub use reset::Period;
 
 use self::course::Course;
 use super::{Answer, Ask};
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::Model;
 use crate::options::{OfTime, Printed};
@@ -43,7 +44,7 @@ impl Ask for Arguments {
         vec![Recover::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(true, &progress)?;
         let model = self.of.model(&snapshot)?;
@@ -174,17 +175,16 @@ const EXACT: i64 = 30;
 ///
 /// # Errors
 /// There is no such user, or fair-share is not computed here.
-pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
+pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     if !(0.0..=1.0).contains(&asked.to) {
-        return Err(format!("--to {}: give a factor from 0 to 1", asked.to));
+        return Err(format!("--to {}: give a factor from 0 to 1", asked.to).into());
     }
     let (user, account) =
         asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
     if !model.shares.is_computed() || !model.tree.is_whole(model.snapshot) {
         return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
-                    ask as an operator, or use a snapshot of the plugin with --from"
-            .to_owned());
+                    ask as an operator, or use a snapshot of the plugin with --from".into());
     }
     let places: Vec<(usize, Node)> = all
         .iter()
@@ -221,7 +221,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
         }
     }
     if let (true, Some(account)) = (accounts.is_empty(), account) {
-        return Err(format!("user {user} has no association with account {account}"));
+        return Err(format!("user {user} has no association with account {account}").into());
     }
     let remarks = remarks(model, asked, reset, assumptions.contains(&Others::RunOn));
     Ok(Recover { user: user.to_owned(), to: asked.to, half_life, reset, accounts, remarks })

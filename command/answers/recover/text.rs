@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::answers::recover::{Account, Point, Recover, Scenario};
 use crate::answers::About;
+use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{number, span};
 use crate::output::show::{close, Show};
@@ -16,7 +17,7 @@ const LENGTH: f64 = 50.0;
 const BARS: usize = 12;
 
 impl Show for Recover {
-    fn show(&self, about: &About, _: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, _: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut page = Page::new(terminal);
         for account in &self.accounts {
             page.headline(&headline(&self.user, account));

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::answers::replay::answer::{Policy, Replay};
+use crate::error::Error;
 use crate::files;
 use crate::output::{Form, Table, Terminal};
 
@@ -11,8 +12,8 @@ use crate::output::{Form, Table, Terminal};
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write(answer: &Replay, directory: &Path) -> Result<(), String> {
-    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+pub fn write(answer: &Replay, directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(|error| Error::of_output(directory, &error))?;
     for (name, table) in [
         ("policies.csv", policies(answer)),
         ("accounts.csv", accounts(answer)),
@@ -24,7 +25,7 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), String> {
         ("fair_start.csv", fair_start(answer)),
     ] {
         let text = table.show(Form::Csv, true, Terminal::PLAIN);
-        files::write(&directory.join(name), text.as_bytes(), None).map_err(|problem| problem.to_string())?;
+        files::write(&directory.join(name), text.as_bytes(), None)?;
     }
     Ok(())
 }

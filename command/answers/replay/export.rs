@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use multifactor2_replay::trace::directory::{TraceFile, FILES};
 
 use super::pseudonyms::Pseudonyms;
+use crate::error::Error;
 use crate::files;
 
 /// The dates in the command that is printed.
@@ -16,20 +17,23 @@ const DATES: &str = "-S 2024-01-01 -E now";
 ///
 /// # Errors
 /// The directory cannot be used, or there are no jobs: what the command said.
-pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Result<String, String> {
+pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Result<String, Error> {
     for (option, text) in [("--start", start), ("--end", end)] {
         let is_time = |character: char| character.is_ascii_alphanumeric() || ":-+/.".contains(character);
         if text.is_empty() || !text.chars().all(is_time) {
             return Err(format!(
                 "{option} {text:?}: give a time as sacct takes it, such as 2024-01-31 or now-30days"
-            ));
+            )
+            .into());
         }
     }
     let shown = directory.display();
-    fs::create_dir_all(directory).map_err(|error| format!("{shown}: {error}"))?;
-    let mut entries = fs::read_dir(directory).map_err(|error| format!("{shown}: {error}"))?;
+    fs::create_dir_all(directory).map_err(|error| Error::of_output(directory, &error))?;
+    let mut entries = fs::read_dir(directory).map_err(|error| Error::of_output(directory, &error))?;
     if entries.next().is_some() {
-        return Err(format!("{shown}: there is something in it already; give a new directory"));
+        return Err(Error::Output(format!(
+            "{shown}: there is something in it already; give a new directory"
+        )));
     }
     let mut pseudonyms = anonymise.then(Pseudonyms::default);
     let mut told = String::new();
@@ -44,13 +48,14 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
                     None => text,
                 };
                 let path = directory.join(name);
-                files::write(&path, text.as_bytes(), None).map_err(|problem| problem.to_string())?;
+                files::write(&path, text.as_bytes(), None)?;
                 told.push_str(&[name, ": ", gives, "\n"].concat());
             }
             // Without jobs there is nothing to replay. Without the others it can be told what is missing.
-            Err(why) if *name == FILES[0].name => return Err(format!("{command}: {why}")),
+            Err(why) if *name == FILES[0].name => return Err(Error::Source(format!("{command}: {why}"))),
             Err(why) => told.push_str(
-                &[name, ": not there, so the replay goes without ", gives, ": ", &why, "\n"].concat(),
+                &[name, ": not there, so the replay goes without ", gives, ": ", &why.to_string(), "\n"]
+                    .concat(),
             ),
         }
     }
@@ -58,7 +63,7 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
 }
 
 /// What a command prints.
-fn collect(command: &str) -> Result<String, String> {
+fn collect(command: &str) -> Result<String, Error> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
     for (name, _) in std::env::vars_os() {
@@ -69,12 +74,12 @@ fn collect(command: &str) -> Result<String, String> {
             shell.env_remove(&name);
         }
     }
-    let output = shell.output().map_err(|error| error.to_string())?;
+    let output = shell.output().map_err(|error| Error::Source(error.to_string()))?;
     let said: Vec<String> =
         String::from_utf8_lossy(&output.stderr).lines().take(3).map(|line| line.trim().to_owned()).collect();
     if !output.status.success() {
         let said = if said.is_empty() { "it failed and said nothing".to_owned() } else { said.join("; ") };
-        return Err(said);
+        return Err(Error::Source(said));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

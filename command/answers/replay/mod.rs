@@ -21,6 +21,7 @@ use multifactor2_replay::workload::Machine;
 use multifactor2_replay::Workload;
 
 use super::Ask;
+use crate::error::Error;
 use crate::files;
 use crate::made::Schema;
 use crate::options::AsJson;
@@ -138,7 +139,7 @@ impl Ask for Arguments {
         vec![Schema::of::<Document>(answer::NAME)]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         if self.how {
             return Ok(Printout::text(trace::how()));
         }
@@ -151,12 +152,12 @@ impl Ask for Arguments {
 }
 
 /// The report, and the exit status.
-fn replay(asked: &Arguments) -> Result<(Replay, u8), String> {
-    let Some(path) = &asked.trace else { return Err("no trace is given".to_owned()) };
+fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
+    let Some(path) = &asked.trace else { return Err("no trace is given".into()) };
     let policies = policies(&asked.policies)?;
     let progress = Progress::begin();
     progress.step("Reading the trace");
-    let mut workload = trace::read(path).map_err(|error| error.to_string())?;
+    let mut workload = trace::read(path).map_err(|error| Error::Source(error.to_string()))?;
     if let Some(file) = &asked.shares {
         set_shares(&mut workload, file)?;
     }
@@ -201,7 +202,7 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), String> {
     Ok((answer, if stopped { STOPPED } else { 0 }))
 }
 
-fn print(answer: Replay, asked: &Arguments, terminal: Terminal) -> Result<Printout, String> {
+fn print(answer: Replay, asked: &Arguments, terminal: Terminal) -> Result<Printout, Error> {
     if let Some(directory) = &asked.csv {
         csv::write(&answer, directory)?;
     }
@@ -215,13 +216,13 @@ fn print(answer: Replay, asked: &Arguments, terminal: Terminal) -> Result<Printo
 }
 
 /// Policies with what they are called.
-fn policies(names: &[String]) -> Result<Vec<(String, order::Policy)>, String> {
+fn policies(names: &[String]) -> Result<Vec<(String, order::Policy)>, Error> {
     let default = ["fair-tree", "multifactor2"].map(str::to_owned);
     let names = if names.is_empty() { &default[..] } else { names };
     let mut policies: Vec<(String, order::Policy)> = Vec::new();
     for name in names {
         if policies.iter().any(|(other, _)| other == name) {
-            return Err(format!("--policy {name} is given twice"));
+            return Err(format!("--policy {name} is given twice").into());
         }
         let policy = order::Policy::named(name).map_err(|error| error.to_string())?;
         policies.push((name.clone(), policy));
@@ -229,19 +230,19 @@ fn policies(names: &[String]) -> Result<Vec<(String, order::Policy)>, String> {
     Ok(policies)
 }
 
-fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), String> {
+fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), Error> {
     let shown = file.display().to_string();
-    let text = trace::text(file).map_err(|error| format!("{shown}: {error}"))?;
+    let text = trace::text(file).map_err(|error| Error::of_source(file, &error))?;
     let mut problems = Problems::default();
-    workload.set_associations(associations::parse(&text, &shown, &mut problems)?);
+    workload.set_associations(associations::parse(&text, &shown, &mut problems).map_err(Error::Source)?);
     workload.problems.append(problems);
     Ok(())
 }
 
-fn set_slurm_conf(workload: &mut Workload, file: &Path) -> Result<(), String> {
+fn set_slurm_conf(workload: &mut Workload, file: &Path) -> Result<(), Error> {
     let mut problems = Problems::default();
     let site = trace::slurm_conf::read(file, &mut problems);
-    let site = site.ok_or_else(|| format!("{}: there is no such file: check the name", file.display()))?;
+    let site = site.ok_or_else(|| Error::of_source(file, &"there is no such file: check the name"))?;
     workload.problems.append(problems);
     // What was told to be missing is here.
     workload.missing.retain(|missing| missing.what != directory::CONFIG);
@@ -255,15 +256,14 @@ fn set_slurm_conf(workload: &mut Workload, file: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn machine(asked: &Arguments, workload: &Workload) -> Result<Machine, String> {
+fn machine(asked: &Arguments, workload: &Workload) -> Result<Machine, Error> {
     if let Some(cpus) = asked.procs {
         let machine = Machine::of_procs(cpus);
-        return machine.check().map(|()| machine).map_err(|error| format!("--procs {cpus}: {error}"));
+        return machine.check().map(|()| machine).map_err(|error| format!("--procs {cpus}: {error}").into());
     }
     if asked.partitions.is_empty() {
         return workload.machine_or_observed().ok_or_else(|| {
-            "the trace tells neither of the machine nor when jobs started: give --procs or --partition"
-                .to_owned()
+            "the trace tells neither of the machine nor when jobs started: give --procs or --partition".into()
         });
     }
     let mut machine = Machine::default();
@@ -299,7 +299,7 @@ struct Strategist {
     honest: Played,
 }
 
-fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>, String> {
+fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>, Error> {
     let mut strategists = Vec::new();
     for text in texts {
         let wrong = |why: String| format!("--strategist {text}: {why}");
@@ -325,7 +325,7 @@ fn gaming(
     plans: &[(String, Plan)],
     since: i64,
     watch: &Watch,
-) -> Result<Vec<Gaming>, String> {
+) -> Result<Vec<Gaming>, Error> {
     let mut tasks: Vec<runs::Task> = Vec::new();
     for strategist in strategists {
         for (_, plan) in plans {

@@ -10,6 +10,7 @@ use multifactor2_replay::Workload;
 
 use super::progress::Watch;
 use crate::answers::replay::answer::{Input, Run};
+use crate::error::Error;
 
 /// A replay.
 pub struct Task<'t> {
@@ -39,7 +40,7 @@ pub struct Done {
 }
 
 impl Task<'_> {
-    fn run(&self, watch: &Watch) -> Result<Done, String> {
+    fn run(&self, watch: &Watch) -> Result<Done, Error> {
         let changed = match self.change {
             Change::None => None,
             Change::Jitter(seed, seconds) => Some(self.plan.workload.jittered(seed, seconds)),
@@ -66,9 +67,9 @@ fn side_by_side<T: Send>(
     tasks: &[Task],
     watch: &Watch,
     finish: impl Fn(Done) -> T + Sync,
-) -> Result<Vec<Option<T>>, String> {
+) -> Result<Vec<Option<T>>, Error> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<T, String>>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<Result<T, Error>>>> = tasks.iter().map(|_| Mutex::new(None)).collect();
     let threads = thread::available_parallelism().map_or(1, usize::from).min(tasks.len());
     thread::scope(|scope| {
         for _ in 0..threads {
@@ -89,7 +90,7 @@ fn side_by_side<T: Send>(
 ///
 /// # Errors
 /// A plan cannot be simulated.
-pub fn outcomes(tasks: &[Task], watch: &Watch) -> Result<Vec<Option<Done>>, String> {
+pub fn outcomes(tasks: &[Task], watch: &Watch) -> Result<Vec<Option<Done>>, Error> {
     side_by_side(tasks, watch, |done| done)
 }
 
@@ -101,7 +102,7 @@ pub fn fair_starts(
     jobs: &[u32],
     plans: &[(String, Plan)],
     watch: &Watch,
-) -> Result<Vec<Vec<(u32, i64)>>, String> {
+) -> Result<Vec<Vec<(u32, i64)>>, Error> {
     let of_plan = |(_, plan): &(String, Plan<'_>)| {
         let tasks: Vec<Task> =
             jobs.iter().map(|job| Task { plan: plan.clone(), change: Change::UpTo(*job) }).collect();
@@ -124,7 +125,7 @@ enum Kept {
 ///
 /// # Errors
 /// A plan cannot be simulated, or it was stopped before anything came of it.
-pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<Vec<Run>, String> {
+pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<Vec<Run>, Error> {
     // All policies come once before any comes with jitter, so that there is something to show early.
     let mut tasks = Vec::new();
     for run in 0..=input.runs {
@@ -156,7 +157,7 @@ pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<
     }
     let runs: Vec<Run> = runs.into_iter().flatten().collect();
     if runs.is_empty() {
-        return Err("it was stopped before anything came of it".to_owned());
+        return Err("it was stopped before anything came of it".into());
     }
     Ok(runs)
 }

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{finite, Answer, Ask, Report};
+use crate::error::Error;
 use crate::files;
 use crate::made::Schema;
 use crate::model::Model;
@@ -46,7 +47,7 @@ impl Ask for Arguments {
         vec![Tree::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(false, &progress)?;
         let model = self.of.model(&snapshot)?;

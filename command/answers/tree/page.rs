@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::{Row, Tree};
 use crate::answers::Report;
+use crate::error::Error;
 use crate::model::Algorithm;
 use crate::output::html::{svg, Cell, Column, Page, Row as Line, Table};
 use crate::output::numbers::{count, number, percent};
@@ -36,7 +37,7 @@ const IN_CHART: usize = 12;
 ///
 /// # Errors
 /// The answer cannot be JSON.
-pub fn page(report: &Report<Tree>) -> Result<String, String> {
+pub fn page(report: &Report<Tree>) -> Result<String, Error> {
     let rows = &report.answer.rows;
     let users = rows.iter().filter(|row| !row.user.is_empty()).count();
     let sum = |of: fn(&Row) -> u64| rows.iter().filter(|row| row.depth == 0).map(of).sum::<u64>().to_string();

@@ -2,13 +2,14 @@
 
 use crate::answers::tree::{Row, Tree};
 use crate::answers::About;
+use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::number;
 use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Tree {
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let has_books = self.rows.iter().any(|row| row.book.is_some());
         let mut columns = vec!["Book"];
         columns.extend([

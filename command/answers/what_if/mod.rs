@@ -21,6 +21,7 @@ pub use change::{Amount, Changes, Plugin, Settings, ShareChange, UsageChange, We
 pub use order::tau;
 
 use super::{finite, job_name, Answer, Ask, Report};
+use crate::error::Error;
 use crate::files;
 use crate::input;
 use crate::made::Schema;
@@ -54,7 +55,7 @@ impl Ask for Arguments {
         vec![WhatIf::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let mut of = self.of.clone();
         // It is a change here.
@@ -72,11 +73,11 @@ impl Ask for Arguments {
 
 impl Arguments {
     /// Changes with the settings of `--conf`, and with who submits.
-    fn whole(&self, snapshot: &Snapshot) -> Result<Changes, String> {
+    fn whole(&self, snapshot: &Snapshot) -> Result<Changes, Error> {
         let mut changes = self.changes.clone();
         if let Some(conf) = &self.of.input.conf {
             let lines = input::settings(Some(conf.as_path()), input::parameters(snapshot));
-            let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
+            let lines = lines?.unwrap_or_default();
             changes.settings = Some(Settings { file: conf.display().to_string(), lines });
         }
         if !changes.submissions.is_empty() && changes.submitter.is_none() {
@@ -192,7 +193,7 @@ impl Answer for WhatIf {
 ///
 /// # Errors
 /// Somebody or something that a change names is not there, or what it is about is not known.
-pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, String> {
+pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, Error> {
     of_model(&Model::of(snapshot, Options { at, ..Options::default() }), changes)
 }
 
@@ -200,7 +201,7 @@ pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Resul
 ///
 /// # Errors
 /// As for [`what_if`].
-pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, String> {
+pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, Error> {
     let options = Options { at: Some(now.at), recompute: !changes.is_empty() };
     let before = Model::of(now.snapshot, options);
     let edited = apply(&before, changes)?;

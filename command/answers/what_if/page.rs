@@ -2,6 +2,7 @@
 
 use super::{Group, Row, StandingChange, WhatIf};
 use crate::answers::Report;
+use crate::error::Error;
 use crate::output::html::{svg, Cell, Column, Page, Row as Line, Table};
 use crate::output::numbers::number;
 
@@ -12,7 +13,7 @@ const SHOWN: usize = 5000;
 ///
 /// # Errors
 /// The answer cannot be JSON.
-pub fn page(report: &Report<WhatIf>) -> Result<String, String> {
+pub fn page(report: &Report<WhatIf>) -> Result<String, Error> {
     let answer = &report.answer;
     let mut page = Page::of("What if", &report.about).lead(&answer.headline()).list(&answer.changes);
     page = answer.remarks.iter().fold(page, |page, remark| page.warning(remark));

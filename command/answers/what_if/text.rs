@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::answers::what_if::{Group, Row, StandingChange, WhatIf};
 use crate::answers::About;
+use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{count, number};
 use crate::output::show::{close, for_programs, optional, Show};
@@ -13,7 +14,7 @@ use crate::output::{Form, Page, Table, Terminal};
 const SHOWN: usize = 20;
 
 impl Show for WhatIf {
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let (queue, text) = for_programs(queue(&self.rows, printed), printed, terminal)?;
         if let Some(text) = text {
             return Ok(text);

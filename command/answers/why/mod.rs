@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::queue::{ahead, before, no_such_job, Ahead};
 use super::{association_name, finite, job_name, Answer, Ask};
 use crate::algorithm::Algorithm;
+use crate::error::Error;
 use crate::made::Schema;
 use crate::model::order::Queue;
 use crate::model::reasons::{self, Reason};
@@ -50,7 +51,7 @@ impl Ask for Arguments {
         vec![Why::schema(), Compare::schema()]
     }
 
-    fn ask(&self, terminal: Terminal) -> Result<Printout, String> {
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(false, &progress)?;
         let model = self.of.model(&snapshot)?;
@@ -162,7 +163,7 @@ impl Answer for Why {
 ///
 /// # Errors
 /// No such job waits.
-pub fn why(model: &Model<'_>, name: &str) -> Result<Why, String> {
+pub fn why(model: &Model<'_>, name: &str) -> Result<Why, Error> {
     let job = model.job_called(name).ok_or_else(|| no_such_job(name))?;
     Ok(of_job(model, &model.queue(), job))
 }

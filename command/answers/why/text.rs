@@ -2,6 +2,7 @@
 
 use crate::answers::why::{Level, Term, Why};
 use crate::answers::About;
+use crate::error::Error;
 use crate::model::{Believe, Difference};
 use crate::options::Printed;
 use crate::output::numbers::{addend, number, ordinal, percent, usage};
@@ -9,7 +10,7 @@ use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Why {
-    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.sentence);
         self.details.iter().for_each(|detail| page.paragraph(detail));

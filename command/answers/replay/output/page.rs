@@ -1,6 +1,7 @@
 //! A replay as one page for a browser.
 
 use crate::answers::replay::answer::{Account, Change, Comparison, Document, Policy, Replay};
+use crate::error::Error;
 use crate::output::html::svg::{self, Axis, Line};
 use crate::output::html::{Cell, Column, Page, Row, Table};
 use crate::output::numbers::{number, percent, seconds, span, time};
@@ -20,7 +21,7 @@ const CHARTS: usize = 8;
 ///
 /// # Errors
 /// The answer cannot be put into it.
-pub fn page(answer: &Replay) -> Result<String, String> {
+pub fn page(answer: &Replay) -> Result<String, Error> {
     let mut page = Page::new("Replay", &about(answer));
     if answer.stopped {
         page = page.warning(

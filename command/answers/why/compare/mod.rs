@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{self as why, Competitor};
 use crate::answers::queue::no_such_job;
 use crate::answers::{association_name, job_name, Answer};
+use crate::error::Error;
 use crate::model::reasons;
 use crate::model::{Addends, Model, Slot, Step};
 use crate::output::numbers::{number, time};
@@ -63,11 +64,11 @@ impl Answer for Compare {
 ///
 /// # Errors
 /// One of them does not wait, or both are the same.
-pub fn compare(model: &Model<'_>, a: &str, b: &str) -> Result<Compare, String> {
+pub fn compare(model: &Model<'_>, a: &str, b: &str) -> Result<Compare, Error> {
     let job = |name: &str| model.job_called(name).ok_or_else(|| no_such_job(name));
     let (job_a, job_b) = (job(a)?, job(b)?);
     if job_a == job_b {
-        return Err(format!("{a} and {b} are one job: give two"));
+        return Err(format!("{a} and {b} are one job: give two").into());
     }
     let queue = model.queue();
     // Where both wait in one partition, that is where they compete.

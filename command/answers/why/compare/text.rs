@@ -3,13 +3,14 @@
 use crate::answers::why::compare::{Compare, Parting};
 use crate::answers::why::Competitor;
 use crate::answers::About;
+use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{addend, number};
 use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for Compare {
-    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, String> {
+    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.sentence);
         if let Some(step) = self.step {

@@ -4,7 +4,7 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
-# Where multifactor2-doctor and multifactor2-trial go.
+# Where multifactor2-trial goes.
 SBINDIR   ?= /usr/local/sbin
 # Where the command multifactor2 goes; completions go below DATADIR.
 BINDIR    ?= /usr/local/bin
@@ -37,8 +37,6 @@ command: ## build the command multifactor2
 define INSTALL_COMMAND
 	install -D -m 755 -t "$(DESTDIR)$(BINDIR)" $(OUTPUT)/multifactor2
 	ln -sf multifactor2 "$(DESTDIR)$(BINDIR)/swhy"
-	install -d "$(DESTDIR)$(SBINDIR)"
-	ln -sf "$(BINDIR)/multifactor2" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" packaging/man/*.1
 	for shell in $(COMPLETED); do \
 		install -D -m 644 -t "$(DESTDIR)$(DATADIR)/$${shell%:*}" packaging/completions/$${shell#*:}/* || exit 1; done
@@ -59,7 +57,7 @@ install: build ## install the plugin into DESTDIR/PLUGINDIR, the trial into SBIN
 uninstall: ## remove what install or install-command has installed
 	@if file=$$(packaging/notice configured); then \
 		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
-	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
+	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	rm -f "$(DESTDIR)$(BINDIR)/multifactor2" "$(DESTDIR)$(BINDIR)/swhy"
 	cd packaging/man && for page in *.[18]; do rm -f "$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page"; done
 	cd packaging/completions && for shell in $(COMPLETED); do for file in $${shell#*:}/*; do \

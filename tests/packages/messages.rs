@@ -19,9 +19,8 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 20] = [
+const NOT_LOGGED: [(&str, &str); 19] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
-    ("usage: multifactor2-doctor", "the doctor's help"),
     ("Exit status: 0, 1 for an error", "the help of check"),
     ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
     ("fault {name} on purpose", "a panic of a test build"),

@@ -1,8 +1,7 @@
 //! `multifactor2 check`: settings before slurmctld reads them, and what is odd in a configuration that works.
 //!
-//! `doctor` is the same under the old name; `installed` looks at the files of a Slurm; `findings` has one rule a function.
+//! `installed` looks at the files of a Slurm; `findings` has one rule a function.
 
-pub mod doctor;
 pub mod findings;
 pub(crate) mod host;
 pub mod installed;
@@ -30,10 +29,17 @@ use crate::run::Printout;
 const HELP: &str = "\
 Exit status: 0, 1 for an error, with which slurmctld would not take the settings, 2 where something was found that works, but hardly as meant.
 
+With --plugins it answers for a Slurm that is to be installed, from its files, which are not run, and looks at nothing else: 0 where this build
+supports it, 2 where it does not or where that is not certain before it runs, 1 where the files cannot be examined. So for packages that were
+unpacked here: --plugins usr/lib64/slurm --slurmctld usr/sbin/slurmctld. Where there is no slurmctld, what sshare needs is looked at.
+
 Examples:
   multifactor2 check multifactor2.conf
   multifactor2 check --from saved
   multifactor2 check --from saved --json";
+
+/// What is not looked at with `--plugins`.
+const OF_A_CLUSTER: [&str; 6] = ["file", "from", "save", "anonymise", "conf", "cluster"];
 
 /// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -45,10 +51,10 @@ pub struct Arguments {
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["from", "cluster"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_CLUSTER)]
     pub plugins: Option<PathBuf>,
     /// Its slurmctld [default: the one beside the plugin directory]
-    #[arg(long, value_name = "FILE", requires = "plugins", conflicts_with_all = ["from", "cluster"])]
+    #[arg(long, value_name = "FILE", requires = "plugins", conflicts_with_all = OF_A_CLUSTER)]
     pub slurmctld: Option<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)] // it would be shown
@@ -119,6 +125,10 @@ impl Show for Report {
 pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
     let input = &arguments.of.input;
     let mut report = Report::default();
+    if arguments.plugins.is_some() {
+        slurm(arguments, None, &mut report);
+        return (report, Snapshot::default());
+    }
     let from = input.from.as_deref();
     let cluster = input::load_with_texts(input, true, progress);
     let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);

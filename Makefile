@@ -4,7 +4,7 @@ CARGO     ?= cargo
 DESTDIR   ?=
 # Where Slurm looks for plugins: what the running slurmctld says, else the first usual directory that exists.
 PLUGINDIR ?= $(shell packaging/find-plugindir)
-# Where multifactor2-doctor and multifactor2-trial go.
+# Where multifactor2-trial goes.
 SBINDIR   ?= /usr/local/sbin
 # Where the command multifactor2 goes; completions go below DATADIR.
 BINDIR    ?= /usr/local/bin
@@ -37,8 +37,6 @@ command: ## build the command multifactor2
 define INSTALL_COMMAND
 	install -D -m 755 -t "$(DESTDIR)$(BINDIR)" $(OUTPUT)/multifactor2
 	ln -sf multifactor2 "$(DESTDIR)$(BINDIR)/swhy"
-	install -d "$(DESTDIR)$(SBINDIR)"
-	ln -sf "$(BINDIR)/multifactor2" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" packaging/man/*.1
 	for shell in $(COMPLETED); do \
 		install -D -m 644 -t "$(DESTDIR)$(DATADIR)/$${shell%:*}" packaging/completions/$${shell#*:}/* || exit 1; done
@@ -59,7 +57,7 @@ install: build ## install the plugin into DESTDIR/PLUGINDIR, the trial into SBIN
 uninstall: ## remove what install or install-command has installed
 	@if file=$$(packaging/notice configured); then \
 		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
-	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-doctor" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
+	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	rm -f "$(DESTDIR)$(BINDIR)/multifactor2" "$(DESTDIR)$(BINDIR)/swhy"
 	cd packaging/man && for page in *.[18]; do rm -f "$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page"; done
 	cd packaging/completions && for shell in $(COMPLETED); do for file in $${shell#*:}/*; do \
@@ -70,17 +68,20 @@ demo: ## show the documented example in a private cluster (as root installs what
 	$(CARGO) build --release --locked $(FEATURES)
 	$(CARGO) run --release --locked -q -p slurm-testcluster --bin demo -- --plugin $(BUILT) $(if $(filter-out 0,$(POLICIES)),--policies)
 
-# Tests that run at a time: those with clusters wait more than they compute.
+# Tests that run at a time. Those in clusters of other releases wait more than they compute: they run beside the others, and what they print comes after.
 TEST_THREADS ?= 4
+LIVE_THREADS ?= 8
+LIVE_LOG  := target/test-releases.log
+TESTS     = $(IN_PROCESS) $(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
 
 test: ## run all tests (as root installs what they need)
 	tests/skips clear
 	tests/install-deps.sh test
 	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
-	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(abspath $(BUILT)) RUST_TEST_THREADS=$(TEST_THREADS) \
-		$(CARGO) test --locked --no-fail-fast --workspace --features slurm-headers/layouts
-	$(MAKE) faults
+	$(TESTS) --no-run
+	tests/beside $(LIVE_LOG) 'RUST_TEST_THREADS=$(LIVE_THREADS) $(TESTS) --test releases' \
+		'RUST_TEST_THREADS=$(TEST_THREADS) $(TESTS) --exclude slurm-releases && $(MAKE) faults'
 	@tests/skips show
 
 test-heavy: ## those tests of layouts and of one slurmctld in the process that take minutes: every shift in every layout, ten million jobs
@@ -99,7 +100,8 @@ MINUTES   ?= 10
 RELEASES  ?=
 FUZZ_SECONDS ?= 1800
 
-faults: build ## panic in every step of the plugin, in a test build
+faults: ## panic in every step of the plugin, in a test build
+	$(CARGO) build --release --locked
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
 
@@ -145,7 +147,7 @@ test-parity: ## the long comparisons with stock priority/multifactor in real clu
 
 test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 and 26.05 (root; MULTIFACTOR2_SLURM_PREFIXES adds others)
 	tests/install-deps.sh test
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --no-fail-fast -p slurm-releases --features full
+	RUST_TEST_THREADS=$(LIVE_THREADS) $(CARGO) test --locked --no-fail-fast -p slurm-releases --features full
 
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::input::Problem;
+use crate::error::Error;
 
 /// Only its owner can read it.
 const PRIVATE: u32 = 0o600;
@@ -16,7 +16,7 @@ const PRIVATE: u32 = 0o600;
 ///
 /// # Errors
 /// What the file system says, and what to do. Nothing is left then.
-pub fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Problem> {
+pub fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
     let written = if is_stream(path) { append(path, bytes) } else { replace(path, bytes, mode) };
     written.map_err(|error| cannot_be_written(path, &error))
 }
@@ -51,13 +51,13 @@ fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
-fn cannot_be_written(path: &Path, error: &io::Error) -> Problem {
+fn cannot_be_written(path: &Path, error: &io::Error) -> Error {
     let next = match error.kind() {
         io::ErrorKind::NotFound => "make its directory, or choose another file",
         io::ErrorKind::PermissionDenied => "choose another file, where you may write",
         _ => "make room there, or choose another file",
     };
-    Problem::new(format!("{} cannot be written: {error}", path.display()), next)
+    Error::Output(format!("{} cannot be written: {error}: {next}", path.display()))
 }
 
 /// A directory of files that only their owner can read. Unless it is [finished](Self::finish), all of it goes again.
@@ -74,17 +74,19 @@ impl NewDirectory {
     ///
     /// # Errors
     /// If there is something in it already, or it cannot be made.
-    pub fn new(path: &Path) -> Result<Self, Problem> {
+    pub fn new(path: &Path) -> Result<Self, Error> {
         let is_new = match DirBuilder::new().mode(0o700).create(path) {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(cannot_be_written(path, &error)),
         };
         let directory = Self { path: path.to_owned(), is_new, written: Vec::new(), is_finished: false };
-        let mut entries = fs::read_dir(path).map_err(|error| Problem::of_file(path, &error))?;
+        let mut entries = fs::read_dir(path).map_err(|error| Error::of_output(path, &error))?;
         if entries.next().is_some() {
-            let what = format!("{}: there is something in it already", path.display());
-            return Err(Problem::new(what, "name a directory that does not exist yet"));
+            return Err(Error::Output(format!(
+                "{}: there is something in it already: name a directory that does not exist yet",
+                path.display()
+            )));
         }
         Ok(directory)
     }
@@ -93,7 +95,7 @@ impl NewDirectory {
     ///
     /// # Errors
     /// As [`write`].
-    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Problem> {
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path.join(name);
         write(&path, bytes, Some(PRIVATE))?;
         self.written.push(path);
@@ -119,4 +121,12 @@ impl Drop for NewDirectory {
             let _ = fs::remove_dir(&self.path);
         }
     }
+}
+
+/// Writes a text as [`write`] does.
+///
+/// # Errors
+/// As there.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
+    write(path, text.as_bytes(), None)
 }

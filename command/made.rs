@@ -6,32 +6,32 @@ use clap_mangen::roff::{roman, Roff};
 use clap_mangen::Man;
 use schemars::JsonSchema;
 
-use crate::answers::{
-    compare::Compare, cost::Cost, metrics, migrate, queue::Queue, recover::Recover, replay,
-    settings::Settings, tree::Tree, what_if::WhatIf, why::Why, Answer, Bare, Report,
-};
-use crate::check;
+use crate::answers::Question;
 use crate::cli::Cli;
+
+/// A JSON Schema with the name of its answer.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    name: &'static str,
+    text: String,
+}
+
+impl Schema {
+    /// Of a value that `--json` prints.
+    pub fn of<D: JsonSchema>(name: &'static str) -> Self {
+        let schema = schemars::schema_for!(D);
+        Self { name, text: serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n" }
+    }
+}
 
 /// All files, with their paths in the project.
 ///
 /// # Errors
 /// Memory is exhausted: they are written to it.
 pub fn files() -> std::io::Result<Vec<(String, String)>> {
-    let mut files = vec![
-        schema::<Report<check::Report>, check::Report>(),
-        schema::<Report<Compare>, Compare>(),
-        schema::<Report<Cost>, Cost>(),
-        schema::<Report<metrics::Answer>, metrics::Answer>(),
-        schema::<Bare<migrate::Answer>, migrate::Answer>(),
-        schema::<Report<Queue>, Queue>(),
-        schema::<Report<Recover>, Recover>(),
-        schema::<Report<Settings>, Settings>(),
-        schema::<Report<Tree>, Tree>(),
-        schema::<Report<WhatIf>, WhatIf>(),
-        schema::<Report<Why>, Why>(),
-    ];
-    files.push(schema_of::<replay::Document>(replay::NAME));
+    let schemas = Question::schemas().into_iter();
+    let mut files: Vec<(String, String)> =
+        schemas.map(|schema| (format!("docs/schema/{}.json", schema.name), schema.text)).collect();
     let mut command = Cli::command();
     command.build();
     let pages: Vec<String> = command.get_subcommands().map(page).collect();
@@ -68,17 +68,6 @@ fn completions(mut command: Command, name: &str) -> [(String, String); 3] {
         clap_complete::generate(shell, &mut command, name, &mut text);
         (format!("packaging/completions/{file}"), readable(&text))
     })
-}
-
-/// The schema of an answer with what it is about.
-fn schema<R: JsonSchema, A: Answer>() -> (String, String) {
-    schema_of::<R>(A::NAME)
-}
-
-fn schema_of<D: JsonSchema>(name: &str) -> (String, String) {
-    let schema = schemars::schema_for!(D);
-    let text = serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n";
-    (format!("docs/schema/{name}.json"), text)
 }
 
 /// A manual page. What help says behind the options are sections of it: examples, and what is before them.

@@ -6,20 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use multifactor2_core::settings::value::{Kind, Value};
-use multifactor2_snapshot::Snapshot;
+use serde::Serialize;
 
-use crate::answers::what_if::Changes;
-use crate::answers::{self, Answer, Bare, Report};
-use crate::assumed;
-use crate::check;
-use crate::cli::{Cli, Printed, Question};
-use crate::files;
-use crate::input;
-use crate::model::{Model, Options};
-use crate::output::{escape, html, Show, Terminal};
-use crate::progress::Progress;
-use crate::replay;
+use crate::answers::{Answer, Report};
+use crate::cli::Cli;
+use crate::error::Error;
+use crate::model::Model;
+use crate::options::{AsJson, Printed};
+use crate::output::{escape, Show, Terminal};
 
 /// What is printed, and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,18 +22,48 @@ pub struct Printout {
     pub out: String,
     /// For standard error.
     pub err: String,
-    /// 0, 1 after an error, 2 where something was found, 130 where a replay was stopped by Ctrl-C.
+    /// As [`crate::error::STATUS`] has it.
     pub status: u8,
 }
 
 impl Printout {
-    fn text(out: String) -> Self {
+    /// Text for standard output.
+    pub fn text(out: String) -> Self {
         Self { out, ..Self::default() }
     }
 
-    fn failed(message: &str) -> Self {
-        let err = format!("multifactor2: {}\n", escape::terminal(message, false));
-        Self { err, status: 1, ..Self::default() }
+    /// Messages of what is wrong, each on a line of its own.
+    pub fn failed<'m>(messages: impl IntoIterator<Item = &'m str>) -> Self {
+        let line = |message| format!("multifactor2: {}\n", escape::terminal(message, false));
+        Self { err: messages.into_iter().map(line).collect(), status: 1, ..Self::default() }
+    }
+
+    /// A value as JSON.
+    ///
+    /// # Errors
+    /// It cannot be JSON.
+    pub fn json(value: &impl Serialize) -> Result<Self, Error> {
+        let text = escape::json(value)
+            .map_err(|error| Error::Output(format!("the answer cannot be written as JSON: {error}")))?;
+        Ok(Self::text(text))
+    }
+
+    /// An answer about a cluster, in the form that is asked for.
+    ///
+    /// # Errors
+    /// A column is asked for that there is not.
+    pub fn of<A: Answer + Show>(
+        model: &Model<'_>,
+        answer: A,
+        form: AsJson,
+        printed: &Printed,
+        terminal: Terminal,
+    ) -> Result<Self, Error> {
+        let report = Report::new(model, answer);
+        if form.json {
+            return Self::json(&report);
+        }
+        report.answer.show(&report.about, printed, terminal).map(Self::text)
     }
 }
 
@@ -69,202 +93,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Prin
             };
         }
     };
-    answer(&cli, terminal).unwrap_or_else(|message| Printout::failed(&message))
-}
-
-/// Checks, also where there is nothing to ask.
-fn check(cli: &Cli, arguments: &check::Arguments, terminal: Terminal) -> Result<Printout, String> {
-    let (report, snapshot) = check::check(arguments, &cli.global.input, &Progress::begin());
-    let status = report.exit_code();
-    let model = Model::of(&snapshot, Options::default());
-    let plain = Printed::default();
-    let printing = Printing { model: &model, json: cli.global.json, printed: &plain, terminal };
-    Ok(Printout { status, ..printing.print(report)? })
-}
-
-/// The one question that is about no cluster.
-fn migrate(cli: &Cli, options: &answers::migrate::Options) -> Result<Printout, String> {
-    if let Some(option) = cli.global.about().next() {
-        return Err(format!("migrate asks no cluster: leave {option} out"));
-    }
-    let answer = match answers::migrate::run(options) {
-        Ok(answer) => answer,
-        Err(errors) => {
-            let err = errors.to_string().lines().map(|line| Printout::failed(line).err).collect();
-            return Ok(Printout { err, status: 1, ..Printout::default() });
-        }
-    };
-    if cli.global.json {
-        return json(&Bare::new(answer));
-    }
-    Ok(Printout::text(answer.to_string()))
-}
-
-fn answer(cli: &Cli, terminal: Terminal) -> Result<Printout, String> {
-    match &cli.question {
-        Question::Check(arguments) => return check(cli, arguments, terminal),
-        Question::Migrate(options) => return migrate(cli, options),
-        Question::Replay(asked) => {
-            let (out, status) = replay::run(asked, &cli.global, terminal)?;
-            return Ok(Printout { out, status, ..Printout::default() });
-        }
-        _ => (),
-    }
-    let mut options = cli.global.input.clone();
-    if matches!(cli.question, Question::WhatIf { .. }) {
-        // It is a change there.
-        options.conf = None;
-    }
-    let progress = Progress::begin();
-    let needs_qos =
-        matches!(cli.question, Question::Cost { .. } | Question::Recover { .. } | Question::WhatIf { .. });
-    let mut snapshot = input::load(&options, needs_qos, &progress).map_err(|problem| problem.to_string())?;
-    progress.step("Computing");
-    if options.conf.is_none() {
-        // The files of this host are of this cluster only.
-        let is_here = options.from.is_none() && options.cluster.is_none();
-        let file = is_here.then(|| check::host::slurm_conf().with_file_name("multifactor2.conf"));
-        assumed::find(&mut snapshot, file.as_deref());
-    }
-    let at = cli.global.at.as_deref().map(|text| time(text, &snapshot)).transpose()?;
-    let model = Model::of(&snapshot, Options { at, ..Options::default() });
-    let plain = Printed::default();
-    let printing = |printed| Printing { model: &model, json: cli.global.json, printed, terminal };
-    match &cli.question {
-        Question::Why { job, other: None } => printing(&plain).print(answers::why::why(&model, job)?),
-        Question::Why { job, other: Some(other) } => {
-            printing(&plain).print(answers::compare::compare(&model, job, other)?)
-        }
-        Question::Queue { users, accounts, jobs, partitions, me, printed } => {
-            let mut users = users.clone();
-            if *me {
-                users.push(own_name()?);
-            }
-            let filter = answers::queue::Filter {
-                users,
-                accounts: accounts.clone(),
-                jobs: jobs.clone(),
-                partitions: partitions.clone(),
-            };
-            printing(printed).print(answers::queue::queue(&model, &filter)?)
-        }
-        Question::Tree { users, accounts, files, svg, printed } => {
-            let filter = answers::tree::Filter { users: users.clone(), accounts: accounts.clone() };
-            let tree = answers::tree::tree(&model, &filter);
-            if files.html.is_none() && svg.is_none() {
-                return printing(printed).print(tree);
-            }
-            let report = Report::new(&model, tree);
-            if let Some(file) = &files.html {
-                write(file, &html::tree::page(&report)?)?;
-            }
-            if let Some(file) = svg {
-                write(file, &html::tree::picture(&report))?;
-            }
-            Ok(Printout::default())
-        }
-        Question::WhatIf { changes, files, printed } => {
-            let changes = whole(cli, changes, &snapshot)?;
-            let answer = answers::what_if::of_model(&model, &changes)?;
-            let Some(file) = &files.html else { return printing(printed).print(answer) };
-            write(file, &html::what_if::page(&Report::new(&model, answer))?)?;
-            Ok(Printout::default())
-        }
-        Question::Recover { who, to, running_on } => {
-            let asked = answers::recover::Asked { who: who.clone(), to: *to, running_on: *running_on };
-            printing(&plain).print(answers::recover::recover(&model, &asked)?)
-        }
-        Question::Cost { job: Some(job), .. } => printing(&plain).print(answers::cost::of_job(&model, job)?),
-        Question::Cost { job: None, options, submitter } => {
-            let user = submitter.clone().map_or_else(own_name, Ok)?;
-            printing(&plain).print(answers::cost::of_options(&model, options, &user)?)
-        }
-        Question::Settings { printed } => printing(printed).print(answers::settings::settings(&model)),
-        Question::Metrics(options) => {
-            if at.is_some() {
-                return Err("metrics are of the time of the snapshot: leave --at out".to_owned());
-            }
-            let metrics = answers::metrics::of(&snapshot, options);
-            let Some(path) = &options.out else { return printing(&plain).print(metrics) };
-            answers::metrics::write(&metrics, path).map_err(|problem| problem.to_string())?;
-            Ok(Printout::default())
-        }
-        // Answered above.
-        Question::Check(_) | Question::Migrate(_) | Question::Replay(_) => Ok(Printout::default()),
-    }
-}
-
-/// How an answer is printed.
-struct Printing<'p> {
-    model: &'p Model<'p>,
-    json: bool,
-    printed: &'p Printed,
-    terminal: Terminal,
-}
-
-impl Printing<'_> {
-    fn print<A: Answer + Show>(self, answer: A) -> Result<Printout, String> {
-        let report = Report::new(self.model, answer);
-        if self.json {
-            return json(&report);
-        }
-        report.answer.show(&report.about, self.printed, self.terminal).map(Printout::text)
-    }
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    files::write(file, text.as_bytes(), None).map_err(|problem| problem.to_string())
-}
-
-fn json(value: &impl serde::Serialize) -> Result<Printout, String> {
-    let text =
-        escape::json(value).map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
-    Ok(Printout::text(text))
-}
-
-/// Changes with the settings of `--conf`, and with who submits.
-fn whole(cli: &Cli, changes: &Changes, snapshot: &Snapshot) -> Result<Changes, String> {
-    let mut changes = changes.clone();
-    if let Some(conf) = &cli.global.input.conf {
-        let lines = input::settings(Some(conf.as_path()), input::parameters(snapshot));
-        let lines = lines.map_err(|problem| problem.to_string())?.unwrap_or_default();
-        changes.settings = Some(answers::what_if::Settings { file: conf.display().to_string(), lines });
-    }
-    if !changes.submissions.is_empty() && changes.submitter.is_none() {
-        changes.submitter = Some(own_name()?);
-    }
-    Ok(changes)
-}
-
-/// The name of who asks.
-fn own_name() -> Result<String, String> {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let by_uid = || {
-        let output = std::process::Command::new("id").arg("-un").output().ok()?;
-        let name = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-        (output.status.success() && !name.is_empty()).then_some(name)
-    };
-    variable("USER")
-        .or_else(|| variable("LOGNAME"))
-        .or_else(by_uid)
-        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".to_owned())
-}
-
-/// A time as `--at` takes it.
-fn time(text: &str, snapshot: &Snapshot) -> Result<i64, String> {
-    let bad = || {
-        format!("--at {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time such as +7-0 for seven days")
-    };
-    if let Some(span) = text.strip_prefix('+') {
-        let Some(Value::Duration(seconds)) = Kind::Duration.read(span) else { return Err(bad()) };
-        let seconds = i64::try_from(seconds).map_err(|_| bad())?;
-        return snapshot.about.time.checked_add(seconds).ok_or_else(bad);
-    }
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(i64::from(seconds));
-    }
-    let Some(Value::Date(date)) = Kind::Date.read(text) else { return Err(bad()) };
-    let civil: jiff::civil::DateTime = date.to_string().parse().map_err(|_| bad())?;
-    let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).map_err(|_| bad())?;
-    Ok(zoned.timestamp().as_second())
+    cli.question.ask(terminal).unwrap_or_else(|error| Printout {
+        status: error.status(),
+        ..Printout::failed([error.to_string().as_str()])
+    })
 }

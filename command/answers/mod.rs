@@ -1,15 +1,15 @@
-//! Answers: one file a question, data in, a value out that can be shown in any form. Nothing here prints.
+//! Questions: one file or folder each, with what it takes, how it is answered, the schema of the answer, and how that is shown.
+//!
+//! A new one is a file here, its `mod`, and its line in [`Question`]. What it has to have is [`Ask`]; without it nothing compiles.
 
-pub mod compare;
+pub mod check;
 pub mod cost;
 pub mod metrics;
 pub mod migrate;
 pub mod queue;
-pub mod reasons;
 pub mod recover;
 pub mod replay;
 pub mod settings;
-pub mod submission;
 pub mod tree;
 pub mod what_if;
 pub mod why;
@@ -17,15 +17,77 @@ pub mod why;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::error::Error;
+use crate::made::Schema;
 use crate::model::{Algorithm, Model};
-use crate::output::numbers;
+use crate::output::{numbers, Terminal};
+use crate::run::Printout;
+
+/// What a question is: its arguments are a value of the type that has this.
+pub trait Ask: clap::Args {
+    /// The schemas of what `--json` prints.
+    fn schemas() -> Vec<Schema>;
+
+    /// Answers it.
+    ///
+    /// # Errors
+    /// There is no answer: what is wrong, and what to do.
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error>;
+}
+
+macro_rules! questions {
+    ($($(#[$attribute:meta])* $Name:ident($Arguments:ty),)+) => {
+        /// What is asked, in the order of the help.
+        #[derive(Debug, clap::Subcommand)]
+        #[allow(missing_docs)] // it would be shown
+        pub enum Question {
+            $($(#[$attribute])* $Name(Box<$Arguments>),)+
+        }
+
+        impl Question {
+            /// Answers it.
+            ///
+            /// # Errors
+            /// As [`Ask::ask`].
+            pub fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+                match self {
+                    $(Self::$Name(arguments) => arguments.ask(terminal),)+
+                }
+            }
+
+            /// The schemas of all answers.
+            pub fn schemas() -> Vec<Schema> {
+                [$(<$Arguments as Ask>::schemas(),)+].concat()
+            }
+        }
+    };
+}
+
+questions! {
+    Why(why::Arguments),
+    Queue(queue::Arguments),
+    Tree(tree::Arguments),
+    Replay(replay::Arguments),
+    WhatIf(what_if::Arguments),
+    Recover(recover::Arguments),
+    Cost(cost::Arguments),
+    Settings(settings::Arguments),
+    Check(check::Arguments),
+    Metrics(metrics::Arguments),
+    Migrate(migrate::Arguments),
+}
 
 /// An answer to one kind of question.
-pub trait Answer: Serialize + JsonSchema {
+pub trait Answer: Serialize + JsonSchema + Sized {
     /// What the JSON calls it.
     const NAME: &'static str;
     /// The version of its schema: it changes where a field changes its meaning or goes away.
     const VERSION: u32 = 1;
+
+    /// The schema of the answer with what it is about.
+    fn schema() -> Schema {
+        Schema::of::<Report<Self>>(Self::NAME)
+    }
 }
 
 /// An answer with what it is about, which is what `--json` shows.
@@ -111,21 +173,21 @@ impl About {
 }
 
 /// What the JSON says that it is.
-fn schema<A: Answer>() -> String {
+fn name<A: Answer>() -> String {
     format!("multifactor2/{}", A::NAME)
 }
 
 impl<A: Answer> Bare<A> {
     /// With what it is.
     pub fn new(answer: A) -> Self {
-        Self { schema: schema::<A>(), version: A::VERSION, answer }
+        Self { schema: name::<A>(), version: A::VERSION, answer }
     }
 }
 
 impl<A: Answer> Report<A> {
     /// Puts an answer together with what it is about.
     pub fn new(model: &Model<'_>, answer: A) -> Self {
-        Self { schema: schema::<A>(), version: A::VERSION, about: About::of(model), answer }
+        Self { schema: name::<A>(), version: A::VERSION, about: About::of(model), answer }
     }
 }
 

@@ -5,8 +5,40 @@ use multifactor2_core::settings::SETTINGS;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Answer;
-use crate::model::{Algorithm, Model};
+use super::{About, Answer, Ask};
+use crate::error::Error;
+use crate::made::Schema;
+use crate::model::{Algorithm, Model, Options};
+use crate::options::{OfCluster, Printed};
+use crate::output::show::{close, for_programs, Show};
+use crate::output::{Form, Page, Table, Terminal};
+use crate::progress::Progress;
+use crate::run::Printout;
+
+/// Shows parameters and settings in force, and where each value came from
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub printed: Printed,
+    #[command(flatten)]
+    pub of: OfCluster,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Settings::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(&progress)?;
+        let model = Model::of(&snapshot, Options::default());
+        Printout::of(&model, settings(&model), self.of.form, &self.printed, terminal)
+    }
+}
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -77,4 +109,23 @@ pub fn settings(model: &Model<'_>) -> Settings {
         rows
     });
     Settings { parameters: parameters.collect(), settings }
+}
+
+impl Show for Settings {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let mut table = Table::new(&["Name", "Value", "From"]);
+        for row in self.settings.iter().flatten().chain(&self.parameters) {
+            table.row(vec![row.name.clone(), row.value.clone(), row.from.clone()]);
+        }
+        let (table, text) = for_programs(table, printed, terminal)?;
+        if let Some(text) = text {
+            return Ok(text);
+        }
+        let mut page = Page::new(terminal);
+        page.headline("What is in force on the controller, and where it was written.");
+        page.ready("\n");
+        page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        close(&mut page, about);
+        Ok(page.finish())
+    }
 }

@@ -9,6 +9,7 @@ use super::ask::{ask, Question};
 use super::parse::dump;
 use super::texts::{self, Texts};
 use super::{anonymise, assemble, settings, Problem};
+use crate::error::Error;
 use crate::files::NewDirectory;
 use crate::progress::Progress;
 
@@ -18,25 +19,26 @@ const SNAPSHOT: &str = "snapshot";
 /// The most of a file that is looked at to see what it is.
 const BEGINNING: u64 = 64 << 10;
 
-/// Options that every subcommand has.
+/// Where a snapshot comes from.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 pub struct Arguments {
     /// Answer from what --save kept, from a snapshot of the plugin, or from a file of 'sacctmgr dump', and ask Slurm nothing
-    #[arg(long, value_name = "PATH", global = true)]
+    #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
     /// Keep what Slurm said in a new directory, for --from and for support
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
     /// Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name
     /// stands; 'root' and the QOS 'normal' stay. With --save, one file 'snapshot' is kept instead of what Slurm said, without
     /// names of hosts and files
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub anonymise: bool,
     /// The multifactor2.conf of the controller, which no command of Slurm shows
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
     /// Ask another cluster, by way of slurmdbd
-    #[arg(short = 'M', long = "cluster", value_name = "NAME", global = true)]
+    #[arg(short = 'M', long = "cluster", value_name = "NAME", conflicts_with = "from")]
     pub cluster: Option<String>,
 }
 
@@ -44,7 +46,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Snapshot, Problem> {
+pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
     load_with_texts(arguments, qos, progress).map(|(snapshot, _)| snapshot)
 }
 
@@ -56,7 +58,7 @@ pub fn load_with_texts(
     arguments: &Arguments,
     qos: bool,
     progress: &Progress,
-) -> Result<(Snapshot, Option<Texts>), Problem> {
+) -> Result<(Snapshot, Option<Texts>), Error> {
     let conf = arguments.conf.as_deref();
     let (snapshot, texts) = if let Some(path) = &arguments.from {
         progress.step("Reading what was saved");
@@ -66,7 +68,7 @@ pub fn load_with_texts(
         if let Some(cluster) =
             cluster.filter(|name| name.is_empty() || name.contains(',') || name.starts_with('-'))
         {
-            return Err(Problem::new(format!("-M {cluster}: this is not one cluster"), "name one cluster"));
+            return Err(Error::Question(format!("-M {cluster}: this is not one cluster: name one cluster")));
         }
         let question = Question { cluster, qos, local_weights: true };
         let texts = ask(&question, &mut |program| progress.step(format!("Asking {program}")))?;
@@ -149,9 +151,9 @@ fn of_dump(text: &str) -> Snapshot {
     snapshot
 }
 
-fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Problem> {
+fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Error> {
     let mut bytes = Vec::new();
-    format::write(snapshot, &mut bytes).map_err(|error| Problem::of_file(directory, &error))?;
+    format::write(snapshot, &mut bytes).map_err(|error| Error::of_output(directory, &error))?;
     let mut directory = NewDirectory::new(directory)?;
     directory.write(SNAPSHOT, &bytes)?;
     directory.finish();

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commands;
 use super::Problem;
+use crate::error::Error;
 use crate::files::NewDirectory;
 
 /// The most that is read of a command or a file, in bytes.
@@ -76,7 +77,7 @@ impl Texts {
     ///
     /// # Errors
     /// If the directory has something in it already, or cannot be written.
-    pub fn save(&self, directory: &Path) -> Result<(), Problem> {
+    pub fn save(&self, directory: &Path) -> Result<(), Error> {
         let mut directory = NewDirectory::new(directory)?;
         for (name, text) in &self.texts {
             directory.write(&format!("{name}.txt"), text.as_bytes())?;

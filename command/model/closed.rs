@@ -8,8 +8,8 @@ use multifactor2_core::settings::ActiveJobs;
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
 
+use super::reasons::obstacle;
 use super::Config;
-use crate::answers::reasons::obstacle;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]

@@ -13,8 +13,8 @@ use multifactor2_snapshot::records::{Job, Partition, Qos, Running};
 use multifactor2_snapshot::Snapshot;
 
 use super::closed::Closed;
+use super::reasons::obstacle;
 use super::{Config, Tree};
-use crate::answers::reasons::obstacle;
 
 /// A limit that is none, as Slurm stores it.
 const INFINITE: u32 = u32::MAX;

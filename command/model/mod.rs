@@ -13,6 +13,7 @@ mod facts;
 pub mod jobs;
 pub mod order;
 mod points;
+pub mod reasons;
 pub mod shares;
 pub mod tree;
 

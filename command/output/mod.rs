@@ -4,10 +4,9 @@ pub mod escape;
 pub mod html;
 pub mod numbers;
 pub mod page;
-pub mod replay;
+pub mod show;
 pub mod table;
-mod text;
 
 pub use page::{Page, Terminal};
+pub use show::Show;
 pub use table::{Form, Table};
-pub use text::Show;

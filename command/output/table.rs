@@ -8,6 +8,8 @@ use unicode_width::UnicodeWidthStr;
 use super::escape;
 use super::page::Terminal;
 
+use crate::error::Error;
+
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
@@ -67,7 +69,7 @@ impl Table {
     ///
     /// # Errors
     /// The name that there is no column of, with those that there are.
-    pub fn choose(&mut self, names: &[String]) -> Result<(), String> {
+    pub fn choose(&mut self, names: &[String]) -> Result<(), Error> {
         let find = |name: &String| {
             let found = self.header.iter().position(|(known, _)| known.eq_ignore_ascii_case(name.trim()));
             found.ok_or_else(|| {

@@ -9,7 +9,7 @@ use multifactor2_command::input::commands::NAMES;
 use multifactor2_command::input::parse::dump;
 use multifactor2_command::input::texts::Texts;
 use multifactor2_command::input::assemble;
-use multifactor2_command::check::findings;
+use multifactor2_command::answers::check::findings;
 use multifactor2_snapshot::format;
 
 /// What stands between texts of squeue in the seeds.

@@ -1,7 +1,9 @@
 //! What is answered, case by case.
 
+use multifactor2_command::answers::why::compare;
 use multifactor2_command::answers::why::{self, Kind, Why};
-use multifactor2_command::answers::{compare, queue, reasons, tree};
+use multifactor2_command::answers::{queue, tree};
+use multifactor2_command::model::reasons;
 use multifactor2_command::model::{Algorithm, Believe, Model, Options, Step};
 use multifactor2_fixtures::assert_near;
 use multifactor2_fixtures::example::number;

@@ -48,7 +48,7 @@ fn computed(snapshot: &Snapshot) -> Model<'_> {
 
 fn changed(snapshot: &Snapshot, words: &[&str]) -> Result<Snapshot, String> {
     let changes = Line::try_parse_from(words).unwrap().changes;
-    apply(&computed(snapshot), &changes).map(|edited| edited.snapshot)
+    apply(&computed(snapshot), &changes).map(|edited| edited.snapshot).map_err(|error| error.to_string())
 }
 
 /// Usage of all, and what the share trees of the default book and of the other one go by.

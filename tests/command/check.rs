@@ -6,8 +6,7 @@ mod recorded;
 use std::fs;
 use std::path::Path;
 
-use multifactor2_command::check::{check, doctor, findings, Arguments, Report};
-use multifactor2_command::input;
+use multifactor2_command::answers::check::{check, findings, Arguments, Report};
 use multifactor2_command::model::Config;
 use multifactor2_command::progress::Progress;
 use multifactor2_core::settings::Settings;
@@ -147,8 +146,9 @@ fn a_plugin_that_is_not_there() {
 }
 
 fn checked(arguments: &Arguments, from: &Path) -> Report {
-    let input = input::Arguments { from: Some(from.to_owned()), ..input::Arguments::default() };
-    check(arguments, &input, &Progress::begin()).0
+    let mut arguments = arguments.clone();
+    arguments.of.input.from = Some(from.to_owned());
+    check(&arguments, &Progress::begin()).0
 }
 
 #[test]
@@ -182,10 +182,4 @@ fn exit_codes_are_0_for_nothing_1_for_errors_2_for_findings() {
     {
         assert_eq!(Report { errors, findings, notes: one() }.exit_code(), expected);
     }
-}
-
-#[test]
-fn the_old_name_is_known_with_a_path_too() {
-    assert!(doctor::is_called("/usr/sbin/multifactor2-doctor".as_ref()));
-    assert!(!doctor::is_called("/usr/bin/multifactor2".as_ref()));
 }

@@ -2,9 +2,9 @@
 
 use multifactor2_command::answers::cost::{self, Cost};
 use multifactor2_command::answers::recover::{self, Asked, Others, Recover};
-use multifactor2_command::answers::submission::JobOptions;
 use multifactor2_command::model::billing::{bill, Rule};
 use multifactor2_command::model::{Model, Options};
+use multifactor2_command::submission::JobOptions;
 use multifactor2_fixtures::assert_near;
 use multifactor2_snapshot::records::{Association, Running, Tres};
 use multifactor2_snapshot::Snapshot;
@@ -19,6 +19,7 @@ fn model(snapshot: &Snapshot) -> Model<'_> {
 
 fn ask(snapshot: &Snapshot, who: &str, to: f64, running_on: bool) -> Result<Recover, String> {
     recover::recover(&model(snapshot), &Asked { who: who.to_owned(), to, running_on })
+        .map_err(|error| error.to_string())
 }
 
 fn options(text: &str) -> JobOptions {
@@ -26,7 +27,7 @@ fn options(text: &str) -> JobOptions {
 }
 
 fn cost_of(snapshot: &Snapshot, text: &str, user: &str) -> Result<Cost, String> {
-    cost::of_options(&model(snapshot), &options(text), user)
+    cost::of_options(&model(snapshot), &options(text), user).map_err(|error| error.to_string())
 }
 
 /// Two users with the same shares, under stock with classic fair-share: ada has used as much as ben three times.
@@ -217,7 +218,7 @@ fn a_job_that_waits_costs_what_it_asks_for() {
     assert_eq!((answer.user.as_str(), answer.account.as_str(), answer.job.as_str()), ("user2", "c", "1001"));
     // One CPU for an hour.
     assert_near(answer.usage.unwrap(), 3600.0, "usage");
-    assert!(cost::of_job(&model(&snapshot), "7").unwrap_err().contains("squeue -j 7"));
+    assert!(cost::of_job(&model(&snapshot), "7").unwrap_err().to_string().contains("squeue -j 7"));
 }
 
 #[test]

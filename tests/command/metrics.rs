@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
-use multifactor2_command::answers::metrics::{names, of, write, Options, Users};
+use multifactor2_command::answers::metrics::{names, of, write, Arguments, Users};
 use multifactor2_fixtures::project;
 use multifactor2_snapshot::records::{About, Association, Job, Partition, Running};
 use multifactor2_snapshot::Snapshot;
@@ -80,7 +80,7 @@ fn snapshot() -> Snapshot {
 
 fn text(users: Option<&str>) -> String {
     let users = users.map(|text| text.parse::<Users>().unwrap());
-    of(&snapshot(), &Options { out: None, users }).to_string()
+    of(&snapshot(), &Arguments { users, ..Arguments::default() }).to_string()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn users_are_there_only_when_asked_for() {
     assert!(top.contains("user=\"bob\"") && !top.contains("user=\"ann\""), "{top}");
     for bad in ["top=0", "top=1001", "top=x", "", "a,,b"] {
         let error = bad.parse::<Users>().unwrap_err();
-        assert!(error.contains("allowed"), "{error}");
+        assert!(error.to_string().contains("allowed"), "{error}");
     }
 }
 
@@ -189,12 +189,12 @@ fn the_collector_takes_the_text_whatever_the_names_are() {
     snapshot.jobs.push(Job { association: 9, partition: "p,q=\"}".into(), ..Job::default() });
     snapshot.about.cluster = HOSTILE.into();
     snapshot.parameters.insert(format!("PriorityWeight{HOSTILE}"), "inf".into());
-    let answer = of(&snapshot, &Options { out: None, users: Some(Users::Top(10)) });
+    let answer = of(&snapshot, &Arguments { users: Some(Users::Top(10)), ..Arguments::default() });
     let text = answer.to_string();
     let shown = r#"user="<script>\"\\\\u{a}\\u{1b}]0;x\\u{7}\\u{202e}'""#;
     assert!(text.contains(shown), "{text}");
     check(&text);
-    check(&of(&Snapshot::default(), &Options::default()).to_string());
+    check(&of(&Snapshot::default(), &Arguments::default()).to_string());
     promtool(&["check", "metrics"], &text);
     // JSON has the same.
     let json = serde_json::to_value(&answer).unwrap();
@@ -228,7 +228,7 @@ fn promtool(arguments: &[&str], input: &str) {
 fn the_file_is_replaced_as_a_whole_and_everybody_can_read_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("multifactor2.prom");
-    let answer = of(&snapshot(), &Options::default());
+    let answer = of(&snapshot(), &Arguments::default());
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let before = fs::metadata(&path).unwrap().ino();
@@ -251,7 +251,7 @@ fn a_link_is_replaced() {
     let (path, other) = (directory.path().join("a.prom"), directory.path().join("other"));
     fs::write(&other, "kept").unwrap();
     std::os::unix::fs::symlink(&other, &path).unwrap();
-    write(&of(&snapshot(), &Options::default()), &path).unwrap();
+    write(&of(&snapshot(), &Arguments::default()), &path).unwrap();
     assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
 }
 
@@ -322,7 +322,7 @@ fn users_do_not_multiply_series() {
             1.0,
         ));
     }
-    let answer = of(&snapshot, &Options::default());
+    let answer = of(&snapshot, &Arguments::default());
     let series: usize = answer.metrics.iter().map(|metric| metric.series.len()).sum();
     assert!(series < 1000 * 11, "{series}");
     check(&answer.to_string());

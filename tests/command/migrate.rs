@@ -10,7 +10,7 @@ use std::fs;
 use std::process::Command;
 
 use migrated::{check, read};
-use multifactor2_command::answers::migrate::{of_grid_engine, of_maui, run, Answer, Options, Use, Why};
+use multifactor2_command::answers::migrate::{of_grid_engine, of_maui, run, Answer, Arguments, Use, Why};
 use multifactor2_core::settings::Errors;
 use multifactor2_fixtures::coming_from::{rows, Row, Whose};
 use multifactor2_fixtures::{pick, random};
@@ -515,7 +515,8 @@ fn a_directory_of_qconf_is_read() {
     write("sprj", "name PRJ1\noticket 10\nfshare 0\nacl \\\n   dept1\nxacl NONE\n");
     write("suser", "name ann\noticket 0\nfshare 100\ndelete_time 0\ndefault_project NONE\nname bob\noticket 0\nfshare 100\n");
     write("su", "name dept1\ntype ACL DEPT\nfshare 0\noticket 0\nentries ann,@staff\n");
-    let answer = run(&Options { from: directory.path().into(), moab: false }).unwrap();
+    let answer =
+        run(&Arguments { from: directory.path().into(), moab: false, ..Arguments::default() }).unwrap();
     let all = lines(&answer);
     for line in [
         "PolicyHierarchy=OFS",
@@ -612,10 +613,14 @@ fn a_mistake_says_file_line_value_and_what_is_allowed() {
         let errors = migrated(from, text).expect_err(text).to_string();
         assert!(errors.contains(expected), "{text}\n{errors}");
     }
-    let missing = run(&Options { from: "/nowhere/maui.cfg".into(), moab: false }).unwrap_err().to_string();
+    let missing = run(&Arguments { from: "/nowhere/maui.cfg".into(), moab: false, ..Arguments::default() })
+        .unwrap_err()
+        .to_string();
     assert!(missing.starts_with("/nowhere/maui.cfg: "), "{missing}");
     let empty = tempfile::tempdir().unwrap();
-    let empty = run(&Options { from: empty.path().into(), moab: false }).unwrap_err().to_string();
+    let empty = run(&Arguments { from: empty.path().into(), moab: false, ..Arguments::default() })
+        .unwrap_err()
+        .to_string();
     assert!(empty.contains("ssconf, sstree, suser"), "{empty}");
 }
 

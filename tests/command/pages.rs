@@ -356,7 +356,7 @@ fn a_file_that_cannot_be_written_is_an_error_with_the_next_step() {
     let sample = Sample::new(&site::example());
     for question in [&["tree", "--html"][..], &["tree", "--svg"], &["what-if", "--html"]] {
         let printed = sample.ask(&[question, &["/no/such/directory/file"]].concat());
-        assert_eq!((printed.status, printed.out.as_str()), (1, ""));
+        assert_eq!((printed.status, printed.out.as_str()), (4, ""));
         assert!(printed.err.contains("choose another file"), "{}", printed.err);
         let both = sample.ask(&[question, &["/no/such/directory/file", "--json"]].concat());
         assert!(both.status == 1 && both.err.contains("--json"), "{}", both.err);

@@ -1,6 +1,7 @@
 //! Random clusters: nothing panics, and what Slurm shows right after a cycle is what is computed.
 
-use multifactor2_command::answers::{compare, queue, tree, why};
+use multifactor2_command::answers::why::{self, compare};
+use multifactor2_command::answers::{queue, tree};
 use multifactor2_command::model::{Model, Options};
 use multifactor2_snapshot::Snapshot;
 use proptest::prelude::*;

@@ -36,3 +36,12 @@ pub fn snapshot(release: &str, case: &str) -> Snapshot {
 pub fn try_snapshot(release: &str, case: &str) -> Result<Snapshot, Problem> {
     assemble(&texts(release, case), None)
 }
+
+/// The plugins of the Slurm that is installed here.
+pub fn plugins() -> PathBuf {
+    let find = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/find-plugindir");
+    let output = std::process::Command::new(find).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.is_empty(), "no Slurm is installed; `make test` installs what tests need");
+    PathBuf::from(text.trim())
+}

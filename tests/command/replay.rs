@@ -58,8 +58,8 @@ impl Site {
     }
 }
 
-fn failed(printed: &Printout) -> bool {
-    printed.status == 1 && printed.out.is_empty() && printed.err.starts_with("multifactor2: ")
+fn failed(printed: &Printout, status: u8) -> bool {
+    printed.status == status && printed.out.is_empty() && printed.err.starts_with("multifactor2: ")
 }
 
 #[test]
@@ -213,22 +213,22 @@ fn parts_add_up() {
 #[test]
 fn what_is_wrong_is_said() {
     let site = Site::new();
-    for (words, part) in [
-        ("@missing.txt", "missing.txt"),
-        ("@sacct.txt --policy nonsense", "there is no policy"),
-        ("@sacct.txt --policy fifo --policy fifo", "given twice"),
-        ("@sacct.txt --scheduler nonsense", "fcfs, easy"),
-        ("@sacct.txt --procs 0", "--procs 0"),
-        ("@sacct.txt --partition gpu", "NAME=NODESxCPUS"),
-        ("@sacct.txt --shares @sacct.txt", "sacct.txt"),
-        ("@sacct.txt --strategist ada", "USER=STRATEGY"),
-        ("@sacct.txt --strategist ada=nap", "second-account"),
-        ("@sacct.txt --strategist nobody=split", "no job of a user"),
-        ("@multifactor2.conf", "replay --how"),
-        ("--export @sacct.txt", "sacct.txt"),
+    for (words, part, status) in [
+        ("@missing.txt", "missing.txt", 3),
+        ("@sacct.txt --policy nonsense", "there is no policy", 1),
+        ("@sacct.txt --policy fifo --policy fifo", "given twice", 1),
+        ("@sacct.txt --scheduler nonsense", "fcfs, easy", 1),
+        ("@sacct.txt --procs 0", "--procs 0", 1),
+        ("@sacct.txt --partition gpu", "NAME=NODESxCPUS", 1),
+        ("@sacct.txt --shares @sacct.txt", "sacct.txt", 3),
+        ("@sacct.txt --strategist ada", "USER=STRATEGY", 1),
+        ("@sacct.txt --strategist ada=nap", "second-account", 1),
+        ("@sacct.txt --strategist nobody=split", "no job of a user", 1),
+        ("@multifactor2.conf", "replay --how", 3),
+        ("--export @sacct.txt", "sacct.txt", 4),
     ] {
         let printed = site.ask(words);
-        assert!(failed(&printed) && printed.err.contains(part), "{words}: {printed:?}");
+        assert!(failed(&printed, status) && printed.err.contains(part), "{words}: {printed:?}");
     }
     assert!(site.ask("--how").out.contains("sacct -a -X -P"));
 }
@@ -341,7 +341,7 @@ fn an_export_can_be_replayed_and_tells_no_names() {
     };
     assert_eq!(of(&plain), of(&anonymous));
     let printed = site.ask("--export @plain");
-    assert!(failed(&printed) && printed.err.contains("something in it already"), "{printed:?}");
+    assert!(failed(&printed, 4) && printed.err.contains("something in it already"), "{printed:?}");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn a_slurm_conf_tells_weights_and_the_machine() {
     }
     assert_eq!(beside["answer"]["policies"], named["answer"]["policies"]);
     let unknown = site.ask("@sacct.txt --slurm-conf @none");
-    assert!(failed(&unknown) && unknown.err.contains("there is no such file"), "{}", unknown.err);
+    assert!(failed(&unknown, 3) && unknown.err.contains("there is no such file"), "{}", unknown.err);
 }
 
 /// One account sends more short jobs than fit, another that has the same share sends long ones, and fewer than it might.

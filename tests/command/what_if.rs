@@ -24,7 +24,7 @@ fn changes(words: &[&str]) -> Changes {
 }
 
 fn ask(snapshot: &Snapshot, words: &[&str]) -> Result<WhatIf, String> {
-    what_if::what_if(snapshot, None, &changes(words))
+    what_if::what_if(snapshot, None, &changes(words)).map_err(|error| error.to_string())
 }
 
 fn changed(snapshot: &Snapshot, words: &[&str]) -> Snapshot {

@@ -87,7 +87,7 @@ fn of_a_file_that_does_not_fit_nothing_stays_and_the_old_one_is_as_it_was() {
         }
         // In blocks of 512 bytes.
         let (status, said) = place.ask_in_shell("trap '' XFSZ; ulimit -f 1;", words);
-        assert_eq!(status, Some(1), "{words}: {said}");
+        assert_eq!(status, Some(4), "{words}: {said}");
         assert!(said.contains("cannot be written: File too large"), "{words}: {said}");
         assert!(said.contains("make room there, or choose another"), "{words}: {said}");
         if is_new {
@@ -117,7 +117,7 @@ fn a_directory_that_is_not_there_is_an_error_with_the_next_step() {
     let place = Place::new();
     for words in WRITERS.iter().filter(|words| !words.contains("--csv")) {
         let (status, said) = place.ask(&words.replace("out/", "none/"));
-        assert_eq!(status, Some(1), "{words}");
+        assert_eq!(status, Some(4), "{words}");
         assert!(
             said.contains("No such file or directory (os error 2): make its directory"),
             "{words}: {said}"
@@ -131,7 +131,7 @@ fn a_directory_that_is_not_there_is_an_error_with_the_next_step() {
 fn a_directory_that_was_empty_before_stays() {
     let place = Place::new();
     let (status, _) = place.ask_in_shell("trap '' XFSZ; ulimit -f 1;", "tree --from kept --save out");
-    assert_eq!((status, place.found().len()), (Some(1), 0));
+    assert_eq!((status, place.found().len()), (Some(4), 0));
     assert_eq!(place.ask("tree --from kept --save out").0, Some(0));
     assert!(place.path("out/manifest.json").is_file());
 }
@@ -169,11 +169,11 @@ fn a_link_is_replaced_and_not_followed() {
 fn a_device_or_a_pipe_gets_the_bytes() {
     let place = Place::new();
     let (status, said) = place.ask("tree --from snapshot --html /dev/full");
-    assert!(status == Some(1) && said.contains("No space left on device"), "{said}");
+    assert!(status == Some(4) && said.contains("No space left on device"), "{said}");
     assert!(!fs::metadata("/dev/full").unwrap().is_file());
     symlink("/dev/full", place.path("out/file")).unwrap();
     let (status, said) = place.ask(WRITERS[0]);
-    assert!(status == Some(1) && said.contains("No space left on device"), "{said}");
+    assert!(status == Some(4) && said.contains("No space left on device"), "{said}");
     // Standard output that goes to a file is still what /dev/stdout names.
     let (status, said) = place.ask("tree --from snapshot --html /dev/stdout >> out/page");
     assert_eq!((status, said.as_str()), (Some(0), ""));

@@ -19,9 +19,8 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 20] = [
+const NOT_LOGGED: [(&str, &str); 19] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
-    ("usage: multifactor2-doctor", "the doctor's help"),
     ("Exit status: 0, 1 for an error", "the help of check"),
     ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
     ("fault {name} on purpose", "a panic of a test build"),
@@ -161,7 +160,7 @@ fn messages(page: &str) -> Vec<String> {
 
 /// All code of the plugin and its commands.
 fn code() -> Vec<(String, String)> {
-    let all = ["src", "core", "releases", "command/check"].into_iter().flat_map(|root| {
+    let all = ["src", "core", "releases", "command/answers/check"].into_iter().flat_map(|root| {
         sources(root).into_iter().map(move |(path, text)| (format!("{root}/{}", path.display()), text))
     });
     // Examples are for developers; a build directory is not ours.

@@ -106,7 +106,6 @@ expect_command() {
 		job=$(multifactor2 queue --from /saved -nP -o job | head -n 1)
 		swhy "$job" --from /saved >/why
 		multifactor2 why "$job" --from /saved | cmp - /why
-		multifactor2-doctor --version
 		for name in multifactor2 swhy; do
 			for place in bash-completion/completions/$name zsh/*/_$name fish/vendor_completions.d/$name.fish; do
 				[ -s /usr/share/$place ] || { echo "no $place"; exit 1; }
@@ -119,7 +118,6 @@ expect_command() {
 		fail "the command does not answer"
 	}
 	expect "$tmp/asked" "multifactor2 ${version%-*}"
-	expect "$tmp/asked" "slurm-multifactor2 ${version%-*}"
 	expect "$root/why" "The priority"
 	expect_licences "$1" multifactor2-command
 	left=$(find "$root/usr" -name 'priority_multifactor2*')

@@ -15,6 +15,16 @@ use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{About, Answer as _, Ask};
+use crate::error::Error;
+use crate::made::Schema;
+use crate::model::{Model, Options};
+use crate::options::{OfCluster, Printed};
+use crate::output::show::Show;
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+
 pub use text::write;
 
 /// The most users that `top=` gives.
@@ -33,16 +43,45 @@ Examples:
   multifactor2 metrics --out multifactor2.prom
   multifactor2 metrics --users top=20";
 
-/// What to write, and where to.
+/// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Options {
+#[group(skip)]
+#[allow(clippy::doc_markdown)] // shown as help
+pub struct Arguments {
     /// The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub out: Option<PathBuf>,
     /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage
     #[arg(long, value_name = "NAMES|top=N")]
     pub users: Option<Users>,
+    #[command(flatten)]
+    #[allow(missing_docs)] // it would be shown
+    pub of: OfCluster,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Answer::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(&progress)?;
+        let metrics = of(&snapshot, self);
+        if let Some(path) = &self.out {
+            write(&metrics, path)?;
+            return Ok(Printout::default());
+        }
+        let model = Model::of(&snapshot, Options::default());
+        Printout::of(&model, metrics, self.of.form, &Printed::default(), terminal)
+    }
+}
+
+impl Show for Answer {
+    fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, Error> {
+        Ok(self.to_string())
+    }
 }
 
 /// Users who have series of their own.
@@ -55,18 +94,18 @@ pub enum Users {
 }
 
 impl FromStr for Users {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         if let Some(number) = text.strip_prefix("top=") {
             let number = number.parse().ok().filter(|number| (1..=MOST_USERS).contains(number));
             return number
                 .map(Users::Top)
-                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}"));
+                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}").into());
         }
         let names: BTreeSet<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
         if names.contains("") || names.len() > MOST_USERS {
-            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N"));
+            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N").into());
         }
         Ok(Users::Named(names))
     }
@@ -200,7 +239,7 @@ impl Jobs {
 }
 
 /// The metrics of a snapshot.
-pub fn of(snapshot: &Snapshot, options: &Options) -> Answer {
+pub fn of(snapshot: &Snapshot, options: &Arguments) -> Answer {
     let mut collected = Collected::default();
     let about = &snapshot.about;
     let info = [

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use super::Answer;
+use crate::error::Error;
 use crate::files;
-use crate::input::Problem;
 
 impl fmt::Display for Answer {
     /// The text format of Prometheus, version 0.0.4: each name described once, without times, a newline at the end.
@@ -49,12 +49,12 @@ pub(super) fn shown(value: &str) -> String {
 ///
 /// # Errors
 /// A name that the collector does not read, or what the file system says.
-pub fn write(answer: &Answer, path: &Path) -> Result<(), Problem> {
+pub fn write(answer: &Answer, path: &Path) -> Result<(), Error> {
     if path.extension().is_none_or(|end| end != "prom") || path.file_stem().is_none() {
-        return Err(Problem::new(
-            format!("{}: the textfile collector reads files whose name ends in .prom", path.display()),
-            "choose such a name",
-        ));
+        return Err(Error::Question(format!(
+            "{}: the textfile collector reads files whose name ends in .prom: choose such a name",
+            path.display()
+        )));
     }
     files::write(path, answer.to_string().as_bytes(), Some(0o644))
 }

@@ -21,6 +21,11 @@ use multifactor2_core::settings::{Error, Errors, Place};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{Answer as _, Ask, Bare};
+use crate::made::Schema;
+use crate::options::AsJson;
+use crate::output::Terminal;
+use crate::run::Printout;
 use draft::Draft;
 pub use draft::{Line, Note, Use};
 pub use page::Why;
@@ -37,7 +42,7 @@ FROM is a file of Maui or Moab, or a directory with what qconf of Grid Engine pr
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough. What has no line is listed, with the reason. Nothing is changed, and no cluster is asked: --from, --save, --anonymise, --conf, --cluster and --at do not go with this.
+One of them is enough. What has no line is listed, with the reason. Nothing is changed, and no cluster is asked.
 
 Exit status: 0, or 1 if something in FROM cannot be read.
 
@@ -47,17 +52,38 @@ Examples:
   multifactor2 migrate qconf
   multifactor2 migrate maui.cfg --json";
 
-/// What to translate.
+/// Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Options {
+#[group(skip)]
+#[allow(clippy::doc_markdown)] // shown as help
+pub struct Arguments {
     /// maui.cfg, moab.cfg, or a directory with outputs of qconf
-    // --from has the other name.
-    #[arg(id = "of", value_name = "FROM")]
+    #[arg(value_name = "FROM")]
     pub from: PathBuf,
     /// The file is Moab's; it is without this where its name begins with "moab"
     #[arg(long)]
     pub moab: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)] // it would be shown
+    pub form: AsJson,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Schema::of::<Bare<Answer>>(Answer::NAME)]
+    }
+
+    fn ask(&self, _: Terminal) -> Result<Printout, crate::error::Error> {
+        let answer = match run(self) {
+            Ok(answer) => answer,
+            Err(errors) => return Ok(Printout::failed(errors.to_string().lines())),
+        };
+        if self.form.json {
+            return Printout::json(&Bare::new(answer));
+        }
+        Ok(Printout::text(answer.to_string()))
+    }
 }
 
 /// What the configuration is here.
@@ -79,7 +105,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// Everything that is wrong with it: each with its file, line, value, what is allowed and what to do.
-pub fn run(options: &Options) -> Result<Answer, Errors> {
+pub fn run(options: &Arguments) -> Result<Answer, Errors> {
     let path = &options.from;
     let name = path.display().to_string();
     if fs::metadata(path).is_ok_and(|data| data.is_dir()) {

@@ -3,6 +3,7 @@
 
 mod course;
 mod reset;
+mod text;
 
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::settings::UsageMeasure;
@@ -13,19 +14,56 @@ use serde::Serialize;
 pub use reset::Period;
 
 use self::course::Course;
-use super::submission::associations_of;
-use super::Answer;
+use super::{Answer, Ask};
+use crate::error::Error;
+use crate::made::Schema;
 use crate::model::Model;
+use crate::options::{OfTime, Printed};
 use crate::output::numbers::{number, span, time};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+use crate::submission::associations_of;
+
+/// Says how long until a fair-share factor reaches a value
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub asked: Asked,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Recover::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(true, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        Printout::of(&model, recover(&model, &self.asked)?, self.of.form, &Printed::default(), terminal)
+    }
+}
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, clap::Args)]
+#[group(skip)]
 pub struct Asked {
-    /// A user, or `user@account`.
+    /// A user, or a user and an account such as ann@chem
+    #[arg(value_name = "USER")]
     pub who: String,
-    /// The factor to reach, from 0 to 1.
+    /// The factor to reach, from 0 to 1
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     pub to: f64,
-    /// The jobs of the user that run now go on.
+    /// The jobs of the user that run now go on
+    #[arg(long)]
     pub running_on: bool,
 }
 
@@ -137,17 +175,16 @@ const EXACT: i64 = 30;
 ///
 /// # Errors
 /// There is no such user, or fair-share is not computed here.
-pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
+pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     if !(0.0..=1.0).contains(&asked.to) {
-        return Err(format!("--to {}: give a factor from 0 to 1", asked.to));
+        return Err(format!("--to {}: give a factor from 0 to 1", asked.to).into());
     }
     let (user, account) =
         asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
     if !model.shares.is_computed() || !model.tree.is_whole(model.snapshot) {
         return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
-                    ask as an operator, or use a snapshot of the plugin with --from"
-            .to_owned());
+                    ask as an operator, or use a snapshot of the plugin with --from".into());
     }
     let places: Vec<(usize, Node)> = all
         .iter()
@@ -184,7 +221,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, String> {
         }
     }
     if let (true, Some(account)) = (accounts.is_empty(), account) {
-        return Err(format!("user {user} has no association with account {account}"));
+        return Err(format!("user {user} has no association with account {account}").into());
     }
     let remarks = remarks(model, asked, reset, assumptions.contains(&Others::RunOn));
     Ok(Recover { user: user.to_owned(), to: asked.to, half_life, reset, accounts, remarks })

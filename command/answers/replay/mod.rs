@@ -1,362 +1,362 @@
-//! A workload under several policies: waits, usage against shares, who gains and who loses.
-//!
-//! Unlike other answers it is about a trace, not about a cluster: [`Document`] is what `--json` shows.
+//! Replays a trace as the command line asks for it.
 
-mod accounts;
-mod made;
-mod words;
+pub mod answer;
+mod csv;
+mod export;
+mod output;
+mod progress;
+mod pseudonyms;
+mod runs;
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use std::path::{Path, PathBuf};
 
-pub use made::{Input, Run};
-pub use words::{Definition, DEFINITIONS};
+use clap::builder::UnknownArgumentValueParser;
 
-use multifactor2_replay::measures;
+use multifactor2_replay::measures::fair_start;
+use multifactor2_replay::order;
+use multifactor2_replay::sim::{Plan, Scheduler};
+use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
+use multifactor2_replay::trace::{self, associations, directory, problems::Problems};
+use multifactor2_replay::workload::Machine;
+use multifactor2_replay::Workload;
 
-/// What the JSON calls it.
-pub const NAME: &str = "replay";
+use super::Ask;
+use crate::error::Error;
+use crate::files;
+use crate::made::Schema;
+use crate::options::AsJson;
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
 
-/// The answer with its name, as `--json` shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Document {
-    /// Which answer this is: `multifactor2/replay`.
-    pub schema: String,
-    /// The version of its schema: it changes where a field changes its meaning or goes away.
-    pub version: u32,
-    /// The answer.
-    pub answer: Replay,
-}
+use answer::{Document, Gaming, Input, Replay};
+use progress::Watch;
 
-impl Document {
-    /// Of an answer.
-    pub fn new(answer: Replay) -> Self {
-        Self { schema: format!("multifactor2/{NAME}"), version: 1, answer }
-    }
-}
+/// Seconds that submissions come later in jittered runs.
+const JITTER: u32 = 60;
 
-/// The answer. Times are in seconds, those of clocks since 1970 where the trace says since when.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Replay {
-    /// What was replayed.
-    pub trace: Trace,
-    /// By policy, in the order in which they were asked for.
-    pub policies: Vec<Policy>,
-    /// Every policy against the first.
-    pub comparisons: Vec<Comparison>,
-    /// What users gain who play with the policy; empty where nobody was asked to.
-    pub gaming: Vec<Gaming>,
-    /// What every replay leaves out, one sentence each.
-    pub left_out: Vec<String>,
-    /// What the trace does not tell, and what follows.
-    pub missing: Vec<Missing>,
-    /// What was wrong with it.
-    pub problems: Vec<Problem>,
-    /// How measures are defined.
-    pub definitions: Vec<Definition>,
-    /// It was stopped, and this is what there was.
-    pub stopped: bool,
-}
+/// The exit status after Ctrl-C, where there is a report of a part: as shells have it.
+const STOPPED: u8 = 130;
 
-/// What was replayed, and how.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Trace {
-    /// The file or directory.
-    pub name: String,
-    /// Jobs that are replayed.
-    pub jobs: usize,
-    /// Users with jobs.
-    pub users: usize,
-    /// Accounts with jobs.
-    pub accounts: usize,
-    /// `account`, or `group` where the trace has groups of users, which need not be accounts.
-    pub account_word: String,
-    /// The first and the last submission.
-    pub first: i64,
-    /// See above.
-    pub last: i64,
-    /// Jobs that were submitted before are a warm-up: they run, and are not counted.
-    pub since: i64,
-    /// CPUs of the machine.
-    pub cpus: u64,
-    /// Its nodes; 0 where that is not known.
-    pub nodes: u64,
-    /// Its partitions with their CPUs.
-    pub partitions: Vec<Partition>,
-    /// The scheduler.
+const DAY: i64 = 86_400;
+
+/// What says how a trace is replayed, and does not go with `--export`.
+const OF_A_REPLAY: [&str; 17] = [
+    "trace",
+    "policies",
+    "scheduler",
+    "procs",
+    "partitions",
+    "shares",
+    "slurm_conf",
+    "runs",
+    "seed",
+    "fair_start",
+    "strategists",
+    "warm_up",
+    "csv",
+    "html",
+    "json",
+    "how",
+    "conf",
+];
+
+/// Replays a recorded workload under policies: who would have waited how long, and how near accounts would have come to their shares
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 replay --how\n  multifactor2 replay sacct.txt\n  multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf --runs 2\n  multifactor2 replay sacct.txt --procs 64 --scheduler easy --policy fifo --json"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+#[allow(clippy::struct_excessive_bools)] // each is an option of its own
+pub struct Arguments {
+    /// Output of sacct, a file in the Standard Workload Format (.gz too), or a directory with what --export has collected
+    #[arg(required_unless_present_any = ["how", "export"])]
+    pub trace: Option<PathBuf>,
+    /// fifo, fair-tree, classic, multifactor2, or a file with its settings; each is compared with the first. Without any: fair-tree and multifactor2
+    #[arg(long = "policy", value_name = "NAME|FILE")]
+    pub policies: Vec<String>,
+    /// Prints how a trace is collected
+    #[arg(long, exclusive = true)]
+    pub how: bool,
+    /// Collects a trace on this cluster
+    #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_REPLAY)]
+    pub export: Option<PathBuf>,
+    /// With --export: users, accounts, partitions and QOS get other names
+    #[arg(long, requires = "export", conflicts_with_all = OF_A_REPLAY)]
+    pub anonymise: bool,
+    /// With --export: jobs that ran after this time, as sacct -S takes it
+    #[arg(long, value_name = "TIME", default_value = "now-365days", requires = "export", conflicts_with_all = OF_A_REPLAY)]
+    pub start: String,
+    /// With --export: jobs that ran before this time, as sacct -E takes it
+    #[arg(long, value_name = "TIME", default_value = "now", requires = "export", conflicts_with_all = OF_A_REPLAY)]
+    pub end: String,
+    /// fcfs, easy, sjbf, conservative or slurm
+    #[arg(long, value_name = "NAME", default_value = "slurm")]
     pub scheduler: String,
-    /// `PriorityDecayHalfLife`
-    pub half_life: u32,
-    /// The seed of jittered runs.
-    pub seed: u64,
-    /// Runs with jitter, for each policy; 0 for none.
+    /// A machine of so many CPUs in one partition, instead of that of the trace
+    #[arg(long, value_name = "CPUS", conflicts_with = "partitions")]
+    pub procs: Option<u32>,
+    /// A machine of these partitions: NAME=NODESxCPUS or NAME=CPUS, such as gpu=40x8
+    #[arg(long = "partition", value_name = "NAME=NODESxCPUS")]
+    pub partitions: Vec<String>,
+    /// Shares from a file: output of 'sacctmgr dump' or 'sacctmgr -P show assoc'
+    #[arg(long, value_name = "FILE")]
+    pub shares: Option<PathBuf>,
+    /// Weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, instead of those of the trace
+    #[arg(long, value_name = "FILE")]
+    pub slurm_conf: Option<PathBuf>,
+    /// Replays so many more times, with submissions up to a minute later at random: mean and spread show what hangs on chance
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub runs: u32,
-    /// Up to so many seconds later jobs come in a jittered run.
-    pub jitter: u32,
-    /// What was recorded; absent where the trace has no start times.
-    pub recorded: Option<Waits>,
+    /// Where the chance of --runs and --fair-start begins
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Replays up to so many jobs without those that were submitted after them, under each policy: who starts later than is fair
+    #[arg(long, value_name = "JOBS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub fair_start: u32,
+    /// Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst; or honest, for an equal twin
+    #[arg(long = "strategist", value_name = "USER=STRATEGY")]
+    pub strategists: Vec<String>,
+    /// Days at the beginning that are replayed and not counted. Without: two half-lives, where they are at most a third of the trace
+    #[arg(long, value_name = "DAYS")]
+    pub warm_up: Option<u32>,
+    /// Writes tables as comma-separated values to this directory
+    #[arg(long, value_name = "DIR")]
+    pub csv: Option<PathBuf>,
+    /// Writes a page for a browser, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    #[command(flatten)]
+    pub form: AsJson,
+    // One way to say it, and whoever writes the other way is told.
+    #[arg(long, hide = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "", value_parser = UnknownArgumentValueParser::suggest("write --policy FILE"))]
+    conf: Option<String>,
 }
 
-/// A partition of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Partition {
-    /// Its name.
-    pub name: String,
-    /// Its CPUs, some of which may be in others, too.
-    pub cpus: u64,
-}
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Schema::of::<Document>(answer::NAME)]
+    }
 
-/// What came of a policy.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Policy {
-    /// What it was called on the command line.
-    pub name: String,
-    /// Waits of all jobs.
-    pub waits: Waits,
-    /// Jobs that did not start.
-    pub not_started: usize,
-    /// Those of them that fit in none of their partitions.
-    pub misfits: u64,
-    /// Used CPU seconds in parts of those that there were.
-    pub utilisation: f64,
-    /// Seconds from the first submission to the last end.
-    pub makespan: i64,
-    /// Normalised waits over users.
-    pub users_normalised: Spread,
-    /// Seconds in which somebody waited.
-    pub contended: f64,
-    /// Share error.
-    pub share_error: Spread,
-    /// Jain's index: the mean, and the smallest.
-    pub jain: Jain,
-    /// Shortfall.
-    pub shortfall: Spread,
-    /// Shortfall of the accounts directly below the root, over all contended time.
-    pub account_shortfall: f64,
-    /// The largest lag of an account in CPU hours.
-    pub lag: f64,
-    /// Fair start times; absent where they were not asked for.
-    pub fair_start: Option<FairStart>,
-    /// Accounts, those above first.
-    pub accounts: Vec<Account>,
-    /// Over time.
-    pub series: Series,
-    /// Mean and spread over jittered runs; empty without any.
-    pub runs: Vec<OverRuns>,
-    /// What its settings or slurm.conf ask for that this replay leaves out.
-    pub left_out: Vec<String>,
-    /// It was stopped before its end.
-    pub stopped: bool,
-}
-
-/// Mean, 95th percentile and largest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Spread {
-    /// The plain mean.
-    pub mean: f64,
-    /// The smallest value that at least 95 % are not above.
-    pub p95: f64,
-    /// The largest.
-    pub worst: f64,
-}
-
-impl From<measures::Spread> for Spread {
-    fn from(of: measures::Spread) -> Self {
-        Self { mean: of.mean, p95: of.p95, worst: of.worst }
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        if self.how {
+            return Ok(Printout::text(trace::how()));
+        }
+        if let Some(directory) = &self.export {
+            return export::export(directory, &self.start, &self.end, self.anonymise).map(Printout::text);
+        }
+        let (answer, status) = replay(self)?;
+        Ok(Printout { status, ..print(answer, self, terminal)? })
     }
 }
 
-/// How much later jobs start because of those that were submitted after them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct FairStart {
-    /// Jobs of the sample.
-    pub jobs: usize,
-    /// Those of them that start later than is fair.
-    pub later: usize,
-    /// Unfairness in seconds.
-    pub unfairness: Spread,
+/// The report, and the exit status.
+fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
+    let Some(path) = &asked.trace else { return Err("no trace is given".into()) };
+    let policies = policies(&asked.policies)?;
+    let progress = Progress::begin();
+    progress.step("Reading the trace");
+    let mut workload = trace::read(path).map_err(|error| Error::Source(error.to_string()))?;
+    if let Some(file) = &asked.shares {
+        set_shares(&mut workload, file)?;
+    }
+    if let Some(file) = &asked.slurm_conf {
+        set_slurm_conf(&mut workload, file)?;
+    }
+    let machine = machine(asked, &workload)?;
+    let scheduler = Scheduler::named(&asked.scheduler, &workload.config)?;
+    let strategists = strategists(&asked.strategists, &workload)?;
+    let input = Input {
+        name: &path.display().to_string(),
+        since: since(asked, &mut workload),
+        workload: &workload,
+        machine: &machine,
+        scheduler: &asked.scheduler,
+        seed: asked.seed,
+        runs: asked.runs,
+        jitter: JITTER,
+    };
+    let plans: Vec<(String, Plan)> = policies
+        .iter()
+        .map(|(name, policy)| {
+            let plan = Plan { workload: &workload, machine: &machine, scheduler: scheduler.clone(), policy };
+            (name.clone(), plan)
+        })
+        .collect();
+    // The trace and its jittered runs under each policy, each strategist beside one who does not play, and what is fair.
+    let sample = fair_start::sample(&workload, asked.fair_start as usize, asked.seed, input.since);
+    let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len() + sample.len());
+    drop(progress);
+    let watch = Watch::new(replays);
+    let mut runs = runs::replay(&input, &plans, &watch)?;
+    let gaming = gaming(&strategists, &plans, input.since, &watch)?;
+    let fair = runs::fair_starts(&sample, &plans, &watch)?;
+    for (run, fair) in runs.iter_mut().zip(fair).filter(|(_, fair)| !fair.is_empty()) {
+        run.fair = Some(fair_start::fair_starts(&run.outcome, &fair));
+    }
+    let stopped = watch.is_stopped();
+    let mut answer = input.answer(&runs, stopped);
+    watch.finish();
+    answer.gaming = gaming;
+    Ok((answer, if stopped { STOPPED } else { 0 }))
 }
 
-/// Jain's index over intervals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Jain {
-    /// The plain mean.
-    pub mean: f64,
-    /// The smallest.
-    pub worst: f64,
+fn print(answer: Replay, asked: &Arguments, terminal: Terminal) -> Result<Printout, Error> {
+    if let Some(directory) = &asked.csv {
+        csv::write(&answer, directory)?;
+    }
+    if let Some(file) = &asked.html {
+        files::write_text(file, &output::page(&answer)?)?;
+    }
+    if asked.form.json {
+        return Printout::json(&Document::new(answer));
+    }
+    Ok(Printout::text(output::text(&answer, terminal)))
 }
 
-/// Waits of some jobs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Waits {
-    /// How many.
-    pub jobs: usize,
-    /// Wait in seconds.
-    pub wait: Spread,
-    /// Flow in seconds.
-    pub flow: Spread,
-    /// Bounded slowdown.
-    pub slowdown: Spread,
-    /// Area-weighted wait in seconds.
-    pub area_weighted: f64,
-    /// Normalised wait.
-    pub normalised: f64,
+/// Policies with what they are called.
+fn policies(names: &[String]) -> Result<Vec<(String, order::Policy)>, Error> {
+    let default = ["fair-tree", "multifactor2"].map(str::to_owned);
+    let names = if names.is_empty() { &default[..] } else { names };
+    let mut policies: Vec<(String, order::Policy)> = Vec::new();
+    for name in names {
+        if policies.iter().any(|(other, _)| other == name) {
+            return Err(format!("--policy {name} is given twice").into());
+        }
+        let policy = order::Policy::named(name).map_err(|error| error.to_string())?;
+        policies.push((name.clone(), policy));
+    }
+    Ok(policies)
 }
 
-impl From<&measures::Waits> for Waits {
-    fn from(of: &measures::Waits) -> Self {
-        Self {
-            jobs: of.wait.count,
-            wait: of.wait.into(),
-            flow: of.flow.into(),
-            slowdown: of.slowdown.into(),
-            area_weighted: of.area_weighted,
-            normalised: of.normalised,
+fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), Error> {
+    let shown = file.display().to_string();
+    let text = trace::text(file).map_err(|error| Error::of_source(file, &error))?;
+    let mut problems = Problems::default();
+    workload.set_associations(associations::parse(&text, &shown, &mut problems).map_err(Error::Source)?);
+    workload.problems.append(problems);
+    Ok(())
+}
+
+fn set_slurm_conf(workload: &mut Workload, file: &Path) -> Result<(), Error> {
+    let mut problems = Problems::default();
+    let site = trace::slurm_conf::read(file, &mut problems);
+    let site = site.ok_or_else(|| Error::of_source(file, &"there is no such file: check the name"))?;
+    workload.problems.append(problems);
+    // What was told to be missing is here.
+    workload.missing.retain(|missing| missing.what != directory::CONFIG);
+    workload.config = site.config;
+    if site.machine.is_some() {
+        workload
+            .missing
+            .retain(|missing| ![directory::PARTITIONS, directory::NODES].contains(&missing.what.as_str()));
+        workload.machine = site.machine;
+    }
+    Ok(())
+}
+
+fn machine(asked: &Arguments, workload: &Workload) -> Result<Machine, Error> {
+    if let Some(cpus) = asked.procs {
+        let machine = Machine::of_procs(cpus);
+        return machine.check().map(|()| machine).map_err(|error| format!("--procs {cpus}: {error}").into());
+    }
+    if asked.partitions.is_empty() {
+        return workload.machine_or_observed().ok_or_else(|| {
+            "the trace tells neither of the machine nor when jobs started: give --procs or --partition".into()
+        });
+    }
+    let mut machine = Machine::default();
+    for text in &asked.partitions {
+        machine.add_partition(text).map_err(|error| format!("--partition: {error}"))?;
+    }
+    Ok(machine)
+}
+
+/// Since when jobs count. Where nothing is asked for and there is no time for it, the trace has something missing.
+fn since(asked: &Arguments, workload: &mut Workload) -> i64 {
+    let (Some(first), Some(last)) = (workload.jobs.first(), workload.jobs.last()) else { return 0 };
+    let (first, last) = (first.submit, last.submit);
+    if let Some(days) = asked.warm_up {
+        return first + i64::from(days) * DAY;
+    }
+    let two = 2 * i64::from(workload.config.half_life());
+    if two == 0 || 3 * two <= last - first {
+        return first + two;
+    }
+    workload.missing.push(multifactor2_replay::workload::Missing {
+        what: "time for a warm-up".to_owned(),
+        so: "the trace is shorter than six half-lives, so all jobs count from the first, when nobody has used anything".to_owned(),
+    });
+    first
+}
+
+/// Users who play, beside their twins, and the same where they do not.
+struct Strategist {
+    user: String,
+    strategy: Strategy,
+    played: Played,
+    honest: Played,
+}
+
+fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>, Error> {
+    let mut strategists = Vec::new();
+    for text in texts {
+        let wrong = |why: String| format!("--strategist {text}: {why}");
+        let (user, name) = text
+            .rsplit_once('=')
+            .ok_or_else(|| wrong("write USER=STRATEGY, such as ada=split".to_owned()))?;
+        let strategy = Strategy::named(name).map_err(wrong)?;
+        let play = |strategy| {
+            Played::new(workload, user, strategy).map_err(|error: CannotPlay| wrong(error.to_string()))
+        };
+        strategists.push(Strategist {
+            user: user.to_owned(),
+            strategy,
+            played: play(strategy)?,
+            honest: play(Strategy::Honest)?,
+        });
+    }
+    Ok(strategists)
+}
+
+fn gaming(
+    strategists: &[Strategist],
+    plans: &[(String, Plan)],
+    since: i64,
+    watch: &Watch,
+) -> Result<Vec<Gaming>, Error> {
+    let mut tasks: Vec<runs::Task> = Vec::new();
+    for strategist in strategists {
+        for (_, plan) in plans {
+            for played in [&strategist.honest, &strategist.played] {
+                tasks.push(runs::Task {
+                    plan: Plan { workload: &played.workload, ..plan.clone() },
+                    change: runs::Change::None,
+                });
+            }
         }
     }
-}
-
-/// An account with all below it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Account {
-    /// Its name.
-    pub name: String,
-    /// The account above; empty directly below the root.
-    pub parent: String,
-    /// How far below the root, from 1.
-    pub depth: usize,
-    /// Its normalised share.
-    pub share: f64,
-    /// What it had in contended time, in parts of what all had.
-    pub usage: f64,
-    /// What it was entitled to, in the same parts.
-    pub entitled: f64,
-    /// Jobs that started.
-    pub jobs: usize,
-    /// Mean wait in seconds.
-    pub mean_wait: f64,
-    /// Waits in seconds that 0, 5, 25, 50, 75, 95 and 100 % of the jobs are not above.
-    pub wait_quantiles: [f64; 7],
-    /// Normalised wait.
-    pub normalised: f64,
-    /// The largest lag in CPU hours; absent but directly below the root.
-    pub lag: Option<f64>,
-}
-
-/// Parts of a policy's results over time, at the ends of intervals of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Series {
-    /// When each interval begins.
-    pub begins: Vec<i64>,
-    /// In parts of each, from 0 to 1: somebody waited.
-    pub contended: Vec<f64>,
-    /// Share error.
-    pub share_error: Vec<f64>,
-    /// Jain's index; absent where nobody waited.
-    pub jain: Vec<Option<f64>>,
-    /// Accounts directly below the root.
-    pub accounts: Vec<AccountSeries>,
-}
-
-/// An account over time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct AccountSeries {
-    /// Its name.
-    pub name: String,
-    /// Its normalised share.
-    pub share: f64,
-    /// Its decayed usage in parts of all.
-    pub usage: Vec<f64>,
-}
-
-/// A measure over jittered runs.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct OverRuns {
-    /// Which.
-    pub measure: String,
-    /// The mean of the runs.
-    pub mean: f64,
-    /// The standard deviation of a run.
-    pub deviation: f64,
-    /// The smallest.
-    pub least: f64,
-    /// The largest.
-    pub most: f64,
-    /// How many runs there are.
-    pub runs: usize,
-}
-
-/// What changes from one policy to another.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Comparison {
-    /// The first policy.
-    pub from: String,
-    /// The other one.
-    pub to: String,
-    /// Jobs that start earlier in the other.
-    pub earlier: u64,
-    /// Jobs that start later.
-    pub later: u64,
-    /// Jobs that start at the same time.
-    pub same: u64,
-    /// Order inversions.
-    pub inversions: f64,
-    /// Accounts with jobs, those that gain most first.
-    pub accounts: Vec<Change>,
-    /// Users with jobs, those that gain most first.
-    pub users: Vec<Change>,
-}
-
-/// How much longer somebody waits.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Change {
-    /// Who.
-    pub name: String,
-    /// Jobs.
-    pub jobs: usize,
-    /// The mean wait before, in seconds.
-    pub before: f64,
-    /// How much longer the mean wait is, in seconds; below 0 where it is shorter.
-    pub longer: f64,
-}
-
-/// What a user gains who plays with a policy.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Gaming {
-    /// The user.
-    pub user: String,
-    /// What it does.
-    pub strategy: String,
-    /// The same in words.
-    pub described: String,
-    /// The policy.
-    pub policy: String,
-    /// Service of the user over that of its twin; absent where they never waited together.
-    pub gain: Option<f64>,
-    /// The same where nobody plays.
-    pub honest: Option<f64>,
-    /// What the user has of its entitlement, over the same of its twin; absent where one of them was entitled to nothing.
-    pub by_entitlement: Option<f64>,
-    /// Seconds in which both had jobs waiting.
-    pub seconds: f64,
-}
-
-/// What a trace does not tell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Missing {
-    /// What.
-    pub what: String,
-    /// What that makes impossible, or what is taken instead.
-    pub so: String,
-}
-
-/// What was wrong with some lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Problem {
-    /// What it is, and what became of it.
-    pub what: String,
-    /// How many lines.
-    pub count: u64,
-    /// The first of them.
-    pub first: Vec<String>,
+    let outcomes = runs::outcomes(&tasks, watch)?;
+    let mut outcomes = outcomes.into_iter();
+    let mut gaming = Vec::new();
+    for strategist in strategists {
+        for (policy, _) in plans {
+            let (Some(honest), Some(played)) = (outcomes.next().flatten(), outcomes.next().flatten()) else {
+                continue;
+            };
+            let service = strategist.played.service(&played.outcome, since);
+            gaming.push(Gaming {
+                user: strategist.user.clone(),
+                strategy: strategist.strategy.name().to_owned(),
+                described: strategist.strategy.described().to_owned(),
+                policy: policy.clone(),
+                gain: service.gain(),
+                honest: strategist.honest.service(&honest.outcome, since).gain(),
+                by_entitlement: strategist.played.gain_by_entitlement(&played.outcome, since),
+                seconds: service.seconds,
+            });
+        }
+    }
+    Ok(gaming)
 }

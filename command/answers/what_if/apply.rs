@@ -9,6 +9,7 @@ use multifactor2_snapshot::records::{Association, BookAssociation, Setting};
 use multifactor2_snapshot::Snapshot;
 
 use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};
+use crate::error::Error;
 use crate::input;
 use crate::model::{Algorithm, Model};
 use crate::output::numbers;
@@ -30,7 +31,7 @@ pub struct Changed {
 ///
 /// # Errors
 /// Somebody or something that is named is not there, or what the change is about is not known.
-pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, String> {
+pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, Error> {
     let mut edited = Changed { snapshot: model.snapshot.clone(), ..Changed::default() };
     edited.plugin(model, changes)?;
     edited.check_fair_share(model, changes)?;
@@ -78,7 +79,7 @@ impl Changed {
         self.snapshot.parameters.insert(known.unwrap_or_else(|| name.to_owned()), value);
     }
 
-    fn plugin(&mut self, model: &Model<'_>, changes: &Changes) -> Result<(), String> {
+    fn plugin(&mut self, model: &Model<'_>, changes: &Changes) -> Result<(), Error> {
         if let Some(plugin) = changes.plugin {
             let kind = match plugin {
                 Plugin::Multifactor2 => "priority/multifactor2",
@@ -103,7 +104,7 @@ impl Changed {
         let is_ours = self.snapshot.about.priority_type == "priority/multifactor2";
         match &changes.settings {
             Some(_) if !is_ours => {
-                return Err("--conf: multifactor2.conf counts under priority/multifactor2 only: give --plugin multifactor2 as well".to_owned());
+                return Err("--conf: multifactor2.conf counts under priority/multifactor2 only: give --plugin multifactor2 as well".into());
             }
             Some(settings) => {
                 self.said.push(format!("The settings are those of {}.", settings.file));
@@ -171,7 +172,7 @@ impl Changed {
     }
 
     /// What shares, usage and accounts do can only be told where fair-share is computed.
-    fn check_fair_share(&self, model: &Model<'_>, changes: &Changes) -> Result<(), String> {
+    fn check_fair_share(&self, model: &Model<'_>, changes: &Changes) -> Result<(), Error> {
         let is_about_fair_share = !changes.shares.is_empty()
             || !changes.usage.is_empty()
             || !changes.without.is_empty()
@@ -182,13 +183,11 @@ impl Changed {
         }
         if !model.tree.is_whole(model.snapshot) {
             return Err("only some associations can be seen, so nobody can tell what this does to fair-share: ask as an operator, or \
-                        use a snapshot of the plugin with --from"
-                .to_owned());
+                        use a snapshot of the plugin with --from".into());
         }
         if self.snapshot.about.priority_type == "priority/multifactor2" && self.snapshot.settings.is_none() {
             return Err("the settings of multifactor2 are not known, so nobody can tell what this does to FAIRSHARE and SITE: give \
-                        multifactor2.conf with --conf, or a snapshot of the plugin with --from"
-                .to_owned());
+                        multifactor2.conf with --conf, or a snapshot of the plugin with --from".into());
         }
         Ok(())
     }
@@ -207,7 +206,7 @@ impl Changed {
         self.remarks.push(remark);
     }
 
-    fn weight(&mut self, model: &Model<'_>, change: &Weight) -> Result<(), String> {
+    fn weight(&mut self, model: &Model<'_>, change: &Weight) -> Result<(), Error> {
         let weight = change.weight;
         match &change.of {
             Weighted::Factor(name) => {
@@ -237,7 +236,7 @@ impl Changed {
                 })?;
                 if !self.snapshot.jobs.is_empty() && self.snapshot.jobs.iter().all(|job| job.tres.is_empty())
                 {
-                    return Err(format!("--weight {name}: what jobs ask for of each TRES is not known here: use a snapshot of the plugin with --from"));
+                    return Err(format!("--weight {name}: what jobs ask for of each TRES is not known here: use a snapshot of the plugin with --from").into());
                 }
                 let old = self.snapshot.tres[at].weight.replace(weight).unwrap_or(0.0);
                 self.said.push(format!(
@@ -250,11 +249,10 @@ impl Changed {
     }
 
     /// Fair-share is what Slurm shows: the factor stays, the weight is another.
-    fn scale_fair_share(&mut self, old: f64, weight: f64) -> Result<(), String> {
+    fn scale_fair_share(&mut self, old: f64, weight: f64) -> Result<(), Error> {
         if old == 0.0 && weight > 0.0 {
             return Err("--weight fairshare: the fair-share factors cannot be computed here, and Slurm does not show them while the weight \
-                        is 0: use a snapshot of the plugin with --from"
-                .to_owned());
+                        is 0: use a snapshot of the plugin with --from".into());
         }
         let by = if old > 0.0 { weight / old } else { 0.0 };
         self.snapshot.jobs.iter_mut().for_each(|job| job.fair_share *= by);
@@ -262,21 +260,21 @@ impl Changed {
         Ok(())
     }
 
-    fn find(&self, who: &Who) -> Result<Vec<usize>, String> {
+    fn find(&self, who: &Who) -> Result<Vec<usize>, Error> {
         let is_meant = |one: &Association| one.user == who.user && one.account == who.account;
         let all = self.snapshot.associations.iter().enumerate();
         let found: Vec<usize> = all.filter(|(_, one)| is_meant(one)).map(|(at, _)| at).collect();
         if found.is_empty() {
-            return Err(format!("there is no {who} here: see 'multifactor2 tree'"));
+            return Err(format!("there is no {who} here: see 'multifactor2 tree'").into());
         }
         Ok(found)
     }
 
-    fn shares(&mut self, change: &ShareChange) -> Result<(), String> {
+    fn shares(&mut self, change: &ShareChange) -> Result<(), Error> {
         for at in self.find(&change.who)? {
             let association = &mut self.snapshot.associations[at];
             if association.parent == 0 {
-                return Err(format!("--shares: {} is the root, which shares with nobody", change.who));
+                return Err(format!("--shares: {} is the root, which shares with nobody", change.who).into());
             }
             let old = std::mem::replace(&mut association.shares, change.shares);
             let word = |shares| if shares == USE_PARENT { "parent".to_owned() } else { format!("{shares}") };
@@ -290,27 +288,29 @@ impl Changed {
         Ok(())
     }
 
-    fn usage(&mut self, model: &Model<'_>, change: &UsageChange) -> Result<(), String> {
+    fn usage(&mut self, model: &Model<'_>, change: &UsageChange) -> Result<(), Error> {
         let UsageChange { who, amount } = change;
         let is_reset = *amount == Amount::Is(0.0);
         if who.user.is_empty() && !is_reset {
             return Err(format!(
                 "--usage: usage of {who} is that of the users in it: name a user, or give 0"
-            ));
+            )
+            .into());
         }
         let is_dominant =
             model.config.settings.as_ref().is_some_and(|ours| ours.usage_measure == UsageMeasure::Dominant);
         if is_dominant && !is_reset {
             return Err(
                 "--usage: with UsageMeasure=dominant it depends on what jobs used, so only 0 can be given"
-                    .to_owned(),
+                    .into(),
             );
         }
         let all = self.find(who)?;
         if all.len() > 1 && !is_reset {
             return Err(format!(
                 "--usage: {who} has an association for each of several partitions: only 0 can be given"
-            ));
+            )
+            .into());
         }
         for at in all {
             let association = &self.snapshot.associations[at];
@@ -326,7 +326,7 @@ impl Changed {
                     "--usage: only {} of the usage of {who} is in the default book, and which other book has less then is not said: take at most \
                      that, or give 0",
                     numbers::usage(dominant)
-                ));
+                ).into());
             }
             if is_reset {
                 self.take_above_in_books(at);
@@ -419,12 +419,14 @@ impl Changed {
         }
     }
 
-    fn without(&mut self, account: &str) -> Result<(), String> {
+    fn without(&mut self, account: &str) -> Result<(), Error> {
         let who = Who { user: String::new(), account: account.to_owned() };
         let top = self.find(&who)?[0];
         let association = &self.snapshot.associations[top];
         if association.parent == 0 {
-            return Err(format!("--without-account: {account} is the root, without which there is nobody"));
+            return Err(
+                format!("--without-account: {account} is the root, without which there is nobody").into()
+            );
         }
         let (usage, dominant) = (association.usage, association.dominant.unwrap_or_default());
         let gone: HashSet<u32> =
@@ -463,12 +465,12 @@ fn gives_points(model: &Model<'_>) -> Option<bool> {
 }
 
 /// The settings that `PriorityParameters` has.
-fn of_parameters(snapshot: &Snapshot) -> Result<Vec<Setting>, String> {
+fn of_parameters(snapshot: &Snapshot) -> Result<Vec<Setting>, Error> {
     let parameters = input::parameters(snapshot);
-    let settings = input::settings(None, parameters).map_err(|problem| problem.to_string())?;
+    let settings = input::settings(None, parameters)?;
     match settings {
         None if !parameters.trim().is_empty() => {
-            Err(format!("the settings in {PARAMETERS} cannot be read: give others with --conf"))
+            Err(format!("the settings in {PARAMETERS} cannot be read: give others with --conf").into())
         }
         settings => Ok(settings.unwrap_or_default()),
     }

@@ -8,8 +8,9 @@ use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::records::Setting;
 
-use crate::answers::submission::JobOptions;
+use crate::error::Error;
 use crate::output::numbers;
+use crate::submission::JobOptions;
 
 /// See the module. All of them hold together.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -74,12 +75,12 @@ pub struct Who {
 }
 
 impl FromStr for Who {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let (user, account) = text.split_once('@').unwrap_or(("", text));
         if account.is_empty() || text.starts_with('@') {
-            return Err("give an account, or a user and an account such as ann@chem".to_owned());
+            return Err("give an account, or a user and an account such as ann@chem".into());
         }
         Ok(Self { user: user.to_owned(), account: account.to_owned() })
     }
@@ -104,9 +105,9 @@ pub struct ShareChange {
 }
 
 impl FromStr for ShareChange {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         const ALLOWED: &str = "give who and how many, such as chem=30, ann@chem=5 or chem=parent";
         let (who, shares) = text.rsplit_once('=').ok_or(ALLOWED)?;
         let shares = if shares.eq_ignore_ascii_case("parent") {
@@ -137,9 +138,9 @@ pub enum Amount {
 }
 
 impl FromStr for UsageChange {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         const ALLOWED: &str =
             "give who and how much, such as ann@chem=0 or ann@chem=+1000h; s, m, h and d may stand behind the number";
         let (who, amount) = text.rsplit_once('=').ok_or(ALLOWED)?;
@@ -153,7 +154,7 @@ impl FromStr for UsageChange {
         let number: f64 = number.parse().map_err(|_| ALLOWED)?;
         let usage = number * seconds;
         if !usage.is_finite() || usage.abs() > MOST_USAGE {
-            return Err(ALLOWED.to_owned());
+            return Err(ALLOWED.into());
         }
         let amount = if amount.starts_with(['+', '-']) { Amount::More(usage) } else { Amount::Is(usage) };
         Ok(Self { who: who.parse()?, amount })
@@ -194,9 +195,9 @@ pub enum Weighted {
 const FACTORS: [&str; 6] = ["Age", "Assoc", "FairShare", "JobSize", "Partition", "QOS"];
 
 impl FromStr for Weight {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         let known = FACTORS.join(", ");
         let bad = || {
             format!("give a name and a weight from 0 to 4294967295, such as fairshare=50000; known are {known} and the TRES of the cluster")
@@ -227,9 +228,9 @@ pub enum Plugin {
     Multifactor2,
 }
 
-fn half_life(text: &str) -> Result<u32, String> {
+fn half_life(text: &str) -> Result<u32, Error> {
     match Kind::Duration.read(text) {
-        Some(Value::Duration(seconds)) => u32::try_from(seconds).map_err(|_| "this is too long".to_owned()),
-        _ => Err("give a time such as 14-0 for fourteen days, or 0 for no decay".to_owned()),
+        Some(Value::Duration(seconds)) => u32::try_from(seconds).map_err(|_| "this is too long".into()),
+        _ => Err("give a time such as 14-0 for fourteen days, or 0 for no decay".into()),
     }
 }

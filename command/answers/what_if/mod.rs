@@ -6,6 +6,8 @@
 mod apply;
 mod change;
 mod order;
+pub mod page;
+mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,9 +20,72 @@ pub use apply::{apply, Changed};
 pub use change::{Amount, Changes, Plugin, Settings, ShareChange, UsageChange, Weight, Weighted, Who};
 pub use order::tau;
 
-use super::{finite, job_name, Answer};
+use super::{finite, job_name, Answer, Ask, Report};
+use crate::error::Error;
+use crate::files;
+use crate::input;
+use crate::made::Schema;
 use crate::model::{Algorithm, Model, Options, Slot};
+use crate::options::{own_name, Files, OfTime, Printed};
 use crate::output::numbers::count;
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+
+/// Shows the queue before and after a change: who gains, who loses, how far
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html switch.html\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub changes: Changes,
+    #[command(flatten)]
+    pub files: Files,
+    #[command(flatten)]
+    pub printed: Printed,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![WhatIf::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let mut of = self.of.clone();
+        // It is a change here.
+        of.input.conf = None;
+        let snapshot = of.snapshot(true, &progress)?;
+        let model = of.model(&snapshot)?;
+        let answer = of_model(&model, &self.whole(&snapshot)?)?;
+        let Some(file) = &self.files.html else {
+            return Printout::of(&model, answer, of.form, &self.printed, terminal);
+        };
+        files::write_text(file, &page::page(&Report::new(&model, answer))?)?;
+        Ok(Printout::default())
+    }
+}
+
+impl Arguments {
+    /// Changes with the settings of `--conf`, and with who submits.
+    fn whole(&self, snapshot: &Snapshot) -> Result<Changes, Error> {
+        let mut changes = self.changes.clone();
+        if let Some(conf) = &self.of.input.conf {
+            let lines = input::settings(Some(conf.as_path()), input::parameters(snapshot));
+            let lines = lines?.unwrap_or_default();
+            changes.settings = Some(Settings { file: conf.display().to_string(), lines });
+        }
+        if !changes.submissions.is_empty() && changes.submitter.is_none() {
+            changes.submitter = Some(own_name()?);
+        }
+        Ok(changes)
+    }
+}
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -128,7 +193,7 @@ impl Answer for WhatIf {
 ///
 /// # Errors
 /// Somebody or something that a change names is not there, or what it is about is not known.
-pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, String> {
+pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Result<WhatIf, Error> {
     of_model(&Model::of(snapshot, Options { at, ..Options::default() }), changes)
 }
 
@@ -136,7 +201,7 @@ pub fn what_if(snapshot: &Snapshot, at: Option<i64>, changes: &Changes) -> Resul
 ///
 /// # Errors
 /// As for [`what_if`].
-pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, String> {
+pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, Error> {
     let options = Options { at: Some(now.at), recompute: !changes.is_empty() };
     let before = Model::of(now.snapshot, options);
     let edited = apply(&before, changes)?;

@@ -1,8 +1,10 @@
 //! Why a job has its priority and its place: the one dominant reason, then everything that it follows from.
 
+pub mod compare;
 mod levers;
 mod path;
 mod terms;
+mod text;
 
 use std::collections::BTreeMap;
 
@@ -10,16 +12,59 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::queue::{ahead, before, no_such_job, Ahead};
-use super::reasons::{self, Reason};
-use super::{association_name, finite, job_name, Answer};
+use super::{association_name, finite, job_name, Answer, Ask};
 use crate::algorithm::Algorithm;
+use crate::error::Error;
+use crate::made::Schema;
 use crate::model::order::Queue;
+use crate::model::reasons::{self, Reason};
 use crate::model::{Addends, Difference, Model, Slot, Step};
+use crate::options::{OfTime, Printed};
 use crate::output::numbers::{count, number, ordinal, span};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
 
+use compare::Compare;
 pub use levers::Lever;
 pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
+
+/// Says why a job has its priority and its place; of two jobs, which comes first and why
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 why 1001\n  multifactor2 why 1001 1002\n  multifactor2 why 1001 --json"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    /// The job as squeue shows it, such as 123, 123_4 or 123+1
+    pub job: String,
+    /// Another one, to be compared with it
+    pub other: Option<String>,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Why::schema(), Compare::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(false, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        let (form, printed) = (self.of.form, Printed::default());
+        match &self.other {
+            None => Printout::of(&model, why(&model, &self.job)?, form, &printed, terminal),
+            Some(other) => {
+                let answer = compare::compare(&model, &self.job, other)?;
+                Printout::of(&model, answer, form, &printed, terminal)
+            }
+        }
+    }
+}
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -118,7 +163,7 @@ impl Answer for Why {
 ///
 /// # Errors
 /// No such job waits.
-pub fn why(model: &Model<'_>, name: &str) -> Result<Why, String> {
+pub fn why(model: &Model<'_>, name: &str) -> Result<Why, Error> {
     let job = model.job_called(name).ok_or_else(|| no_such_job(name))?;
     Ok(of_job(model, &model.queue(), job))
 }

@@ -19,8 +19,6 @@
 mod page;
 pub mod svg;
 mod table;
-pub mod tree;
-pub mod what_if;
 
 pub use page::Page;
 pub use table::{Cell, Column, Row, Table};

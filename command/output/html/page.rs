@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::svg::Chart;
 use super::{Shown, Table, COLOURS};
 use crate::answers::About;
+use crate::error::Error;
 use crate::output::escape;
 
 const STYLE: &str = include_str!("style.css");
@@ -113,9 +114,9 @@ impl Page {
     ///
     /// # Errors
     /// It cannot be JSON.
-    pub fn data(mut self, answer: &impl Serialize) -> Result<Self, String> {
+    pub fn data(mut self, answer: &impl Serialize) -> Result<Self, Error> {
         self.data = escape::json_line(answer)
-            .map_err(|error| format!("the answer cannot be written as JSON: {error}"))?;
+            .map_err(|error| Error::Output(format!("the answer cannot be written as JSON: {error}")))?;
         Ok(self)
     }
 

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_multifactor2_global_optspecs
-	string join \n from= save= anonymise conf= M/cluster= at= json help V/version
+	string join \n help V/version
 end
 
 function __fish_multifactor2_needs_command
@@ -24,13 +24,6 @@ function __fish_multifactor2_using_subcommand
 	contains -- $cmd[1] $argv
 end
 
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
-complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -s V -l version -d 'Prints the version'
 complete -c multifactor2 -n "__fish_multifactor2_needs_command" -f -a "why" -d 'Says why a job has its priority and its place; of two jobs, which comes first and why'
@@ -91,7 +84,7 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l json 
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand tree" -s V -l version -d 'Prints the version'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l policy -d 'fifo, fair-tree, classic, multifactor2, or a file with its settings; each is compared with the first. Without any: fair-tree and multifactor2' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l export -d 'Collects a trace on this cluster, with --anonymise under other names' -r -F
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l export -d 'Collects a trace on this cluster' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l start -d 'With --export: jobs that ran after this time, as sacct -S takes it' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l end -d 'With --export: jobs that ran before this time, as sacct -E takes it' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l scheduler -d 'fcfs, easy, sjbf, conservative or slurm' -r
@@ -106,13 +99,9 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l str
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l warm-up -d 'Days at the beginning that are replayed and not counted. Without: two half-lives, where they are at most a third of the trace' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l csv -d 'Writes tables as comma-separated values to this directory' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l html -d 'Writes a page for a browser, which needs no network' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l conf -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l how -d 'Prints how a trace is collected'
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
+complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l anonymise -d 'With --export: users, accounts, partitions and QOS get other names'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand replay" -s V -l version -d 'Prints the version'
@@ -177,7 +166,6 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l f
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -s P -l parsable2 -d 'With | between fields'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -s p -l parsable -d 'With | behind each field'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand settings" -l csv -d 'As comma-separated values'
@@ -192,7 +180,6 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l from
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand check" -l help -d 'Prints help'
@@ -203,18 +190,11 @@ complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l fr
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand metrics" -s V -l version -d 'Prints the version'
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l from -d 'Answer from what --save kept, from a snapshot of the plugin, or from a file of \'sacctmgr dump\', and ask Slurm nothing' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l save -d 'Keep what Slurm said in a new directory, for --from and for support' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l conf -d 'The multifactor2.conf of the controller, which no command of Slurm shows' -r -F
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -s M -l cluster -d 'Ask another cluster, by way of slurmdbd' -r
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l at -d 'Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0' -r
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l moab -d 'The file is Moab\'s; it is without this where its name begins with "moab"'
-complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l anonymise -d 'Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name stands; \'root\' and the QOS \'normal\' stay. With --save, one file \'snapshot\' is kept instead of what Slurm said, without names of hosts and files'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l json -d 'As JSON, with a schema in docs/schema'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -l help -d 'Prints help'
 complete -c multifactor2 -n "__fish_multifactor2_using_subcommand migrate" -s V -l version -d 'Prints the version'

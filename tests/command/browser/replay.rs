@@ -180,7 +180,9 @@ fn a_replays_page_is_used_by_keyboard_and_read_on_every_screen() {
     browser.size(1280, false);
     browser.open(&replayed.page.path());
     browser.press(key::TAB);
-    assert!(browser.is("document.activeElement.matches('.skip')"));
+    let focused = browser
+        .eval("return [document.activeElement.outerHTML.slice(0, 200), document.hasFocus(), location.href]");
+    assert!(browser.is("document.activeElement.matches('.skip')"), "{focused}");
     tab_to(&browser, "element.closest('thead') && element.textContent === 'Wait'");
     browser.press(key::ENTER);
     assert!(browser.is("document.activeElement.closest('th').getAttribute('aria-sort') === 'descending'"));

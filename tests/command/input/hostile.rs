@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use multifactor2_command::check::findings;
+use multifactor2_command::answers::check::findings;
 use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::input::assemble;
 use multifactor2_command::input::parse::{dump, shares};

@@ -108,14 +108,14 @@ fn asked_at_once(
 
 /// An answer as JSON.
 pub fn answer(from: &Path, conf: Option<&Path>, words: &[&str]) -> Result<Value, String> {
-    let mut args: Vec<OsString> = ["multifactor2", "--json", "--from"].map(OsString::from).into();
-    args.push(from.into());
+    let mut args: Vec<OsString> = vec!["multifactor2".into()];
+    args.extend(words.iter().map(OsString::from));
+    args.extend(["--json".into(), "--from".into(), from.into()]);
     if let Some(conf) = conf {
         args.extend(["--conf".into(), conf.into()]);
     }
-    args.extend(words.iter().map(OsString::from));
     let printed = run::run(args, Terminal::PLAIN);
-    if printed.status == 1 {
+    if printed.status != 0 {
         return Err(printed.err);
     }
     Ok(serde_json::from_str(&printed.out).unwrap_or_else(|error| panic!("{error}: {}", printed.out)))

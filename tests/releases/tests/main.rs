@@ -14,6 +14,7 @@ mod equal;
 mod forecast;
 mod hostile;
 mod live;
+mod lost;
 mod once;
 mod points;
 mod policies;

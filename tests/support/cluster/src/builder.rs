@@ -21,6 +21,9 @@ pub(crate) const PRELOAD_FILE: &str = "preload.so";
 const SLOW: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slow.so"));
 pub(crate) const SLOW_FILE: &str = "slow";
 const HOSTS_FILE: &str = "hosts";
+/// Slurm asks for the name behind the address of each peer. The root directory of another release has no `/etc/hosts`: without this the
+/// question goes to the network's name server, and the daemon waits for five seconds where that is slow.
+const HOSTS: &str = "127.0.0.1 localhost\n0.0.0.0 any\n";
 
 /// The first of the uids of the cluster's users, and the gid of those without a group of their own.
 const FIRST_UID: u32 = 10_000;
@@ -319,9 +322,7 @@ impl Builder {
             preloads.push(text(wrapper));
             variables.insert("NSS_WRAPPER_PASSWD".to_owned(), text(&directory.join("passwd")));
             variables.insert("NSS_WRAPPER_GROUP".to_owned(), text(&directory.join("group")));
-            if self.files.iter().any(|(name, _)| name == HOSTS_FILE) {
-                variables.insert("NSS_WRAPPER_HOSTS".to_owned(), text(&directory.join(HOSTS_FILE)));
-            }
+            variables.insert("NSS_WRAPPER_HOSTS".to_owned(), text(&directory.join(HOSTS_FILE)));
         }
         variables.insert("SLURM_CONF".to_owned(), text(&directory.join("slurm.conf")));
         variables.insert("LD_PRELOAD".to_owned(), preloads.join(":"));
@@ -374,6 +375,7 @@ impl Builder {
             fs::copy(file, directory.join("plugins").join(name))
                 .with_context(|| format!("copying the plugin {}", file.display()))?;
         }
+        fs::write(directory.join(HOSTS_FILE), HOSTS)?;
         for (name, text) in &self.files {
             fs::write(directory.join(name), text)?;
         }

@@ -1,9 +1,10 @@
 //! A running cluster: commands, jobs, usage, and the life of its daemons.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{bail, ensure, Context, Result};
@@ -16,6 +17,9 @@ use crate::usage::{assoc_usage, LeafUsage};
 use crate::{parse_rows, Builder, Call, Job, Release, Row};
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often a wait looks for launches that were lost.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// A job's number.
 pub type JobId = u32;
@@ -48,6 +52,8 @@ pub struct Cluster {
     pub(crate) slurmdbd: Option<Daemon>,
     pub(crate) database: Option<Daemon>,
     pub(crate) nodes: Vec<Daemon>,
+    /// Jobs whose launch was repeated.
+    pub(crate) repeated: Mutex<BTreeSet<JobId>>,
     over: bool,
 }
 
@@ -77,6 +83,7 @@ impl Cluster {
             slurmdbd: None,
             database: None,
             nodes: Vec::new(),
+            repeated: Mutex::default(),
             over: false,
         }
     }
@@ -244,10 +251,11 @@ impl Cluster {
         Ok(log.lines().count())
     }
 
-    /// Polls until `done` gives something.
+    /// Polls until `done` gives something. A launch that was lost meanwhile is repeated, and a command that slurmctld did not answer in time is
+    /// asked again; both are printed (see `losses`).
     ///
     /// # Errors
-    /// After `timeout`, naming `what`, or at once when `done` fails.
+    /// After `timeout`, naming `what`, the jobs, the nodes and the last lines of the logs; at once when `done` fails otherwise.
     pub fn wait_for<T>(
         &self,
         what: &str,
@@ -255,11 +263,18 @@ impl Cluster {
         mut done: impl FnMut(&Self) -> Result<Option<T>>,
     ) -> Result<T> {
         let start = Instant::now();
+        let mut looked = start;
         loop {
-            if let Some(value) = done(self)? {
-                return Ok(value);
+            match done(self) {
+                Ok(Some(value)) => return Ok(value),
+                Ok(None) => {}
+                Err(error) => self.not_answered(error)?,
             }
-            ensure!(start.elapsed() < timeout, "waited {timeout:?} in vain for {what}");
+            ensure!(start.elapsed() < timeout, "waited {timeout:?} in vain for {what}\n{}", self.situation());
+            if looked.elapsed() > LOOK {
+                self.repeat_lost_launches();
+                looked = Instant::now();
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -36,6 +36,7 @@ pub mod database;
 pub mod example;
 mod job;
 mod keeper;
+mod losses;
 pub mod parity;
 pub mod points;
 pub mod policies;

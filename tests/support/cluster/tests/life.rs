@@ -175,3 +175,13 @@ fn the_host_has_a_release() {
     assert!(release.version.year >= 20);
     assert!(release.plugin_directory.join("priority_multifactor.so").exists());
 }
+
+/// In the root directory of another release there is no other, and a daemon waited for a slow name server with each question.
+#[test]
+fn the_names_of_addresses_are_in_a_file_of_the_clusters() {
+    let cluster = Cluster::builder().controller(false).start().unwrap();
+    for (address, name) in [("127.0.0.1", "localhost"), ("0.0.0.0", "any")] {
+        let said = cluster.command("getent").args(["hosts", address]).text().unwrap();
+        assert_eq!(said.split_whitespace().collect::<Vec<_>>(), [address, name]);
+    }
+}

@@ -1,0 +1,289 @@
+//! What a job costs: the usage that it adds, and what that takes from the fair-share factor, in each account of the user.
+
+mod text;
+
+use multifactor2_core::settings::UsageMeasure;
+use multifactor2_snapshot::records::{Association, Job};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::queue::no_such_job;
+use super::{job_name, Answer, Ask};
+use crate::error::Error;
+use crate::made::Schema;
+use crate::model::billing::{self, Billed, Rule};
+use crate::model::Model;
+use crate::options::{own_name, OfTime, Printed};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+use crate::submission::{associations_of, default_account, JobOptions};
+
+/// Those of [`JobOptions`].
+const JOB_OPTIONS: [&str; 10] =
+    ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
+
+/// Says what a job adds to usage and takes from the fair-share factor, and in which account least
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    /// A job that waits, as squeue shows it
+    #[arg(value_name = "JOB", conflicts_with_all = JOB_OPTIONS)]
+    pub job: Option<String>,
+    #[command(flatten)]
+    pub options: JobOptions,
+    /// The user who would submit; you by default
+    #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
+    pub submitter: Option<String>,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Cost::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(true, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        let cost = if let Some(job) = &self.job {
+            of_job(&model, job)?
+        } else {
+            of_options(&model, &self.options, &self.submitter.clone().map_or_else(own_name, Ok)?)?
+        };
+        Printout::of(&model, cost, self.of.form, &Printed::default(), terminal)
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Cost {
+    /// The job as squeue shows it; empty for one that is not submitted.
+    pub job: String,
+    /// Its user.
+    pub user: String,
+    /// Its account.
+    pub account: String,
+    /// The partition whose `TRESBillingWeights` count.
+    pub partition: String,
+    /// Its QOS.
+    pub qos: String,
+    /// Its time limit in seconds; `None` where it has none.
+    pub seconds: Option<u64>,
+    /// How TRES are added up.
+    pub rule: Rule,
+    /// TRES that it asks for or that have a weight.
+    pub tres: Vec<Billed>,
+    /// What it is billed for each second.
+    pub billing: f64,
+    /// `UsageFactor` of its QOS.
+    pub usage_factor: f64,
+    /// What `Charge` lines multiply in its account; 1 without any.
+    pub charge_factor: f64,
+    /// The usage that it adds if it runs until its limit, in seconds times billing; `None` without a limit.
+    pub usage: Option<f64>,
+    /// The accounts of the user, the one where it costs least first; where that is not known, in the order of the tree.
+    pub accounts: Vec<Account>,
+    /// What was assumed, and what cannot be known, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// The cost in an account.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Account {
+    /// The account.
+    pub account: String,
+    /// The partition that the association is for; empty for all.
+    pub partition: String,
+    /// The job is, or is to be, submitted to it.
+    pub asked: bool,
+    /// What `Charge` lines multiply there; 1 without any.
+    pub charge_factor: f64,
+    /// The fair-share factor of the next job now, from 0 to 1.
+    pub factor_before: Option<f64>,
+    /// The same once the job has run until its limit, all else being as now.
+    pub factor_after: Option<f64>,
+    /// What that takes from each priority: the difference times `PriorityWeightFairShare`.
+    pub priority_lost: Option<f64>,
+}
+
+impl Answer for Cost {
+    const NAME: &'static str = "cost";
+}
+
+/// Answers it for a job that waits.
+///
+/// # Errors
+/// It does not wait, or its user is not known.
+pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, Error> {
+    let place = model.job_called(name).ok_or_else(|| no_such_job(name))?;
+    let job = &model.snapshot.jobs[place];
+    let mut cost = cost(model, job, Vec::new())?;
+    cost.job = job_name(model, place);
+    if job.tres.is_empty() {
+        cost.remarks.push("What the job asks for of each TRES is not known here.".to_owned());
+    }
+    let tasks = model.tasks(place);
+    if tasks > 1 {
+        cost.remarks.push(format!("This is the cost of one of its {tasks} tasks."));
+    }
+    Ok(cost)
+}
+
+/// Answers it for a job that a user could submit.
+///
+/// # Errors
+/// See [`JobOptions::job`].
+pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result<Cost, Error> {
+    let mut options = options.clone();
+    // What is billed is the same in all accounts, so any of them does.
+    let is_any = options.account.is_none() && {
+        let of_user = associations_of(model.snapshot, user)?;
+        let is_any = default_account(&of_user).is_none();
+        options.account = of_user.first().filter(|_| is_any).map(|one| one.account.clone());
+        is_any
+    };
+    let submission = options.job(model.snapshot, user, model.at)?;
+    let mut cost = cost(model, &submission.job, submission.assumed)?;
+    if is_any {
+        cost.accounts.iter_mut().for_each(|account| account.asked = false);
+        cost.remarks.push(format!(
+            "The default account of {user} is not known here: what is said of one is about {}. Give another with -A.",
+            cost.account
+        ));
+    }
+    Ok(cost)
+}
+
+fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, Error> {
+    let snapshot = model.snapshot;
+    let partition = snapshot.partitions.iter().find(|partition| partition.name == job.partition);
+    if partition.is_none() {
+        remarks.push(format!(
+            "Partition {} cannot be seen, so TRES count as if it had no TRESBillingWeights.",
+            job.partition
+        ));
+    }
+    if job.partitions.len() > 1 {
+        remarks.push(format!(
+            "The job may run in any of several partitions: this is its cost in {}.",
+            job.partition
+        ));
+    }
+    let bill = billing::bill(snapshot, partition, &job.tres);
+    for item in &bill.unread {
+        remarks.push(format!("'{item}' of TRESBillingWeights cannot be read, so it counts nothing here."));
+    }
+    let usage_factor = usage_factor(model, job, &mut remarks);
+    let seconds = Model::minutes(job, partition).map(|minutes| 60 * u64::from(minutes));
+    #[allow(clippy::cast_precision_loss)] // seconds
+    let plain = seconds.map(|seconds| seconds as f64 * bill.billing * usage_factor);
+    let charge_factor =
+        model.tree.by_id(job.association).map_or(1.0, |place| model.charge_factor(place, job));
+    let usage = plain.map(|usage| usage * charge_factor);
+    if usage.is_none() {
+        remarks.push("The job has no time limit, so what it adds has no bound: give one with -t.".to_owned());
+    }
+    let why_not = why_not(model);
+    let weigh = plain.filter(|_| why_not.is_none());
+    remarks.extend(why_not);
+    if weigh.is_some() {
+        remarks.push(
+            "As if all of it were used now and nobody else used anything meanwhile: decay and the usage of others make it less. A job that \
+             ends earlier costs less, one that gets whole nodes more."
+                .to_owned(),
+        );
+    }
+    let of_user = associations_of(snapshot, &job.user)?;
+    let is_for = |one: &Association| one.partition == job.partition;
+    let takes = |one: &&&Association| {
+        // One for the partition comes before one for all.
+        let has_own = || of_user.iter().any(|other| other.account == one.account && is_for(other));
+        is_for(one) || one.partition.is_empty() && !has_own()
+    };
+    let mut accounts: Vec<Account> =
+        of_user.iter().filter(takes).map(|one| account(model, one, job, weigh)).collect();
+    accounts.sort_by(|a, b| {
+        let lost = |account: &Account| account.priority_lost.unwrap_or(f64::INFINITY);
+        let factor = |account: &Account| account.factor_after.unwrap_or_default();
+        lost(a).total_cmp(&lost(b)).then_with(|| factor(b).total_cmp(&factor(a)))
+    });
+    Ok(Cost {
+        job: String::new(),
+        user: job.user.clone(),
+        account: job.account.clone(),
+        partition: job.partition.clone(),
+        qos: job.qos.clone(),
+        seconds,
+        rule: bill.rule,
+        tres: bill.tres,
+        billing: bill.billing,
+        usage_factor,
+        charge_factor,
+        usage,
+        accounts,
+        remarks,
+    })
+}
+
+fn usage_factor(model: &Model<'_>, job: &Job, remarks: &mut Vec<String>) -> f64 {
+    let known = model.usage_factor(&job.qos);
+    if known.is_none() && !job.qos.is_empty() {
+        remarks.push(format!("QOS {} is not known here, so its UsageFactor counts as 1.", job.qos));
+    }
+    known.unwrap_or(1.0)
+}
+
+/// Why the factor after the job cannot be known.
+fn why_not(model: &Model<'_>) -> Option<String> {
+    let settings = model.config.settings.as_ref();
+    if !model.shares.is_computed() {
+        return Some(
+            "The settings of multifactor2, or the plugin, are not known here, so what usage takes from the factor cannot be computed: give \
+             multifactor2.conf with --conf, or a snapshot of the plugin with --from."
+                .to_owned(),
+        );
+    }
+    if !model.tree.is_whole(model.snapshot) {
+        return Some(
+            "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
+                .to_owned(),
+        );
+    }
+    if settings.is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant) {
+        return Some(
+            "With UsageMeasure=dominant shares go by the TRES that a node used most of, so what this usage takes from the factor cannot be \
+             computed."
+                .to_owned(),
+        );
+    }
+    None
+}
+
+fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Option<f64>) -> Account {
+    let place = model.tree.by_id(association.id);
+    let node = place.and_then(|place| model.tree.node(place));
+    let book = model.book_of(&job.partition);
+    let before = place.and_then(|place| model.standings_in(book)[place].factor);
+    let charge_factor = place.map_or(1.0, |place| model.charge_factor(place, job));
+    let after = usage.zip(place).zip(node).and_then(|((usage, place), node)| {
+        let measured = model.tree.measured_with(book, place, usage * charge_factor);
+        model.shares.with_usage(&model.config, &model.tree, book, &measured).factor_of_next(node)
+    });
+    let lost = before.zip(after).map(|(before, after)| before - after);
+    Account {
+        account: association.account.clone(),
+        partition: association.partition.clone(),
+        asked: association.id == job.association,
+        charge_factor,
+        factor_before: before,
+        factor_after: after,
+        priority_lost: lost.map(|lost| lost * f64::from(model.config.factors.weights.fair_share)),
+    }
+}

@@ -1,0 +1,120 @@
+//! What a job costs, TRES by TRES and account by account.
+
+use std::fmt::Write as _;
+
+use crate::answers::cost::Cost;
+use crate::answers::About;
+use crate::error::Error;
+use crate::model::billing::Rule;
+use crate::options::Printed;
+use crate::output::numbers::{addend, number, span, usage};
+use crate::output::show::{close, optional, Show};
+use crate::output::{Form, Page, Table, Terminal};
+
+impl Show for Cost {
+    fn show(&self, about: &About, _: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let mut page = Page::new(terminal);
+        page.headline(&self.headline());
+        page.title(&format!("What is billed in partition {} for each second", self.partition));
+        page.ready(&self.tres().show(Form::Columns, true, terminal));
+        page.paragraph(&self.sum());
+        if !self.accounts.is_empty() {
+            page.title("What it takes from the fair-share factor, by account");
+            page.ready(&self.accounts().show(Form::Columns, true, terminal));
+        }
+        if !self.remarks.is_empty() {
+            page.ready("\n");
+            self.remarks.iter().for_each(|remark| page.warning(remark));
+        }
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}
+
+impl Cost {
+    fn headline(&self) -> String {
+        let job = if self.job.is_empty() { "This job".to_owned() } else { format!("Job {}", self.job) };
+        let mut line = match (self.usage, self.seconds) {
+            (Some(added), Some(seconds)) => format!(
+                "{job} adds up to {} of usage to {} in {}: it is billed {} for each of {}.",
+                usage(added),
+                self.user,
+                self.account,
+                number(self.billing * self.usage_factor * self.charge_factor),
+                span(i64::try_from(seconds).unwrap_or(i64::MAX))
+            ),
+            _ => format!(
+                "{job} adds {} of usage to {} in {} in each second, and has no time limit.",
+                number(self.billing * self.usage_factor * self.charge_factor),
+                self.user,
+                self.account
+            ),
+        };
+        if let Some(least) = self.accounts.first().filter(|account| account.priority_lost.is_some()) {
+            if self.accounts.len() > 1 && least.asked {
+                line += " None of the other accounts would cost less.";
+            } else if self.accounts.len() > 1 {
+                let _ = write!(line, " It would cost least in account {}.", least.account);
+            }
+        }
+        line
+    }
+
+    fn tres(&self) -> Table {
+        let mut table = Table::new(&["TRES", "Asked for>", "Weight>", "Billing>", ""]);
+        for tres in &self.tres {
+            let left_out = if tres.counts { "" } else { "not the largest" };
+            table.row(vec![
+                tres.name.clone(),
+                number(tres.count),
+                number(tres.weight),
+                number(tres.billing),
+                left_out.to_owned(),
+            ]);
+        }
+        table
+    }
+
+    fn sum(&self) -> String {
+        let rule = match self.rule {
+            Rule::Cpus => "the partition has no TRESBillingWeights, so each CPU counts 1",
+            Rule::Sum => "the sum of all",
+            Rule::Max => "the largest of CPUs, memory, nodes and GRES, and all others (MAX_TRES)",
+            Rule::MaxAndGres => {
+                "the largest of CPUs, memory and nodes, all GRES, and all others (MAX_TRES_GRES)"
+            }
+        };
+        let mut sum = format!("Billing {}: {rule}.", number(self.billing));
+        if !self.qos.is_empty() {
+            let _ = write!(sum, " UsageFactor of QOS {} is {}.", self.qos, number(self.usage_factor));
+        }
+        if (self.charge_factor - 1.0).abs() > f64::EPSILON {
+            let _ = write!(
+                sum,
+                " Charge lines multiply usage with {} in {}.",
+                number(self.charge_factor),
+                self.account
+            );
+        }
+        sum
+    }
+
+    fn accounts(&self) -> Table {
+        let mut table = Table::new(&["Account", "Charge>", "FairShare now>", "after>", "Priority lost>", ""]);
+        for account in &self.accounts {
+            let mut name = account.account.clone();
+            if !account.partition.is_empty() {
+                let _ = write!(name, " ({})", account.partition);
+            }
+            table.row(vec![
+                name,
+                number(account.charge_factor),
+                optional(account.factor_before),
+                optional(account.factor_after),
+                account.priority_lost.map_or_else(|| "-".to_owned(), addend),
+                if account.asked { "this one" } else { "" }.to_owned(),
+            ]);
+        }
+        table
+    }
+}

@@ -1,0 +1,295 @@
+//! The queue: in which order the scheduler will look at waiting jobs.
+
+pub(super) mod text;
+
+use std::collections::{HashMap, HashSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{finite, job_name, Answer, Ask};
+use crate::error::Error;
+use crate::made::Schema;
+use crate::model::order::Queue as Order;
+use crate::model::{Model, Slot};
+use crate::options::{own_name, OfTime, Printed};
+use crate::output::Terminal;
+use crate::progress::Progress;
+use crate::run::Printout;
+
+/// Shows waiting jobs in the order in which the scheduler looks at them
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  multifactor2 queue\n  multifactor2 queue -A c --partition main\n  multifactor2 queue -P -o position,job,priority"
+)]
+#[group(skip)]
+#[allow(missing_docs, clippy::doc_markdown)] // shown as help
+pub struct Arguments {
+    #[command(flatten)]
+    pub filter: Filter,
+    /// Your own jobs
+    #[arg(long)]
+    pub me: bool,
+    #[command(flatten)]
+    pub printed: Printed,
+    #[command(flatten)]
+    pub of: OfTime,
+}
+
+impl Ask for Arguments {
+    fn schemas() -> Vec<Schema> {
+        vec![Queue::schema()]
+    }
+
+    fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let progress = Progress::begin();
+        let snapshot = self.of.snapshot(false, &progress)?;
+        let model = self.of.model(&snapshot)?;
+        let mut filter = self.filter.clone();
+        if self.me {
+            filter.users.push(own_name()?);
+        }
+        Printout::of(&model, queue(&model, &filter)?, self.of.form, &self.printed, terminal)
+    }
+}
+
+/// Which jobs are asked for: all where nothing is said, else those that meet every condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[group(skip)]
+pub struct Filter {
+    /// Jobs of these users
+    #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
+    pub users: Vec<String>,
+    /// Jobs of these accounts
+    #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
+    pub accounts: Vec<String>,
+    /// These jobs
+    // As [`Model::job_called`] finds them.
+    #[arg(short, long = "job", value_name = "JOBS", value_delimiter = ',')]
+    pub jobs: Vec<String>,
+    /// Jobs of these partitions
+    #[arg(long = "partition", value_name = "NAMES", value_delimiter = ',')]
+    pub partitions: Vec<String>,
+}
+
+impl Filter {
+    fn asks_for_all(&self) -> bool {
+        self.users.is_empty()
+            && self.accounts.is_empty()
+            && self.jobs.is_empty()
+            && self.partitions.is_empty()
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Queue {
+    /// How many places the queue has: one for each partition of a job.
+    pub places: usize,
+    /// How many jobs are in it, where all tasks of an array that wait together are one.
+    pub jobs: usize,
+    /// The places that are asked for, in their order.
+    pub rows: Vec<Row>,
+    /// Who is before the first of them in its partition, most first; where not all jobs are asked for.
+    pub ahead: Vec<Ahead>,
+    /// Jobs that are asked for and are not in the queue: held, or their time has not come.
+    pub outside: Vec<Outside>,
+}
+
+/// A job in one of its partitions.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// Its place in the whole queue, from 1.
+    pub position: usize,
+    /// Its place among those of its partition, from 1.
+    pub rank: usize,
+    /// As squeue shows it.
+    pub job: String,
+    /// Its id.
+    pub id: u32,
+    /// Its user.
+    pub user: String,
+    /// Its account.
+    pub account: String,
+    /// The partition.
+    pub partition: String,
+    /// The QOS.
+    pub qos: String,
+    /// The priority there: higher comes sooner.
+    pub priority: u32,
+    /// Its fair-share factor, from 0 to 1, where it is computed here.
+    pub fair_share: Option<f64>,
+    /// `PriorityTier` of the partition.
+    pub tier: u32,
+    /// Its reservation; empty for none.
+    pub reservation: String,
+    /// How many tasks wait together here.
+    pub tasks: u64,
+    /// Nodes that it asks for.
+    pub nodes: u32,
+    /// CPUs that it asks for.
+    pub cpus: u32,
+    /// Why it waits, as Slurm shows it.
+    pub reason: String,
+    /// When it was submitted, in seconds since 1970.
+    pub submit: i64,
+    /// When backfill expects it to start; 0 where it does not say.
+    pub start: i64,
+}
+
+/// How much of what is before belongs to an account.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Ahead {
+    /// The account.
+    pub account: String,
+    /// Its jobs there, where all tasks of an array that wait together are one.
+    pub jobs: usize,
+    /// With all tasks.
+    pub tasks: u64,
+    /// CPUs that they ask for together.
+    pub cpus: u64,
+    /// Its part of the jobs there, from 0 to 1.
+    pub part: f64,
+}
+
+/// A job that is not in the queue.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Outside {
+    /// As squeue shows it.
+    pub job: String,
+    /// Its user.
+    pub user: String,
+    /// Its account.
+    pub account: String,
+    /// Why, as Slurm shows it.
+    pub reason: String,
+}
+
+impl Answer for Queue {
+    const NAME: &'static str = "queue";
+}
+
+/// Answers it.
+///
+/// # Errors
+/// A job that is asked for does not wait.
+pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<Queue, Error> {
+    let mut jobs = HashSet::new();
+    for name in &filter.jobs {
+        jobs.insert(model.job_called(name).ok_or_else(|| no_such_job(name))?);
+    }
+    let is_asked_for = |place: usize| {
+        let job = &model.snapshot.jobs[place];
+        (filter.jobs.is_empty() || jobs.contains(&place))
+            && (filter.users.is_empty() || filter.users.contains(&job.user))
+            && (filter.accounts.is_empty() || filter.accounts.contains(&job.account))
+    };
+    let in_partition = |partition: &str| {
+        filter.partitions.is_empty() || filter.partitions.iter().any(|name| name == partition)
+    };
+    let order = model.queue();
+    let (mut ranks, mut rows): (HashMap<&str, usize>, Vec<Row>) = (HashMap::new(), Vec::new());
+    for (at, slot) in order.slots.iter().enumerate() {
+        let partition = model.partition_of(slot);
+        let rank = ranks.entry(partition).or_default();
+        *rank += 1;
+        if is_asked_for(slot.job) && in_partition(partition) {
+            rows.push(row(model, slot, at + 1, *rank));
+        }
+    }
+    let outside = (0..model.jobs.len()).filter(|job| {
+        !model.jobs[*job].is_eligible
+            && is_asked_for(*job)
+            && in_partition(&model.snapshot.jobs[*job].partition)
+    });
+    let ahead = match rows.first() {
+        Some(first) if !filter.asks_for_all() => {
+            ahead(model, before(model, &order, first.position - 1).into_iter())
+        }
+        _ => Vec::new(),
+    };
+    Ok(Queue {
+        places: order.slots.len(),
+        jobs: order.slots.iter().map(|slot| slot.job).collect::<HashSet<_>>().len(),
+        ahead,
+        outside: outside.map(|job| self::outside(model, job)).collect(),
+        rows,
+    })
+}
+
+/// What to say of a job that does not wait.
+pub fn no_such_job(name: &str) -> String {
+    format!(
+        "no waiting job is called {name}: look with 'squeue -j {name}'; a job that runs or has ended has no place in the queue, and with \
+         PrivateData=jobs the jobs of others cannot be seen"
+    )
+}
+
+/// The slots of the same partition that are before one.
+pub fn before<'q>(model: &Model<'_>, order: &'q Order, at: usize) -> Vec<&'q Slot> {
+    let partition = model.partition_of(&order.slots[at]);
+    order.slots[..at].iter().filter(|slot| model.partition_of(slot) == partition).collect()
+}
+
+/// Whose they are, most first.
+pub fn ahead<'q>(model: &Model<'_>, slots: impl Iterator<Item = &'q Slot>) -> Vec<Ahead> {
+    let (mut accounts, mut all): (HashMap<&str, Ahead>, usize) = (HashMap::new(), 0);
+    for slot in slots {
+        let job = model.job_of(slot);
+        let of_account = accounts.entry(&job.account).or_insert_with(|| Ahead {
+            account: job.account.clone(),
+            jobs: 0,
+            tasks: 0,
+            cpus: 0,
+            part: 0.0,
+        });
+        let tasks = model.tasks(slot.job);
+        of_account.jobs += 1;
+        of_account.tasks = of_account.tasks.saturating_add(tasks);
+        of_account.cpus = of_account.cpus.saturating_add(tasks.saturating_mul(u64::from(job.cpus)));
+        all += 1;
+    }
+    let mut ahead: Vec<Ahead> = accounts.into_values().collect();
+    for of_account in &mut ahead {
+        #[allow(clippy::cast_precision_loss)] // counts of jobs
+        let part = of_account.jobs as f64 / all as f64;
+        of_account.part = finite(part);
+    }
+    ahead.sort_by(|a, b| b.jobs.cmp(&a.jobs).then_with(|| a.account.cmp(&b.account)));
+    ahead
+}
+
+fn row(model: &Model<'_>, slot: &Slot, position: usize, rank: usize) -> Row {
+    let (job, of_job) = (model.job_of(slot), &model.jobs[slot.job]);
+    let qos = slot.entry.map_or(&job.qos, |entry| &of_job.entries[entry].qos);
+    Row {
+        position,
+        rank,
+        job: job_name(model, slot.job),
+        id: job.id,
+        user: job.user.clone(),
+        account: job.account.clone(),
+        partition: model.partition_of(slot).to_owned(),
+        qos: qos.clone(),
+        priority: slot.priority,
+        fair_share: of_job.factor,
+        tier: slot.tier,
+        reservation: job.reservation.clone(),
+        tasks: model.tasks(slot.job),
+        nodes: job.nodes,
+        cpus: job.cpus,
+        reason: job.reason.clone(),
+        submit: job.submit,
+        start: job.start,
+    }
+}
+
+fn outside(model: &Model<'_>, job: usize) -> Outside {
+    let record = &model.snapshot.jobs[job];
+    Outside {
+        job: job_name(model, job),
+        user: record.user.clone(),
+        account: record.account.clone(),
+        reason: record.reason.clone(),
+    }
+}

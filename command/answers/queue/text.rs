@@ -1,0 +1,104 @@
+//! The queue as a table.
+
+use crate::answers::queue::{Ahead, Queue, Row};
+use crate::answers::About;
+use crate::error::Error;
+use crate::options::Printed;
+use crate::output::numbers::{count, percent, time};
+use crate::output::show::{close, for_programs, optional, Show};
+use crate::output::{Form, Page, Table, Terminal};
+
+impl Show for Queue {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let mut table = Table::new(&[
+            "Position>",
+            "Rank>",
+            "Job",
+            "User",
+            "Account",
+            "Partition",
+            "QOS",
+            "Priority>",
+            "FairShare>",
+            "Tasks>",
+            "Reason",
+            "Start",
+        ]);
+        self.rows.iter().for_each(|row| table.row(cells(row)));
+        let (table, text) = for_programs(table, printed, terminal)?;
+        if let Some(text) = text {
+            return Ok(text);
+        }
+        let mut page = Page::new(terminal);
+        page.headline(&format!(
+            "{} in {}, first those that the scheduler looks at first. Higher priority comes sooner.",
+            count(self.jobs, "job", "jobs"),
+            count(self.places, "place of the queue", "places of the queue")
+        ));
+        if self.rows.is_empty() {
+            page.paragraph("None of them is among those that are asked for.");
+        } else {
+            page.ready("\n");
+            page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        }
+        if !self.ahead.is_empty() {
+            page.title("Before the first of these in its partition");
+            page.ready(&ahead(&self.ahead).show(Form::Columns, !printed.noheader, terminal));
+        }
+        if !self.outside.is_empty() {
+            page.title("Not in the queue");
+            let mut table = Table::new(&["Job", "User", "Account", "Reason"]);
+            for job in &self.outside {
+                table.row(vec![job.job.clone(), job.user.clone(), job.account.clone(), job.reason.clone()]);
+            }
+            page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        }
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    vec![
+        row.position.to_string(),
+        row.rank.to_string(),
+        row.job.clone(),
+        row.user.clone(),
+        row.account.clone(),
+        row.partition.clone(),
+        row.qos.clone(),
+        row.priority.to_string(),
+        optional(row.fair_share),
+        row.tasks.to_string(),
+        row.reason.clone(),
+        time(row.start),
+    ]
+}
+
+/// Whose jobs come before.
+pub fn ahead(ahead: &[Ahead]) -> Table {
+    let mut table = Table::new(&["Account", "Jobs>", "Part>", "Tasks>", "CPUs>"]);
+    for of in ahead.iter().take(NAMED) {
+        table.row(vec![
+            of.account.clone(),
+            of.jobs.to_string(),
+            percent(of.part),
+            of.tasks.to_string(),
+            of.cpus.to_string(),
+        ]);
+    }
+    if ahead.len() > NAMED {
+        let others = || ahead.iter().skip(NAMED);
+        table.row(vec![
+            count(ahead.len() - NAMED, "other", "others"),
+            others().map(|of| of.jobs).sum::<usize>().to_string(),
+            percent(others().map(|of| of.part).sum()),
+            others().map(|of| of.tasks).sum::<u64>().to_string(),
+            others().map(|of| of.cpus).sum::<u64>().to_string(),
+        ]);
+    }
+    table
+}
+
+/// So many accounts are named; JSON has all.
+const NAMED: usize = 8;

@@ -1,0 +1,220 @@
+//! Tables of the answer as comma-separated values, one file each.
+
+use std::fs;
+use std::path::Path;
+
+use crate::answers::replay::answer::{Policy, Replay};
+use crate::error::Error;
+use crate::files;
+use crate::output::{Form, Table, Terminal};
+
+/// Writes them to a directory, which is made where there is none.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(answer: &Replay, directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(|error| Error::of_output(directory, &error))?;
+    for (name, table) in [
+        ("policies.csv", policies(answer)),
+        ("accounts.csv", accounts(answer)),
+        ("series.csv", series(answer)),
+        ("fairness.csv", fairness(answer)),
+        ("changes.csv", changes(answer)),
+        ("runs.csv", runs(answer)),
+        ("gaming.csv", gaming(answer)),
+        ("fair_start.csv", fair_start(answer)),
+    ] {
+        let text = table.show(Form::Csv, true, Terminal::PLAIN);
+        files::write(&directory.join(name), text.as_bytes(), None)?;
+    }
+    Ok(())
+}
+
+fn policies(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "policy",
+        "jobs",
+        "wait_mean_s",
+        "wait_p95_s",
+        "wait_worst_s",
+        "slowdown_mean",
+        "slowdown_worst",
+        "area_weighted_wait_s",
+        "utilisation",
+        "makespan_s",
+        "contended_s",
+        "share_error_mean",
+        "share_error_worst",
+        "shortfall_mean",
+        "account_shortfall",
+        "jain_mean",
+        "jain_worst",
+        "lag_cpu_hours",
+        "not_started",
+    ]);
+    for policy in &answer.policies {
+        let numbers = [
+            policy.waits.wait.mean,
+            policy.waits.wait.p95,
+            policy.waits.wait.worst,
+            policy.waits.slowdown.mean,
+            policy.waits.slowdown.worst,
+            policy.waits.area_weighted,
+            policy.utilisation,
+        ];
+        let fairness = [
+            policy.contended,
+            policy.share_error.mean,
+            policy.share_error.worst,
+            policy.shortfall.mean,
+            policy.account_shortfall,
+            policy.jain.mean,
+            policy.jain.worst,
+            policy.lag,
+        ];
+        let mut row = vec![policy.name.clone(), policy.waits.jobs.to_string()];
+        row.extend(numbers.map(|number| number.to_string()));
+        row.push(policy.makespan.to_string());
+        row.extend(fairness.map(|number| number.to_string()));
+        row.push(policy.not_started.to_string());
+        table.row(row);
+    }
+    table
+}
+
+fn accounts(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "policy",
+        "account",
+        "parent",
+        "share",
+        "entitled",
+        "usage",
+        "jobs",
+        "wait_mean_s",
+        "wait_p0_s",
+        "wait_p5_s",
+        "wait_p25_s",
+        "wait_p50_s",
+        "wait_p75_s",
+        "wait_p95_s",
+        "wait_p100_s",
+        "normalised_wait",
+        "lag_cpu_hours",
+    ]);
+    for Policy { name, accounts, .. } in &answer.policies {
+        for account in accounts {
+            let mut row = vec![name.clone(), account.name.clone(), account.parent.clone()];
+            row.extend([account.share, account.entitled, account.usage].map(|part| part.to_string()));
+            row.extend([account.jobs.to_string(), account.mean_wait.to_string()]);
+            row.extend(account.wait_quantiles.map(|wait| wait.to_string()));
+            row.push(account.normalised.to_string());
+            row.push(account.lag.map_or_else(String::new, |lag| lag.to_string()));
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn series(answer: &Replay) -> Table {
+    let mut table = Table::new(&["policy", "begin", "account", "share", "usage"]);
+    for Policy { name, series, .. } in &answer.policies {
+        for account in &series.accounts {
+            for (begin, usage) in series.begins.iter().zip(&account.usage) {
+                table.row(vec![
+                    name.clone(),
+                    begin.to_string(),
+                    account.name.clone(),
+                    account.share.to_string(),
+                    usage.to_string(),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn fairness(answer: &Replay) -> Table {
+    let mut table = Table::new(&["policy", "begin", "contended", "share_error", "jain"]);
+    for Policy { name, series, .. } in &answer.policies {
+        for (at, begin) in series.begins.iter().enumerate() {
+            table.row(vec![
+                name.clone(),
+                begin.to_string(),
+                series.contended[at].to_string(),
+                series.share_error[at].to_string(),
+                series.jain[at].map_or_else(String::new, |jain| jain.to_string()),
+            ]);
+        }
+    }
+    table
+}
+
+fn changes(answer: &Replay) -> Table {
+    let mut table = Table::new(&["from", "to", "of", "name", "jobs", "wait_before_s", "longer_s"]);
+    for comparison in &answer.comparisons {
+        for (of, changes) in [("account", &comparison.accounts), ("user", &comparison.users)] {
+            for change in changes {
+                table.row(vec![
+                    comparison.from.clone(),
+                    comparison.to.clone(),
+                    of.to_owned(),
+                    change.name.clone(),
+                    change.jobs.to_string(),
+                    change.before.to_string(),
+                    change.longer.to_string(),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn runs(answer: &Replay) -> Table {
+    let mut table = Table::new(&["policy", "measure", "runs", "mean", "deviation", "least", "most"]);
+    for Policy { name, runs, .. } in &answer.policies {
+        for run in runs {
+            let mut row = vec![name.clone(), run.measure.clone(), run.runs.to_string()];
+            row.extend([run.mean, run.deviation, run.least, run.most].map(|number| number.to_string()));
+            table.row(row);
+        }
+    }
+    table
+}
+
+fn fair_start(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "policy",
+        "jobs",
+        "later",
+        "unfairness_mean_s",
+        "unfairness_p95_s",
+        "unfairness_worst_s",
+    ]);
+    for policy in &answer.policies {
+        let Some(fair) = &policy.fair_start else { continue };
+        let mut row = vec![policy.name.clone(), fair.jobs.to_string(), fair.later.to_string()];
+        let of = fair.unfairness;
+        row.extend([of.mean, of.p95, of.worst].map(|number| number.to_string()));
+        table.row(row);
+    }
+    table
+}
+
+fn gaming(answer: &Replay) -> Table {
+    let mut table =
+        Table::new(&["user", "strategy", "policy", "gain", "honest", "by_entitlement", "both_waited_s"]);
+    let gain = |gain: Option<f64>| gain.map_or_else(String::new, |gain| gain.to_string());
+    for row in &answer.gaming {
+        table.row(vec![
+            row.user.clone(),
+            row.strategy.clone(),
+            row.policy.clone(),
+            gain(row.gain),
+            gain(row.honest),
+            gain(row.by_entitlement),
+            row.seconds.to_string(),
+        ]);
+    }
+    table
+}

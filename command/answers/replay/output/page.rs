@@ -1,0 +1,388 @@
+//! A replay as one page for a browser.
+
+use crate::answers::replay::answer::{Account, Change, Comparison, Document, Policy, Replay};
+use crate::error::Error;
+use crate::output::html::svg::{self, Axis, Line};
+use crate::output::html::{Cell, Column, Page, Row, Table};
+use crate::output::numbers::{number, percent, seconds, span, time};
+
+use super::summary::Summary;
+use super::text::{about, lists, NO_FAIR_START};
+
+/// A chart has four colours, one of which is for the share.
+const POLICIES: usize = 3;
+
+const DAY: i64 = 86_400;
+
+/// So many accounts have charts; the tables have all.
+const CHARTS: usize = 8;
+
+/// Makes the page.
+///
+/// # Errors
+/// The answer cannot be put into it.
+pub fn page(answer: &Replay) -> Result<String, Error> {
+    let mut page = Page::new("Replay", &about(answer));
+    if answer.stopped {
+        page = page.warning(
+            "This was stopped before its end. What follows is of the jobs that had started until then.",
+        );
+    }
+    let summary = Summary::of(answer);
+    page = page.lead(&summary.headline).list(&summary.items);
+    if let Some(warning) = &summary.warning {
+        page = page.warning(warning);
+    }
+    page = page
+        .paragraph("Users do not react in a replay: they submit when they did, whatever the policy. Read differences between policies, not single numbers.")
+        .section("Policies beside each other")
+        .table(&policies(answer));
+    page = over_time(page, answer);
+    page = waits(page, answer);
+    page = match fair_start(answer) {
+        Some(table) => {
+            page.section("Jobs that start later because of those submitted after them").table(&table)
+        }
+        None => page.paragraph(NO_FAIR_START),
+    };
+    for comparison in &answer.comparisons {
+        page = gains(page, comparison);
+    }
+    if answer.trace.runs > 0 {
+        page = page
+            .section("What hangs on chance")
+            .paragraph(&format!(
+                "Each policy was replayed {} more times, with submissions up to {} s later at random. A difference between two policies that is not larger than a deviation or two says nothing.",
+                answer.trace.runs, answer.trace.jitter
+            ))
+            .table(&runs(answer));
+    }
+    if !answer.gaming.is_empty() {
+        page = page.section("What users gain who play").table(&gaming(answer));
+    }
+    page = page.section("What the measures mean").table(&definitions(answer));
+    for (title, items) in lists(answer) {
+        page = page.section(title).list(&items);
+    }
+    page.data(&Document::new(answer.clone())).map(Page::finish)
+}
+
+fn of_seconds(value: f64) -> Cell {
+    Cell::number(value, &span(seconds(value)))
+}
+
+fn of_part(value: f64) -> Cell {
+    Cell::number(value, &percent(value))
+}
+
+fn of_number(value: f64) -> Cell {
+    Cell::number(value, &number(value))
+}
+
+fn policies(answer: &Replay) -> Table {
+    let columns = [
+        Column::text("Policy"),
+        Column::number("Jobs").about("Jobs that started and are counted."),
+        Column::number("Wait").about("The mean, in hours, minutes and seconds."),
+        Column::number("95 %").about("95 % of the jobs wait no longer than this."),
+        Column::number("Longest").about("The longest wait."),
+        Column::number("Slowdown").about("Mean bounded slowdown."),
+        Column::number("By area").about("The mean wait, where large jobs count more."),
+        Column::number("Share error").about("Its mean over contended time: 0 % is as configured."),
+        Column::number("Shortfall")
+            .about("The mean part that went to others than those who were entitled to it."),
+        Column::number("Of accounts")
+            .about("Account shortfall: the part of all usage that went to other accounts than those who were entitled to it."),
+        Column::number("Jain").about("The mean of Jain's index: 1 is even."),
+        Column::number("Lag").about("How far an account was behind at most, in CPU hours."),
+        Column::number("Used").about("Utilisation."),
+        Column::number("Makespan").about("From the first submission to the last end."),
+    ];
+    let mut table = Table::new("Policies", &columns);
+    if let Some(waits) = &answer.trace.recorded {
+        let row = Row::new("as recorded")
+            .cell(of_number(as_f64(waits.jobs)))
+            .cell(of_seconds(waits.wait.mean))
+            .cell(of_seconds(waits.wait.p95))
+            .cell(of_seconds(waits.wait.worst))
+            .cell(of_number(waits.slowdown.mean))
+            .cell(of_seconds(waits.area_weighted));
+        table.row((0..7).fold(row, |row, _| row.cell(Cell::none())));
+    }
+    for policy in &answer.policies {
+        let waits = &policy.waits;
+        #[allow(clippy::cast_precision_loss)] // seconds
+        let makespan = policy.makespan as f64;
+        table.row(
+            Row::new(&policy.name)
+                .strong()
+                .cell(of_number(as_f64(waits.jobs)))
+                .cell(of_seconds(waits.wait.mean))
+                .cell(of_seconds(waits.wait.p95))
+                .cell(of_seconds(waits.wait.worst))
+                .cell(of_number(waits.slowdown.mean))
+                .cell(of_seconds(waits.area_weighted))
+                .cell(of_part(policy.share_error.mean))
+                .cell(of_part(policy.shortfall.mean))
+                .cell(of_part(policy.account_shortfall))
+                .cell(Cell::number(policy.jain.mean, &format!("{:.3}", policy.jain.mean)))
+                .cell(of_number(policy.lag.round()))
+                .cell(of_part(policy.utilisation))
+                .cell(of_seconds(makespan)),
+        );
+    }
+    table
+}
+
+fn date(at: f64) -> String {
+    time(seconds(at)).chars().take(10).collect()
+}
+
+/// Without the year.
+fn day_and_minute(at: f64) -> String {
+    let time = time(seconds(at));
+    time.get(5..16).map_or_else(|| time.clone(), |minute| minute.replace('T', " "))
+}
+
+/// Share against usage of the accounts with the largest shares, and the share error.
+fn over_time(page: Page, answer: &Replay) -> Page {
+    let Some(first) = answer.policies.first() else { return page };
+    let begins = &first.series.begins;
+    let is_long = begins.last().zip(begins.first()).is_some_and(|(last, first)| last - first > 3 * DAY);
+    // Three of them have to fit beside each other on a phone.
+    let x = Axis { name: "Time", unit: if is_long { date } else { day_and_minute } };
+    let y = Axis { name: "Part of all usage", unit: svg::percent };
+    let shown = &answer.policies[..answer.policies.len().min(POLICIES)];
+    #[allow(clippy::cast_precision_loss)] // seconds since 1970
+    let times = || first.series.begins.iter().map(|begin| *begin as f64);
+    let line = |name: &str, values: &mut dyn Iterator<Item = f64>| Line {
+        name: name.to_owned(),
+        points: times().zip(values.map(|part| 100.0 * part)).collect(),
+    };
+    let mut page = page.section("Share against usage over time").paragraph(
+        "Usage is decayed by the half-life, in parts of all. An account that asks for less than its share stays below it under every policy.",
+    );
+    let mut order: Vec<usize> = (0..first.series.accounts.len()).collect();
+    order.sort_by(|one, other| {
+        first.series.accounts[*other].share.total_cmp(&first.series.accounts[*one].share)
+    });
+    for at in order.into_iter().take(CHARTS) {
+        let account = &first.series.accounts[at];
+        let mut lines = Vec::new();
+        for policy in shown {
+            if let Some(series) = policy.series.accounts.get(at) {
+                lines.push(line(&policy.name, &mut series.usage.iter().copied()));
+            }
+        }
+        // The last, so that a policy has the same colour in every chart.
+        lines.push(line("share", &mut times().map(|_| account.share)));
+        let desc = format!("Its share is {}.", percent(account.share));
+        page = page.chart(&svg::lines(&account.name, &desc, x, y, &lines, true));
+    }
+    let errors: Vec<Line> = shown
+        .iter()
+        .map(|policy| line(&policy.name, &mut policy.series.share_error.iter().copied()))
+        .collect();
+    let y = Axis { name: "Share error", unit: svg::percent };
+    let page = page.chart(&svg::lines("Share error", "0 % is as configured.", x, y, &errors, true));
+    if answer.policies.len() > POLICIES {
+        page.paragraph(&format!("Charts show the first {POLICIES} policies."))
+    } else {
+        page
+    }
+}
+
+/// How long the jobs of accounts wait.
+fn waits(page: Page, answer: &Replay) -> Page {
+    let Some(first) = answer.policies.first() else { return page };
+    let mut most: Vec<&Account> = first.accounts.iter().filter(|account| account.jobs > 0).collect();
+    most.sort_by_key(|account| std::cmp::Reverse(account.jobs));
+    let shown = &answer.policies[..answer.policies.len().min(POLICIES + 1)];
+    let names: Vec<&str> = shown.iter().map(|policy| policy.name.as_str()).collect();
+    let hours = |value: f64| format!("{value:.2} h");
+    let mut page = page.section(&format!("Waits by {}", answer.trace.account_word));
+    for (title, quantile) in [("Median wait", 3), ("Wait that 95 % are not above", 5)] {
+        let of = |account: &Account| {
+            let values = shown.iter().map(|policy| {
+                same(policy, account).map_or(f64::NAN, |account| account.wait_quantiles[quantile] / 3600.0)
+            });
+            (account.name.clone(), values.collect())
+        };
+        let items: Vec<(String, Vec<f64>)> = most.iter().take(CHARTS).map(|account| of(account)).collect();
+        page = page.chart(&svg::bars(title, "Of those with the most jobs.", &names, &items, hours));
+    }
+    answer.policies.iter().fold(page, |page, policy| page.table(&accounts(policy)))
+}
+
+/// The same account under another policy.
+fn same<'p>(policy: &'p Policy, wanted: &Account) -> Option<&'p Account> {
+    policy.accounts.iter().find(|of| (&of.name, &of.parent) == (&wanted.name, &wanted.parent))
+}
+
+fn accounts(policy: &Policy) -> Table {
+    let columns = [
+        Column::text("Account"),
+        Column::number("Jobs"),
+        Column::number("Share").about("Of the whole machine."),
+        Column::number("Entitled").about("What it should have had, given what all asked for."),
+        Column::number("Usage").about("What it had, of what all had while somebody waited."),
+        Column::bars("Entitled, usage"),
+        Column::number("Wait").about("The mean."),
+        Column::number("5 %").about("Waits that so many of its jobs are not above."),
+        Column::number("25 %"),
+        Column::number("50 %"),
+        Column::number("75 %"),
+        Column::number("95 %"),
+        Column::number("100 %"),
+        Column::number("Lag").about("How far it was behind at most, in CPU hours."),
+    ];
+    let mut table = Table::new(&format!("Under {}", policy.name), &columns);
+    for account in &policy.accounts {
+        let mut row = Row::new(&account.name)
+            .level(account.depth.saturating_sub(1))
+            .note(&account.parent)
+            .cell(of_number(as_f64(account.jobs)))
+            .cell(of_part(account.share))
+            .cell(of_part(account.entitled))
+            .cell(of_part(account.usage))
+            .cell(Cell::bars(account.entitled, account.usage))
+            .cell(of_seconds(account.mean_wait));
+        for wait in &account.wait_quantiles[1..] {
+            row = row.cell(of_seconds(*wait));
+        }
+        table.row(row.cell(account.lag.map_or_else(Cell::none, |lag| of_number(lag.round()))));
+    }
+    table
+}
+
+fn gains(page: Page, comparison: &Comparison) -> Page {
+    let page = page
+        .section(&format!("Who gains and who loses from {} to {}", comparison.from, comparison.to))
+        .facts(&[
+            ("Jobs that start earlier", comparison.earlier.to_string()),
+            ("Later", comparison.later.to_string()),
+            ("At the same time", comparison.same.to_string()),
+            ("Order inversions", percent(comparison.inversions)),
+        ]);
+    page.table(&changes("Accounts, those that gain most first", "Account", &comparison.accounts))
+        .table(&changes("Users, those that gain most first", "User", &comparison.users))
+}
+
+fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
+    let columns = [
+        Column::text(what),
+        Column::number("Jobs"),
+        Column::number("Before").about("The mean wait under the first policy."),
+        Column::number("After").about("That under the second."),
+        Column::number("Longer").about("How much longer it is; below 0 where it is shorter."),
+    ];
+    let mut table = Table::new(caption, &columns);
+    for change in changes {
+        table.row(
+            Row::new(&change.name)
+                .cell(of_number(as_f64(change.jobs)))
+                .cell(of_seconds(change.before))
+                .cell(of_seconds(change.before + change.longer))
+                .cell(Cell::change(change.longer, &span(seconds(change.longer)), change.longer <= 0.0)),
+        );
+    }
+    table
+}
+
+fn runs(answer: &Replay) -> Table {
+    let columns = [
+        Column::text("Measure"),
+        Column::text("Policy"),
+        Column::number("Runs"),
+        Column::number("Mean"),
+        Column::number("Deviation").about("The standard deviation of a run."),
+        Column::number("Least"),
+        Column::number("Most"),
+    ];
+    let mut table = Table::new("Jittered runs", &columns);
+    for policy in &answer.policies {
+        for run in &policy.runs {
+            table.row(
+                Row::new(&run.measure)
+                    .cell(Cell::text(&policy.name))
+                    .cell(of_number(as_f64(run.runs)))
+                    .cell(of_number(run.mean))
+                    .cell(of_number(run.deviation))
+                    .cell(of_number(run.least))
+                    .cell(of_number(run.most)),
+            );
+        }
+    }
+    table
+}
+
+fn fair_start(answer: &Replay) -> Option<Table> {
+    let columns = [
+        Column::text("Policy"),
+        Column::number("Jobs").about("The sample."),
+        Column::number("Later")
+            .about("Those of them that start later than if nothing had been submitted after them."),
+        Column::number("Unfairness").about("How much later: the mean over all of them."),
+        Column::number("95 %").about("95 % are not later than this."),
+        Column::number("Most"),
+    ];
+    let mut table = Table::new("On a sample", &columns);
+    let found: Vec<_> =
+        answer.policies.iter().filter_map(|policy| Some((policy, policy.fair_start?))).collect();
+    for (policy, fair) in &found {
+        let of = fair.unfairness;
+        let row =
+            Row::new(&policy.name).cell(of_number(as_f64(fair.jobs))).cell(of_number(as_f64(fair.later)));
+        table.row(row.cell(of_seconds(of.mean)).cell(of_seconds(of.p95)).cell(of_seconds(of.worst)));
+    }
+    (!found.is_empty()).then_some(table)
+}
+
+fn gaming(answer: &Replay) -> Table {
+    let columns = [
+        Column::text("User"),
+        Column::text("Plays"),
+        Column::text("Policy"),
+        Column::number("Gain")
+            .about("Service of the user over that of a twin who does not play: 1 is no gain."),
+        Column::number("Honest").about("The same where neither plays, which is chance."),
+        Column::number("By entitlement")
+            .about("What the user has of its entitlement, over the same of its twin: a second account entitles to more."),
+        Column::number("Both waited").about("How long both had jobs waiting."),
+    ];
+    let gain =
+        |gain: Option<f64>| gain.map_or_else(Cell::none, |gain| Cell::number(gain, &format!("{gain:.3}")));
+    let mut table = Table::new("Strategists beside their twins", &columns);
+    for row in &answer.gaming {
+        table.row(
+            Row::new(&row.user)
+                .cell(Cell::text(&format!("{}: {}", row.strategy, row.described)))
+                .cell(Cell::text(&row.policy))
+                .cell(gain(row.gain))
+                .cell(gain(row.honest))
+                .cell(gain(row.by_entitlement))
+                .cell(of_seconds(row.seconds)),
+        );
+    }
+    table
+}
+
+fn definitions(answer: &Replay) -> Table {
+    let mut table = Table::new(
+        "Definitions",
+        &[Column::text("Measure"), Column::text("Meaning"), Column::text("Source")],
+    );
+    for definition in &answer.definitions {
+        table.row(
+            Row::new(definition.measure)
+                .cell(Cell::text(definition.meaning))
+                .cell(Cell::text(definition.source)),
+        );
+    }
+    table
+}
+
+#[allow(clippy::cast_precision_loss)] // counts of jobs
+fn as_f64(count: usize) -> f64 {
+    count as f64
+}

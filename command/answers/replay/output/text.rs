@@ -1,0 +1,330 @@
+//! A replay as tables.
+
+use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
+use crate::output::numbers::{count, number, percent, seconds, span, time};
+use crate::output::{Form, Page, Table, Terminal};
+
+use super::summary::Summary;
+
+/// So many of those who gain or lose most are named; JSON and the page have all.
+const NAMED: usize = 8;
+
+/// So many accounts are shown.
+const ACCOUNTS: usize = 30;
+
+/// Shows it.
+pub fn text(answer: &Replay, terminal: Terminal) -> String {
+    let mut page = Page::new(terminal);
+    if answer.stopped {
+        page.warning(
+            "This was stopped before its end. What follows is of the jobs that had started until then.",
+        );
+    }
+    let summary = Summary::of(answer);
+    page.headline(&summary.headline);
+    for item in &summary.items {
+        page.item(item);
+    }
+    if let Some(warning) = &summary.warning {
+        page.warning(warning);
+    }
+    page.paragraph(&about(answer));
+    page.title("Waits");
+    page.ready(&waits(answer).show(Form::Columns, true, terminal));
+    page.title("Fairness, in the time in which somebody waited");
+    page.ready(&fairness(answer).show(Form::Columns, true, terminal));
+    if answer.policies.iter().any(|policy| policy.fair_start.is_some()) {
+        page.title("Jobs that start later because of those submitted after them, on a sample");
+        page.ready(&fair_start(answer).show(Form::Columns, true, terminal));
+    } else {
+        page.paragraph(NO_FAIR_START);
+    }
+    page.title(&format!("By {}", answer.trace.account_word));
+    page.ready(&accounts(answer).show(Form::Columns, true, terminal));
+    let all = answer.policies.first().map_or(0, |policy| policy.accounts.len());
+    if all > ACCOUNTS {
+        page.paragraph(&format!(
+            "These are the {ACCOUNTS} with the most jobs of {all}. --html, --csv and --json have all."
+        ));
+    }
+    for comparison in &answer.comparisons {
+        compared(&mut page, comparison, terminal);
+    }
+    if answer.trace.runs > 0 {
+        page.title(&format!(
+            "{} with submissions up to {} s later at random",
+            count(answer.trace.runs as usize, "run", "runs"),
+            answer.trace.jitter
+        ));
+        page.ready(&runs(answer).show(Form::Columns, true, terminal));
+    }
+    if !answer.gaming.is_empty() {
+        page.title("What users gain who play");
+        page.ready(&gaming(answer).show(Form::Columns, true, terminal));
+        page.paragraph("Gain: service of the user over that of a twin with the same work who does not play. Honest: the same where neither plays, which is chance. ByEntitlement: what each has in parts of its entitlement, as a second account entitles to more.");
+    }
+    cautions(&mut page, answer);
+    page.finish()
+}
+
+/// What was replayed, in one paragraph.
+pub(super) fn about(answer: &Replay) -> String {
+    let trace = &answer.trace;
+    let warm_up = if trace.since > trace.first {
+        format!(" Jobs before {} are a warm-up and not counted.", time(trace.since))
+    } else {
+        String::new()
+    };
+    format!(
+        "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.{warm_up}",
+        trace.name,
+        count(trace.jobs, "job", "jobs"),
+        count(trace.users, "user", "users"),
+        count(trace.accounts, &trace.account_word, &format!("{}s", trace.account_word)),
+        time(trace.first),
+        time(trace.last),
+        count(usize::try_from(trace.cpus).unwrap_or(usize::MAX), "CPU", "CPUs"),
+        count(trace.partitions.len(), "partition", "partitions"),
+        trace.scheduler
+    )
+}
+
+fn waits(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "Policy",
+        "Jobs>",
+        "Wait>",
+        "Wait95>",
+        "Longest>",
+        "Slowdown>",
+        "ByArea>",
+        "Used>",
+        "Makespan>",
+        "NotStarted>",
+    ]);
+    let wait = |value: f64| span(seconds(value));
+    if let Some(waits) = &answer.trace.recorded {
+        table.row(vec![
+            "as recorded".to_owned(),
+            waits.jobs.to_string(),
+            wait(waits.wait.mean),
+            wait(waits.wait.p95),
+            wait(waits.wait.worst),
+            number(waits.slowdown.mean),
+            wait(waits.area_weighted),
+            "-".to_owned(),
+            "-".to_owned(),
+            "-".to_owned(),
+        ]);
+    }
+    for policy in &answer.policies {
+        let waits = &policy.waits;
+        table.row(vec![
+            policy.name.clone(),
+            waits.jobs.to_string(),
+            wait(waits.wait.mean),
+            wait(waits.wait.p95),
+            wait(waits.wait.worst),
+            number(waits.slowdown.mean),
+            wait(waits.area_weighted),
+            percent(policy.utilisation),
+            span(policy.makespan),
+            policy.not_started.to_string(),
+        ]);
+    }
+    table
+}
+
+fn fairness(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "Policy",
+        "Contended>",
+        "ShareError>",
+        "Worst>",
+        "Shortfall>",
+        "OfAccounts>",
+        "Jain>",
+        "Least>",
+        "LagHours>",
+        "WaitPerCPU95>",
+    ]);
+    for policy in &answer.policies {
+        table.row(vec![
+            policy.name.clone(),
+            span(seconds(policy.contended)),
+            percent(policy.share_error.mean),
+            percent(policy.share_error.worst),
+            percent(policy.shortfall.mean),
+            percent(policy.account_shortfall),
+            format!("{:.3}", policy.jain.mean),
+            format!("{:.3}", policy.jain.worst),
+            number(policy.lag.round()),
+            number(policy.users_normalised.p95),
+        ]);
+    }
+    table
+}
+
+/// What is said where fair starts were not asked for.
+pub(super) const NO_FAIR_START: &str =
+    "How much later jobs start because of those submitted after them is left out: each job takes a replay. --fair-start 100 takes a sample.";
+
+fn fair_start(answer: &Replay) -> Table {
+    let mut table = Table::new(&["Policy", "Jobs>", "Later>", "Unfairness>", "Unfairness95>", "Most>"]);
+    for policy in &answer.policies {
+        let Some(fair) = &policy.fair_start else { continue };
+        let mut row = vec![policy.name.clone(), fair.jobs.to_string(), fair.later.to_string()];
+        let of = fair.unfairness;
+        row.extend([of.mean, of.p95, of.worst].map(|value| span(seconds(value))));
+        table.row(row);
+    }
+    table
+}
+
+fn accounts(answer: &Replay) -> Table {
+    let mut table = Table::new(&[
+        "Account",
+        "Policy",
+        "Jobs>",
+        "Share>",
+        "Entitled>",
+        "Usage>",
+        "Wait>",
+        "Median>",
+        "Wait95>",
+        "LagHours>",
+    ]);
+    let Some(first) = answer.policies.first() else { return table };
+    let mut order: Vec<usize> = (0..first.accounts.len()).collect();
+    if order.len() > ACCOUNTS {
+        order.sort_by_key(|at| std::cmp::Reverse(first.accounts[*at].jobs));
+        order.truncate(ACCOUNTS);
+        order.sort_unstable();
+    }
+    for at in order {
+        for (which, Policy { name, accounts, .. }) in answer.policies.iter().enumerate() {
+            let wanted = &first.accounts[at];
+            let is_it = |of: &&crate::answers::replay::answer::Account| {
+                (&of.name, &of.parent) == (&wanted.name, &wanted.parent)
+            };
+            let Some(account) = accounts.iter().find(is_it) else { continue };
+            let indented = format!("{}{}", " ".repeat(account.depth.saturating_sub(1).min(20)), account.name);
+            table.row(vec![
+                if which == 0 { indented } else { String::new() },
+                name.clone(),
+                account.jobs.to_string(),
+                percent(account.share),
+                percent(account.entitled),
+                percent(account.usage),
+                span(seconds(account.mean_wait)),
+                span(seconds(account.wait_quantiles[3])),
+                span(seconds(account.wait_quantiles[5])),
+                account.lag.map_or_else(|| "-".to_owned(), |lag| number(lag.round())),
+            ]);
+        }
+    }
+    table
+}
+
+fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
+    page.title(&format!("From {} to {}", comparison.from, comparison.to));
+    page.paragraph(&format!(
+        "{} start earlier, {} later, {} at the same time. Of the pairs that started one after the other, {} come in the other order.",
+        comparison.earlier,
+        comparison.later,
+        comparison.same,
+        percent(comparison.inversions)
+    ));
+    for (what, changes) in [("Account", &comparison.accounts), ("User", &comparison.users)] {
+        let mut table = Table::new(&[what, "Jobs>", "Before>", "After>", "Longer>"]);
+        for change in ends(changes) {
+            table.row(vec![
+                change.name.clone(),
+                change.jobs.to_string(),
+                span(seconds(change.before)),
+                span(seconds(change.before + change.longer)),
+                span(seconds(change.longer)),
+            ]);
+        }
+        page.ready(&table.show(Form::Columns, true, terminal));
+        if changes.len() > NAMED {
+            let others = changes.len() - NAMED;
+            page.paragraph(&format!("and {others} between them."));
+        }
+    }
+}
+
+/// Those that gain most and those that lose most.
+fn ends(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    let half = NAMED / 2;
+    let is_between = move |at: usize| changes.len() > NAMED && at >= half && at < changes.len() - half;
+    changes.iter().enumerate().filter(move |(at, _)| !is_between(*at)).map(|(_, change)| change)
+}
+
+fn runs(answer: &Replay) -> Table {
+    let mut table = Table::new(&["Measure", "Policy", "Runs>", "Mean>", "Deviation>", "Least>", "Most>"]);
+    let measures = answer.policies.iter().map(|policy| policy.runs.len()).max().unwrap_or_default();
+    for at in 0..measures {
+        for policy in &answer.policies {
+            let Some(run) = policy.runs.get(at) else { continue };
+            table.row(vec![
+                run.measure.clone(),
+                policy.name.clone(),
+                run.runs.to_string(),
+                number(run.mean),
+                number(run.deviation),
+                number(run.least),
+                number(run.most),
+            ]);
+        }
+    }
+    table
+}
+
+fn gaming(answer: &Replay) -> Table {
+    let gain = |gain: Option<f64>| gain.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.3}"));
+    let mut table =
+        Table::new(&["User", "Plays", "Policy", "Gain>", "Honest>", "ByEntitlement>", "BothWaited>"]);
+    for row in &answer.gaming {
+        table.row(vec![
+            row.user.clone(),
+            row.strategy.clone(),
+            row.policy.clone(),
+            gain(row.gain),
+            gain(row.honest),
+            gain(row.by_entitlement),
+            span(seconds(row.seconds)),
+        ]);
+    }
+    table
+}
+
+/// What to know before any number is believed.
+fn cautions(page: &mut Page, answer: &Replay) {
+    for (title, items) in lists(answer) {
+        page.title(title);
+        for item in &items {
+            page.item(item);
+        }
+    }
+}
+
+/// Lists of what is left out, not told or wrong, with their titles; without those that are empty.
+pub(super) fn lists(answer: &Replay) -> Vec<(&'static str, Vec<String>)> {
+    let asked = answer
+        .policies
+        .iter()
+        .flat_map(|policy| policy.left_out.iter().map(move |what| format!("{}: {what}", policy.name)));
+    let problems = answer.problems.iter().map(|problem| {
+        let first = problem.first.first().map_or_else(String::new, |first| format!(" (first: {first})"));
+        format!("{} {}{first}", problem.count, problem.what)
+    });
+    let missing = answer.missing.iter().map(|missing| format!("{}: {}", missing.what, missing.so));
+    let lists = [
+        ("What the settings ask for and this replay leaves out", asked.collect::<Vec<_>>()),
+        ("What the trace does not tell", missing.collect()),
+        ("What is wrong with the trace", problems.collect()),
+        ("What every replay leaves out", answer.left_out.clone()),
+    ];
+    lists.into_iter().filter(|(_, items)| !items.is_empty()).collect()
+}

@@ -1,0 +1,76 @@
+//! The tree as an indented table.
+
+use crate::answers::tree::{Row, Tree};
+use crate::answers::About;
+use crate::error::Error;
+use crate::options::Printed;
+use crate::output::numbers::number;
+use crate::output::show::{close, for_programs, optional, Show};
+use crate::output::{Form, Page, Table, Terminal};
+
+impl Show for Tree {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let has_books = self.rows.iter().any(|row| row.book.is_some());
+        let mut columns = vec!["Book"];
+        columns.extend([
+            "Account",
+            "User",
+            "RawShares>",
+            "NormShares>",
+            "RawUsage>",
+            "NormUsage>",
+            "EffectvUsage>",
+            "LevelFS>",
+            "Tickets>",
+            "FairShare>",
+            "Waiting>",
+            "Running>",
+        ]);
+        let mut table = Table::new(&columns[usize::from(!has_books)..]);
+        let is_for_people = printed.form() == Form::Columns;
+        self.rows.iter().for_each(|row| table.row(cells(row, is_for_people)));
+        let (table, text) = for_programs(table, printed, terminal)?;
+        if let Some(text) = text {
+            return Ok(text);
+        }
+        let mut page = Page::new(terminal);
+        let has_level_fs = self.rows.iter().any(|row| row.level_fs.is_some());
+        let of_level_fs = if has_level_fs { "LevelFS above 1: less used than the share. " } else { "" };
+        let has_tickets = self.rows.iter().any(|row| row.tickets.is_some());
+        let of_tickets = if has_tickets { " Tickets in brackets: nobody waits there." } else { "" };
+        page.headline(&format!("{of_level_fs}FairShare: the factor of the next job, at most 1.{of_tickets}"));
+        page.ready("\n");
+        page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}
+
+fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
+    let indent = " ".repeat(row.depth);
+    let tickets = match row.tickets {
+        Some(tickets) if row.active || !is_for_people => number(tickets),
+        Some(tickets) => format!("({})", number(tickets)),
+        None => "-".to_owned(),
+    };
+    let user = match row.partition.as_str() {
+        "" => row.user.clone(),
+        partition => format!("{} ({partition})", row.user),
+    };
+    let book = row.book.clone();
+    let cells = [
+        format!("{indent}{}", row.account),
+        user,
+        row.shares.map_or_else(|| "parent".to_owned(), |shares| shares.to_string()),
+        number(row.shares_norm),
+        format!("{:.0}", row.usage),
+        number(row.usage_norm),
+        number(row.usage_effective),
+        optional(row.level_fs),
+        tickets,
+        optional(row.factor),
+        row.waiting.to_string(),
+        row.running.to_string(),
+    ];
+    book.into_iter().chain(cells).collect()
+}

@@ -1,0 +1,173 @@
+//! Options that several questions have, and what they ask for. A question flattens those that it uses.
+
+// What a flattened field says, clap would print.
+#![allow(missing_docs)]
+// What is printed has no backticks.
+#![allow(clippy::doc_markdown)]
+
+use std::path::PathBuf;
+
+use clap::Args;
+use multifactor2_core::settings::value::{Kind, Value};
+use multifactor2_snapshot::Snapshot;
+
+use crate::answers::check::host;
+use crate::assumed;
+use crate::error::Error;
+use crate::input;
+use crate::model::{Model, Options};
+use crate::output::Form;
+use crate::progress::Progress;
+
+/// The form of every answer.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[group(skip)]
+pub struct AsJson {
+    /// As JSON, with a schema in docs/schema
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a question about a cluster takes.
+#[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
+pub struct OfCluster {
+    #[command(flatten)]
+    pub input: input::Arguments,
+    #[command(flatten)]
+    pub form: AsJson,
+}
+
+/// What a question about a cluster takes whose answer hangs on the time.
+#[derive(Clone, Debug, Default, Args)]
+#[group(skip)]
+pub struct OfTime {
+    #[command(flatten)]
+    pub input: input::Arguments,
+    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
+    #[command(flatten)]
+    pub form: AsJson,
+}
+
+/// How a table is printed.
+#[derive(Clone, Debug, Default, Args)]
+#[allow(clippy::struct_excessive_bools)] // each is an option of its own
+pub struct Printed {
+    /// With | between fields
+    #[arg(short = 'P', long, conflicts_with_all = ["parsable", "csv", "json"])]
+    pub parsable2: bool,
+    /// With | behind each field
+    #[arg(short = 'p', long, conflicts_with_all = ["csv", "json"])]
+    pub parsable: bool,
+    /// As comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Without a header
+    #[arg(short = 'n', visible_short_alias = 'h', long, conflicts_with = "json")]
+    pub noheader: bool,
+    /// These columns only, in this order
+    #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "json")]
+    pub format: Vec<String>,
+}
+
+impl Printed {
+    /// The form that is asked for.
+    pub fn form(&self) -> Form {
+        match (self.parsable2, self.parsable, self.csv) {
+            (true, ..) => Form::Parsable2,
+            (_, true, _) => Form::Parsable,
+            (_, _, true) => Form::Csv,
+            _ => Form::Columns,
+        }
+    }
+}
+
+/// What says how an answer is printed, and does not go with a file.
+pub const NO_FILES: [&str; 6] = ["parsable2", "parsable", "csv", "noheader", "format", "json"];
+
+/// What is written instead of being printed.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Files {
+    /// Writes a page for a browser: one file that needs no network
+    #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
+    pub html: Option<PathBuf>,
+}
+
+impl OfCluster {
+    /// The snapshot that is asked for.
+    ///
+    /// # Errors
+    /// There is none: what is wrong, and what to do.
+    pub fn snapshot(&self, progress: &Progress) -> Result<Snapshot, Error> {
+        load(&self.input, false, progress)
+    }
+}
+
+impl OfTime {
+    /// The snapshot that is asked for; `needs_qos`: with what slurmdbd alone tells of QOS.
+    ///
+    /// # Errors
+    /// There is none: what is wrong, and what to do.
+    pub fn snapshot(&self, needs_qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
+        load(&self.input, needs_qos, progress)
+    }
+
+    /// What is computed from it, for the time that is asked for.
+    ///
+    /// # Errors
+    /// `--at` is no time.
+    pub fn model<'s>(&self, snapshot: &'s Snapshot) -> Result<Model<'s>, Error> {
+        let at = self.at.as_deref().map(|text| time(text, snapshot)).transpose()?;
+        Ok(Model::of(snapshot, Options { at, ..Options::default() }))
+    }
+}
+
+fn load(options: &input::Arguments, needs_qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
+    let mut snapshot = input::load(options, needs_qos, progress)?;
+    progress.step("Computing");
+    if options.conf.is_none() {
+        // The files of this host are of this cluster only.
+        let is_here = options.from.is_none() && options.cluster.is_none();
+        let file = is_here.then(|| host::slurm_conf().with_file_name("multifactor2.conf"));
+        assumed::find(&mut snapshot, file.as_deref());
+    }
+    Ok(snapshot)
+}
+
+/// A time as `--at` takes it.
+fn time(text: &str, snapshot: &Snapshot) -> Result<i64, Error> {
+    let bad = || {
+        Error::Question(format!("--at {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time such as +7-0 for seven days"))
+    };
+    if let Some(span) = text.strip_prefix('+') {
+        let Some(Value::Duration(seconds)) = Kind::Duration.read(span) else { return Err(bad()) };
+        let seconds = i64::try_from(seconds).map_err(|_| bad())?;
+        return snapshot.about.time.checked_add(seconds).ok_or_else(bad);
+    }
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(i64::from(seconds));
+    }
+    let Some(Value::Date(date)) = Kind::Date.read(text) else { return Err(bad()) };
+    let civil: jiff::civil::DateTime = date.to_string().parse().map_err(|_| bad())?;
+    let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).map_err(|_| bad())?;
+    Ok(zoned.timestamp().as_second())
+}
+
+/// The name of who asks.
+///
+/// # Errors
+/// Nothing says it.
+pub fn own_name() -> Result<String, Error> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let by_uid = || {
+        let output = std::process::Command::new("id").arg("-un").output().ok()?;
+        let name = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        (output.status.success() && !name.is_empty()).then_some(name)
+    };
+    variable("USER")
+        .or_else(|| variable("LOGNAME"))
+        .or_else(by_uid)
+        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".into())
+}

@@ -1,0 +1,165 @@
+//! `multifactor2 check` on a host of its own: where it finds settings and plugins, and what it says of the files of a Slurm.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// A directory with a slurm.conf, and with a `scontrol` that says nothing until a test makes it.
+struct Place(TempDir);
+
+impl Place {
+    fn new(slurm_conf: &str) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        place.write("slurm.conf", slurm_conf);
+        place.scontrol("exit 1");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name).display().to_string()
+    }
+
+    fn scontrol(&self, script: &str) {
+        self.write("scontrol", &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(self.path("scontrol"), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Exit status, what is on stdout and what is on stderr.
+    fn check(&self, arguments: &[&str]) -> (i32, String, String) {
+        let path = format!("{}:{}", self.0.path().display(), std::env::var("PATH").unwrap());
+        let output = Command::new(env!("CARGO_BIN_EXE_multifactor2"))
+            .arg("check")
+            .args(arguments)
+            .env("SLURM_CONF", self.path("slurm.conf"))
+            .env("PATH", path)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Checks a configuration: these lines are said of it, beside those about the files of Slurm and whether slurmctld was asked.
+    #[track_caller]
+    fn assert_checked(&self, arguments: &[&str], status: i32, lines: &[&str]) {
+        let (found, out, err) = self.check(arguments);
+        assert_eq!((found, err.as_str()), (status, ""), "{arguments:?}: {out}");
+        let of_settings: Vec<&str> = out
+            .lines()
+            .filter(|line| !line.contains("SUPPORTED") && !line.contains("slurmctld was not asked"))
+            .collect();
+        assert_eq!(of_settings.len(), lines.len(), "{out}");
+        for (line, part) in of_settings.iter().zip(lines) {
+            assert!(line.contains(part), "'{part}': {out}");
+        }
+    }
+}
+
+#[test]
+fn a_named_file_is_checked_alone() {
+    let place = Place::new("PriorityParameters=nonsense\n");
+    let good = place.write("good.conf", "ActiveJobs=pending\n");
+    place.assert_checked(&[&good], 0, &[&format!("ok: {good}: slurmctld will take these settings")]);
+    let twice = place.write("twice.conf", "ActiveJobs=pending\nActiveJobs=pending\n");
+    place.assert_checked(&[&twice], 2, &["finding: ", "twice.conf: slurmctld will take these settings"]);
+    let bad = place.write("bad.conf", "# ours\nActiveJobs=eligable\nZebra=1\n");
+    place.assert_checked(
+        &[&bad],
+        1,
+        &[
+            &format!("error: {bad} line 2: ActiveJobs=eligable: allowed are eligible, pending, startable"),
+            "line 3: Zebra=1",
+        ],
+    );
+    place.assert_checked(&["/nowhere/multifactor2.conf"], 1, &["No such file"]);
+}
+
+#[test]
+fn the_file_beside_slurm_conf_is_checked_with_what_stands_in_slurm_conf() {
+    let place = Place::new("ClusterName=c\nInclude more.conf\n");
+    place.write("more.conf", "priorityparameters=ActiveJobs=pending # ours\n");
+    place.assert_checked(&[], 0, &["multifactor2.conf: there is none"]);
+    place.write("multifactor2.conf", "ActiveJobs=eligible\n");
+    let replaced = ["replaces the value of PriorityParameters", "multifactor2.conf: slurmctld will take"];
+    place.assert_checked(&[], 2, &replaced);
+    place.write("more.conf", "PriorityParameters=ActiveJobs=all\n");
+    place.assert_checked(&[], 1, &["error: PriorityParameters: ActiveJobs=all: allowed"]);
+    fs::remove_file(place.path("slurm.conf")).unwrap();
+    place.assert_checked(&[], 0, &["multifactor2.conf: slurmctld will take these settings"]);
+}
+
+#[test]
+fn wrong_arguments_of_a_check_are_1() {
+    let place = Place::new("");
+    for arguments in [&["a", "b"][..], &["--quiet"]] {
+        let (status, _, err) = place.check(arguments);
+        assert!(status == 1 && err.contains("Usage: multifactor2 check"), "{status}: {err}");
+    }
+}
+
+/// The plugins of the Slurm that is installed here.
+fn installed() -> PathBuf {
+    let output =
+        Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/find-plugindir")).output();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(!text.is_empty(), "no Slurm is installed; `make test` installs what tests need");
+    PathBuf::from(text.trim())
+}
+
+#[test]
+fn the_plugin_directory_is_found() {
+    let installed = installed();
+    let supported = |place: &Place| {
+        let (status, out, err) = place.check(&[]);
+        assert_eq!(status, 0, "{out}{err}");
+        assert!(out.contains("ok: SUPPORTED: Slurm "), "{out}");
+    };
+    // From slurmctld, which is believed more than slurm.conf, else from there, else where it usually is.
+    let place = Place::new("PluginDir=/nowhere\n");
+    place.scontrol(&format!("echo 'PluginDir               = {}:/other'", installed.display()));
+    supported(&place);
+    supported(&Place::new(&format!("PluginDir={}:/other\n", installed.display())));
+    supported(&Place::new(""));
+    let (status, out, _) = Place::new("PluginDir=/nowhere\n").check(&[]);
+    assert!(status == 1 && out.contains("error: /nowhere: "), "{status}: {out}");
+}
+
+/// The plugins and the library, and no slurmctld beside them.
+#[test]
+fn a_login_node_is_looked_at_for_sshare() {
+    let (installed, place) = (installed(), Place::new(""));
+    let plugins = place.path("lib/slurm");
+    fs::create_dir_all(&plugins).unwrap();
+    for file in ["priority_basic.so", "auth_munge.so"] {
+        fs::copy(installed.join(file), plugins.join(file)).unwrap();
+    }
+    let (status, out, err) = place.check(&["--plugins", plugins.to_str().unwrap()]);
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    assert!(
+        out.starts_with("ok: SUPPORTED: sshare of Slurm ") && out.contains("no slurmctld beside it"),
+        "{out}"
+    );
+    fs::remove_file(plugins.join("auth_munge.so")).unwrap();
+    fs::remove_file(plugins.join("priority_basic.so")).unwrap();
+    let (status, out, _) = place.check(&["--plugins", plugins.to_str().unwrap()]);
+    assert!(status == 1 && out.contains("has no plugins of Slurm"), "{status}: {out}");
+}
+
+/// As the scripts of the packages ask, while slurmctld may be away and the settings are of no interest.
+#[test]
+fn a_slurm_that_is_to_be_installed_is_looked_at_alone() {
+    let place = Place::new("PriorityParameters=nonsense\n");
+    place.scontrol("touch \"${0%/*}/asked\"; exit 1");
+    place.write("multifactor2.conf", "Zebra=1\n");
+    let (status, out, err) = place.check(&["--plugins", installed().to_str().unwrap()]);
+    assert_eq!((status, err.as_str(), out.lines().count()), (0, "", 1), "{out}");
+    assert!(out.starts_with("ok: SUPPORTED: Slurm "), "{out}");
+    assert!(!place.path("asked").exists());
+}

@@ -1,0 +1,312 @@
+//! Every question with every option that there is: taken, and then it changes something or is read; or refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use clap::{Arg, CommandFactory};
+use multifactor2_command::cli::Cli;
+use multifactor2_command::output::Terminal;
+use multifactor2_command::run::run;
+use multifactor2_snapshot::format;
+use tempfile::TempDir;
+
+use crate::recorded;
+
+/// How it is seen that an option is used.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// Something else is printed.
+    Differs,
+    /// What is printed has these words.
+    Says(&'static str),
+    /// There is this file afterwards, with these words.
+    Writes(&'static str, &'static str),
+}
+
+use Seen::{Differs, Says, Writes};
+
+/// A question, its words, and whether it is about a cluster: then it is that of the example.
+const QUESTIONS: [(&str, &str, bool); 11] = [
+    ("why", "1001", true),
+    ("queue", "", true),
+    ("tree", "", true),
+    ("what-if", "--weight age=5000", true),
+    ("recover", "user2", true),
+    ("cost", "-p main", true),
+    ("settings", "", true),
+    ("check", "", true),
+    ("metrics", "", true),
+    ("migrate", "maui.cfg", false),
+    ("replay", "sacct.txt --procs 8", false),
+];
+
+/// What a proof is of: a question, or all those about a cluster, those with a table, and those of jobs that could be submitted.
+const ALL: &str = "all";
+const CLUSTER: &str = "cluster";
+const TABLE: &str = "table";
+const WITH_TABLES: [&str; 4] = ["queue", "tree", "what-if", "settings"];
+
+/// Of a question and an option: what else is said, with which the answer is compared; the option; how it is seen.
+const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
+    (ALL, "--help", "", "--help", Says("Usage: ")),
+    (ALL, "--version", "", "--version", Says(env!("CARGO_PKG_VERSION"))),
+    (ALL, "--json", "", "--json", Says("\"schema\": \"multifactor2/")),
+    (CLUSTER, "--from", "", "--from nowhere", Says("nowhere")),
+    (CLUSTER, "--save", "", "--save kept", Writes("kept/snapshot", "user2")),
+    (CLUSTER, "--anonymise", "", "--save kept --anonymise", Writes("kept/snapshot", "\"account3\"")),
+    (CLUSTER, "--conf", "", "--conf nowhere", Says("nowhere")),
+    (CLUSTER, "--cluster", "", "--cluster a,b", Says("this is not one cluster")),
+    (TABLE, "--parsable2", "", "--parsable2", Differs),
+    (TABLE, "--parsable", "", "--parsable", Differs),
+    (TABLE, "--csv", "", "--csv", Differs),
+    (TABLE, "--noheader", "", "--noheader", Differs),
+    (TABLE, "--format", "", "--format none", Says("give some of")),
+    ("why", "--at", "", "--at +7-0", Differs),
+    ("queue", "--at", "", "--at +7-0", Differs),
+    ("tree", "--at", "", "--at +7-0", Differs),
+    ("what-if", "--at", "", "--at +7-0", Differs),
+    ("recover", "--at", "", "--at +7-0", Differs),
+    ("cost", "--at", "", "--at +7-0", Differs),
+    ("queue", "--user", "", "--user user2", Differs),
+    ("queue", "--account", "", "--account c", Differs),
+    ("queue", "--job", "", "--job 1001", Differs),
+    ("queue", "--partition", "", "--partition gpu", Differs),
+    ("queue", "--me", "", "--me", Differs),
+    ("tree", "--user", "", "--user user2", Differs),
+    ("tree", "--account", "", "--account c", Differs),
+    ("tree", "--html", "", "--html page.html", Writes("page.html", "user2")),
+    ("tree", "--svg", "", "--svg tree.svg", Writes("tree.svg", "<svg")),
+    ("what-if", "--shares", "", "--shares b=90", Differs),
+    ("what-if", "--usage", "", "--usage user2@c=0", Differs),
+    ("what-if", "--half-life", "--at +7-0", "--half-life 1-0", Differs),
+    ("what-if", "--weight", "", "--weight fairshare=1", Differs),
+    ("what-if", "--plugin", "", "--plugin stock", Differs),
+    ("what-if", "--submit", "", "--submit=-pmain", Differs),
+    ("what-if", "--as", "--submit=-pmain", "--as nobody", Says("nobody")),
+    ("what-if", "--without-account", "", "--without-account b", Differs),
+    ("what-if", "--html", "", "--html page.html", Writes("page.html", "user2")),
+    ("recover", "--to", "", "--to 0.9", Differs),
+    ("recover", "--running-on", "--json", "--running-on", Differs),
+    ("cost", "--account", "", "--account nowhere", Says("nowhere")),
+    ("cost", "--partition", "", "--partition gpu", Differs),
+    ("cost", "--qos", "", "--qos high", Differs),
+    ("cost", "--ntasks", "", "--ntasks 4", Differs),
+    ("cost", "--cpus-per-task", "", "--cpus-per-task 4", Differs),
+    ("cost", "--nodes", "", "--nodes 2", Differs),
+    ("cost", "--mem", "", "--mem 16G", Differs),
+    ("cost", "--gres", "", "--gres gpu:4", Differs),
+    ("cost", "--gpus", "", "--gpus 4", Differs),
+    ("cost", "--time", "", "--time 1-0", Differs),
+    ("cost", "--as", "", "--as nobody", Says("nobody")),
+    ("check", "--plugins", "", "--plugins nowhere", Says("nowhere")),
+    ("check", "--slurmctld", "", "--plugins plugins --slurmctld nowhere", Says("nowhere")),
+    ("metrics", "--out", "", "--out a.prom", Writes("a.prom", "multifactor2_")),
+    ("metrics", "--users", "", "--users top=5", Differs),
+    ("migrate", "--moab", "", "--moab", Differs),
+    ("replay", "--policy", "", "--policy fifo", Differs),
+    ("replay", "--how", "", "--how", Says("sacct")),
+    ("replay", "--export", "", "--export kept", Writes("kept/sacct.txt", "-S now-365days")),
+    ("replay", "--start", "", "--export kept --start 2024-01-31", Writes("kept/sacct.txt", "-S 2024-01-31")),
+    ("replay", "--end", "", "--export kept --end 2024-02-28", Writes("kept/sacct.txt", "-E 2024-02-28")),
+    ("replay", "--anonymise", "", "--export kept --anonymise", Writes("kept/sacct.txt", "|user1|")),
+    ("replay", "--scheduler", "", "--scheduler fcfs", Differs),
+    ("replay", "--procs", "", "--procs 16", Differs),
+    ("replay", "--partition", "", "--partition main=2x8", Differs),
+    ("replay", "--shares", "", "--shares nowhere", Says("nowhere")),
+    ("replay", "--slurm-conf", "", "--slurm-conf nowhere", Says("nowhere")),
+    ("replay", "--runs", "", "--runs 1", Differs),
+    ("replay", "--seed", "--runs 1 --json", "--seed 2", Differs),
+    ("replay", "--fair-start", "", "--fair-start 2", Differs),
+    ("replay", "--strategist", "", "--strategist ada=split", Differs),
+    ("replay", "--warm-up", "", "--warm-up 1", Differs),
+    ("replay", "--csv", "", "--csv tables", Writes("tables/policies.csv", "fair-tree")),
+    ("replay", "--html", "", "--html page.html", Writes("page.html", "fair-tree")),
+];
+
+/// A directory with what the questions are about, and with a sacct that prints its arguments as a job.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        let mut snapshot = Vec::new();
+        format::write(&crate::site::example(), &mut snapshot).unwrap();
+        let sacct = "#!/bin/sh\ncat sacct.txt\nprintf '%s' \"$*\"\n";
+        for (name, text) in [
+            ("snapshot", snapshot.as_slice()),
+            ("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n"),
+            ("sacct.txt", crate::replay::trace().as_bytes()),
+            ("sacct", sacct.as_bytes()),
+            ("scontrol", b"#!/bin/sh\nexit 1\n"),
+            ("sacctmgr", b"#!/bin/sh\nexit 1\n"),
+        ] {
+            fs::write(place.path(name), text).unwrap();
+            fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        // A plugin tells the release that a directory is of.
+        fs::create_dir(place.path("plugins")).unwrap();
+        fs::copy(recorded::plugins().join("priority_basic.so"), place.path("plugins/priority_basic.so"))
+            .unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// As a user of the example, where no Slurm is.
+    fn ask(&self, words: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_multifactor2"))
+            .args(words.split_whitespace())
+            .current_dir(self.0.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", self.0.path().display()))
+            .env("USER", "user2")
+            .env("SLURM_CONF", self.path("slurm.conf"))
+            .output()
+            .unwrap()
+    }
+}
+
+/// The words of a question, with where its cluster is.
+fn words(question: &str, given: &str) -> String {
+    let (_, own, is_of_cluster) = QUESTIONS.iter().find(|(name, ..)| *name == question).unwrap();
+    let has = |word: &str| given.split(' ').any(|given| given == word);
+    // What is exported is no trace that is there, and a machine is given once.
+    let own = match question {
+        "replay" if has("--export") || has("--how") => "",
+        "replay" if has("--procs") || has("--partition") => "sacct.txt",
+        _ => own,
+    };
+    let elsewhere = ["--from", "--cluster", "--plugins"].iter().any(|word| has(word));
+    let from = if *is_of_cluster && !elsewhere { "--from snapshot" } else { "" };
+    format!("{question} {own} {from} {given}")
+}
+
+fn long(option: &Arg) -> Option<String> {
+    option.get_long().map(|long| format!("--{long}"))
+}
+
+/// The options of each question, as the parser has them.
+fn taken() -> BTreeMap<String, BTreeSet<String>> {
+    let mut command = Cli::command();
+    command.build();
+    let of = |question: &clap::Command| {
+        question.get_arguments().filter(|option| !option.is_hide_set()).filter_map(long).collect()
+    };
+    command.get_subcommands().map(|question| (question.get_name().to_owned(), of(question))).collect()
+}
+
+fn is_of(proof: &str, question: &str) -> bool {
+    match proof {
+        ALL => true,
+        CLUSTER => QUESTIONS.iter().any(|(name, _, is_of_cluster)| *name == question && *is_of_cluster),
+        TABLE => WITH_TABLES.contains(&question),
+        _ => proof == question,
+    }
+}
+
+fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str, Seen)) {
+    let place = Place::new();
+    let with = words(question, &format!("{beside} {given}"));
+    let output = place.ask(&with);
+    let text = |output: &Output| format!("{}{}", text(&output.stdout), text(&output.stderr));
+    let said = text(&output);
+    assert!(option == "--help" || !said.contains("Usage: "), "multifactor2 {with}: {said}");
+    match seen {
+        Says(part) => assert!(said.contains(part), "multifactor2 {with}: {said}"),
+        Writes(file, part) => {
+            let written = fs::read_to_string(place.path(file)).unwrap_or_default();
+            assert!(written.contains(part), "multifactor2 {with}: {said}\n{file}: {written}");
+            return;
+        }
+        Differs => (),
+    }
+    let before = text(&Place::new().ask(&words(question, beside)));
+    assert_ne!(before, said, "multifactor2 {with}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Once each was taken by all questions, and `replay --conf` and eleven others changed nothing.
+#[test]
+fn an_option_that_is_taken_is_used() {
+    for (question, options) in taken() {
+        for option in options {
+            let proofs: Vec<_> =
+                PROOFS.iter().filter(|proof| is_of(proof.0, &question) && proof.1 == option).collect();
+            let [(_, _, beside, given, seen)] = proofs[..] else {
+                panic!("{} proofs that {question} {option} is used: write one", proofs.len())
+            };
+            assert_used(&question, &option, (beside, given, *seen));
+        }
+    }
+}
+
+#[test]
+fn an_option_of_other_questions_is_refused() {
+    let taken = taken();
+    let all: BTreeSet<&String> = taken.values().flatten().collect();
+    let mut refused = 0;
+    for (question, options) in &taken {
+        for &option in all.iter().filter(|option| !options.contains(**option)) {
+            let words = ["multifactor2", question, option].map(OsString::from);
+            let printed = run(words, Terminal::PLAIN);
+            let says = format!("unexpected argument '{option}");
+            assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{question} {option}");
+            assert!(printed.err.contains(&says), "{question} {option}: {}", printed.err);
+            refused += 1;
+        }
+    }
+    assert!(refused > 300, "{refused}");
+    for option in all.iter().filter(|option| !["--help", "--version"].contains(&option.as_str())) {
+        let printed = run(["multifactor2", option.as_str(), "queue"].map(OsString::from), Terminal::PLAIN);
+        assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{option}");
+    }
+}
+
+/// It was a report about the default settings.
+#[test]
+fn a_replay_says_how_it_takes_settings() {
+    let site = crate::replay::Site::new();
+    let printed = site.ask("@sacct.txt --procs 8 --conf @multifactor2.conf");
+    assert_eq!((printed.status, printed.out.as_str()), (1, ""));
+    assert!(printed.err.contains("write --policy FILE"), "{}", printed.err);
+}
+
+/// Options that are taken and would say nothing beside each other.
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    for words in [
+        "queue --json --format job",
+        "queue --json --noheader",
+        "tree --html page.html --format job",
+        "tree --from snapshot --cluster a",
+        "check --from snapshot --plugins .",
+        "check --cluster a --plugins .",
+        "check --save kept --plugins .",
+        "check --conf multifactor2.conf --plugins .",
+        "check multifactor2.conf --plugins .",
+        "check --from snapshot --slurmctld slurmctld",
+        "replay sacct.txt --anonymise",
+        "replay sacct.txt --start 2024-01-31",
+        "replay sacct.txt --end 2024-01-31",
+        "replay sacct.txt --how",
+        "replay --how --json",
+        "replay --export kept --policy fifo",
+        "replay --export kept --json",
+    ] {
+        let words: Vec<OsString> =
+            ["multifactor2"].into_iter().chain(words.split(' ')).map(OsString::from).collect();
+        let printed = run(words.clone(), Terminal::PLAIN);
+        assert_eq!((printed.status, printed.out.as_str()), (1, ""), "{words:?}");
+        let is_of_parser =
+            printed.err.contains("cannot be used with") || printed.err.contains("required arguments");
+        assert!(is_of_parser, "{words:?}: {}", printed.err);
+    }
+}

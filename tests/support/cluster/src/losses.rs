@@ -1,0 +1,86 @@
+//! What a busy machine loses, and what a wait in vain says.
+//!
+//! Where the machine has no time for it, a slurmstepd does not start its job, or a command gets no answer within `MessageTimeout`. Neither says
+//! anything about the plugin: such a launch is repeated once for each job, such a question as long as the test waits, and both are printed. What is lost
+//! again, or never answered, fails the test.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::PoisonError;
+
+use anyhow::{Error, Result};
+
+use crate::processes::last_lines;
+use crate::Cluster;
+
+/// What Slurm's commands say where nobody answers in time.
+const UNANSWERED: &str = "Socket timed out on send/recv operation";
+
+/// Why a job waits whose launch has failed. Some releases write it with underscores.
+const LAUNCH_FAILED: &str = "launch failed requeued held";
+
+/// What slurmctld logs of it, among others.
+const REQUEUED: &str = "Requeuing JobId=";
+
+impl Cluster {
+    /// The error, unless it is that nobody has answered in time.
+    pub(crate) fn not_answered(&self, error: Error) -> Result<()> {
+        if !format!("{error:#}").contains(UNANSWERED) {
+            return Err(error);
+        }
+        eprintln!("ASKED AGAIN in Slurm {}: {error:#}", self.release().version);
+        Ok(())
+    }
+
+    /// Lets jobs start again that slurmctld holds because their launch failed, each once.
+    pub(crate) fn repeat_lost_launches(&self) {
+        if !self.log().contains(REQUEUED) {
+            return;
+        }
+        let waiting = self.command("squeue").args(["-h", "-a", "-r", "-t", "PD", "-o", "%A %r %R"]).text();
+        for line in waiting.unwrap_or_default().lines() {
+            let job = line.split_once(' ').and_then(|(job, _)| job.parse().ok());
+            let Some(job) = job.filter(|_| line.replace('_', " ").contains(LAUNCH_FAILED)) else { continue };
+            if self.repeated.lock().unwrap_or_else(PoisonError::into_inner).insert(job) {
+                eprintln!(
+                    "LAUNCHED AGAIN in Slurm {}: {line}\n{}",
+                    self.release().version,
+                    self.logs("slurmd-")
+                );
+                // They fail where the job has been cancelled meanwhile. slurmctld would let it wait for some minutes.
+                let _ = self.scontrol(&["release", &job.to_string()]);
+                let _ = self.scontrol(&["update", &format!("JobId={job}"), "StartTime=now"]);
+            }
+        }
+    }
+
+    /// The jobs with state and reason, the nodes, and the last lines of the daemons.
+    pub(crate) fn situation(&self) -> String {
+        let mut text = String::new();
+        let asked: [(&str, &[&str]); 2] = [
+            ("squeue", &["-a", "-r", "-t", "all", "-o", "%i %u %P %T (%r)"]),
+            ("sinfo", &["-a", "-N", "-o", "%N %P %T (%E)"]),
+        ];
+        for (program, arguments) in asked {
+            let said = self.command(program).args(arguments).text();
+            let said = said.unwrap_or_else(|error| format!("{error:#}"));
+            let _ = writeln!(text, "{program}:\n{}", last_lines(&said, 50));
+        }
+        text + &self.logs("slurm")
+    }
+
+    /// The last lines of each log whose name begins so.
+    fn logs(&self, begin: &str) -> String {
+        let entries = fs::read_dir(self.directory().join("log")).into_iter().flatten().flatten();
+        let mut logs: Vec<_> = entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(begin))
+            .map(|entry| entry.path())
+            .collect();
+        logs.sort();
+        let end = |path: std::path::PathBuf| {
+            let bytes = fs::read(&path).unwrap_or_default();
+            format!("{}:\n{}\n", path.display(), last_lines(&String::from_utf8_lossy(&bytes), 15))
+        };
+        logs.into_iter().map(end).collect()
+    }
+}

@@ -1,5 +1,6 @@
 //! How text is shown where it is shown: in colours or not, how wide, in ASCII or more.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
@@ -118,23 +119,13 @@ impl Page {
         }
     }
 
-    /// Lines at blanks.
+    /// Lines between words; a word that is too long has its own, as it may have to be copied.
     fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
-        let width =
-            self.terminal.width.map_or(MEASURE, |width| usize::from(width).clamp(20, MEASURE)) - indent;
-        let mut lines = vec![String::new()];
-        for word in text.split(' ') {
-            let line = lines.last_mut().map(|line| line.chars().count()).unwrap_or_default();
-            if line > 0 && line + 1 + word.chars().count() > width {
-                lines.push(word.to_owned());
-            } else if let Some(last) = lines.last_mut() {
-                if line > 0 {
-                    last.push(' ');
-                }
-                last.push_str(word);
-            }
-        }
-        lines
+        let width = self.terminal.width.map_or(MEASURE, |width| usize::from(width).clamp(20, MEASURE));
+        let options = textwrap::Options::new(width - indent)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
+        textwrap::wrap(text, options).into_iter().map(Cow::into_owned).collect()
     }
 
     /// All of it.

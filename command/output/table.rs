@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use comfy_table::{presets, CellAlignment, ContentArrangement};
 use unicode_width::UnicodeWidthStr;
 
 use super::escape;
 use super::page::Terminal;
-
 use crate::error::Error;
 
 /// How a table is written.
@@ -112,34 +110,6 @@ impl Table {
     }
 
     fn columns(&self, with_header: bool, terminal: Terminal) -> String {
-        if self.rows.len() > MANY {
-            return self.many_columns(with_header, terminal);
-        }
-        let mut table = comfy_table::Table::new();
-        table.load_preset(presets::NOTHING);
-        if let Some(width) = terminal.width {
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        }
-        if with_header {
-            table.set_header(self.header.iter().map(|(name, _)| *name));
-        }
-        for row in &self.rows {
-            table.add_row(escaped_row(row, terminal));
-        }
-        for (at, (_, is_number)) in self.header.iter().enumerate() {
-            if let Some(column) = table.column_mut(at) {
-                column.set_padding((0, 2));
-                if *is_number {
-                    column.set_cell_alignment(CellAlignment::Right);
-                }
-            }
-        }
-        let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
-        lines.concat()
-    }
-
-    /// The same for very many rows, which are never wrapped.
-    fn many_columns(&self, with_header: bool, terminal: Terminal) -> String {
         let header = || self.header.iter().map(|(name, _)| Cow::Borrowed(*name));
         let cells = |row| escaped_row(row, terminal);
         let mut widths: Vec<usize> =
@@ -149,18 +119,27 @@ impl Table {
                 *width = cell.width().max(*width);
             }
         }
+        if let Some(width) = terminal.width {
+            narrow(&mut widths, width.into());
+        }
         let mut text = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = Cow<'_, str>>| {
-            let begin = text.len();
-            for ((cell, width), (_, is_number)) in cells.zip(&widths).zip(&self.header) {
-                let blanks = width.saturating_sub(cell.width());
-                let (before, behind) = if *is_number { (blanks, 2) } else { (0, blanks + 2) };
-                text.extend(std::iter::repeat_n(' ', before));
-                text.push_str(&cell);
-                text.extend(std::iter::repeat_n(' ', behind));
+            let cells: Vec<_> = cells.collect();
+            let cells: Vec<_> =
+                cells.iter().zip(&widths).map(|(cell, width)| wrapped(cell, *width)).collect();
+            for at in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
+                let begin = text.len();
+                for ((lines, width), (_, is_number)) in cells.iter().zip(&widths).zip(&self.header) {
+                    let cell = lines.get(at).map_or("", AsRef::as_ref);
+                    let blanks = width.saturating_sub(cell.width());
+                    let (before, behind) = if *is_number { (blanks, GAP) } else { (0, blanks + GAP) };
+                    text.extend(std::iter::repeat_n(' ', before));
+                    text.push_str(cell);
+                    text.extend(std::iter::repeat_n(' ', behind));
+                }
+                text.truncate(text.trim_end_matches(' ').len().max(begin));
+                text.push('\n');
             }
-            text.truncate(text.trim_end_matches(' ').len().max(begin));
-            text.push('\n');
         };
         if with_header {
             line(&mut header());
@@ -172,8 +151,32 @@ impl Table {
     }
 }
 
-/// From so many rows on a table is written by [`Table::many_columns`]: 100,000 rows in an eighth of the time and memory.
-const MANY: usize = 2000;
+/// Blanks between two columns.
+const GAP: usize = 2;
+
+/// No column gets narrower than this.
+const NARROWEST: usize = 8;
+
+/// Takes from the widest columns until all of them fit, or none can give any more.
+fn narrow(widths: &mut [usize], most: usize) {
+    let mut over = (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(most);
+    while over > 0 {
+        let Some(widest) = widths.iter_mut().max().filter(|width| **width > NARROWEST) else { break };
+        *widest -= 1;
+        over -= 1;
+    }
+}
+
+/// A cell in lines of this width: between words, and within those that are too long. What is indented stays so.
+fn wrapped(cell: &str, width: usize) -> Vec<Cow<'_, str>> {
+    if cell.width() <= width {
+        return vec![cell.into()];
+    }
+    let text = cell.trim_start();
+    let indent = &cell[..cell.len() - text.len()];
+    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
+    textwrap::wrap(text, options)
+}
 
 fn escaped_row(row: &[String], terminal: Terminal) -> impl Iterator<Item = Cow<'_, str>> {
     row.iter().map(move |cell| escape::terminal(cell, terminal.ascii))
@@ -183,19 +186,42 @@ fn escaped_row(row: &[String], terminal: Terminal) -> impl Iterator<Item = Cow<'
 mod tests {
     use super::*;
 
-    #[test]
-    fn many_rows_look_like_few() {
+    fn shown(width: Option<u16>) -> String {
         let mut table = Table::new(&["Name", "Number>", "Text"]);
-        for number in 0..30 {
-            table.row(vec![
-                format!("{}a{number}", " ".repeat(number % 3)),
-                (number * 77).to_string(),
-                "x\u{202e}".to_owned(),
-            ]);
+        for (name, number, text) in [("ann", 7, "one two three four"), ("  ben", 77, "unbreakable\u{202e}")] {
+            table.row(vec![name.to_owned(), number.to_string(), text.to_owned()]);
         }
-        for with_header in [true, false] {
-            let few = table.columns(with_header, Terminal::PLAIN);
-            assert_eq!(table.many_columns(with_header, Terminal::PLAIN), few);
+        table.columns(true, Terminal { width, ..Terminal::PLAIN })
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_is_in_them() {
+        let expected = [
+            "Name   Number  Text",
+            "ann         7  one two three four",
+            "  ben      77  unbreakable\\u{202e}",
+        ];
+        assert_eq!(shown(None).lines().collect::<Vec<_>>(), expected);
+        assert_eq!(shown(Some(80)), shown(None));
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_more_lines_and_loses_nothing() {
+        for width in 24..34 {
+            let text = shown(Some(width));
+            assert!(text.lines().all(|line| line.width() <= width.into()), "{width}\n{text}");
+            let last: String = text.lines().map(|line| line.get(15..).unwrap_or_default()).collect();
+            let last: String = last.split_whitespace().collect();
+            assert_eq!(last, "Textonetwothreefourunbreakable\\u{202e}", "{width}\n{text}");
         }
+        // Columns are not made so narrow that nobody can read them.
+        assert_eq!(shown(Some(1)), shown(Some(23)));
+    }
+
+    #[test]
+    fn what_is_indented_stays_so() {
+        let lines = wrapped("  one two three", 7);
+        assert_eq!(lines, ["  one", "  two", "  three"]);
+        assert_eq!(wrapped("\u{6f22}\u{6f22}\u{6f22}", 4), ["\u{6f22}\u{6f22}", "\u{6f22}"]);
     }
 }

@@ -107,3 +107,57 @@ pub fn number(count: u64) -> f64 {
 fn seconds(from: i64, to: i64) -> f64 {
     to.saturating_sub(from).max(0) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Requested<'static> {
+        Requested {
+            nodes: 2,
+            cpus: 8,
+            memory: 4000,
+            tmp_disk: 50,
+            tres: &[8, 4000, 3],
+            group: Some(7),
+            limit: 3600,
+            accrue_time: 900,
+            start_time: 950,
+            holds: false,
+        }
+    }
+
+    fn reader() -> Reader {
+        let total = |kind: &str, count| TresTotal { kind: kind.to_owned(), name: String::new(), count };
+        Reader::new(&[total("cpu", 16), total("mem", 40_000), total("node", 6)], "node")
+    }
+
+    #[test]
+    fn every_fact_of_a_job_that_waits_reaches_the_engine() {
+        let needs = Needs { equivalents: true, caps: true, ..Needs::default() };
+        let facts = reader().facts(needs, 5, &asked(), 1000);
+        let request =
+            Request { nodes: 2.0, cpus: 8.0, memory: 4000.0, disk: 100.0, equivalents: 8.0, metric: 3.0 };
+        assert_eq!(facts, Facts { id: 5, group: 7, request, limit: 3600.0, wait: 100.0, elapsed: None });
+        let expected =
+            PointsJob { request, limit: 3600.0, wait: 100.0, elapsed: None, ..PointsJob::default() };
+        assert_eq!(facts.job(), expected);
+    }
+
+    #[test]
+    fn a_job_that_runs_has_waited_until_it_began_and_is_in_the_usage_already() {
+        let needs = Needs { caps: true, ..Needs::default() };
+        let asked = Requested { holds: true, ..asked() };
+        let facts = Reader { counts_running: true, ..reader() }.facts(needs, 5, &asked, 1000);
+        assert_eq!((facts.wait, facts.elapsed, facts.request.metric), (50.0, Some(50.0), 0.0));
+        assert_eq!(facts.job().elapsed, Some(50.0));
+        let facts = reader().facts(needs, 5, &asked, 1000);
+        assert_eq!(facts.elapsed, None, "only where running jobs are counted");
+    }
+
+    #[test]
+    fn what_nobody_needs_is_not_counted() {
+        let facts = reader().facts(Needs::default(), 5, &asked(), 1000);
+        assert_eq!((facts.request.equivalents, facts.request.metric), (0.0, 0.0));
+    }
+}

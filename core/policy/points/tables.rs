@@ -175,3 +175,20 @@ impl<K: Eq + Hash + Clone> Objects<K> {
         at
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgotten_usage_is_none_for_every_object() {
+        let object = || Object::new(0.0, NOTHING.rules);
+        let mut objects = Objects::new(object());
+        let at = objects.insert("ann", |_| object());
+        for at in [0, at] {
+            objects.get_mut(at).unwrap().usage = [3.0, 4.0];
+        }
+        objects.forget_usage();
+        assert_eq!([0, at].map(|at| objects.get(at).usage), [[0.0; 2]; 2]);
+    }
+}

@@ -252,6 +252,11 @@ fn what_is_worth_reading() {
         ("Target=User Name=a Percent=1", Needs { targets: true, ..none }),
         ("Target=QOS Name=a Percent=1 Window=yes", Needs { targets: true, qos: true, windows: true, ..none }),
         ("Target=Partition Name=a Percent=1", Needs { targets: true, own_halflife: true, ..none }),
+        ("Target=Parent Name=a Percent=1", Needs { targets: true, ..none }),
+        (
+            "Target=Parent Name=a Percent=1\nTargetUsage=window",
+            Needs { targets: true, windows: true, ..none },
+        ),
         (
             "Target=User Name=a Percent=1\nTargetMetric=cpu",
             Needs { targets: true, own_halflife: true, ..none },

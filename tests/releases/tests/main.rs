@@ -21,6 +21,7 @@ mod policies;
 #[cfg(feature = "full")]
 mod replay;
 mod settings;
+mod slow_directory;
 mod slow_disk;
 mod snapshot;
 mod stale;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use multifactor2_fixtures::project::{read, top};
@@ -230,11 +230,7 @@ fn the_readme_is_short_and_its_links_lead_somewhere() {
     assert!(lines <= 150, "README.md has {lines} lines");
     let lines = read("docs/performance.md").lines().count();
     assert!(lines < 70, "docs/performance.md has {lines} lines");
-    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
-    let docs = fs::read_dir(top().join("docs")).unwrap().flatten();
-    let docs = docs.filter(|page| page.path().is_file());
-    pages.extend(docs.map(|page| format!("docs/{}", page.file_name().to_string_lossy())));
-    for page in pages {
+    for page in pages() {
         let text = read(&page);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (path, heading) = link.split_once('#').unwrap_or((link, ""));
@@ -248,6 +244,72 @@ fn the_readme_is_short_and_its_links_lead_somewhere() {
             assert!(found, "{page}: there is no heading for {link}");
         }
     }
+}
+
+/// Pages for people, from the top of the project.
+fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_owned(), "CONTRIBUTING.md".into(), "SECURITY.md".into()];
+    for folder in ["docs", "slurm-headers"] {
+        let files = fs::read_dir(top().join(folder)).unwrap().flatten();
+        let names = files.map(|file| format!("{folder}/{}", file.file_name().to_string_lossy()));
+        pages.extend(names.filter(|name| Path::new(name).extension().is_some_and(|end| end == "md")));
+    }
+    pages
+}
+
+/// Folders of Slurm's source, which pages name, too.
+const OF_SLURM: [&str; 4] = ["src/common", "src/interfaces", "src/slurmctld", "src/sshare"];
+
+/// A page once named a `src/bin` that had gone long before.
+#[test]
+fn the_files_and_modules_that_pages_name_are_there() {
+    let top = top();
+    let folders: Vec<String> = fs::read_dir(&top)
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            (entry.path().is_dir() && name != "target").then_some(name)
+        })
+        .collect();
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-./".contains(letter);
+    let mut named = 0;
+    for page in pages() {
+        let text = read(&page);
+        for word in text.split('`').skip(1).step_by(2) {
+            let begin = word.split('/').next().unwrap_or_default();
+            let is_there = if word.contains('/')
+                && word.chars().all(is_name)
+                && folders.iter().any(|name| name == begin)
+            {
+                let is_slurms = OF_SLURM.iter().any(|folder| word.starts_with(folder));
+                is_slurms || top.join(word).exists() || top.join(directory(&page)).join(word).exists()
+            } else if word.starts_with("host::") || word.starts_with("plugin::") {
+                is_module_or_its_item(word)
+            } else {
+                continue;
+            };
+            named += 1;
+            assert!(is_there, "{page}: there is no {word}");
+        }
+    }
+    assert!(named > 50, "{named} names are too few: are they still written so?");
+}
+
+/// `host::reply`, or `host::reply::answer`, which is written in that module.
+fn is_module_or_its_item(word: &str) -> bool {
+    let file = |module: &str| {
+        let path = top().join("src").join(module.replace("::", "/"));
+        let file = path.with_extension("rs");
+        if file.exists() {
+            Some(file)
+        } else {
+            Some(path.join("mod.rs")).filter(|file| file.exists())
+        }
+    };
+    let (module, item) = word.rsplit_once("::").unwrap_or((word, ""));
+    let is_written = |file: PathBuf| fs::read_to_string(file).unwrap().contains(item);
+    file(word).is_some() || file(module).is_some_and(is_written)
 }
 
 fn directory(page: &str) -> &str {

@@ -296,18 +296,18 @@ fn the_files_and_modules_that_pages_name_are_there() {
     assert!(named > 50, "{named} names are too few: are they still written so?");
 }
 
-/// `host::reply`, or `host::reply::answer`, which is written in that module.
+/// `host::reply`, or `host::reply::answer`, which is written in that module; of the program, or of the test crate of that
+/// name. An ellipsis ends what begins the item's name.
 fn is_module_or_its_item(word: &str) -> bool {
     let file = |module: &str| {
-        let path = top().join("src").join(module.replace("::", "/"));
-        let file = path.with_extension("rs");
-        if file.exists() {
-            Some(file)
-        } else {
-            Some(path.join("mod.rs")).filter(|file| file.exists())
-        }
+        let path = module.replace("::", "/");
+        let rooms = ["src", "tests"].map(|room| top().join(room).join(&path));
+        rooms
+            .iter()
+            .flat_map(|path| [path.with_extension("rs"), path.join("mod.rs")])
+            .find(|file| file.exists())
     };
-    let (module, item) = word.rsplit_once("::").unwrap_or((word, ""));
+    let (module, item) = word.trim_end_matches('…').rsplit_once("::").unwrap_or((word, ""));
     let is_written = |file: PathBuf| fs::read_to_string(file).unwrap().contains(item);
     file(word).is_some() || file(module).is_some_and(is_written)
 }

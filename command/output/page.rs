@@ -119,13 +119,18 @@ impl Page {
         }
     }
 
-    /// Lines between words; a word that is too long has its own, as it may have to be copied.
+    /// Lines between words; a word that is too long has its own, as it may have to be copied. What is escaped before it is wrapped
+    /// cannot begin a line: names belong to users.
     fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
         let width = self.terminal.width.map_or(MEASURE, |width| usize::from(width).clamp(20, MEASURE));
         let options = textwrap::Options::new(width - indent)
             .break_words(false)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
             .word_splitter(textwrap::WordSplitter::NoHyphenation);
-        textwrap::wrap(text, options).into_iter().map(Cow::into_owned).collect()
+        textwrap::wrap(&escape::terminal(text, self.terminal.ascii), options)
+            .into_iter()
+            .map(Cow::into_owned)
+            .collect()
     }
 
     /// All of it.

@@ -112,16 +112,17 @@ impl Table {
     fn columns(&self, with_header: bool, terminal: Terminal) -> String {
         let header = || self.header.iter().map(|(name, _)| Cow::Borrowed(*name));
         let cells = |row| escaped_row(row, terminal);
-        let mut widths: Vec<usize> =
-            header().map(|name| if with_header { name.width() } else { 0 }).collect();
+        let mut widths: Vec<Width> = self
+            .header
+            .iter()
+            .map(|(name, is_number)| Width::of_header(name, *is_number, with_header))
+            .collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(cells(row)) {
-                *width = cell.width().max(*width);
+                width.hold(cell.width());
             }
         }
-        if let Some(width) = terminal.width {
-            narrow(&mut widths, width.into());
-        }
+        let widths = narrowed(&widths, terminal.width);
         let mut text = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = Cow<'_, str>>| {
             let cells: Vec<_> = cells.collect();
@@ -154,17 +155,41 @@ impl Table {
 /// Blanks between two columns.
 const GAP: usize = 2;
 
-/// No column gets narrower than this.
+/// No column of text gets narrower than this.
 const NARROWEST: usize = 8;
 
-/// Takes from the widest columns until all of them fit, or none can give any more.
-fn narrow(widths: &mut [usize], most: usize) {
-    let mut over = (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(most);
-    while over > 0 {
-        let Some(widest) = widths.iter_mut().max().filter(|width| **width > NARROWEST) else { break };
-        *widest -= 1;
-        over -= 1;
+/// How wide a column wants to be, and how narrow it may get.
+struct Width {
+    most: usize,
+    least: usize,
+    is_number: bool,
+}
+
+impl Width {
+    fn of_header(name: &str, is_number: bool, is_shown: bool) -> Self {
+        let longest_word = name.split(' ').map(UnicodeWidthStr::width).max().unwrap_or_default();
+        let [most, least] = if is_shown { [name.width(), longest_word] } else { [0, 0] };
+        Self { most, least, is_number }
     }
+
+    /// A number in two lines reads as two numbers: none is broken, however narrow the terminal is.
+    fn hold(&mut self, cell: usize) {
+        self.most = self.most.max(cell);
+        self.least = self.least.max(if self.is_number { cell } else { cell.min(NARROWEST) });
+    }
+}
+
+/// Widths that fit into a terminal: what is too much is taken from the widest columns that can give.
+fn narrowed(columns: &[Width], terminal: Option<u16>) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.most).collect();
+    let most = terminal.map_or(usize::MAX, usize::from);
+    let gaps = GAP * widths.len().saturating_sub(1);
+    for _ in most..widths.iter().sum::<usize>() + gaps {
+        let giving = widths.iter_mut().zip(columns).filter(|(width, column)| **width > column.least);
+        let Some((widest, _)) = giving.max_by_key(|(width, _)| **width) else { break };
+        *widest -= 1;
+    }
+    widths
 }
 
 /// A cell in lines of this width: between words, and within those that are too long. What is indented stays so.
@@ -174,7 +199,11 @@ fn wrapped(cell: &str, width: usize) -> Vec<Cow<'_, str>> {
     }
     let text = cell.trim_start();
     let indent = &cell[..cell.len() - text.len()];
-    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
+    let options = textwrap::Options::new(width)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .initial_indent(indent)
+        .subsequent_indent(indent);
     textwrap::wrap(text, options)
 }
 
@@ -216,6 +245,17 @@ mod tests {
         }
         // Columns are not made so narrow that nobody can read them.
         assert_eq!(shown(Some(1)), shown(Some(23)));
+    }
+
+    #[test]
+    fn no_number_is_broken_but_headers_are_between_words() {
+        let mut table = Table::new(&["Of level>", "LevelFS>", "Text"]);
+        table.row(vec!["100.0%".to_owned(), "0.123456789".to_owned(), "one two three four".to_owned()]);
+        for width in 1..40 {
+            let text = table.columns(true, Terminal { width: Some(width), ..Terminal::PLAIN });
+            assert!(text.contains(" 0.123456789 "), "{width}\n{text}");
+            assert!(width < 29 || text.lines().all(|line| line.width() <= width.into()), "{width}\n{text}");
+        }
     }
 
     #[test]

@@ -60,7 +60,11 @@ fn no_name_does_harm_in_any_output() {
             let printed = sample.ask(&[question, options].concat());
             assert_eq!(printed.status, 0, "{question:?} {options:?}: {}", printed.err);
             assert!(!printed.out.contains(is_bad), "{question:?} {options:?}: {:?}", printed.out);
-            assert!(!printed.out.lines().any(|line| line.starts_with("next")), "{question:?} {options:?}");
+            assert!(
+                !printed.out.lines().any(|line| line.starts_with("next")),
+                "{question:?} {options:?}: {}",
+                printed.out
+            );
             if options == ["--json"] {
                 assert!(!printed.out.contains(['<', '>', '&']), "{question:?}");
                 let value: serde_json::Value = serde_json::from_str(&printed.out).unwrap();

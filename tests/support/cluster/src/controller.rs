@@ -114,7 +114,7 @@ impl Cluster {
             return Ok(systemd.main().context("slurmctld has not said that it is ready")?.try_into()?);
         }
         let text = fs::read_to_string(self.pid_file()).context("slurmctld.pid")?;
-        text.trim().parse().context("slurmctld.pid")
+        first_pid(&text)
     }
 
     fn pid_file(&self) -> std::path::PathBuf {
@@ -219,5 +219,22 @@ impl Cluster {
     /// If it is not running.
     pub fn hang_up_controller(&self) -> Result<()> {
         self.processes.signal(&self.running()?, SIGHUP)
+    }
+}
+
+/// A successor writes over the file without shortening it: where the numbers of processes begin anew, the end of a longer one
+/// stays behind the first line.
+fn first_pid(text: &str) -> Result<u32> {
+    text.lines().next().unwrap_or_default().trim().parse().context("slurmctld.pid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pid_file_may_end_with_the_rest_of_an_older_one() {
+        assert_eq!(first_pid("301\n7\n").unwrap(), 301);
+        first_pid("").unwrap_err();
     }
 }

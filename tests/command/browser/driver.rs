@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{json, Value};
 use tempfile::TempDir;
@@ -73,9 +75,19 @@ impl Browser {
         value["value"].clone()
     }
 
-    /// Opens a file.
+    /// Opens a file, and waits until all of it is there: on a busy machine the call may return while the page before is still shown.
     pub fn open(&self, file: &Path) {
-        self.call("/url", &json!({"url": format!("file://{}", file.display())}));
+        let url = format!("file://{}", file.display());
+        self.call("/url", &json!({"url": url}));
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let seen = self.eval("return [document.URL, document.readyState]");
+            if seen == json!([url, "complete"]) {
+                return;
+            }
+            assert!(Instant::now() < end, "{url} is not there after a minute, but {seen}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What a script returns.

@@ -114,8 +114,11 @@ fn series(release: &Release, mode: Mode, failures: usize, enforced: bool) -> boo
         assert!(cluster.command("scancel").args(["--state", "pending", "--user", user]).succeeds());
     }
     for (user, account) in [("alice", "physics"), ("bob", "chemistry")] {
-        let seconds =
-            cluster.wait_for("the end of all jobs", TIMEOUT, |cluster| Ok(recorded(cluster, user))).unwrap();
+        let ended = |cluster: &Cluster| {
+            cluster.cancel_unlaunched()?;
+            Ok(recorded(cluster, user))
+        };
+        let seconds = cluster.wait_for("the end of all jobs", TIMEOUT, ended).unwrap();
         cluster.wait_cycle().unwrap();
         let charged = cluster.share(account, user).unwrap().number("RawUsage").unwrap();
         println!("{user}: {seconds} s by sacct, {charged} s by sshare");

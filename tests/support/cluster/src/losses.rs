@@ -54,6 +54,34 @@ impl Cluster {
         }
     }
 
+    /// Cancels batch jobs that slurmctld calls running, and that no slurmd has heard of after some seconds. A slurmctld that makes way for its
+    /// successor at a reconfigure may take with it what it was about to send, under any plugin; such a job runs for minutes and does nothing.
+    ///
+    /// # Errors
+    /// If slurmctld does not say which jobs run.
+    pub fn cancel_unlaunched(&self) -> Result<()> {
+        let running = self.command("squeue").args(["-h", "-a", "-r", "-t", "R", "-o", "%A %M"]).text()?;
+        for line in running.lines() {
+            let Some((job, ran)) = line.split_once(' ') else { continue };
+            let is_late = ran.trim().strip_prefix("0:").is_none_or(|seconds| seconds > "15");
+            if is_late && !self.slurmds_say(&format!("Launching batch job {job} ")) {
+                eprintln!(
+                    "CANCELLED in Slurm {}: job {job} runs, and no slurmd knows of it",
+                    self.release().version
+                );
+                // It fails where the job has ended meanwhile.
+                let _ = self.command("scancel").arg(job).succeeds();
+            }
+        }
+        Ok(())
+    }
+
+    fn slurmds_say(&self, what: &str) -> bool {
+        let entries = fs::read_dir(self.directory().join("log")).into_iter().flatten().flatten();
+        let mut logs = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("slurmd-"));
+        logs.any(|log| String::from_utf8_lossy(&fs::read(log.path()).unwrap_or_default()).contains(what))
+    }
+
     /// The jobs with state and reason, the nodes, and the last lines of the daemons.
     pub(crate) fn situation(&self) -> String {
         let mut text = String::new();

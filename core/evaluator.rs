@@ -121,6 +121,7 @@ impl Evaluator<'_> {
     }
 
     /// All weighted factors of a job, those of its TRES in `tres`.
+    #[inline]
     pub fn evaluate(&self, facts: &Facts<'_>, standing: Standing, tres: &mut [f64]) -> Evaluation {
         let (assoc, fair_share) = self.config.weighted_standing(standing);
         Evaluation {

@@ -68,6 +68,11 @@ struct Cache {
 
 impl Cache {
     const EMPTY: Self = Self { of: 0, table: None };
+
+    /// The table, if it is that of a list.
+    fn of_list(&self, list: usize) -> Option<&Arc<Table>> {
+        self.table.as_ref().filter(|_| self.of == list)
+    }
 }
 
 /// Addresses by id. Ids grow with every record that was ever added, so a plain array serves unless they are very sparse.
@@ -136,6 +141,8 @@ pub(super) struct Confirmed {
 struct Known {
     /// The table, once it was asked for.
     table: RefCell<Option<Arc<Table>>>,
+    /// It was asked for once.
+    asked: Cell<bool>,
     /// The list was walked under this hold.
     renewed: Cell<bool>,
 }
@@ -155,6 +162,13 @@ impl Confirmed {
             return None;
         }
         let mut table = known.table.borrow_mut();
+        if !renew && table.is_none() && !known.asked.replace(true) {
+            // Mostly nothing else is asked under this hold: a table of its own would cost more than the look.
+            let cache = kind.cache().lock();
+            if let Some(table) = cache.of_list(kind.list(host) as usize) {
+                return Some(look(table));
+            }
+        }
         if renew || table.is_none() {
             let (fetched, renewed) = fetch(host, kind, renew);
             known.renewed.set(renewed);
@@ -208,14 +222,12 @@ pub(super) fn forget() {
 fn fetch(host: &Host, kind: Kind, renew: bool) -> (Arc<Table>, bool) {
     let of = kind.list(host) as usize;
     let mut cache = kind.cache().lock();
-    match &cache.table {
-        Some(table) if cache.of == of && !renew => (Arc::clone(table), false),
-        _ => {
-            let table = Arc::new(Table::read(host, kind));
-            *cache = Cache { of, table: Some(Arc::clone(&table)) };
-            (table, true)
-        }
+    if let Some(table) = cache.of_list(of).filter(|_| !renew) {
+        return (Arc::clone(table), false);
     }
+    let table = Arc::new(Table::read(host, kind));
+    *cache = Cache { of, table: Some(Arc::clone(&table)) };
+    (table, true)
 }
 
 #[cfg(test)]

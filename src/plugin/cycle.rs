@@ -171,10 +171,11 @@ impl Plugin {
         }
         faults::point("finish");
         // What the last cycle knew is let go of behind the lock.
-        let earlier = self.grants.lock().points.clone();
-        let finished = self.grants.lock().finish(drafts, points);
+        let mut grants = self.grants.lock();
+        let earlier = (grants.points.clone(), grants.numbers.end());
+        let finished = grants.finish(drafts, points);
+        drop(grants);
         drop(earlier);
-        self.health.end_numbers();
         self.health.note_sound();
         self.inspector.note_sound();
         if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {

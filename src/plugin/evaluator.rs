@@ -18,7 +18,7 @@ use super::entries::Entries;
 use super::explain;
 use super::points::{PointsEntries, PointsState};
 use super::standing::{Granted, Share, Standing};
-use super::waiting::waits_still;
+use super::waiting::{waits, waits_still};
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
@@ -96,6 +96,7 @@ impl<'c> Evaluator<'c> {
     }
 
     /// Reads what the priority of a job is made of; `None` for one without details.
+    #[inline]
     pub fn facts<'a>(&self, job: Job<'a>, qos: Option<facts::Qos>) -> Option<Facts<'a>> {
         let partition = job.partition();
         Some(Facts {
@@ -167,11 +168,23 @@ impl<'c> Evaluator<'c> {
     ) -> Option<(u32, Evaluation)> {
         let qos = job.qos(lock).map(views::qos);
         let facts = self.facts(job.read_only(), qos)?;
-        let beside = (&ByBook::default(), false);
-        let (of_association, _) = self.of_association(job.read_only(), lock, standing, beside);
-        let evaluation = self.core.evaluate(&facts, of_association, tres);
+        let mut known = facts::Standing { assoc: self.assoc_factor(job.read_only(), lock), fair_share: 0.0 };
+        if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
+            let waits = || waits(self.config, job.read_only(), self.core.now).is_some();
+            known.fair_share = standing.factor_by_association(lock, job.read_only(), waits);
+        }
+        let evaluation = self.core.evaluate(&facts, known, tres);
         keep_fair_share(job, qos.as_ref(), evaluation.fair_share);
         Some((warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum())), evaluation))
+    }
+
+    /// The factor of a job's association, where that has a weight.
+    #[inline]
+    fn assoc_factor<V: Levels<Assoc: Open>>(&self, job: Job<'_>, lock: &AssocLock<'_, V>) -> f64 {
+        match self.config.assoc_factor() {
+            AssocFactor::None => 0.0,
+            factor => job.association(lock).map_or(0.0, |association| factor.of(association)),
+        }
     }
 
     /// What a job has of its association: its factor where that has a weight, and its fair-share, by the tickets that it was `granted`.
@@ -183,11 +196,8 @@ impl<'c> Evaluator<'c> {
         standing: &mut Standing,
         (granted, was_closed): (&ByBook<JobTickets>, bool),
     ) -> (facts::Standing, Share) {
-        let (mut known, mut share) = (facts::Standing::default(), Share::default());
-        if self.config.assoc_factor() != AssocFactor::None {
-            let association = job.association(lock);
-            known.assoc = association.map_or(0.0, |association| self.config.assoc_factor().of(association));
-        }
+        let mut known = facts::Standing { assoc: self.assoc_factor(job, lock), fair_share: 0.0 };
+        let mut share = Share::default();
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let now = self.core.now;
             let waits = waits_still(self.config, job, now, was_closed);

@@ -195,7 +195,8 @@ impl Plugin {
         };
         let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
         let before = memory.as_ref().or_else(|| earlier.drafts());
-        self.health.begin_numbers(before.into_iter().flat_map(Drafts::numbers));
+        let before = before.into_iter().flat_map(Drafts::numbers).collect();
+        self.grants.lock().numbers.begin(before);
         let known = if known_jobs.pays() {
             let gathered = self.begin_gathering(
                 unlocked.host(),

@@ -15,6 +15,7 @@ use super::books::ByBook;
 use super::config::Config;
 use super::drafts::{Drafts, Finished};
 use super::evaluator::Known;
+use super::last_numbers::LastNumbers;
 use super::points::{PointsEntries, PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
 use super::standing::{Granted, Share, Standing};
@@ -25,6 +26,8 @@ use crate::host::records::Job;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Grants {
+    /// The settings in force, for who holds this lock anyway.
+    pub config: Option<Arc<Config>>,
     /// The tree of the last distribution.
     pub standing: Standing,
     /// What gives points, as of the last cycle; shared, so that nobody waits for our lock while a cycle copies it; `None` where the settings asked for none.
@@ -34,6 +37,8 @@ pub struct Grants {
     pub drafts: Option<Arc<Drafts>>,
     /// What the priorities came from that were set since.
     pub set: SetJobs,
+    /// Our last numbers by record, for the passive state.
+    pub numbers: LastNumbers,
     /// How points were asked for of those in several partitions or QOS, by job id.
     asked: FxHashMap<u32, Asked>,
     /// Lines of settings that name what there is not, as they have been warned of.
@@ -71,6 +76,12 @@ impl Grants {
     pub fn evaluation_of(&self, next: &mut usize, id: u32) -> Option<Evaluation> {
         let set = self.set.get(id).copied();
         set.or_else(|| self.drafts.as_ref()?.evaluation_after(next, id, &self.standing))
+    }
+
+    /// Our last number for the record at an address, which is not read.
+    pub fn last_number(&self, address: usize) -> Option<u32> {
+        let of_cycle = || self.drafts.as_ref()?.numbers().find(|(at, _)| *at == address);
+        self.numbers.get(address).or_else(|| of_cycle().map(|(_, number)| number))
     }
 
     /// What is known of a job that is set now.

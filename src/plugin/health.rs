@@ -8,12 +8,11 @@
 //!
 //! Who can bring a failure about says [`Found::causes`](crate::host::checks::Found::causes).
 //!
-//! The number that a job keeps is the one in its record. Where records of jobs themselves are not as the layout says, nothing in
-//! one is read, and it is the last number of ours for that address: addresses are compared and never followed.
+//! The number that a job keeps is the one in its record, or where records of jobs themselves are not as the layout says the last one of ours
+//! (see [`LastNumbers`](super::last_numbers::LastNumbers)).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustc_hash::FxHashSet;
 use tracing::{error, info};
 
 use super::sync::{Rank, Ranked};
@@ -39,7 +38,6 @@ struct Inner {
     before: bool,
     /// What is said once an hour.
     said: Option<Said>,
-    numbers: Kept,
 }
 
 #[derive(Debug)]
@@ -49,39 +47,6 @@ struct Said {
     passive: bool,
     /// When it was said last.
     at: i64,
-}
-
-/// The last numbers of ours, by the addresses of the jobs' records; those of the last calculation are in its drafts.
-#[derive(Debug, Default)]
-struct Kept {
-    /// While a calculation runs, and after one that was left out: what there was before, the newest last.
-    before: Vec<(usize, u32)>,
-    /// Answers since it has begun, the newest last. Of an address that was answered for again the older ones are left out now and then.
-    since: Vec<(usize, u32)>,
-    /// So many there were when that was done last.
-    compacted: usize,
-}
-
-impl Kept {
-    /// Answers that are always kept.
-    const FEW: usize = 4096;
-
-    fn note(&mut self, address: usize, number: u32) {
-        self.since.push((address, number));
-        if self.since.len() > (2 * self.compacted).max(Self::FEW) {
-            let mut seen = FxHashSet::default();
-            // The newest of each stays.
-            self.since.reverse();
-            self.since.retain(|(address, _)| seen.insert(*address));
-            self.since.reverse();
-            self.compacted = self.since.len();
-        }
-    }
-}
-
-/// The newest number for an address.
-fn newest(numbers: &[(usize, u32)], address: usize) -> Option<u32> {
-    numbers.iter().rev().find(|(at, _)| *at == address).map(|(_, number)| *number)
 }
 
 impl Default for Health {
@@ -174,36 +139,6 @@ impl Health {
             inner.say(passive, now, || text);
         }
     }
-
-    /// Notes our answer for the job with a record at an address.
-    pub fn note_answer(&self, address: usize, number: u32) {
-        self.inner.lock().numbers.note(address, number);
-    }
-
-    /// A calculation begins, and does not keep the numbers of the one before.
-    pub fn begin_numbers(&self, before: impl Iterator<Item = (usize, u32)>) {
-        let drafts: Vec<_> = before.collect();
-        let mut inner = self.inner.lock();
-        let Kept { before, since, .. } = &mut inner.numbers;
-        if !drafts.is_empty() {
-            *before = drafts;
-        }
-        before.append(since);
-    }
-
-    /// The calculation is over, and its own numbers are there.
-    pub fn end_numbers(&self) {
-        let before = std::mem::take(&mut self.inner.lock().numbers.before);
-        drop(before);
-    }
-
-    /// Our last number for the job with a record at an address, if it is newer than the drafts of the last calculation that was not
-    /// left out.
-    pub fn last_number(&self, address: usize) -> Option<u32> {
-        let inner = self.inner.lock();
-        let Kept { before, since, .. } = &inner.numbers;
-        newest(since, address).or_else(|| newest(before, address))
-    }
 }
 
 impl Inner {
@@ -260,33 +195,5 @@ mod tests {
         assert_eq!(times.map(|now| said(false, now)), [true, false, false, true]);
         assert!(said(true, 3701));
         assert!(said(true, 50), "the clock was set back");
-    }
-
-    #[test]
-    fn answers_for_the_same_jobs_take_no_more_memory_however_often_they_are_asked_for() {
-        let mut kept = Kept::default();
-        for number in 0..100_000 {
-            kept.note(number as usize % 3000, number);
-            assert!(kept.since.len() <= 2 * 4096, "{number}");
-        }
-        assert_eq!(newest(&kept.since, 7), Some(99_007));
-        assert_eq!(newest(&kept.since, 3000), None);
-    }
-
-    #[test]
-    fn the_last_number_for_an_address_is_the_answer_since_or_that_of_the_calculation_before() {
-        let health = Health::default();
-        assert_eq!(health.last_number(64), None);
-        health.note_answer(64, 7);
-        health.note_answer(192, 4);
-        health.begin_numbers([(64, 3), (128, 5)].into_iter());
-        health.note_answer(192, 9);
-        assert_eq!(
-            [64, 128, 192, 256].map(|at| health.last_number(at)),
-            [Some(7), Some(5), Some(9), None],
-            "while a calculation runs"
-        );
-        health.end_numbers();
-        assert_eq!([64, 128, 192].map(|at| health.last_number(at)), [None, None, Some(9)]);
     }
 }

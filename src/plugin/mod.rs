@@ -23,6 +23,7 @@ mod grants;
 mod health;
 mod interrupted;
 mod kept_file;
+mod last_numbers;
 mod names;
 mod palette;
 mod points;
@@ -97,6 +98,8 @@ pub struct Plugin {
     inspector: Inspector,
     /// Whether they are as the layout says.
     health: Health,
+    /// The settings in force want nothing but their priorities of jobs that wait: a submission sees by this alone which way it goes.
+    only_priorities: AtomicBool,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
     /// slurmctld is loading the plugin.
@@ -118,6 +121,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     snapshots: Snapshots::default(),
     inspector: Inspector::new(),
     health: Health::default(),
+    only_priorities: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
     loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
@@ -126,6 +130,14 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
 impl Plugin {
     fn config(&self) -> Option<Arc<Config>> {
         self.config.read().clone()
+    }
+
+    /// What is in force from here on; returns what was.
+    fn take_config(&self, config: Option<Arc<Config>>) -> Option<Arc<Config>> {
+        let is_short = config.as_ref().is_some_and(|config| config.only_priorities);
+        self.only_priorities.store(is_short, Ordering::Relaxed);
+        self.grants.lock().config.clone_from(&config);
+        std::mem::replace(&mut *self.config.write(), config)
     }
 
     fn is_loading(&self) -> bool {
@@ -216,7 +228,7 @@ impl Plugin {
         let rules =
             before.map(|before| RuleHistory { current: ChargeRules::of(&before), ..RuleHistory::default() });
         let config = Arc::new(Config::read(host, fair_share, in_force, rules, 0));
-        *self.config.write() = Some(Arc::clone(&config));
+        self.take_config(Some(Arc::clone(&config)));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
         self.read_interrupted(&config);
@@ -254,7 +266,7 @@ impl Plugin {
         self.snapshots.stop();
         self.kept_file.finish();
         self.progress.save_at_end();
-        let config = self.config.write().take();
+        let config = self.take_config(None);
         self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
         self.stop_noting(config.as_deref());
         self.forget();
@@ -305,7 +317,7 @@ impl Plugin {
         let times = self.progress.times();
         let rules = Some(old.charging.clone());
         let config = Arc::new(Config::read(host, old.fair_share, in_force, rules, times.last_ran));
-        *self.config.write() = Some(Arc::clone(&config));
+        self.take_config(Some(Arc::clone(&config)));
         if is_loaded {
             self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
         }

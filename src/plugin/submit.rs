@@ -4,20 +4,22 @@
 //! resumed, and for one that is not held behind every change of it: behind `scontrol update priority=N`, which has put N there, too. So
 //! where nothing is computed the number that is there is the answer.
 
+use std::sync::atomic::Ordering;
+
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::rules::charge::Period;
 
 use super::books::tickets;
 use super::charging::Charger;
 use super::evaluator::Evaluator;
-use super::grants::Asked;
+use super::grants::{Asked, Grants};
 use super::progress::own_usage::Counting;
 use super::Plugin;
 use crate::host::access::{Read, Write};
-use crate::host::clock;
 use crate::host::constants::NO_VAL;
 use crate::host::locks::{Explained, Factors, JobLock, Levels, Usage};
 use crate::host::records::Job;
+use crate::host::{clock, log};
 
 /// The priority of a job that is held.
 const HELD: u32 = 0;
@@ -49,32 +51,31 @@ impl Plugin {
         } else {
             self.evaluate_set::<Factors>(jobs, &evaluator, job)
         };
-        self.health.note_answer(job.address(), number);
+        self.grants.lock().numbers.note(job.address(), number);
         number
     }
 
     /// The priority of a plain job, where the settings ask for nothing else of it; `None` for all others.
     fn set_plain(&self, jobs: &JobLock<'_, Write>, job: Job<'_, Write>) -> Option<u32> {
-        let host = jobs.host();
-        let config = self.config()?;
-        let is_asked = config.only_priorities && !self.is_passive() && !self.has_site_factor();
-        if !is_asked || !job.is_plain() || !self.inspector.knows(job.read_only()) {
+        let is_short =
+            self.only_priorities.load(Ordering::Relaxed) && !self.has_site_factor() && !log::explains();
+        if !is_short || self.is_passive() || !job.is_plain() || !self.inspector.knows(job.read_only()) {
             return None;
         }
-        let evaluator = Evaluator::new(host, &config, clock::now());
-        if evaluator.explain {
-            return None;
-        }
-        let mut tres = evaluator.core.scratch();
         let lock = jobs.associations::<Factors>();
         let mut grants = self.grants.lock();
-        if grants.standing.pools().is_some() || grants.points.is_some() {
-            // Settings that asked for more are taken back, and the cycle that forgets what they gave is still to come.
+        // Settings that asked for more may have been taken back, and the cycle that forgets what they gave be still to come.
+        let Grants { config: Some(config), points: None, standing, set, numbers, .. } = &mut *grants else {
+            return None;
+        };
+        if !config.only_priorities || !standing.is_by_association() {
             return None;
         }
-        let (number, evaluation) = evaluator.evaluate_plain(job, &lock, &mut tres, &mut grants.standing)?;
-        grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
-        self.health.note_answer(job.address(), number);
+        let evaluator = Evaluator::new(jobs.host(), config, clock::now());
+        let mut tres = evaluator.core.scratch();
+        let (number, evaluation) = evaluator.evaluate_plain(job, &lock, &mut tres, standing)?;
+        set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+        numbers.note(job.address(), number);
         Some(number)
     }
 
@@ -90,7 +91,7 @@ impl Plugin {
             Some(number) => number,
             None => return self.keep_unread(last, job.address()),
         };
-        self.health.note_answer(job.address(), number);
+        self.grants.lock().numbers.note(job.address(), number);
         if self.is_passive() {
             self.health.remind(clock::now());
         }
@@ -99,21 +100,14 @@ impl Plugin {
 
     /// The same of a job whose record must not be read.
     pub fn keep_unread(&self, last: u32, address: usize) -> u32 {
-        let number = self.last_number(address).unwrap_or_else(|| after(last));
-        self.health.note_answer(address, number);
+        let mut grants = self.grants.lock();
+        let number = grants.last_number(address).unwrap_or_else(|| after(last));
+        grants.numbers.note(address, number);
+        drop(grants);
         if self.is_passive() {
             self.health.remind(clock::now());
         }
         number
-    }
-
-    /// Our last number for the record at an address, which is not read.
-    fn last_number(&self, address: usize) -> Option<u32> {
-        self.health.last_number(address).or_else(|| {
-            let drafts = self.grants.lock().drafts.clone()?;
-            let found = drafts.numbers().find(|(at, _)| *at == address);
-            found.map(|(_, number)| number)
-        })
     }
 
     fn evaluate_set<V: Levels<Assoc = Read, Qos = Read>>(

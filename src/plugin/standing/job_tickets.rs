@@ -151,18 +151,14 @@ impl Standing {
         (waits, now): (Waits, i64),
         known: &ByBook<JobTickets>,
     ) -> Share {
-        // Mostly without a look at the association itself.
-        let (address, id) = job.named_association();
         if self.pools().is_some() {
+            let (address, id) = job.named_association();
             // What is counted of those that the cycle knew is counted there.
             if let Some(of_cycle) = self.of_cycle.as_deref_mut().filter(|of| of.node(address, id).is_some()) {
                 return of_cycle.fair_share(lock, job, (waits, now), known);
             }
         }
-        let node = self.node(address, id).or_else(|| {
-            let association = job.association(lock)?;
-            self.node_now(lock, (association.address(), association.get(|assoc| assoc.id)))
-        });
+        let node = self.node_of(lock, job);
         let JobBooks { own, all, joins } = match waits {
             Waits::No | Waits::Everywhere => JobBooks::by(&self.lines, job),
             Waits::WhereOpen | Waits::Closed => JobBooks::now(&self.lines, self.books.closed(), job, waits),
@@ -183,6 +179,39 @@ impl Standing {
         share.by_entry = share.in_books.is_several()
             || all.iter().any(|book| self.books.get(book).pools.as_ref().is_some_and(by_entry));
         share
+    }
+
+    /// Whether all jobs of an association have the same, as far as the last cycle knows.
+    pub fn is_by_association(&self) -> bool {
+        self.pools().is_none() && self.lines.is_empty() && self.books.closed().is_empty()
+    }
+
+    /// The fair-share factor of a job as it is now, where all jobs of an association have the same; 0 without an association. A job that
+    /// `waits` makes its user take part: it is asked only where the user does not yet.
+    pub fn factor_by_association<V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        waits: impl FnOnce() -> bool,
+    ) -> f64 {
+        let Some(node) = self.node_of(lock, job) else { return 0.0 };
+        let Book { tree, waiting, fair_share, .. } = self.books.get_mut(BookAt::DEFAULT);
+        let joins = !fair_share.competition().is_active(node) && waits();
+        if let Some(waiting) = waiting.get_mut(node.index()).filter(|_| joins) {
+            // For a tree that is read again before the next cycle.
+            *waiting = (*waiting).max(1);
+        }
+        fair_share.submit(tree, node, joins)
+    }
+
+    /// The place in the tree of a job's association, mostly without a look at the association itself.
+    #[inline]
+    fn node_of<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> Option<Node> {
+        let (address, id) = job.named_association();
+        self.node(address, id).or_else(|| {
+            let association = job.association(lock)?;
+            self.node_now(lock, (association.address(), association.get(|assoc| assoc.id)))
+        })
     }
 
     /// What a job has in one book, and whether it is counted there from now on.

@@ -65,6 +65,8 @@ pub struct Host {
     /// What does not look as the layout says, in a release that this build does not know.
     misfit: OnceCell<checks::Failure>,
     obstacles: Obstacles,
+    /// What a submission reads of most jobs.
+    submitted: OnceCell<prefetch::Touched>,
     sym: Symbols,
 }
 
@@ -215,6 +217,7 @@ impl Host {
             layout: *found.layout,
             verified: found.verified,
             misfit: OnceCell::new(),
+            submitted: OnceCell::new(),
             obstacles: Obstacles::of(found.release),
             sym,
         })))
@@ -223,6 +226,11 @@ impl Host {
     /// Forgets which associations and QOS there are: before init, slurmctld may have loaded all of them anew.
     pub fn forget_lists(&self) {
         live::forget();
+    }
+
+    /// Fetches what a submission will read of most jobs.
+    pub fn fetch_submitted<A: access::Open>(&self, job: records::Job<'_, A>) {
+        self.submitted.get_or_init(|| views::submitted_job(self)).fetch(job);
     }
 
     /// Number of TRES that the cluster knows.

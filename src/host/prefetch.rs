@@ -144,6 +144,15 @@ impl Touched {
         &mut self.paths[at].lines
     }
 
+    /// Fetches what will be touched of one record: where locks are taken before it is read, its lines come meanwhile and not one after the
+    /// other, as a lock waits for every read before it. What may be gone is not fetched.
+    pub fn fetch<L: RecordLayout, A: Open>(&self, record: Record<'_, L, A>) {
+        self.lines.fetch(record.address());
+        for path in self.paths.iter().filter(|path| !path.may_be_stale) {
+            path.fetch(record, &|_| false);
+        }
+    }
+
     /// Visits records in order, each with its position. The locks on what the paths lead through are those on the records.
     pub fn walk<'a, L: RecordLayout, A: Open>(
         &self,

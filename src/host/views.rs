@@ -250,6 +250,13 @@ pub fn evaluated_jobs(host: &Host, wanted: Wanted) -> Touched {
     touched
 }
 
+/// What a submission reads of most jobs.
+pub fn submitted_job(host: &Host) -> Touched {
+    let none =
+        Wanted { size: false, tres: false, reason: false, tickets: false, resources: false, points: false };
+    evaluated_jobs(host, Wanted { size: true, ..none })
+}
+
 /// What a walk over jobs touches that reads all that a snapshot has.
 pub fn jobs_of_snapshot(host: &Host) -> Touched {
     let all = Wanted { size: true, tres: true, reason: true, tickets: true, resources: true, points: true };

@@ -62,6 +62,7 @@ impl Plugin {
         if !is_short || self.is_passive() || !job.is_plain() || !self.inspector.knows(job.read_only()) {
             return None;
         }
+        jobs.host().fetch_submitted(job);
         let lock = jobs.associations::<Factors>();
         let mut grants = self.grants.lock();
         // Settings that asked for more may have been taken back, and the cycle that forgets what they gave be still to come.

@@ -22,7 +22,7 @@ pub struct Tickets {
     measure: Measure,
     has_learnt: bool,
     /// By place in the queue of the last cycle.
-    granted: Vec<JobTickets>,
+    handed_out: Vec<JobTickets>,
 }
 
 impl Tickets {
@@ -35,7 +35,7 @@ impl Tickets {
             pools: Pools::configured(settings),
             measure: Measure::of(settings),
             has_learnt: false,
-            granted: Vec::new(),
+            handed_out: Vec::new(),
         }
     }
 
@@ -78,14 +78,14 @@ impl Standing for Tickets {
             who.count += 1;
         }
         let alike: Vec<Who> = alike.into_values().collect();
-        pools.distribute(ground.tree, &self.fair_share, &waiting, &alike, &mut self.granted);
+        pools.distribute(ground.tree, &self.fair_share, &waiting, &alike, &mut self.handed_out);
         self.pools = Some(pools);
     }
 
     fn of_waiting(&self, at: usize, node: Node) -> f64 {
         match &self.pools {
             None => self.fair_share.priority(node),
-            Some(pools) => self.granted.get(at).map_or(0.0, |tickets| pools.factor(*tickets)),
+            Some(pools) => self.handed_out.get(at).map_or(0.0, |tickets| pools.factor(*tickets)),
         }
     }
 

@@ -51,9 +51,9 @@ impl Plugin {
             );
         }
         let lock = unlocked.associations::<Factors>();
-        let grants = self.grants.lock();
-        let standing = &grants.standing;
-        if grants.points.as_deref().is_some_and(PointsState::lacks_metric) {
+        let origins = self.origins.lock();
+        let standing = &origins.standing;
+        if origins.points.as_deref().is_some_and(PointsState::lacks_metric) {
             warn!(
                 "TargetMetric={}: the cluster has no such TRES, so targets see no usage: correct it, or add the TRES to \
                  AccountingStorageTRES",
@@ -79,7 +79,7 @@ impl Plugin {
                  them shares of their own, or put them into an account"
             );
         }
-        drop(grants);
+        drop(origins);
         let Some(list) = lock.qos() else { return };
         list.for_each_ro(|qos| {
             if views::qos(qos).has_threshold() && qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0 {

@@ -171,10 +171,10 @@ impl Plugin {
         }
         faults::point("finish");
         // What the last cycle knew is let go of behind the lock.
-        let mut grants = self.grants.lock();
-        let earlier = (grants.points.clone(), grants.numbers.end());
-        let finished = grants.finish(drafts, points);
-        drop(grants);
+        let mut origins = self.origins.lock();
+        let earlier = (origins.points.clone(), origins.numbers.end());
+        let finished = origins.finish(drafts, points);
+        drop(origins);
         drop(earlier);
         self.health.note_sound();
         self.inspector.note_sound();
@@ -208,8 +208,8 @@ impl Plugin {
     ) {
         let measures = self.own_usage.measures(&config.settings, &config.books);
         let lock = unlocked.associations::<V>();
-        let mut grants = self.grants.lock();
-        let standing = &mut grants.standing;
+        let mut origins = self.origins.lock();
+        let standing = &mut origins.standing;
         standing.measure_by(measures);
         let queues = if config.fair_share {
             faults::point("distribute");
@@ -226,10 +226,10 @@ impl Plugin {
         queues.find(|place| standing.node_at(drafts.waiting(), place));
         let ground = standing.ground();
         // Submissions need not wait: the pools of the last cycle answer, where they have the same associations and lines.
-        let kept = queues.is_taught.then_some(grants);
+        let kept = queues.is_taught.then_some(origins);
         faults::point("hand_out");
         let (pools, tickets) = queues.hand_out(&ground.books);
-        kept.unwrap_or_else(|| self.grants.lock()).standing.take_pools(pools, &ground);
+        kept.unwrap_or_else(|| self.origins.lock()).standing.take_pools(pools, &ground);
         drafts.grant(tickets);
     }
 
@@ -242,15 +242,15 @@ impl Plugin {
     fn explain_associations(&self, unlocked: &mut Unlocked) {
         if log::explains() {
             let lock = unlocked.associations::<Shares>();
-            explain::associations(&self.grants.lock().standing, &lock);
+            explain::associations(&self.origins.lock().standing, &lock);
         }
     }
 
     /// Writes what `sshare` shows.
     fn publish(&self, unlocked: &mut Unlocked) {
-        let factors = self.grants.lock().standing.factors();
+        let factors = self.origins.lock().standing.factors();
         let lock = unlocked.associations::<Shown>();
-        self.grants.lock().standing.publish(&lock, &factors);
+        self.origins.lock().standing.publish(&lock, &factors);
     }
 
     /// Announces the cycle and charges it, once more where slurmctld has saved usage in between: the state file names the saved usage that lies

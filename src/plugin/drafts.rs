@@ -18,7 +18,7 @@ use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
 use super::palette::{Index, Palette};
 use super::queue::{Drafted, Handed};
-use super::standing::{Granted, Standing};
+use super::standing::{Holdings, Standing};
 use super::waiting::{Place, Waiting, Waits};
 use crate::host::access::Open;
 use crate::host::jobs::{Note, Seen};
@@ -431,7 +431,7 @@ impl Drafts {
     }
 
     /// What a job had in each of its books; `None` where that is not known.
-    pub fn granted<'s, A: Open>(&self, job: Job<'_, A>, standing: &'s Standing) -> Option<Granted<'s>> {
+    pub fn holdings<'s, A: Open>(&self, job: Job<'_, A>, standing: &'s Standing) -> Option<Holdings<'s>> {
         let id = job.get(|job| job.job_id);
         let at = self.place_of(id)?;
         let draft = &self.jobs[at];
@@ -440,7 +440,7 @@ impl Drafts {
         let books = JobBooks::then(&self.config.books, &self.waiting.closed, job, draft.waits);
         let all = books.all.and(BookSet::one(own));
         let tickets = |book| self.tickets.of(at, id, book);
-        standing.granted_at(&self.waiting, draft.association, (own, all), tickets)
+        standing.holdings_at(&self.waiting, draft.association, (own, all), tickets)
     }
 
     /// Whether a job waited before closed doors.

@@ -6,7 +6,7 @@
 
 use multifactor2_core::policy::pools::{JobNames, Pools};
 
-use super::standing::Granted;
+use super::standing::Holdings;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Job, Partition, Qos};
@@ -14,7 +14,7 @@ use crate::host::records::{Job, Partition, Qos};
 /// See the module.
 #[derive(Debug)]
 pub struct Entries<'g, 's> {
-    granted: &'g Granted<'s>,
+    holdings: &'g Holdings<'s>,
     /// The partition and the QOS that the job is in or was tried in last, where override tickets go by these.
     names: Option<(String, String)>,
 }
@@ -24,27 +24,27 @@ impl<'g, 's> Entries<'g, 's> {
     pub fn of<V: Levels<Qos: Open>>(
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
-        granted: Option<&'g Granted<'s>>,
+        holdings: Option<&'g Holdings<'s>>,
     ) -> Option<Self> {
-        let granted = granted.filter(|_| job.has_variants())?;
-        let has_tickets = granted.in_books.iter().any(|(_, has)| has.tickets.is_some());
-        let own = granted.pools(granted.own).filter(|_| has_tickets).map(Pools::own_tickets);
+        let holdings = holdings.filter(|_| job.has_variants())?;
+        let has_tickets = holdings.in_books.iter().any(|(_, has)| has.tickets.is_some());
+        let own = holdings.pools(holdings.own).filter(|_| has_tickets).map(Pools::own_tickets);
         let names = own.filter(|own| own.by_entry()).map(|_| {
             let partition = job.partition().map(partition_name).unwrap_or_default();
             (partition, job.qos(lock).map(qos_name).unwrap_or_default())
         });
-        (names.is_some() || granted.in_books.is_several()).then_some(Self { granted, names })
+        (names.is_some() || holdings.in_books.is_several()).then_some(Self { holdings, names })
     }
 
     /// The fair-share factor in a partition, under a QOS; `None` is the one of the job.
     pub fn factor<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> f64 {
         let partition = partition.map(partition_name);
-        let granted = self.granted;
-        let book = partition.as_deref().map_or(granted.own, |partition| granted.book_of(partition));
-        let has = granted.in_books.get(book).or_else(|| granted.in_books.get(granted.own));
+        let holdings = self.holdings;
+        let book = partition.as_deref().map_or(holdings.own, |partition| holdings.book_of(partition));
+        let has = holdings.in_books.get(book).or_else(|| holdings.in_books.get(holdings.own));
         let Some(has) = has else { return 0.0 };
         let (Some((own_partition, own_qos)), Some(tickets), Some(pools)) =
-            (&self.names, has.tickets, granted.pools(book))
+            (&self.names, has.tickets, holdings.pools(book))
         else {
             return has.factor;
         };

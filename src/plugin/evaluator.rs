@@ -17,7 +17,7 @@ use super::config::Config;
 use super::entries::Entries;
 use super::explain;
 use super::points::{PointsEntries, PointsState};
-use super::standing::{Granted, Share, Standing};
+use super::standing::{Holdings, Share, Standing};
 use super::waiting::{waits, waits_still};
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
@@ -49,8 +49,8 @@ pub struct Evaluated {
 pub struct Known<'k> {
     /// Is asked for the factor of its association where that has a weight.
     pub standing: &'k mut Standing,
-    /// The tickets that it was granted in the last cycle, if any, by book.
-    pub granted: ByBook<JobTickets>,
+    /// Its tickets of the last cycle, if any, by book.
+    pub tickets: ByBook<JobTickets>,
     /// The last cycle found it before closed doors.
     pub was_closed: bool,
     /// Gives it points, where the settings ask for some.
@@ -63,7 +63,7 @@ pub struct Beside<'b> {
     /// A buffer for its TRES.
     pub tres: &'b mut [f64],
     /// What it has in each of its books, where it has variants or is explained.
-    pub granted: Option<Granted<'b>>,
+    pub holdings: Option<Holdings<'b>>,
     /// Its points in each of its partitions and QOS.
     pub points: Option<PointsEntries<'b>>,
 }
@@ -126,7 +126,7 @@ impl<'c> Evaluator<'c> {
         tres: &mut [f64],
         known: Known<'_>,
     ) -> Evaluated {
-        let Known { standing, granted, was_closed, points } = known;
+        let Known { standing, tickets, was_closed, points } = known;
         let none =
             |priority| Evaluated { priority, evaluation: None, share: Share::default(), newcomer: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
@@ -140,7 +140,7 @@ impl<'c> Evaluator<'c> {
             return none(0);
         };
         let (of_association, share) =
-            self.of_association(job.read_only(), lock, standing, (&granted, was_closed));
+            self.of_association(job.read_only(), lock, standing, (&tickets, was_closed));
         let mut evaluation = self.core.evaluate(&facts, of_association, tres);
         let place = points.and_then(|points| points.node(standing, job));
         let is_new = points.is_some() && place.is_none();
@@ -152,8 +152,8 @@ impl<'c> Evaluator<'c> {
         }
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
         let is_wanted = job.has_variants() || self.explain;
-        let granted = is_wanted.then(|| standing.granted(&share));
-        let beside = Beside { tres, granted, points };
+        let holdings = is_wanted.then(|| standing.holdings(&share));
+        let beside = Beside { tres, holdings, points };
         self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
@@ -187,21 +187,21 @@ impl<'c> Evaluator<'c> {
         }
     }
 
-    /// What a job has of its association: its factor where that has a weight, and its fair-share, by the tickets that it was `granted`.
+    /// What a job has of its association: its factor where that has a weight, and its fair-share, by its `tickets` of the last cycle.
     #[inline]
     fn of_association<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
         standing: &mut Standing,
-        (granted, was_closed): (&ByBook<JobTickets>, bool),
+        (tickets, was_closed): (&ByBook<JobTickets>, bool),
     ) -> (facts::Standing, Share) {
         let mut known = facts::Standing { assoc: self.assoc_factor(job, lock), fair_share: 0.0 };
         let mut share = Share::default();
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let now = self.core.now;
             let waits = waits_still(self.config, job, now, was_closed);
-            share = standing.fair_share(lock, job, (waits, now), granted);
+            share = standing.fair_share(lock, job, (waits, now), tickets);
             known.fair_share = share.factor();
         }
         (known, share)
@@ -220,12 +220,12 @@ impl<'c> Evaluator<'c> {
     ) -> bool {
         keep_fair_share(job, qos, evaluation.fair_share);
         let (variants, changed) = self.write_variants(job, lock, evaluation, &beside);
-        let Beside { tres, granted, points } = beside;
+        let Beside { tres, holdings, points } = beside;
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
             let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
-            let tickets = granted.and_then(|granted| granted.explained());
+            let tickets = holdings.and_then(|holdings| holdings.explained());
             let points = points.map(|points| points.explain());
             let job = ExplainedJob { id, evaluation, tickets, points, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
@@ -269,7 +269,7 @@ impl<'c> Evaluator<'c> {
         mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_, V::Qos>>, Evaluation),
     ) {
         let mut buffer = self.core.scratch();
-        let entries = Entries::of(job, lock, beside.granted.as_ref());
+        let entries = Entries::of(job, lock, beside.holdings.as_ref());
         let points = beside.points.as_ref();
         let several_qos = job.qos_list(lock);
         let mut in_partition = |partition: Option<Partition<'_>>| {

@@ -13,7 +13,7 @@ use super::charging::{has_ended_untold, is_chargeable, untold_run};
 use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::Evaluator;
-use super::grants::Earlier;
+use super::origins::Earlier;
 use super::points::PointsQueue;
 use super::queue::Queues;
 use super::standing::Standing;
@@ -193,10 +193,10 @@ impl Plugin {
         } else {
             Vec::new()
         };
-        let (earlier, memory) = self.grants.lock().begin_cycle(config.flags.calculate_running());
+        let (earlier, memory) = self.origins.lock().begin_cycle(config.flags.calculate_running());
         let before = memory.as_ref().or_else(|| earlier.drafts());
         let before = before.into_iter().flat_map(Drafts::numbers).collect();
-        self.grants.lock().numbers.begin(before);
+        self.origins.lock().numbers.begin(before);
         let known = if known_jobs.pays() {
             let gathered = self.begin_gathering(
                 unlocked.host(),
@@ -216,10 +216,10 @@ impl Plugin {
                 self.begin_gathering(unlocked.host(), &evaluator, config, None, &totals, known_jobs.count());
             self.gather_list(unlocked, &evaluator, &earlier, gathered, known_jobs)
         });
-        let mut grants = self.grants.lock();
+        let mut origins = self.origins.lock();
         for (id, evaluation) in &gathered.kept {
-            if grants.set.get(*id).is_none() {
-                grants.set.note(*id, *evaluation, |_| true);
+            if origins.set.get(*id).is_none() {
+                origins.set.note(*id, *evaluation, |_| true);
             }
         }
         gathered
@@ -235,11 +235,11 @@ impl Plugin {
         totals: &[TresTotal],
         jobs: usize,
     ) -> Gathered {
-        let grants = self.grants.lock();
-        let waiting = grants.standing.collect();
-        let queues = grants.standing.begin_queues(host, config, jobs, evaluator.core.now);
-        let points = grants.points.clone();
-        drop(grants);
+        let origins = self.origins.lock();
+        let waiting = origins.standing.collect();
+        let queues = origins.standing.begin_queues(host, config, jobs, evaluator.core.now);
+        let points = origins.points.clone();
+        drop(origins);
         let points = PointsQueue::begin(points.as_deref(), config, totals, jobs, evaluator.core.now);
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered {
@@ -302,9 +302,9 @@ impl Plugin {
         loop {
             let jobs = unlocked.jobs_read();
             let lock = jobs.associations::<Factors>();
-            let grants = self.grants.lock();
+            let origins = self.origins.lock();
             gathered.begin_hold();
-            let of = (evaluator, earlier, &grants.standing);
+            let of = (evaluator, earlier, &origins.standing);
             let mut read = |job| self.read_job(&mut gathered, of, &lock, job);
             let end = known_jobs.count().min(begin + size);
             known_jobs.walk(begin..end, &jobs, touched, &mut read);
@@ -335,10 +335,10 @@ impl Plugin {
                 return gathered;
             }
             let lock = jobs.associations::<Factors>();
-            let grants = self.grants.lock();
+            let origins = self.origins.lock();
             gathered.begin_hold();
             known_jobs.remember(&chunk);
-            let of = (evaluator, earlier, &grants.standing);
+            let of = (evaluator, earlier, &origins.standing);
             evaluator.config.touched.walk(&chunk, |_, job| self.read_job(&mut gathered, of, &lock, job));
         }
     }

@@ -19,12 +19,12 @@ mod entries;
 mod evaluator;
 mod explain;
 mod gather;
-mod grants;
 mod health;
 mod interrupted;
 mod kept_file;
 mod last_numbers;
 mod names;
+mod origins;
 mod palette;
 mod points;
 mod posting;
@@ -62,9 +62,9 @@ use crate::host::{clock, Host, HostError};
 
 use charging::Noted;
 use config::{Config, InForce};
-use grants::Grants;
 use health::Health;
 use kept_file::KeptFile;
+use origins::Origins;
 use progress::own_usage::{recipe, Loaded, OwnUsage};
 use progress::Progress;
 use snapshot::Snapshots;
@@ -84,7 +84,7 @@ pub struct Plugin {
     /// The file that they are kept in.
     kept_file: KeptFile,
     /// Who has which fair-share, and what priorities came from.
-    grants: Ranked<Grants>,
+    origins: Ranked<Origins>,
     /// When cycles ran, and what is charged.
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
@@ -113,7 +113,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     config: RwLock::new(None),
     settings: Ranked::new(Rank::Settings, SettingsKeeper::new()),
     kept_file: KeptFile::default(),
-    grants: Ranked::new(Rank::Grants, Grants::default()),
+    origins: Ranked::new(Rank::Origins, Origins::default()),
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
     noted: Ranked::new(Rank::Noted, Noted::default()),
@@ -136,7 +136,7 @@ impl Plugin {
     fn take_config(&self, config: Option<Arc<Config>>) -> Option<Arc<Config>> {
         let is_short = config.as_ref().is_some_and(|config| config.only_priorities);
         self.only_priorities.store(is_short, Ordering::Relaxed);
-        self.grants.lock().config.clone_from(&config);
+        self.origins.lock().config.clone_from(&config);
         std::mem::replace(&mut *self.config.write(), config)
     }
 
@@ -234,9 +234,9 @@ impl Plugin {
         self.read_interrupted(&config);
         if fair_share {
             let measures = self.own_usage.measures(&config.settings, &config.books);
-            let mut grants = self.grants.lock();
-            grants.standing.configure(&config);
-            grants.standing.measure_by(measures);
+            let mut origins = self.origins.lock();
+            origins.standing.configure(&config);
+            origins.standing.measure_by(measures);
         }
         if !host.has_thread_start() && fair_share {
             self.start_thread(host);
@@ -284,7 +284,7 @@ impl Plugin {
 
     /// Forgets what is known of associations and jobs.
     fn forget(&self) {
-        self.grants.lock().clear();
+        self.origins.lock().clear();
     }
 
     /// `priority_p_thread_start`, from 23.11.6 on; the host holds its configuration write lock.
@@ -333,7 +333,7 @@ impl Plugin {
     /// `priority_p_set_assoc_usage`: what sshare shows of one association.
     pub fn set_association_usage(&self, lock: &AssocLock<'_, Shown>, association: Association<'_, Write>) {
         if !self.is_passive() && self.inspector.knows_lists() {
-            self.grants.lock().standing.publish_single(lock, association);
+            self.origins.lock().standing.publish_single(lock, association);
         }
     }
 

@@ -8,7 +8,7 @@ use multifactor2_core::factors::{weighted_fair_share, Evaluation};
 
 use super::entries::Entries;
 use super::evaluator::Evaluator;
-use super::grants::Grants;
+use super::origins::Origins;
 use super::points::PointsEntries;
 use super::Plugin;
 use crate::faults;
@@ -46,7 +46,7 @@ impl Plugin {
         if self.is_passive() {
             return reply;
         }
-        let is_member = |uid, account: &str| self.grants.lock().standing.has_member(uid, account);
+        let is_member = |uid, account: &str| self.origins.lock().standing.has_member(uid, account);
         let viewer = Viewer::new(host, uid, is_member);
         let now = clock::now();
         let evaluator = Evaluator::new(host, &config, self.progress.times().last_ran);
@@ -56,7 +56,7 @@ impl Plugin {
         let mut next = 0;
         for chunk in jobs.chunks(CHUNK) {
             let visible = viewer.visible(chunk);
-            let grants = self.grants.lock();
+            let origins = self.origins.lock();
             config.touched.walk(&visible, |_, job| {
                 if !self.inspector.has_seen(job) || !is_shown(&evaluator, job, now) || !request.wants(job) {
                     return;
@@ -64,12 +64,12 @@ impl Plugin {
                 // A fault leaves one job out.
                 attempt(|| {
                     faults::point("sprio");
-                    if let Some(evaluation) = answering.evaluation(&grants, job, &mut next, &mut tres) {
+                    if let Some(evaluation) = answering.evaluation(&origins, job, &mut next, &mut tres) {
                         evaluator.core.weighted_tres(&mut tres, evaluator.tres(job, job.partition()));
-                        let granted = grants.granted_of(job);
-                        let entries = Entries::of(job, lock, granted.as_ref());
+                        let holdings = origins.holdings_of(job);
+                        let entries = Entries::of(job, lock, holdings.as_ref());
                         let now = evaluator.core.now;
-                        let points = grants.points_of(lock, job, now).filter(|_| job.has_variants());
+                        let points = origins.points_of(lock, job, now).filter(|_| job.has_variants());
                         let shown =
                             Shown { answering: &answering, job, evaluation, entries, points, tres: &tres };
                         add(&shown, &mut reply);
@@ -86,18 +86,18 @@ impl Answering<'_, '_> {
     /// from now.
     fn evaluation(
         &self,
-        grants: &Grants,
+        origins: &Origins,
         job: Job<'_>,
         next: &mut usize,
         tres: &mut [f64],
     ) -> Option<Evaluation> {
-        grants.evaluation_of(next, job.get(|job| job.job_id)).or_else(|| {
+        origins.evaluation_of(next, job.get(|job| job.job_id)).or_else(|| {
             let (address, id) = job.named_association();
-            let own = || grants.standing.books_of(job).own;
-            let known = if address == 0 { None } else { grants.standing.known_by_id(id, own()) };
+            let own = || origins.standing.books_of(job).own;
+            let known = if address == 0 { None } else { origins.standing.known_by_id(id, own()) };
             let facts = self.evaluator.facts(job, job.qos(self.lock).map(views::qos))?;
             let evaluation = self.evaluator.core.evaluate(&facts, known.unwrap_or_default(), tres);
-            let points = grants.points_of(self.lock, job, self.evaluator.core.now);
+            let points = origins.points_of(self.lock, job, self.evaluator.core.now);
             let site = points.map_or(evaluation.site, |points| points.site_of_job());
             Some(Evaluation { site, ..evaluation })
         })

@@ -12,7 +12,7 @@ use multifactor2_core::rules::charge::Period;
 use super::books::tickets;
 use super::charging::Charger;
 use super::evaluator::Evaluator;
-use super::grants::{Asked, Grants};
+use super::origins::{Asked, Origins};
 use super::progress::own_usage::Counting;
 use super::Plugin;
 use crate::host::access::{Read, Write};
@@ -51,7 +51,7 @@ impl Plugin {
         } else {
             self.evaluate_set::<Factors>(jobs, &evaluator, job)
         };
-        self.grants.lock().numbers.note(job.address(), number);
+        self.origins.lock().numbers.note(job.address(), number);
         number
     }
 
@@ -64,9 +64,9 @@ impl Plugin {
         }
         jobs.host().fetch_submitted(job);
         let lock = jobs.associations::<Factors>();
-        let mut grants = self.grants.lock();
+        let mut origins = self.origins.lock();
         // Settings that asked for more may have been taken back, and the cycle that forgets what they gave be still to come.
-        let Grants { config: Some(config), points: None, standing, set, numbers, .. } = &mut *grants else {
+        let Origins { config: Some(config), points: None, standing, set, numbers, .. } = &mut *origins else {
             return None;
         };
         if !config.only_priorities || !standing.is_by_association() {
@@ -92,7 +92,7 @@ impl Plugin {
             Some(number) => number,
             None => return self.keep_unread(last, job.address()),
         };
-        self.grants.lock().numbers.note(job.address(), number);
+        self.origins.lock().numbers.note(job.address(), number);
         if self.is_passive() {
             self.health.remind(clock::now());
         }
@@ -101,10 +101,10 @@ impl Plugin {
 
     /// The same of a job whose record must not be read.
     pub fn keep_unread(&self, last: u32, address: usize) -> u32 {
-        let mut grants = self.grants.lock();
-        let number = grants.last_number(address).unwrap_or_else(|| after(last));
-        grants.numbers.note(address, number);
-        drop(grants);
+        let mut origins = self.origins.lock();
+        let number = origins.last_number(address).unwrap_or_else(|| after(last));
+        origins.numbers.note(address, number);
+        drop(origins);
         if self.is_passive() {
             self.health.remind(clock::now());
         }
@@ -118,22 +118,22 @@ impl Plugin {
         job: Job<'_, Write>,
     ) -> u32 {
         let lock = jobs.associations::<V>();
-        let mut grants = self.grants.lock();
+        let mut origins = self.origins.lock();
         let mut tres = evaluator.core.scratch();
-        let known = grants.known(job, evaluator.config);
+        let known = origins.known(job, evaluator.config);
         let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
         if let Some(evaluation) = evaluated.evaluation {
-            grants.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
+            origins.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         }
-        if grants.points.is_some() && job.has_variants() {
+        if origins.points.is_some() && job.has_variants() {
             let asked = Asked { at: evaluator.core.now, newcomer: evaluated.newcomer };
-            grants.note_asked(job.get(|job| job.job_id), asked);
+            origins.note_asked(job.get(|job| job.job_id), asked);
         }
         if evaluated.share.joins {
-            grants.note_tickets(job, tickets(&evaluated.share.in_books));
+            origins.note_tickets(job, tickets(&evaluated.share.in_books));
         }
         if job.has_variants() {
-            grants.note_share(job.get(|job| job.job_id), evaluated.share);
+            origins.note_share(job.get(|job| job.job_id), evaluated.share);
         }
         evaluated.priority
     }

@@ -19,7 +19,7 @@ pub enum Rank {
     /// The last good settings.
     Settings,
     /// Who has which fair-share, and what priorities came from.
-    Grants,
+    Origins,
     /// Our own sums of usage.
     OwnUsage,
     /// Jobs that have ended, for our own sums.

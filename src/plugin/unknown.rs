@@ -10,7 +10,7 @@ use multifactor2_core::settings::{Charge, ChargeKind};
 use tracing::warn;
 
 use super::config::Config;
-use super::grants::Grants;
+use super::origins::Origins;
 use super::points::PointsState;
 use super::Plugin;
 use crate::faults;
@@ -28,8 +28,8 @@ impl Plugin {
             .chain(charge_rules::named(&config.settings, known))
             .collect();
         let bearers: Vec<Bearer> = {
-            let grants = self.grants.lock();
-            named(&grants).chain(of_lines.iter().cloned()).map(|named| named.of).collect()
+            let origins = self.origins.lock();
+            named(&origins).chain(of_lines.iter().cloned()).map(|named| named.of).collect()
         };
         if bearers.is_empty() {
             return;
@@ -41,8 +41,8 @@ impl Plugin {
             Bearer::Qos => all_qos.is_empty() || all_qos.contains(&named.name.to_ascii_lowercase()),
             Bearer::Job => true,
         };
-        let mut grants = self.grants.lock();
-        let missing = named(&grants).chain(of_lines).filter(|named| !exists(named));
+        let mut origins = self.origins.lock();
+        let missing = named(&origins).chain(of_lines).filter(|named| !exists(named));
         let line = |named: Named<'_>| {
             let Named { place, setting, kind, name, of } = named;
             let key = match (setting, of) {
@@ -54,8 +54,8 @@ impl Plugin {
             format!("{place}: {setting}={kind} {key}={name}")
         };
         let lines: HashSet<String> = missing.map(line).collect();
-        let before = std::mem::replace(&mut grants.unknown, lines.clone());
-        drop(grants);
+        let before = std::mem::replace(&mut origins.unknown, lines.clone());
+        drop(origins);
         let new: Vec<&String> = lines.difference(&before).collect();
         for line in new.iter().take(MAX_REPORTS) {
             warn!(
@@ -70,9 +70,9 @@ impl Plugin {
 }
 
 /// The names in all lines.
-fn named(grants: &Grants) -> impl Iterator<Item = Named<'_>> {
-    let of_pools = grants.standing.pools().into_iter().flat_map(Pools::named);
-    of_pools.chain(grants.points.as_deref().into_iter().flat_map(PointsState::named))
+fn named(origins: &Origins) -> impl Iterator<Item = Named<'_>> {
+    let of_pools = origins.standing.pools().into_iter().flat_map(Pools::named);
+    of_pools.chain(origins.points.as_deref().into_iter().flat_map(PointsState::named))
 }
 
 /// The names of accounts in small letters, where lines of books or charging name such; none where they do not, and no lock is taken.

@@ -12,7 +12,7 @@ use super::books::ByBook;
 use super::config::Config;
 use super::drafts::{Draft, Drafts, Finished, Task};
 use super::evaluator::{Beside, Evaluated, Evaluator, Known};
-use super::grants::{Asked, Grants};
+use super::origins::{Asked, Origins};
 use super::points::PointsState;
 use super::set_jobs::SetJobs;
 use super::standing::{Share, Standing};
@@ -61,12 +61,12 @@ impl Plugin {
         let evaluator = Evaluator::new(host, config, now);
         let mut tres = evaluator.core.scratch();
         let mut tally = Tally { computed: finished.computed, same: finished.same, ..Tally::default() };
-        let count = self.grants.lock().drafts.as_ref().map_or(0, |drafts| drafts.count());
+        let count = self.origins.lock().drafts.as_ref().map_or(0, |drafts| drafts.count());
         for begin in (0..count).step_by(JobChunks::SIZE).rev() {
             let jobs = unlocked.jobs_write();
             let lock = jobs.associations::<Explained>();
-            let mut grants = self.grants.lock();
-            let Grants { standing, points, drafts: Some(drafts), set, shares, .. } = &mut *grants else {
+            let mut origins = self.origins.lock();
+            let Origins { standing, points, drafts: Some(drafts), set, shares, .. } = &mut *origins else {
                 break;
             };
             let (mut held, mut direct) = (0, 0);
@@ -115,20 +115,20 @@ impl Plugin {
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Explained>();
         let evaluator = Evaluator::new(host, config, now);
-        let mut grants = self.grants.lock();
+        let mut origins = self.origins.lock();
         let mut tres = evaluator.core.scratch();
         for job in jobs.all_jobs() {
             attempt(|| {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
-                    let known = Known { granted: ByBook::default(), ..grants.known(job, config) };
+                    let known = Known { tickets: ByBook::default(), ..origins.known(job, config) };
                     let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
                     let id = job.get(|job| job.job_id);
                     if let Some(evaluation) = evaluated.evaluation {
-                        grants.set.note(id, evaluation, |id| jobs.job(id).is_some());
+                        origins.set.note(id, evaluation, |id| jobs.job(id).is_some());
                     }
-                    if grants.points.is_some() && job.has_variants() {
-                        grants.note_asked(id, Asked { at: now, newcomer: evaluated.newcomer });
+                    if origins.points.is_some() && job.has_variants() {
+                        origins.note_asked(id, Asked { at: now, newcomer: evaluated.newcomer });
                     }
                     assign(job, evaluated.priority, config);
                 }
@@ -176,7 +176,7 @@ impl Writer<'_, '_> {
         let points = self.points.filter(|_| is_wanted);
         let beside = Beside {
             tres: &mut self.tres[..],
-            granted: if is_wanted { self.drafts.granted(job, self.standing) } else { None },
+            holdings: if is_wanted { self.drafts.holdings(job, self.standing) } else { None },
             points: points.and_then(|points| {
                 points.entries(self.lock, job, (points.node(self.standing, job), None), now)
             }),
@@ -202,9 +202,9 @@ impl Writer<'_, '_> {
 
     fn evaluate(&mut self, job: Job<'_, Write>) -> Evaluated {
         let id = job.get(|job| job.job_id);
-        let granted = self.drafts.tickets_still(id, job.named_association());
+        let tickets = self.drafts.tickets_still(id, job.named_association());
         let was_closed = self.drafts.was_closed(id);
-        let known = Known { standing: &mut *self.standing, granted, was_closed, points: self.points };
+        let known = Known { standing: &mut *self.standing, tickets, was_closed, points: self.points };
         self.evaluator.evaluate(job, self.lock, self.tres, known)
     }
 }

@@ -25,8 +25,8 @@ use crate::host::{clock, partitions, views, Host};
 use crate::plugin::config::Config;
 use crate::plugin::drafts::Drafts;
 use crate::plugin::evaluator::{Beside, Evaluator};
-use crate::plugin::grants::Grants;
 use crate::plugin::names::Names;
+use crate::plugin::origins::Origins;
 use crate::plugin::points::{PointsEntries, PointsState};
 use crate::plugin::queue::{tickets_of_comment, Reader};
 use crate::plugin::standing::Standing;
@@ -160,7 +160,7 @@ impl Plugin {
             }
             let jobs = unlocked.jobs_read();
             let lock = jobs.associations::<Explained>();
-            let grants = self.grants.lock();
+            let origins = self.origins.lock();
             gathered.by_address.clear();
             let end = known_jobs.count().min(begin + CHUNK);
             known_jobs.walk(begin..end, &jobs, &touched, |job| {
@@ -169,8 +169,12 @@ impl Plugin {
                 }
                 attempt(|| {
                     if job.state().is_pending() {
-                        let mut reading =
-                            Reading { evaluator: &evaluator, grants: &grants, lock: &lock, tres: &mut tres };
+                        let mut reading = Reading {
+                            evaluator: &evaluator,
+                            origins: &origins,
+                            lock: &lock,
+                            tres: &mut tres,
+                        };
                         gathered.read_waiting(&mut reading, job, &mut next);
                     } else if job.state().holds_resources() {
                         gathered.read_running(&lock, &reader, &config.settings, job);
@@ -189,8 +193,8 @@ impl Plugin {
         let host = unlocked.host();
         let told = config.told.clone()?;
         let (drafts, standing, points) = {
-            let grants = self.grants.lock();
-            (grants.drafts.clone(), grants.standing.clone(), grants.points.clone())
+            let origins = self.origins.lock();
+            (origins.drafts.clone(), origins.standing.clone(), origins.points.clone())
         };
         let jobs = unlocked.jobs_read();
         let lock = jobs.associations::<Explained>();
@@ -305,7 +309,7 @@ fn partition_of(record: records::Partition<'_>) -> Partition {
 /// What jobs are read with under one hold of the locks.
 struct Reading<'r, 'l> {
     evaluator: &'r Evaluator<'r>,
-    grants: &'r Grants,
+    origins: &'r Origins,
     lock: &'r AssocLock<'l, Explained>,
     /// A buffer.
     tres: &'r mut [f64],
@@ -338,7 +342,7 @@ impl Gathered {
     }
 
     fn read_waiting(&mut self, reading: &mut Reading<'_, '_>, job: Job<'_>, next: &mut usize) {
-        let Reading { evaluator, grants, lock, .. } = *reading;
+        let Reading { evaluator, origins, lock, .. } = *reading;
         let config = evaluator.config;
         let (id, (address, association)) = (job.get(|job| job.job_id), job.named_association());
         let association = if address == 0 { 0 } else { association };
@@ -383,12 +387,13 @@ impl Gathered {
         let asked = job.tres_requested().unwrap_or_default().iter().copied().map(facts::amount);
         self.tres.extend(asked.chain(std::iter::repeat(0)).take(count));
         self.jobs.push(waiting);
-        let set = grants.set.get(id).copied();
-        let points = grants.points_of(lock, job, evaluator.core.now);
+        let set = origins.set.get(id).copied();
+        let points = origins.points_of(lock, job, evaluator.core.now);
         let more = More {
             partitions: Vec::new(),
             set,
-            tickets: set.and_then(|_| grants.tickets_of(job).get_or_first(grants.standing.books_of(job).own)),
+            tickets: set
+                .and_then(|_| origins.tickets_of(job).get_or_first(origins.standing.books_of(job).own)),
             points: points.as_ref().map(PointsEntries::explain),
         };
         if job.has_variants() {
@@ -406,18 +411,18 @@ impl Gathered {
         mut more: More,
         next: &mut usize,
     ) {
-        let Reading { evaluator, grants, lock, .. } = *reading;
+        let Reading { evaluator, origins, lock, .. } = *reading;
         let id = job.get(|job| job.job_id);
         if let Some(list) = job.partitions() {
             list.for_each_ro(|partition| more.partitions.push(self.partition(partition)));
         }
         self.more.insert(id, more);
         let is_direct = job.get(|job| job.direct_set_prio) != 0;
-        let Some(evaluation) = grants.evaluation_of(next, id).filter(|_| !is_direct) else { return };
+        let Some(evaluation) = origins.evaluation_of(next, id).filter(|_| !is_direct) else { return };
         let own = unshift(job.get(|job| job.site_factor));
         let qos_of_job = self.qos(lock, job);
-        let points = grants.points_of(lock, job, evaluator.core.now);
-        let beside = Beside { tres: &mut *reading.tres, granted: grants.granted_of(job), points };
+        let points = origins.points_of(lock, job, evaluator.core.now);
+        let beside = Beside { tres: &mut *reading.tres, holdings: origins.holdings_of(job), points };
         let first = self.entries.len();
         evaluator.for_each_variant(job, lock, (&evaluation, &beside), |partition, qos, variant| {
             let qos = qos.map(|qos| qos.text(|qos| qos.name).into_owned());

@@ -38,7 +38,7 @@ impl Share {
 
 /// What a job has in each of its books, with what gave it.
 #[derive(Clone, Debug)]
-pub struct Granted<'s> {
+pub struct Holdings<'s> {
     standing: &'s Standing,
     /// The book of its partition.
     pub own: BookAt,
@@ -46,7 +46,7 @@ pub struct Granted<'s> {
     pub in_books: ByBook<InBook>,
 }
 
-impl<'s> Granted<'s> {
+impl<'s> Holdings<'s> {
     /// What gave tickets in a book.
     pub fn pools(&self, book: BookAt) -> Option<&'s Pools> {
         self.standing.books.get(book).pools.as_ref()
@@ -275,41 +275,41 @@ impl Standing {
     }
 
     /// What a job has that is set now.
-    pub fn granted(&self, share: &Share) -> Granted<'_> {
+    pub fn holdings(&self, share: &Share) -> Holdings<'_> {
         let standing = self.of_cycle.as_deref().unwrap_or(self);
-        Granted { standing, own: share.own, in_books: share.in_books.clone() }
+        Holdings { standing, own: share.own, in_books: share.in_books.clone() }
     }
 
     /// What a job of the last cycle has at a place in its `waiting`; `tickets` are those of pools.
-    pub fn granted_at(
+    pub fn holdings_at(
         &self,
         waiting: &Waiting,
         place: Place,
         books: (BookAt, BookSet),
         tickets: impl Fn(BookAt) -> Option<JobTickets>,
-    ) -> Option<Granted<'_>> {
+    ) -> Option<Holdings<'_>> {
         let standing = self.of_cycle.as_deref().unwrap_or(self);
         let (_, node) = standing.found_at(waiting, place)?;
-        Some(standing.granted_to(node, books, tickets))
+        Some(standing.holdings_of_node(node, books, tickets))
     }
 
     /// What a job of the association with an id would have now.
-    pub fn granted_by_id(&self, id: u32, books: JobBooks) -> Option<Granted<'_>> {
+    pub fn holdings_by_id(&self, id: u32, books: JobBooks) -> Option<Holdings<'_>> {
         let (_, node) = self.found_by_id(id)?;
-        Some(self.granted_to(node, (books.own, books.all), |_| None))
+        Some(self.holdings_of_node(node, (books.own, books.all), |_| None))
     }
 
-    fn granted_to(
+    fn holdings_of_node(
         &self,
         node: Node,
         (own, all): (BookAt, BookSet),
         tickets: impl Fn(BookAt) -> Option<JobTickets>,
-    ) -> Granted<'_> {
+    ) -> Holdings<'_> {
         let has = |book| {
             let tickets = tickets(book);
             (book, InBook { factor: self.factor_in(book, node, tickets), tickets })
         };
-        Granted { standing: self, own, in_books: all.iter().map(has).collect() }
+        Holdings { standing: self, own, in_books: all.iter().map(has).collect() }
     }
 
     /// The books of a job, by the lines of the last cycle.

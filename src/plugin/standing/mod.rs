@@ -29,7 +29,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Association, Job};
 use crate::host::views;
 
-pub use job_tickets::{Granted, Share};
+pub use job_tickets::{Holdings, Share};
 pub use shown::Shown;
 
 /// See the module.

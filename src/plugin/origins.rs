@@ -18,14 +18,14 @@ use super::evaluator::Known;
 use super::last_numbers::LastNumbers;
 use super::points::{PointsEntries, PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
-use super::standing::{Granted, Share, Standing};
+use super::standing::{Holdings, Share, Standing};
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Grants {
+pub struct Origins {
     /// The settings in force, for who holds this lock anyway.
     pub config: Option<Arc<Config>>,
     /// The tree of the last distribution.
@@ -65,7 +65,7 @@ pub struct Earlier {
     set: SetJobs,
 }
 
-impl Grants {
+impl Origins {
     /// Forgets everything, as after a stop.
     pub fn clear(&mut self) {
         *self = Self::default();
@@ -86,7 +86,7 @@ impl Grants {
 
     /// What is known of a job that is set now.
     pub fn known<A: Open>(&mut self, job: Job<'_, A>, config: &Config) -> Known<'_> {
-        let granted = self.tickets_of(job);
+        let tickets = self.tickets_of(job);
         if self.points.is_none() {
             // Before the first cycle: what needs no other jobs is known already.
             self.points =
@@ -94,7 +94,7 @@ impl Grants {
         }
         let id = job.get(|job| job.job_id);
         let was_closed = self.drafts.as_ref().is_some_and(|drafts| drafts.was_closed(id));
-        Known { standing: &mut self.standing, granted, was_closed, points: self.points.as_deref() }
+        Known { standing: &mut self.standing, tickets, was_closed, points: self.points.as_deref() }
     }
 
     /// The tickets that the last cycle, or its submission since, gave to a job, where pools give them to single jobs.
@@ -129,17 +129,17 @@ impl Grants {
 
     /// What a job in several partitions or QOS has in each of its books; `None` for one whose entries all have the same, if its priority is newer than
     /// the last cycle, and for others with one of each.
-    pub fn granted_of<A: Open>(&self, job: Job<'_, A>) -> Option<Granted<'_>> {
+    pub fn holdings_of<A: Open>(&self, job: Job<'_, A>) -> Option<Holdings<'_>> {
         if !job.has_variants() {
             return None;
         }
         let id = job.get(|job| job.job_id);
         if self.set.get(id).is_some() {
-            return self.shares.get(&id).map(|share| self.standing.granted(share));
+            return self.shares.get(&id).map(|share| self.standing.holdings(share));
         }
         match &self.drafts {
-            Some(drafts) => drafts.granted(job, &self.standing),
-            None => self.standing.granted_by_id(job.named_association().1, self.standing.books_of(job)),
+            Some(drafts) => drafts.holdings(job, &self.standing),
+            None => self.standing.holdings_by_id(job.named_association().1, self.standing.books_of(job)),
         }
     }
 

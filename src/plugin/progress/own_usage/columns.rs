@@ -7,7 +7,7 @@ use multifactor2_core::rules::charge::Amounts;
 use multifactor2_core::rules::sums::{columns, Recipe};
 use rustc_hash::FxHashMap;
 
-use super::round::{Charged, Metric};
+use super::counted::{Charged, Metric};
 use crate::host::records::{Job, Partition};
 
 /// See the module.

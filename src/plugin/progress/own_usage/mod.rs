@@ -31,6 +31,7 @@
 //! removed are kept for a while all the same.
 
 mod columns;
+mod counted;
 mod recipe;
 mod round;
 
@@ -55,8 +56,9 @@ use crate::host::panics::attempt;
 use crate::host::Host;
 use crate::plugin::sync::{Rank, Ranked};
 
+pub use counted::Charged;
 pub use recipe::recipe;
-pub use round::{Charged, Counting, Round};
+pub use round::{Counting, Round};
 
 /// The name of the file, beside the state file.
 const NAME: &str = "multifactor2_usage";

@@ -4,6 +4,61 @@
 //! measured without a cluster: the plugin, the commands, the fuzzers and the benchmarks link it. Nothing of the arithmetic
 //! panics, loops for ever or returns NaN or an infinity, whatever the input; nothing of it allocates in a cycle once its
 //! buffers have grown to the size of the site.
+//!
+//! **Shares, tickets, fair-share.** Two accounts with 60 and 40 shares; the first has used 3/4 of all. Tickets go by S·F, F is S over the
+//! part of the usage:
+//!
+//! ```
+//! use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+//!
+//! let root = NodeSpec { parent: None, shares: 1, user: false };
+//! let account = |shares| NodeSpec { parent: Some(0), shares, user: false };
+//! let user = |account| NodeSpec { parent: Some(account), shares: 1, user: true };
+//! let tree = ShareTree::build(&[root, account(60), account(40), user(1), user(2)]);
+//! let [alice, bob] = [3, 4].map(|at| tree.position(at).unwrap());
+//!
+//! // Usage and waiting jobs by the places in the tree.
+//! let (mut usage, mut waiting) = (vec![0.0; tree.len()], vec![0; tree.len()]);
+//! for (at, used) in [(0, 100.0), (1, 75.0), (2, 25.0), (3, 75.0), (4, 25.0)] {
+//!     usage[tree.position(at).unwrap().index()] = used;
+//! }
+//! waiting[alice.index()] = 1;
+//! waiting[bob.index()] = 1;
+//!
+//! let mut fair_share = FairShare::new();
+//! fair_share.distribute(&tree, &usage, &waiting);
+//! // 0.6 · 0.6/0.75 = 0.48 and 0.4 · 0.4/0.25 = 0.64: bob is the best.
+//! assert_eq!(fair_share.priority(bob), 1.0);
+//! assert!((fair_share.priority(alice) - 0.75).abs() < 1e-12);
+//! ```
+//!
+//! **Points.** What a job has by the priority function of Maui, from lines of `multifactor2.conf`:
+//!
+//! ```
+//! use multifactor2_core::policy::points::{Points, PointsJob};
+//! use multifactor2_core::settings::Settings;
+//!
+//! let lines = "PointsWeight=1\nComponent=SERV Weight=2 QueueTime=1";
+//! let points = Points::configured(&Settings::parse(lines, "example").unwrap().settings).unwrap();
+//! // Two points for each minute that it has waited.
+//! let job = PointsJob { wait: 1800.0, ..PointsJob::default() };
+//! assert_eq!(points.value(&job), 60);
+//! ```
+//!
+//! **A charge.** What a job of 4 billable CPUs adds in a cycle of five minutes, in which it has run for three:
+//!
+//! ```
+//! use multifactor2_core::decay::RunDecay;
+//! use multifactor2_core::rules::charge::{Elapsed, JobTimes, Period, Rates};
+//!
+//! let job = JobTimes { start: 1_020, end: 0, expected_end: 4_620, limit: 60, over: false };
+//! let period = Period { start: 900, end: 1_200, job_ended: false };
+//! let elapsed = Elapsed::within(period, &job).unwrap();
+//! let rates = Rates { billable: 4.0, ..Rates::default() };
+//! // Without a half-life.
+//! let amounts = elapsed.amounts(&mut RunDecay::new(1.0), &rates);
+//! assert_eq!((amounts.wall, amounts.raw), (180.0, 720.0));
+//! ```
 
 #![forbid(unsafe_code)]
 

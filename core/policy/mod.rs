@@ -89,6 +89,12 @@ impl FairShare {
         Self::default()
     }
 
+    /// An empty result whose share tree goes by a rule, and by no setting.
+    pub fn dividing_by(rule: impl distribution::Rule + 'static) -> Self {
+        let policies = Policies { share_tree: share_tree::ShareTreeTickets::by(rule) };
+        Self { policies, ..Self::default() }
+    }
+
     /// Takes the settings that hold from the next distribution on; what was distributed is forgotten.
     pub fn configure(&mut self, settings: &Settings) {
         *self = Self { logarithmic: settings.fair_share_scale == FairShareScale::Log, ..Self::default() };

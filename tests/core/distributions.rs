@@ -5,11 +5,10 @@ use multifactor2_core::{FairShare, Node};
 use multifactor2_fixtures::example::TREE;
 use multifactor2_fixtures::model::Association;
 use proptest::prelude::*;
-use proptest::sample::Index;
+use proptest::sample::{select, Index};
 
+use crate::promises::words;
 use crate::random::{any_shares, near, plain_shares, trees, Engine};
-
-const ALL: [&str; 3] = ["tickets", "standing", "strict"];
 
 fn settings(text: &str) -> Settings {
     Settings::parse(text, "test").unwrap().settings
@@ -121,10 +120,10 @@ proptest! {
 
     #[test]
     fn factors_are_from_0_to_1_and_the_best_has_1(
-        tree in trees(1..40, any_shares()), which in 0..3_usize, log in any::<bool>(),
+        tree in trees(1..40, any_shares()), which in select(words()), log in any::<bool>(),
     ) {
         let scale = if log { "log" } else { "linear" };
-        let text = format!("Distribution={}\nFairShareScale={scale}", ALL[which]);
+        let text = format!("Distribution={which}\nFairShareScale={scale}");
         let (engine, nodes) = distributed(&tree, &text);
         let fair_share = &engine.fair_share;
         prop_assert!(nodes.iter().all(|node| (0.0..=1.0).contains(&fair_share.priority(*node))));
@@ -168,14 +167,14 @@ proptest! {
 
     #[test]
     fn other_units_of_shares_change_nothing(
-        tree in trees(2..40, plain_shares()), which in 0..3_usize, level in any::<Index>(), factor in 2_u32..5,
+        tree in trees(2..40, plain_shares()), which in select(words()), level in any::<Index>(), factor in 2_u32..5,
     ) {
         let parent = level.index(tree.len());
         let mut scaled = tree.clone();
         for association in scaled.iter_mut().filter(|association| association.parent == Some(parent)) {
             association.shares = association.shares.map(|shares| shares * factor);
         }
-        let text = format!("Distribution={}", ALL[which]);
+        let text = format!("Distribution={which}");
         let (before, nodes) = distributed(&tree, &text);
         let (after, _) = distributed(&scaled, &text);
         for node in nodes {
@@ -188,11 +187,11 @@ proptest! {
     /// by the best of the last one.
     #[test]
     fn newcomers_of_one_period_see_each_other(
-        tree in trees(2..40, any_shares()), which in 0..3_usize, split in any::<bool>(),
+        tree in trees(2..40, any_shares()), which in select(words()), split in any::<bool>(),
         joining in prop::collection::vec(any::<Index>(), 1..8),
     ) {
         let parent_users = if split { "split" } else { "each" };
-        let text = format!("Distribution={}\nParentUsers={parent_users}", ALL[which]);
+        let text = format!("Distribution={which}\nParentUsers={parent_users}");
         let (mut engine, nodes) = distributed(&tree, &text);
         let best = engine.fair_share.max_tickets();
         let mut then = tree.clone();

@@ -18,6 +18,7 @@ mod policies_page;
 mod pools;
 mod pools_golden;
 mod priority;
+mod promises;
 mod properties;
 mod random;
 mod settings;

@@ -76,6 +76,7 @@ fn order(a: &Sibling, b: &Sibling) -> std::cmp::Ordering {
 
 impl Rule for Compensated {
     type Held = Held;
+    const SETTLES_ON_SHARES: bool = false;
 
     fn begin(&mut self, _associations: usize) {
         self.claims.clear();

@@ -2,14 +2,40 @@
 //! rule.
 
 mod compensated;
-mod standing;
-mod strict;
-mod tickets;
+
+use super::share_tree::{Divides, Levels};
+use crate::settings::Distribution;
 
 pub use compensated::Compensated;
-pub use standing::Standing;
-pub use strict::Strict;
-pub use tickets::Tickets;
+
+/// Declares the distributions: one line each, `Word in file: Type`, with the word of the setting.
+macro_rules! distributions {
+    ($($word:ident in $file:ident: $rule:ident,)+) => {
+        $(mod $file;)+
+
+        $(pub use $file::$rule;)+
+
+        /// The levels of a tree under the rule of a word; `split` where users with `Fairshare=parent` divide their account's tickets.
+        pub(super) fn levels(word: Distribution, split: bool) -> Box<dyn Divides> {
+            match word {
+                $(Distribution::$word => Box::new(Levels::by($rule::default(), split)),)+
+            }
+        }
+
+        /// See [`Rule::SETTLES_ON_SHARES`].
+        pub fn settles_on_shares(word: Distribution) -> bool {
+            match word {
+                $(Distribution::$word => $rule::SETTLES_ON_SHARES,)+
+            }
+        }
+    };
+}
+
+distributions! {
+    Tickets in tickets: Tickets,
+    Standing in standing: Standing,
+    Strict in strict: Strict,
+}
 
 /// What an association brings into the competition with its siblings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,9 +50,61 @@ pub struct Claim {
 }
 
 /// Divides tickets level by level. Parents are numbered by [`Node::index`](crate::Node::index).
-pub trait Rule: Clone + std::fmt::Debug + Default {
+///
+/// What every rule promises is in `tests/core/promises.rs`, which asks each word of `Distribution`: nobody has more than the parent;
+/// of two siblings that differ in shares or usage alone the one has more that is further below its share; equal siblings have the same;
+/// neither the order of siblings nor what others do below another account changes anything.
+///
+/// ```
+/// use multifactor2_core::policy::distribution::{Claim, Rule};
+/// use multifactor2_core::{FairShare, NodeSpec, ShareTree};
+///
+/// /// The best sibling has all that its parent has, any other one nothing.
+/// #[derive(Clone, Debug, Default)]
+/// struct BestOnly {
+///     best: Vec<f64>,
+/// }
+///
+/// impl Rule for BestOnly {
+///     type Held = f64;
+///     const SETTLES_ON_SHARES: bool = true;
+///
+///     fn begin(&mut self, associations: usize) {
+///         self.best = vec![0.0; associations];
+///     }
+///
+///     fn claim(&mut self, parent: usize, claim: Claim) {
+///         self.best[parent] = self.best[parent].max(claim.level_fs);
+///     }
+///
+///     fn settle(&mut self) {}
+///
+///     fn root(tickets: f64) -> f64 {
+///         tickets
+///     }
+///
+///     fn tickets(held: f64) -> f64 {
+///         held
+///     }
+///
+///     fn part(&self, parent: usize, of_parent: f64, claim: Claim) -> f64 {
+///         if claim.level_fs >= self.best[parent] { of_parent } else { 0.0 }
+///     }
+/// }
+///
+/// let user = |shares| NodeSpec { parent: Some(0), shares, user: true };
+/// let tree = ShareTree::build(&[NodeSpec { parent: None, shares: 1, user: false }, user(60), user(40)]);
+/// let mut fair_share = FairShare::dividing_by(BestOnly::default());
+/// fair_share.distribute(&tree, &[100.0, 50.0, 50.0], &[0, 1, 1]);
+/// let factors: Vec<f64> = tree.nodes().skip(1).map(|node| fair_share.priority(node)).collect();
+/// assert_eq!(factors, [1.0, 0.0]);
+/// ```
+pub trait Rule: Clone + std::fmt::Debug + Send + Sync {
     /// What an association holds: its tickets, and what the rule has to know of them below it.
-    type Held: Clone + Copy + std::fmt::Debug + Default;
+    type Held: Copy + std::fmt::Debug + Default + Send + Sync;
+
+    /// Usage comes to be as shares are, where everybody always has work waiting and who has most goes first.
+    const SETTLES_ON_SHARES: bool;
 
     /// Forgets all claims; there are so many associations.
     fn begin(&mut self, associations: usize);

@@ -12,6 +12,7 @@ pub struct Standing {
 
 impl Rule for Standing {
     type Held = f64;
+    const SETTLES_ON_SHARES: bool = true;
 
     fn begin(&mut self, associations: usize) {
         self.best.clear();

@@ -37,6 +37,7 @@ fn order(a: &(usize, f64), b: &(usize, f64)) -> std::cmp::Ordering {
 
 impl Rule for Strict {
     type Held = Interval;
+    const SETTLES_ON_SHARES: bool = true;
 
     fn begin(&mut self, _associations: usize) {
         self.claims.clear();

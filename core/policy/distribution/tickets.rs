@@ -13,6 +13,7 @@ pub struct Tickets {
 
 impl Rule for Tickets {
     type Held = f64;
+    const SETTLES_ON_SHARES: bool = false;
 
     fn begin(&mut self, associations: usize) {
         self.demand.clear();

@@ -7,6 +7,7 @@ use multifactor2_fixtures::{pick, random};
 
 use super::cases::{self, case, tree};
 use super::{engine, settings, Engine};
+use crate::promises::words;
 use crate::random::near;
 
 const CASES: usize = 400;
@@ -108,7 +109,7 @@ fn the_undiluted_share_tree_alone_gives_the_factor_of_the_user() {
         let tree = tree(&mut random);
         let jobs = cases::jobs(&mut random, &tree, false);
         let jobs: Vec<ModelJob> = jobs.into_iter().map(|job| ModelJob { own: 0.0, ..job }).collect();
-        let distribution = pick(&mut random, &["tickets", "standing", "strict"]);
+        let distribution = pick(&mut random, &words());
         let scale = pick(&mut random, &["linear", "log"]);
         for (share, exact) in [(1000, true), (10_000, false)] {
             let text = format!("Distribution={distribution}\nFairShareScale={scale}\nTicketsShare={share}");

@@ -35,7 +35,8 @@ command: ## build the command multifactor2
 	$(CARGO) build --release --locked --package multifactor2-command
 
 define INSTALL_COMMAND
-	install -D -m 755 -t "$(DESTDIR)$(BINDIR)" $(OUTPUT)/multifactor2
+	packaging/strip $(OUTPUT)/multifactor2
+	install -D -m 755 $(OUTPUT)/multifactor2.stripped "$(DESTDIR)$(BINDIR)/multifactor2"
 	ln -sf multifactor2 "$(DESTDIR)$(BINDIR)/swhy"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" packaging/man/*.1
 	for shell in $(COMPLETED); do \
@@ -48,7 +49,8 @@ install-command: command ## install the command alone, for login nodes: into BIN
 install: build ## install the plugin into DESTDIR/PLUGINDIR, the trial into SBINDIR, and the command
 	@test -n "$(PLUGINDIR)" || { echo "No plugin directory of Slurm found: give PLUGINDIR=/path (see PluginDir in 'scontrol show config')" >&2; exit 1; }
 	install -d "$(DESTDIR)$(PLUGINDIR)"
-	install -m 755 $(BUILT) "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
+	packaging/strip $(BUILT)
+	install -m 755 $(BUILT).stripped "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)"
 	install -D -m 755 packaging/trial "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
 	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man8" packaging/man/*.8
 	$(INSTALL_COMMAND)

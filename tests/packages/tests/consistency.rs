@@ -1,6 +1,7 @@
 //! What is written in several places agrees: the version and the licences.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -124,8 +125,9 @@ fn what_make_installs_it_removes() {
     let directory = tempfile::tempdir().unwrap();
     let built = directory.path().join("built");
     fs::create_dir(&built).unwrap();
+    // Any program with debug information serves.
     for name in ["libpriority_multifactor2.so", "multifactor2"] {
-        fs::write(built.join(name), "").unwrap();
+        fs::copy(env::current_exe().unwrap(), built.join(name)).unwrap();
     }
     let stage = directory.path().join("stage");
     fs::create_dir(&stage).unwrap();
@@ -156,8 +158,34 @@ fn what_make_installs_it_removes() {
     for file in ["plugins/priority_multifactor2.so", "usr/local/sbin/multifactor2-trial"] {
         assert!(all.contains(file), "no {file}: {all:?}");
     }
+    let size = |file: PathBuf| fs::metadata(file).unwrap().len();
+    for (name, installed) in [
+        ("libpriority_multifactor2.so", "plugins/priority_multifactor2.so"),
+        ("multifactor2", "usr/local/bin/multifactor2"),
+    ] {
+        let debug = size(built.join(format!("{name}.debug")));
+        assert!(debug > size(stage.join(installed)), "{installed} is not stripped");
+    }
     make("uninstall");
     assert_eq!(files(&stage), BTreeSet::new());
+}
+
+/// What a controller gets.
+#[test]
+fn the_installed_plugin_is_small() {
+    let Some(plugin) = env::var_os("MULTIFACTOR2_PLUGIN") else {
+        slurm_testcluster::skip(
+            "the_installed_plugin_is_small",
+            "MULTIFACTOR2_PLUGIN names no release build",
+        );
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("plugin");
+    fs::copy(plugin, &copy).unwrap();
+    said("packaging/strip", &[&copy.display().to_string()]);
+    let size = fs::metadata(copy.with_extension("stripped")).unwrap().len();
+    assert!(size <= 2_800_000, "{size} bytes");
 }
 
 /// The packages have a manual page and completions of all that the command is called.

@@ -14,13 +14,13 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// A line that is written over and over, and cleared in the end. Nothing where standard error is no terminal.
 #[derive(Debug)]
-pub struct Line {
+pub struct ProgressLine {
     is_terminal: bool,
     since: Instant,
     last: Option<Instant>,
 }
 
-impl Line {
+impl ProgressLine {
     /// An empty one.
     pub fn begin() -> Self {
         let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
@@ -38,7 +38,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.last.is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -58,7 +58,7 @@ pub struct Progress {
 impl Progress {
     /// Of what is done from now on.
     pub fn begin() -> Self {
-        let mut line = Line::begin();
+        let mut line = ProgressLine::begin();
         let step = Arc::new(Mutex::new(String::new()));
         let (end, ended) = mpsc::channel();
         let shown = Arc::clone(&step);

@@ -66,7 +66,7 @@ const UNLIMITED: u32 = u32::MAX;
 /// The options alone, as they stand in quotes behind `--submit`.
 #[derive(Parser)]
 #[command(name = "--submit", no_binary_name = true, disable_help_flag = true)]
-struct Line {
+struct SbatchLine {
     #[command(flatten)]
     options: JobOptions,
 }
@@ -76,7 +76,7 @@ impl std::str::FromStr for JobOptions {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let words = shlex::split(text).ok_or("a quote is open, or a backslash is the last character")?;
-        let line = Line::try_parse_from(words).map_err(|error| {
+        let line = SbatchLine::try_parse_from(words).map_err(|error| {
             let error = error.to_string();
             let first = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
             format!(

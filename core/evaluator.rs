@@ -4,7 +4,7 @@ use crate::factors::{
     age, age_part, configured_factor, job_size_factor, tres_factors, weigh_tres, weighted_fair_share,
     ClusterSize, Evaluation, SizePolicy, Weights,
 };
-use crate::facts::{Facts, Job, JobSize, Partition, Qos, Standing, Tres};
+use crate::facts::{AssociationFactors, Facts, Job, JobSize, Partition, Qos, Tres};
 
 /// What the factors of jobs are computed with, from slurm.conf.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ impl FactorConfig {
 
     /// The weighted factor of what a job's association is and has, as [`Evaluation::assoc`] and
     /// [`Evaluation::fair_share`].
-    pub fn weighted_standing(&self, standing: Standing) -> (f64, f64) {
+    pub fn weighted_standing(&self, standing: AssociationFactors) -> (f64, f64) {
         let weights = &self.weights;
         (
             standing.assoc * f64::from(weights.assoc),
@@ -122,7 +122,7 @@ impl Evaluator<'_> {
 
     /// All weighted factors of a job, those of its TRES in `tres`.
     #[inline]
-    pub fn evaluate(&self, facts: &Facts<'_>, standing: Standing, tres: &mut [f64]) -> Evaluation {
+    pub fn evaluate(&self, facts: &Facts<'_>, standing: AssociationFactors, tres: &mut [f64]) -> Evaluation {
         let (assoc, fair_share) = self.config.weighted_standing(standing);
         Evaluation {
             age: self.config.weighted_age(self.age(&facts.job)),

@@ -130,7 +130,7 @@ pub struct Facts<'a> {
 
 /// What the association of a job is, and has in the competition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct AssociationFactors {
     /// The association factor.
     pub assoc: f64,
     /// The fair-share factor, 0 to 1.

@@ -44,14 +44,14 @@ impl Ask for Arguments {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Settings {
     /// Parameters of slurm.conf that priorities and the queue go by.
-    pub parameters: Vec<Row>,
+    pub parameters: Vec<SettingRow>,
     /// Our own settings; `None` where nobody could tell them, or another plugin is in force.
-    pub settings: Option<Vec<Row>>,
+    pub settings: Option<Vec<SettingRow>>,
 }
 
 /// A parameter or setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct SettingRow {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -81,7 +81,7 @@ pub fn settings(model: &Model<'_>) -> Settings {
             || OTHERS.iter().any(|other| other.eq_ignore_ascii_case(name))
     };
     let parameters = model.snapshot.parameters.iter().filter(|(name, _)| is_wanted(name));
-    let parameters = parameters.map(|(name, value)| Row {
+    let parameters = parameters.map(|(name, value)| SettingRow {
         name: name.clone(),
         value: value.clone(),
         from: "slurm.conf".to_owned(),
@@ -89,17 +89,17 @@ pub fn settings(model: &Model<'_>) -> Settings {
     let settings =
         model.snapshot.settings.as_ref().filter(|_| model.config.algorithm == Algorithm::Multifactor2);
     let settings = settings.map(|written| {
-        let mut rows: Vec<Row> = written
+        let mut rows: Vec<SettingRow> = written
             .iter()
             .map(|setting| {
                 let (name, value) = setting.line.split_once('=').unwrap_or((&setting.line, ""));
-                Row { name: name.to_owned(), value: value.to_owned(), from: setting.from.clone() }
+                SettingRow { name: name.to_owned(), value: value.to_owned(), from: setting.from.clone() }
             })
             .collect();
         for setting in SETTINGS.iter().filter(|setting| setting.attributes.is_none()) {
             let is_written = rows.iter().any(|row| row.name.eq_ignore_ascii_case(setting.name));
             if let (false, Absent::Default(value)) = (is_written, setting.absent) {
-                rows.push(Row {
+                rows.push(SettingRow {
                     name: setting.name.to_owned(),
                     value: value.to_owned(),
                     from: "default".to_owned(),

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a command gave.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct CommandAnswer {
     /// It ended with 0.
     pub is_good: bool,
     /// What it printed.
@@ -60,14 +60,14 @@ pub fn ask_with(
     question: &Question,
     uid: u32,
     mark: &str,
-    run: &mut dyn FnMut(&Call) -> Result<Answer, Problem>,
+    run: &mut dyn FnMut(&Call) -> Result<CommandAnswer, Problem>,
 ) -> Result<Texts, Problem> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let manifest = Manifest::new(i64::try_from(now).unwrap_or(0), uid, question.cluster, mark);
     let mut texts = Texts { manifest, ..Texts::default() };
     let first = commands::config(question.cluster);
     match run(&first)? {
-        Answer { is_good: true, text, .. } => texts.texts.insert(first.name.to_owned(), text),
+        CommandAnswer { is_good: true, text, .. } => texts.texts.insert(first.name.to_owned(), text),
         answer => return Err(refused(&first, &answer.said)),
     };
     let release = parse::config::release(texts.text(commands::CONFIG));
@@ -76,7 +76,7 @@ pub fn ask_with(
     calls.extend(question.local_weights.then(commands::local_weights));
     for call in &calls {
         match run(call) {
-            Ok(Answer { is_good: true, text, .. }) => {
+            Ok(CommandAnswer { is_good: true, text, .. }) => {
                 texts.texts.insert(call.name.to_owned(), text);
             }
             Ok(answer) => {
@@ -118,7 +118,7 @@ fn one_line(said: &str) -> String {
 ///
 /// # Errors
 /// If it is not there, or takes too long, or prints too much.
-pub fn run(call: &Call, timeout: Duration) -> Result<Answer, Problem> {
+pub fn run(call: &Call, timeout: Duration) -> Result<CommandAnswer, Problem> {
     let mut command = Command::new(call.program);
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(commands::is_misleading) {
@@ -153,7 +153,7 @@ pub fn run(call: &Call, timeout: Duration) -> Result<Answer, Problem> {
         ));
     }
     let of = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Answer { is_good: status, text: of(text), said: of(said.recv().unwrap_or_default()) })
+    Ok(CommandAnswer { is_good: status, text: of(text), said: of(said.recv().unwrap_or_default()) })
 }
 
 fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {

@@ -7,7 +7,7 @@ use multifactor2_snapshot::Snapshot;
 
 /// A partition and a QOS of a job, with what Slurm shows of it there.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'s> {
+pub(super) struct EntryPlace<'s> {
     pub partition: &'s str,
     pub qos: &'s str,
     pub shown: Option<&'s Entry>,
@@ -27,9 +27,9 @@ impl<'s> Entries<'s> {
     }
 
     /// Those of a job; none where it has one partition and one QOS.
-    pub fn of_job(&self, job: &'s Job) -> Vec<Place<'s>> {
+    pub fn of_job(&self, job: &'s Job) -> Vec<EntryPlace<'s>> {
         if let Some(entries) = self.0.get(&job.id) {
-            let place = |entry: &&'s Entry| Place {
+            let place = |entry: &&'s Entry| EntryPlace {
                 partition: &entry.partition,
                 qos: if entry.qos.is_empty() { &job.qos } else { &entry.qos },
                 shown: Some(entry),
@@ -39,11 +39,11 @@ impl<'s> Entries<'s> {
         if job.partitions.len() < 2 {
             return Vec::new();
         }
-        job.partitions.iter().map(|partition| Place { partition, qos: &job.qos, shown: None }).collect()
+        job.partitions.iter().map(|partition| EntryPlace { partition, qos: &job.qos, shown: None }).collect()
     }
 }
 
 /// Whether a job has several QOS.
-pub(super) fn several_qos(places: &[Place<'_>]) -> bool {
+pub(super) fn several_qos(places: &[EntryPlace<'_>]) -> bool {
     places.windows(2).any(|pair| pair[0].qos != pair[1].qos)
 }

@@ -4,7 +4,7 @@ use multifactor2_core::evaluator::Evaluator;
 use multifactor2_core::factors::{
     increase_only, unshift, weighted_fair_share, with_points, ClusterSize, Evaluation, Priority,
 };
-use multifactor2_core::facts::{Facts, Standing};
+use multifactor2_core::facts::{AssociationFactors, Facts};
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::{JobNames, JobTickets, Pools};
 use multifactor2_core::Node;
@@ -12,7 +12,7 @@ use multifactor2_snapshot::records::{Entry, Job};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::entries::{several_qos, Entries, Place};
+use super::entries::{several_qos, Entries, EntryPlace};
 use super::facts::{ByName, Looks};
 use super::points::Book;
 use super::Shares;
@@ -202,7 +202,7 @@ struct One<'o> {
 }
 
 impl One<'_> {
-    fn rank(&self, places: &[Place<'_>], competes: bool, recomputed: bool, tres: &mut [f64]) -> JobRank {
+    fn rank(&self, places: &[EntryPlace<'_>], competes: bool, recomputed: bool, tres: &mut [f64]) -> JobRank {
         let Looks { tree, config, .. } = self.all.looks;
         let job = self.job;
         let association = tree.by_id(job.association);
@@ -216,7 +216,8 @@ impl One<'_> {
             ..JobRank::default()
         };
         let node = association.and_then(|association| tree.node(association));
-        let of_entries = |of: &dyn Fn(&Place<'_>) -> EntryRank| places.iter().map(of).collect::<Vec<_>>();
+        let of_entries =
+            |of: &dyn Fn(&EntryPlace<'_>) -> EntryRank| places.iter().map(of).collect::<Vec<_>>();
         if job.priority == 0 || job.direct {
             rank.entries = of_entries(&|place| self.as_shown(place));
             return rank;
@@ -238,7 +239,7 @@ impl One<'_> {
             }
         }
         let several = several_qos(places);
-        let mut entry = |place: &Place<'_>| {
+        let mut entry = |place: &EntryPlace<'_>| {
             let mut entry = self.as_shown(place);
             if is_known {
                 let variant = self.variant(&evaluation, (place, several), node, tres);
@@ -256,7 +257,7 @@ impl One<'_> {
         rank
     }
 
-    fn as_shown(&self, place: &Place<'_>) -> EntryRank {
+    fn as_shown(&self, place: &EntryPlace<'_>) -> EntryRank {
         let entry = place.shown.filter(|_| self.job.is_computed);
         EntryRank {
             partition: place.partition.to_owned(),
@@ -287,7 +288,7 @@ impl One<'_> {
         let assoc = association.map_or(0.0, |association| {
             configured(association.priority, association.priority_norm, looks.config.no_normal_assoc)
         });
-        let standing = Standing { assoc, fair_share: factor.unwrap_or_default() };
+        let standing = AssociationFactors { assoc, fair_share: factor.unwrap_or_default() };
         let mut evaluation = self.evaluator.evaluate(&facts, standing, tres);
         // What is not known is as Slurm shows it.
         if self.unknown.fair_share {
@@ -324,7 +325,7 @@ impl One<'_> {
     fn variant(
         &self,
         of_job: &Evaluation,
-        (place, several): (&Place<'_>, bool),
+        (place, several): (&EntryPlace<'_>, bool),
         node: Option<Node>,
         tres: &mut [f64],
     ) -> Evaluation {
@@ -365,7 +366,7 @@ impl One<'_> {
 
 impl One<'_> {
     /// The fair-share factor in a partition and QOS; `None` where it is that of the job.
-    fn factor_in(&self, place: &Place<'_>, node: Option<Node>) -> Option<f64> {
+    fn factor_in(&self, place: &EntryPlace<'_>, node: Option<Node>) -> Option<f64> {
         let looks = self.all.looks;
         let book = looks.book_in(self.job, place.partition);
         let in_book = self.all.shares.in_book(book);

@@ -30,7 +30,7 @@ pub use config::Config;
 pub use difference::{Believe, Difference};
 pub use jobs::{Addends, EntryRank, JobRank};
 pub use order::{Queue, Slot, Step};
-pub use shares::{Competitors, InBook, Shares, Standing};
+pub use shares::{Competitors, InBook, Shares, ShownStanding};
 pub use tree::Tree;
 
 /// How a snapshot is looked at.
@@ -58,9 +58,9 @@ pub struct Model<'s> {
     /// Their fair-share, and who competes for it.
     pub shares: Shares,
     /// The same of each association in the default book, in the order of the snapshot.
-    pub standings: Vec<Standing>,
+    pub standings: Vec<ShownStanding>,
     /// The same in each of the other books.
-    in_books: Vec<(BookAt, Vec<Standing>)>,
+    in_books: Vec<(BookAt, Vec<ShownStanding>)>,
     /// The jobs, in the order of the snapshot.
     pub jobs: Vec<JobRank>,
     /// What could not be known, one sentence each.
@@ -157,7 +157,7 @@ impl<'s> Model<'s> {
     }
 
     /// Where each association stands in a book, in the order of the snapshot.
-    pub fn standings_in(&self, book: BookAt) -> &[Standing] {
+    pub fn standings_in(&self, book: BookAt) -> &[ShownStanding] {
         let found = self.in_books.iter().find(|(known, _)| *known == book);
         found.map_or(&self.standings, |(_, standings)| standings)
     }

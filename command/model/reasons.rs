@@ -56,9 +56,9 @@ fn word(shown: &str) -> &str {
     shown.split([',', ' ', '(', ':']).next().unwrap_or(shown)
 }
 
-type Row = (&'static str, &'static str, &'static str, bool);
+type ReasonRow = (&'static str, &'static str, &'static str, bool);
 
-fn find(name: &str) -> Option<&'static Row> {
+fn find(name: &str) -> Option<&'static ReasonRow> {
     TABLE.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
@@ -67,7 +67,7 @@ const WAIT: &str = "Nothing needs to be done.";
 const RESUBMIT: &str = "Correct the request and submit the job again.";
 
 /// The word, what it means, what to do, and whether it is an obstacle.
-const TABLE: &[Row] = &[
+const TABLE: &[ReasonRow] = &[
     ("None", "The scheduler has not looked at the job yet.", WAIT, false),
     ("Priority", "Other jobs have a higher priority.", "See who is before it with 'multifactor2 queue'.", false),
     ("Resources", "The job is among the first and waits for nodes to become free.",

@@ -20,12 +20,12 @@ pub struct Competitors {
     /// The shares of each book, users with jobs that compete in it, and what gives tickets to single jobs, before it has given any.
     books: Books,
     /// By book; none where tickets are not by job.
-    queues: Vec<(BookAt, Queue)>,
+    queues: Vec<(BookAt, WaitingJobs)>,
 }
 
 /// The jobs of a book.
 #[derive(Debug, Default)]
-struct Queue {
+struct WaitingJobs {
     /// In the order of their ids, and the place of each in the snapshot.
     queued: Vec<QueuedJob>,
     places: Vec<usize>,
@@ -53,7 +53,7 @@ pub struct InBook {
 
 /// Where an association stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Standing {
+pub struct ShownStanding {
     /// Raw shares.
     pub shares: u32,
     /// Raw usage at the time of the model; in a book what its share tree goes by.
@@ -102,11 +102,11 @@ impl Competitors {
                 let mut pools = pools.clone();
                 pools.begin(looks.date());
                 pools.learn(&tree.shape, &names);
-                queues.push((at, Queue::of(looks, competes, (settings, &mut pools, at), node)));
+                queues.push((at, WaitingJobs::of(looks, competes, (settings, &mut pools, at), node)));
                 // Those before closed doors go by the same names.
                 let closed = looks.closed.partitions.iter().map(|(book, _)| book);
                 for closed in closed.filter(|book| looks.closed.partitions.of(*book) == at) {
-                    let queue = Queue::of(looks, competes, (settings, &mut pools, closed), node);
+                    let queue = WaitingJobs::of(looks, competes, (settings, &mut pools, closed), node);
                     queues.push((closed, queue));
                 }
                 books.get_mut(at).pools = Some(pools);
@@ -116,7 +116,7 @@ impl Competitors {
     }
 }
 
-impl Queue {
+impl WaitingJobs {
     fn of(
         looks: &Looks<'_>,
         competes: &[bool],
@@ -224,7 +224,7 @@ impl Shares {
     }
 
     /// Where each association of a snapshot stands in a book, in its order. What is not computed here is as Slurm shows it.
-    pub(super) fn standings(&self, snapshot: &Snapshot, tree: &Tree, at: BookAt) -> Vec<Standing> {
+    pub(super) fn standings(&self, snapshot: &Snapshot, tree: &Tree, at: BookAt) -> Vec<ShownStanding> {
         let is_whole = tree.is_whole(snapshot);
         let in_book = self.in_book(at);
         let waiting = &self.competitors.books.get(at).waiting;
@@ -303,9 +303,9 @@ impl InBook {
         })
     }
 
-    fn standing(&self, Book { tree, fair_share, .. }: &Book, node: Node, usage: f64) -> Standing {
+    fn standing(&self, Book { tree, fair_share, .. }: &Book, node: Node, usage: f64) -> ShownStanding {
         let competition = fair_share.competition();
-        Standing {
+        ShownStanding {
             shares: tree.shares(node),
             usage,
             shares_norm: tree.shares_norm(node),
@@ -320,8 +320,8 @@ impl InBook {
     }
 }
 
-fn of_stock(shown: &Shown, association: &Association, usage: f64, active: bool) -> Standing {
-    Standing {
+fn of_stock(shown: &Shown, association: &Association, usage: f64, active: bool) -> ShownStanding {
+    ShownStanding {
         shares: association.shares,
         usage,
         shares_norm: shown.norm_shares,
@@ -336,8 +336,8 @@ fn of_stock(shown: &Shown, association: &Association, usage: f64, active: bool) 
     }
 }
 
-fn shown(association: &Association, usage: f64) -> Standing {
-    Standing {
+fn shown(association: &Association, usage: f64) -> ShownStanding {
+    ShownStanding {
         shares: association.shares,
         usage,
         shares_norm: association.shares_norm,

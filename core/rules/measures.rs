@@ -10,7 +10,7 @@
 //! leaves.
 
 use super::sums::{columns, Sums};
-use super::tally::Place;
+use super::tally::TallyPlace;
 use super::windows::plus;
 use crate::tree::{at, Node, ShareTree};
 
@@ -47,7 +47,7 @@ impl Sums {
 
     /// What the cluster could have given, likewise, in the columns of all jobs.
     pub fn given(&self) -> &[f64] {
-        &self.kept[Place::CAPACITY.index()].columns
+        &self.kept[TallyPlace::CAPACITY.index()].columns
     }
 
     /// What share trees go by, as the last cycle left it: TRES with these weights, or billing, in all books with these names. A TRES that

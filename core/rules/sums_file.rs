@@ -26,7 +26,7 @@ use super::ended::Ended;
 use super::sums::columns::{self, Column};
 use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
-use super::tally::Place;
+use super::tally::TallyPlace;
 use super::windows::Windows;
 
 const FIRST: &str = "multifactor2_usage ";
@@ -64,13 +64,13 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         let _ = writeln!(text, "removed {} {} {}", escaped(book), escaped(of), Number(*left));
     }
     let width = sums.columns.len();
-    let used = |text: &mut String, id: Option<u32>, place: Place| {
+    let used = |text: &mut String, id: Option<u32>, place: TallyPlace| {
         let amounts = &sums.kept[place.index()].columns;
         if width > 0 && !amounts.is_empty() {
             let _ = writeln!(text, "used {}{}", or_none(id), all_of(amounts, width));
         }
     };
-    let sum = |text: &mut String, place: Place| {
+    let sum = |text: &mut String, place: TallyPlace| {
         let kept = &sums.kept[place.index()];
         let _ = write!(text, " {}", Number(kept.halflife));
         let count = kept.windows.iter().rposition(|amount| *amount != 0.0).map_or(0, |last| last + 1);
@@ -79,11 +79,11 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         }
         text.push('\n');
     };
-    for (word, place) in [("all", Place::ALL), ("capacity", Place::CAPACITY)] {
+    for (word, place) in [("all", TallyPlace::ALL), ("capacity", TallyPlace::CAPACITY)] {
         text.push_str(word);
         sum(&mut text, place);
     }
-    used(&mut text, None, Place::CAPACITY);
+    used(&mut text, None, TallyPlace::CAPACITY);
     for (id, known) in sorted(&sums.associations) {
         let Association { place, names, parent, raw, .. } = known;
         if names.is_none() && raw.is_none() && sums.kept[place.index()] == Kept::default() {
@@ -276,10 +276,10 @@ impl Reader {
             ("removed", Some(sums)) if self.totals == [false; 2] => words.removed(sums)?,
             ("used", Some(sums)) => words.used(sums)?,
             ("all", Some(sums)) if !std::mem::replace(&mut self.totals[0], true) => {
-                words.sum(sums, Place::ALL)?;
+                words.sum(sums, TallyPlace::ALL)?;
             }
             ("capacity", Some(sums)) if !std::mem::replace(&mut self.totals[1], true) => {
-                words.sum(sums, Place::CAPACITY)?;
+                words.sum(sums, TallyPlace::CAPACITY)?;
             }
             ("association", Some(sums)) => words.association(sums)?,
             ("qos", Some(sums)) => words.qos(sums)?,
@@ -368,7 +368,7 @@ impl<'a> Words<'a> {
 
     fn used(&mut self, sums: &mut Sums) -> Option<()> {
         let place = match self.optional(Self::number::<u32>)? {
-            None => Place::CAPACITY,
+            None => TallyPlace::CAPACITY,
             Some(id) => sums.associations.get(&id)?.place,
         };
         let amounts = self.amounts(sums.columns.len()).filter(|amounts| !amounts.is_empty())?;
@@ -404,7 +404,7 @@ impl<'a> Words<'a> {
     }
 
     /// The rest of the line.
-    fn sum(&mut self, sums: &mut Sums, place: Place) -> Option<()> {
+    fn sum(&mut self, sums: &mut Sums, place: TallyPlace) -> Option<()> {
         let halflife = self.amount()?;
         let depth = sums.windows.map_or(0, |windows| windows.depth());
         let mut windows = Vec::new();

@@ -7,9 +7,9 @@ use super::windows::{enter, plus, Windows};
 
 /// Where a sum is kept, until sums are replaced by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place(pub(super) u32);
+pub struct TallyPlace(pub(super) u32);
 
-impl Place {
+impl TallyPlace {
     /// Everything that jobs use, whatever is reset.
     pub const ALL: Self = Self(0);
     /// What the cluster could have given.
@@ -74,7 +74,7 @@ impl Charge {
 
 /// What is added to one sum.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct TallyRow {
     pub halflife: f64,
     /// In the current window.
     pub current: f64,
@@ -84,7 +84,7 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     windows: Option<Windows>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TallyRow>,
     /// By place and age, what is in other windows than the current one, which is nothing here. As large as the sums are, however many jobs
     /// have run through however many windows.
     pub(super) older: Vec<Vec<f64>>,
@@ -108,7 +108,7 @@ impl Tally {
     }
 
     /// Adds amounts, as they count with half-life decay, to those of an owner, from a column on. What is no number counts nothing.
-    pub fn add_columns(&mut self, place: Place, from: usize, amounts: &[f64]) {
+    pub fn add_columns(&mut self, place: TallyPlace, from: usize, amounts: &[f64]) {
         if amounts.is_empty() {
             return;
         }
@@ -131,10 +131,10 @@ impl Tally {
 
     /// Adds a charge to those of an owner; what does not decay counts in full.
     #[inline]
-    pub fn add(&mut self, place: Place, charge: &Charge, decays: bool) {
+    pub fn add(&mut self, place: TallyPlace, charge: &Charge, decays: bool) {
         let at = place.index();
         if self.rows.len() <= at {
-            self.rows.resize(at + 1, Row::default());
+            self.rows.resize(at + 1, TallyRow::default());
         }
         let row = &mut self.rows[at];
         row.halflife = plus(row.halflife, if decays { charge.decayed } else { charge.plain() });

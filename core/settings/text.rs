@@ -84,7 +84,7 @@ pub fn parse(text: &str, source: &str) -> Document {
 /// The same, one statement after the other: a long text is never there as a whole in pieces.
 pub fn parse_each(text: &str, source: &str, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
     let source: Arc<str> = source.into();
-    let mut line = Line::default();
+    let mut line = TextLine::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, physical) in (1..).zip(text.split('\n')) {
         let continued = line.extend(number, physical);
@@ -125,7 +125,7 @@ pub fn parse_list(text: &str, source: &str) -> Document {
 }
 
 /// What a line says, if anything.
-fn statement(source: &Arc<str>, line: &Line, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
+fn statement(source: &Arc<str>, line: &TextLine, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
     let mut scanner = Scanner { text: &line.text, at: 0 };
     scanner.skip_space();
     let place = |at| Place { source: Arc::clone(source), line: Some(line.number_at(at)) };
@@ -164,7 +164,7 @@ fn statement(source: &Arc<str>, line: &Line, errors: &mut Errors, take: &mut dyn
 
 /// A line with its continuations joined, comments removed and escapes still in place.
 #[derive(Default)]
-struct Line {
+struct TextLine {
     text: String,
     /// Offset in `text` where each physical line begins, and its number.
     starts: Vec<(usize, usize)>,
@@ -172,7 +172,7 @@ struct Line {
     is_too_long: bool,
 }
 
-impl Line {
+impl TextLine {
     /// Appends a physical line and tells whether the next one continues it.
     fn extend(&mut self, number: usize, physical: &str) -> bool {
         let body = without_comment(physical);
@@ -246,7 +246,7 @@ impl Fault {
     }
 }
 
-/// Reads along one [`Line`].
+/// Reads along one [`TextLine`].
 struct Scanner<'a> {
     text: &'a str,
     at: usize,

@@ -7,7 +7,7 @@ use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Model, Readings, Recipe};
 use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::{Charge, Place, Tally};
+use multifactor2_core::rules::tally::{Charge, TallyPlace, Tally};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -54,8 +54,8 @@ fuzz_target!(|input: Input| {
         ended.push(Ended { job, charge, columns, association: Some(association), ..Ended::default() });
         let mut tally = Tally::default();
         tally.begin(sums.windows_at(input.now), sums.width());
-        tally.add(Place::CAPACITY, &charge, true);
-        tally.add_columns(Place::CAPACITY, 1, &[run, start as f64]);
+        tally.add(TallyPlace::CAPACITY, &charge, true);
+        tally.add_columns(TallyPlace::CAPACITY, 1, &[run, start as f64]);
         let now: Vec<Seen> =
             input.associations.iter().map(|&(id, parent, raw)| Seen { id, parent, raw }).collect();
         sums.reset_as_slurmctld(&now, &[], &mut ended);

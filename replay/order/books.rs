@@ -9,7 +9,7 @@ use multifactor2_core::policy::pools::Names;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
-use super::standing::Standing;
+use super::standing::FairSharePolicy;
 use super::tickets::Tickets;
 use super::usage::Usage;
 use crate::workload::Setup;
@@ -17,7 +17,7 @@ use crate::workload::Setup;
 /// One book.
 pub struct Book<'s> {
     /// Who should have what.
-    pub standing: Box<dyn Standing + 's>,
+    pub standing: Box<dyn FairSharePolicy + 's>,
     /// The associations with their shares in this book.
     pub tree: Arc<ShareTree>,
     /// What was used in its partitions.
@@ -28,7 +28,11 @@ pub struct Book<'s> {
 
 impl<'s> Book<'s> {
     /// Nobody has used anything. `half_life` in seconds, 0 for no decay.
-    pub fn new(standing: Box<dyn Standing + 's>, tree: Arc<ShareTree>, (half_life, now): (u32, i64)) -> Self {
+    pub fn new(
+        standing: Box<dyn FairSharePolicy + 's>,
+        tree: Arc<ShareTree>,
+        (half_life, now): (u32, i64),
+    ) -> Self {
         Self { standing, usage: Usage::new(&tree, half_life, now), tree, waiting: Vec::new() }
     }
 }

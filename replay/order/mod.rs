@@ -1,9 +1,9 @@
 //! Which job is first: the order that a scheduler goes through the queue in.
 //!
 //! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and
-//! is charged each `PriorityCalcPeriod`, [`Standing`] makes fair-share factors of it in each book, and the engine adds the others.
+//! is charged each `PriorityCalcPeriod`, [`FairSharePolicy`] makes fair-share factors of it in each book, and the engine adds the others.
 //!
-//! **Add a fair-share policy**: a type that is a [`Standing`], a variant of [`Policy`], and its line in [`Policy::order`].
+//! **Add a fair-share policy**: a type that is a [`FairSharePolicy`], a variant of [`Policy`], and its line in [`Policy::order`].
 
 mod books;
 mod calendar;
@@ -24,7 +24,7 @@ use crate::workload::{Machine, Setup, Workload};
 
 pub use calendar::ResetPeriod;
 pub use multifactor::Multifactor;
-pub use standing::{Ground, Newcomer, Queued, Running, Standing};
+pub use standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
 pub use stock::Stock;
 pub use tickets::Tickets;
 pub use usage::Usage;
@@ -126,7 +126,7 @@ impl Policy {
 
     /// The order of jobs under this policy.
     pub fn order<'s>(&self, setup: &'s Setup<'s>) -> Box<dyn Order + 's> {
-        let order = |standing: Box<dyn Standing>| Multifactor::new(setup, standing);
+        let order = |standing: Box<dyn FairSharePolicy>| Multifactor::new(setup, standing);
         Box::new(match self {
             Self::Fifo => return Box::new(Fifo { setup }),
             Self::Multifactor2(settings) => order(Box::new(Tickets::new(settings)))

@@ -1,4 +1,4 @@
-//! Priorities as the plugin computes them: usage, fair-share by a [`Standing`], and the other factors by the engine.
+//! Priorities as the plugin computes them: usage, fair-share by a [`FairSharePolicy`], and the other factors by the engine.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::books::{Book, Books};
 use super::calendar::ResetPeriod;
 use super::charges::Charges;
 use super::points::JobPoints;
-use super::standing::{Ground, Queued, Running, Standing};
+use super::standing::{FairSharePolicy, Ground, Queued, Running};
 use super::usage::Usage;
 use super::{Order, Started};
 use crate::trace::config::{Config, TRES};
@@ -57,7 +57,7 @@ pub struct Multifactor<'s> {
 
 impl<'s> Multifactor<'s> {
     /// With the weights and times of the workload's slurm.conf.
-    pub fn new(setup: &'s Setup<'s>, standing: Box<dyn Standing + 's>) -> Self {
+    pub fn new(setup: &'s Setup<'s>, standing: Box<dyn FairSharePolicy + 's>) -> Self {
         let (workload, machine) = (setup.workload, setup.machine);
         let config: &Config = &workload.config;
         let specs = workload.node_specs();
@@ -209,7 +209,7 @@ impl<'s> Multifactor<'s> {
             tres: in_partition(first),
         };
         let (books, fair_shares) = (&self.books, &self.fair_shares);
-        let standing = |partition: u16| facts::Standing {
+        let standing = |partition: u16| facts::AssociationFactors {
             assoc: 0.0,
             fair_share: fair_shares[books.of_partition(partition).index()],
         };

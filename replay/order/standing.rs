@@ -46,7 +46,7 @@ pub struct Running<'q> {
 pub type Newcomer<'q> = Queued<'q>;
 
 /// A fair-share policy: who of those that wait should have what.
-pub trait Standing {
+pub trait FairSharePolicy {
     /// Whether it looks at single jobs; where not, [`Self::distribute`] gets none.
     fn looks_at_jobs(&self) -> bool;
 

@@ -6,7 +6,7 @@
 use multifactor2_core::policy::stock::{factors, Algorithm, Classic};
 use multifactor2_core::{Node, ShareTree};
 
-use super::standing::{Ground, Newcomer, Queued, Running, Standing};
+use super::standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
 use crate::trace::config::Config;
 
 /// See the module.
@@ -46,7 +46,7 @@ impl Stock {
     }
 }
 
-impl Standing for Stock {
+impl FairSharePolicy for Stock {
     fn looks_at_jobs(&self) -> bool {
         false
     }

@@ -12,7 +12,7 @@ use multifactor2_core::{FairShare, Node, ShareTree};
 use super::calendar::date;
 use super::charges;
 use super::points;
-use super::standing::{Ground, Newcomer, Queued, Running, Standing};
+use super::standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
 
 /// See the module.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Tickets {
     }
 }
 
-impl Standing for Tickets {
+impl FairSharePolicy for Tickets {
     fn looks_at_jobs(&self) -> bool {
         self.pools.is_some()
     }

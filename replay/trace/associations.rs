@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use multifactor2_core::USE_PARENT;
 
 use super::fields::excerpt;
-use super::problems::{Kind, Problems};
+use super::problems::{ProblemKind, Problems};
 use crate::workload::{ListedAssociation, Qos};
 
 /// The most associations that are taken.
@@ -49,7 +49,7 @@ fn dump(text: &str, file: &str, problems: &mut Problems) -> Vec<ListedAssociatio
             continue;
         }
         let bad = |problems: &mut Problems, why: &str| {
-            problems.note(Kind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
+            problems.note(ProblemKind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
         };
         let parts = line.split_once(" - '").and_then(|(what, rest)| Some((what, rest.split_once('\'')?)));
         let Some((what, (name, rest))) = parts else {
@@ -122,7 +122,7 @@ fn table(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAs
         let cells: Vec<&str> = line.split('|').collect();
         let cell = |column: Option<usize>| column.and_then(|at| cells.get(at)).map_or("", |cell| cell.trim());
         let bad = |problems: &mut Problems, why: &str| {
-            problems.note(Kind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
+            problems.note(ProblemKind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
         };
         let name = cell(Some(account));
         if name.is_empty() || cells.len() <= share.max(account) {
@@ -185,7 +185,9 @@ pub fn qos(text: &str, file: &str, problems: &mut Problems) -> Vec<Qos> {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let cell = |column: Option<usize>| column.and_then(|at| cells.get(at)).copied().unwrap_or_default();
         if cell(name).is_empty() {
-            problems.note(Kind::BadLine, file, number, || format!("no name of a QOS: {:?}", excerpt(line)));
+            problems.note(ProblemKind::BadLine, file, number, || {
+                format!("no name of a QOS: {:?}", excerpt(line))
+            });
             continue;
         }
         let factor = cell(factor).parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor >= 0.0);

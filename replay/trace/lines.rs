@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use super::problems::{Kind, Problems};
+use super::problems::{ProblemKind, Problems};
 
 /// The longest line that is taken, in bytes.
 const LONGEST: usize = 1 << 16;
@@ -17,7 +17,7 @@ pub struct Lines<'f, R> {
 }
 
 /// A line without its end.
-pub struct Line<'l> {
+pub struct TraceLine<'l> {
     /// From 1.
     pub number: u64,
     /// Bytes that are no UTF-8 are replaced.
@@ -32,7 +32,7 @@ impl<'f, R: BufRead> Lines<'f, R> {
     /// The next line; lines that are too long are noted and left out.
     ///
     /// Compressed data that end too early are noted, and are the end.
-    pub fn next(&mut self, problems: &mut Problems) -> io::Result<Option<Line<'_>>> {
+    pub fn next(&mut self, problems: &mut Problems) -> io::Result<Option<TraceLine<'_>>> {
         loop {
             self.bytes.clear();
             self.number += 1;
@@ -42,7 +42,7 @@ impl<'f, R: BufRead> Lines<'f, R> {
                     Ok(chunk) => chunk,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) if is_damage(&error) => {
-                        problems.note(Kind::Truncated, self.file, self.number, || error.to_string());
+                        problems.note(ProblemKind::Truncated, self.file, self.number, || error.to_string());
                         return Ok(None);
                     }
                     Err(error) => return Err(error),
@@ -63,7 +63,7 @@ impl<'f, R: BufRead> Lines<'f, R> {
                 return Ok(None);
             }
             if length > LONGEST {
-                problems.note(Kind::TooLong, self.file, self.number, || format!("{length} bytes"));
+                problems.note(ProblemKind::TooLong, self.file, self.number, || format!("{length} bytes"));
                 continue;
             }
             while matches!(self.bytes.last(), Some(b'\n' | b'\r')) {
@@ -71,7 +71,7 @@ impl<'f, R: BufRead> Lines<'f, R> {
             }
             self.text.clear();
             self.text.push_str(&String::from_utf8_lossy(&self.bytes));
-            return Ok(Some(Line { number: self.number, text: &self.text }));
+            return Ok(Some(TraceLine { number: self.number, text: &self.text }));
         }
     }
 }

@@ -8,7 +8,7 @@ const KEPT: usize = 5;
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ProblemKind {
     /// The line cannot be understood.
     BadLine,
     /// The file ends in the middle.
@@ -39,7 +39,7 @@ pub enum Kind {
     UnlistedAssociation,
 }
 
-impl Kind {
+impl ProblemKind {
     /// What it is, and what becomes of it.
     pub fn text(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ pub struct Problem {
     /// The line, from 1.
     pub line: u64,
     /// What is wrong.
-    pub kind: Kind,
+    pub kind: ProblemKind,
     /// The value, and what is allowed; may be empty.
     pub detail: String,
 }
@@ -100,13 +100,13 @@ impl fmt::Display for Problem {
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
-    first: BTreeMap<Kind, Vec<Problem>>,
-    counts: BTreeMap<Kind, u64>,
+    first: BTreeMap<ProblemKind, Vec<Problem>>,
+    counts: BTreeMap<ProblemKind, u64>,
 }
 
 impl Problems {
     /// Notes one.
-    pub fn note(&mut self, kind: Kind, file: &str, line: u64, detail: impl FnOnce() -> String) {
+    pub fn note(&mut self, kind: ProblemKind, file: &str, line: u64, detail: impl FnOnce() -> String) {
         *self.counts.entry(kind).or_default() += 1;
         let first = self.first.entry(kind).or_default();
         if first.len() < KEPT {
@@ -115,12 +115,12 @@ impl Problems {
     }
 
     /// Counts some that have no lines.
-    pub fn count(&mut self, kind: Kind, many: u64) {
+    pub fn count(&mut self, kind: ProblemKind, many: u64) {
         *self.counts.entry(kind).or_default() += many;
     }
 
     /// How many there are of a kind.
-    pub fn of(&self, kind: Kind) -> u64 {
+    pub fn of(&self, kind: ProblemKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or_default()
     }
 
@@ -135,7 +135,7 @@ impl Problems {
     }
 
     /// Kinds with their counts, and the first of each with their lines.
-    pub fn iter(&self) -> impl Iterator<Item = (Kind, u64, &[Problem])> {
+    pub fn iter(&self) -> impl Iterator<Item = (ProblemKind, u64, &[Problem])> {
         self.counts.iter().map(|(kind, count)| {
             let first = self.first.get(kind).map_or(&[][..], Vec::as_slice);
             (*kind, *count, first)

@@ -2,7 +2,7 @@
 //! not needed are ignored.
 
 use super::fields::{counts, excerpt, length, time, Counts};
-use super::problems::{Kind, Problems};
+use super::problems::{ProblemKind, Problems};
 use super::TraceError;
 use crate::workload::{Builder, Draft, NO_LIMIT, NO_TIME};
 
@@ -114,7 +114,7 @@ impl<'f> Reading<'f> {
         &mut self.builder.problems
     }
 
-    fn note(&mut self, kind: Kind, line: u64, detail: impl FnOnce() -> String) {
+    fn note(&mut self, kind: ProblemKind, line: u64, detail: impl FnOnce() -> String) {
         self.builder.problems.note(kind, self.file, line, detail);
     }
 
@@ -124,7 +124,7 @@ impl<'f> Reading<'f> {
             return Ok(());
         }
         if text.trim() == self.header {
-            self.note(Kind::Header, number, String::new);
+            self.note(ProblemKind::Header, number, String::new);
             return Ok(());
         }
         let mut cells: [&str; COUNT] = [""; COUNT];
@@ -137,7 +137,7 @@ impl<'f> Reading<'f> {
         }
         if width < self.width {
             let needed = self.width;
-            self.note(Kind::BadLine, number, || {
+            self.note(ProblemKind::BadLine, number, || {
                 format!("{width} columns, at least {needed} are needed: {:?}", excerpt(text))
             });
             return Ok(());
@@ -147,7 +147,7 @@ impl<'f> Reading<'f> {
             Err((column, allowed)) => {
                 let cell = excerpt(cells[column]);
                 let name = COLUMNS[column].0;
-                self.note(Kind::BadLine, number, || format!("{name} is {cell:?}, not {allowed}"));
+                self.note(ProblemKind::BadLine, number, || format!("{name} is {cell:?}, not {allowed}"));
                 Ok(())
             }
         }
@@ -162,7 +162,7 @@ impl<'f> Reading<'f> {
         const TIME: &str = "a time such as 2024-01-31T12:00:00 or seconds since 1970";
         let name = if cells[JOB_ID_RAW].is_empty() { cells[JOB_ID] } else { cells[JOB_ID_RAW] };
         if name.contains('.') {
-            self.note(Kind::Step, line, || excerpt(name));
+            self.note(ProblemKind::Step, line, || excerpt(name));
             return Ok(Ok(()));
         }
         let (id, array) = self.ids(cells)?;
@@ -174,7 +174,7 @@ impl<'f> Reading<'f> {
         let state = cells[STATE];
         let waits = ["PENDING", "REQUEUED"].iter().any(|word| state.starts_with(word));
         let Some(start) = start.filter(|_| !waits) else {
-            self.note(Kind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
+            self.note(ProblemKind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
             return Ok(Ok(()));
         };
         let allocated = counts(cells[ALLOC_TRES]);
@@ -183,16 +183,16 @@ impl<'f> Reading<'f> {
             && allocated == Counts::default()
             && state.starts_with("CANCELLED")
         {
-            self.note(Kind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
+            self.note(ProblemKind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
             return Ok(Ok(()));
         }
         if cpus == 0 {
-            self.note(Kind::NoCpus, line, || format!("job {name}"));
+            self.note(ProblemKind::NoCpus, line, || format!("job {name}"));
             return Ok(Ok(()));
         }
         let this = (id, submit, start);
         if self.last == Some(this) {
-            self.note(Kind::Duplicate, line, || format!("job {name}"));
+            self.note(ProblemKind::Duplicate, line, || format!("job {name}"));
             return Ok(Ok(()));
         }
         self.last = Some(this);
@@ -200,7 +200,7 @@ impl<'f> Reading<'f> {
         let limit = self.limit(line, name, cells, run)?;
         if run.is_none() {
             self.running.push(self.builder.count());
-            self.note(Kind::StillRunning, line, || format!("job {name}"));
+            self.note(ProblemKind::StillRunning, line, || format!("job {name}"));
         }
         let draft = Draft {
             id,
@@ -259,7 +259,7 @@ impl<'f> Reading<'f> {
             Some(limit) => {
                 self.has_limit = true;
                 if run.is_some_and(|run| run > limit) {
-                    self.note(Kind::BeyondLimit, line, || {
+                    self.note(ProblemKind::BeyondLimit, line, || {
                         format!("job {name} ran {} s of {limit} s", run.unwrap_or_default())
                     });
                 }
@@ -269,7 +269,7 @@ impl<'f> Reading<'f> {
                 Ok(run.unwrap_or(u64::from(NO_LIMIT)))
             }
             None => {
-                self.note(Kind::NoLimit, line, || format!("job {name}"));
+                self.note(ProblemKind::NoLimit, line, || format!("job {name}"));
                 Ok(u64::from(NO_LIMIT))
             }
         }

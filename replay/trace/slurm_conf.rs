@@ -9,7 +9,7 @@ use multifactor2_core::settings::text::{Pair, Statement};
 use super::cluster;
 use super::config::Config;
 use super::hosts;
-use super::problems::{Kind, Problems};
+use super::problems::{ProblemKind, Problems};
 use crate::workload::{Machine, Partition};
 
 /// What a slurm.conf tells.
@@ -22,13 +22,13 @@ pub struct Site {
 }
 
 /// A line `NodeName=…` or `PartitionName=…`: its keys in lower case.
-type Line = HashMap<String, String>;
+type ConfLine = HashMap<String, String>;
 
 /// Reads the file; `None` where there is none. Lines that cannot be read are problems.
 pub fn read(path: &Path, problems: &mut Problems) -> Option<Site> {
     let document = files::read(path)?;
     for error in &document.errors {
-        problems.note(Kind::BadLine, &path.display().to_string(), 0, || error.to_string());
+        problems.note(ProblemKind::BadLine, &path.display().to_string(), 0, || error.to_string());
     }
     let mut reader = Reader::default();
     for statement in document.statements {
@@ -46,16 +46,16 @@ struct Reader {
     nodes: BTreeMap<String, u32>,
     /// Names by the set's name.
     sets: HashMap<String, String>,
-    partitions: Vec<Line>,
+    partitions: Vec<ConfLine>,
     /// `NodeName=DEFAULT` and `PartitionName=DEFAULT`, which hold for what follows.
-    default_node: Line,
-    default_partition: Line,
+    default_node: ConfLine,
+    default_partition: ConfLine,
 }
 
 impl Reader {
     fn line(&mut self, pairs: &[Pair]) {
         let kind = pairs.first().map(|pair| pair.key.to_ascii_lowercase()).unwrap_or_default();
-        let line = || -> Line {
+        let line = || -> ConfLine {
             pairs.iter().map(|pair| (pair.key.to_ascii_lowercase(), pair.value.clone())).collect()
         };
         match kind.as_str() {
@@ -72,7 +72,7 @@ impl Reader {
         }
     }
 
-    fn node(&mut self, line: Line) {
+    fn node(&mut self, line: ConfLine) {
         let name = line.get("nodename").cloned().unwrap_or_default();
         if name.eq_ignore_ascii_case("default") {
             self.default_node.extend(line);
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    fn partition(&mut self, line: Line) {
+    fn partition(&mut self, line: ConfLine) {
         let is_default = line.get("partitionname").is_some_and(|name| name.eq_ignore_ascii_case("default"));
         if is_default {
             self.default_partition.extend(line);
@@ -102,7 +102,7 @@ impl Reader {
     }
 
     /// The nodes of a partition.
-    fn nodes_of(&self, partition: &Line) -> Vec<String> {
+    fn nodes_of(&self, partition: &ConfLine) -> Vec<String> {
         let text = partition.get("nodes").map(String::as_str).unwrap_or_default();
         if text.eq_ignore_ascii_case("all") {
             return self.nodes.keys().cloned().collect();
@@ -140,7 +140,7 @@ const KEYS: [&str; 6] =
     ["PartitionName", "PriorityTier", "PriorityJobFactor", "MaxTime", "OverSubscribe", "TRESBillingWeights"];
 
 /// CPUs of a node as slurmctld counts them, without those kept for the system.
-fn cpus(node: &Line) -> u32 {
+fn cpus(node: &ConfLine) -> u32 {
     let number = |key: &str| node.get(key).and_then(|text| text.parse::<u32>().ok());
     let threads = number("threadspercore").unwrap_or(1);
     let sockets = number("sockets")

@@ -1,7 +1,7 @@
 //! The Standard Workload Format 2.2: one job a line, 18 numbers, -1 where one is not known; comments begin with a semicolon.
 
 use super::fields::excerpt;
-use super::problems::{Kind, Problems};
+use super::problems::{ProblemKind, Problems};
 use super::TraceError;
 use crate::workload::{Builder, Draft, Machine, NO_TIME};
 
@@ -41,7 +41,7 @@ impl<'f> Reading<'f> {
         &mut self.builder.problems
     }
 
-    fn note(&mut self, kind: Kind, line: u64, detail: impl FnOnce() -> String) {
+    fn note(&mut self, kind: ProblemKind, line: u64, detail: impl FnOnce() -> String) {
         self.builder.problems.note(kind, self.file, line, detail);
     }
 
@@ -57,7 +57,7 @@ impl<'f> Reading<'f> {
         }
         let Some(values) = values(text) else {
             let columns = text.split_ascii_whitespace().count();
-            self.note(Kind::BadLine, number, || {
+            self.note(ProblemKind::BadLine, number, || {
                 format!("{columns} columns, not {COLUMNS} numbers: {:?}", excerpt(text))
             });
             return Ok(());
@@ -84,7 +84,7 @@ impl<'f> Reading<'f> {
         let [id, submit, wait, run, allocated, _, memory, requested, limit, ..] = *values;
         let [.., user, group, _, queue, partition, _, _] = *values;
         if submit < 0.0 {
-            self.note(Kind::BadLine, line, || {
+            self.note(ProblemKind::BadLine, line, || {
                 format!(
                     "job {id} has no submit time (column 2 is {submit}); without it nothing can be replayed"
                 )
@@ -94,30 +94,30 @@ impl<'f> Reading<'f> {
         // What a job asks for, else what it got.
         let procs = if requested > 0.0 { requested } else { allocated };
         if procs < 1.0 {
-            self.note(Kind::NoCpus, line, || {
+            self.note(ProblemKind::NoCpus, line, || {
                 format!("job {id}: columns 5 and 8 are {allocated} and {requested}")
             });
             return Ok(());
         }
         if run < 0.0 {
-            self.note(Kind::NoRunTime, line, || format!("job {id}: column 4 is {run}"));
+            self.note(ProblemKind::NoRunTime, line, || format!("job {id}: column 4 is {run}"));
             return Ok(());
         }
         let (number, submitted, ran) = (whole(id.max(0.0)), signed(submit), whole(run));
         let this = (number, submitted, ran);
         if self.last == Some(this) {
-            self.note(Kind::Duplicate, line, || format!("job {id}"));
+            self.note(ProblemKind::Duplicate, line, || format!("job {id}"));
             return Ok(());
         }
         self.last = Some(this);
         let limit = if limit > 0.0 {
             self.has_limit = true;
             if run > limit {
-                self.note(Kind::BeyondLimit, line, || format!("job {id} ran {run} s of {limit} s"));
+                self.note(ProblemKind::BeyondLimit, line, || format!("job {id} ran {run} s of {limit} s"));
             }
             whole(limit)
         } else {
-            self.note(Kind::NoLimit, line, || format!("job {id}: its run time is taken"));
+            self.note(ProblemKind::NoLimit, line, || format!("job {id}: its run time is taken"));
             ran.max(1)
         };
         let start = if wait >= 0.0 { self.begin + submitted + signed(wait) } else { self.begin + submitted };

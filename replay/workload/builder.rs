@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::names::LONGEST_NAME;
 use super::{Association, Job, Machine, Missing, Names, Qos, Workload, NO_LIMIT};
 use crate::trace::config::Config;
-use crate::trace::problems::{Kind, Problems};
+use crate::trace::problems::{ProblemKind, Problems};
 
 /// The most jobs that are taken: 2.4 GB.
 pub const MOST_JOBS: usize = 30_000_000;
@@ -226,7 +226,7 @@ impl Builder {
     pub fn finish(mut self) -> Workload {
         if !self.is_sorted {
             let earlier = self.jobs.windows(2).filter(|pair| pair[1].submit < pair[0].submit).count();
-            self.problems.count(Kind::Unsorted, earlier as u64);
+            self.problems.count(ProblemKind::Unsorted, earlier as u64);
         }
         // Stable: jobs of one second stay in the order of the source, which is that of their ids in most.
         self.jobs.sort_by_key(|job| job.submit);
@@ -319,7 +319,7 @@ impl Workload {
                 so: "every account has one share, and every user one of its account: distances from real shares cannot be told".to_owned(),
             });
         } else if added > 0 {
-            self.problems.count(Kind::UnlistedAssociation, added);
+            self.problems.count(ProblemKind::UnlistedAssociation, added);
         }
     }
 

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::column::Column;
-use crate::table::{Field, Group, Kind, Record, Table};
+use crate::table::{Field, FieldKind, Group, Record, Table};
 
 /// The structs `Layout`, `JobLayout`, …, `LAYOUTS` (the groups, oldest first), and an empty
 /// `BUILT_FOR`.
@@ -94,7 +94,7 @@ fn type_name(record: &Record) -> String {
 
 fn field_type(record: &Record, field: &Field) -> String {
     let plain = match field.kind {
-        Kind::Size => "usize".to_owned(),
+        FieldKind::Size => "usize".to_owned(),
         kind => format!("Field<{}, {}>", type_name(record), kind.rust_type()),
     };
     if field.optional {
@@ -106,7 +106,7 @@ fn field_type(record: &Record, field: &Field) -> String {
 
 fn value(field: &Field, offset: Option<usize>) -> String {
     let plain = |at: usize| match field.kind {
-        Kind::Size => at.to_string(),
+        FieldKind::Size => at.to_string(),
         _ => format!("Field::at({at})"),
     };
     match (offset, field.optional) {

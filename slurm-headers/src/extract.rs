@@ -14,7 +14,7 @@ use std::{fs, io, iter};
 
 use crate::column::{Column, Headers};
 use crate::constants::{self, Constant};
-use crate::table::{Field, Kind, Record, Table, TableError, Version};
+use crate::table::{Field, FieldKind, Record, Table, TableError, Version};
 use bindings::{Bindings, CType};
 
 /// Files without which a directory is not a Slurm source tree. All are read here.
@@ -405,7 +405,7 @@ fn offsets(bindings: &Bindings, record: &Record, mismatches: &mut Vec<Mismatch>)
         return vec![None; record.fields.len()];
     };
     let mut offset = |field: &Field| {
-        if field.kind == Kind::Size {
+        if field.kind == FieldKind::Size {
             return Some(found.size);
         }
         let Some((offset, member)) = field.c_names.iter().find_map(|name| found.members.get(name)) else {
@@ -435,14 +435,14 @@ fn offsets(bindings: &Bindings, record: &Record, mismatches: &mut Vec<Mismatch>)
 }
 
 /// Whether a member can be read as the kind says. `u32` also serves `int` and enumerations.
-fn fits(kind: Kind, member: &CType) -> bool {
+fn fits(kind: FieldKind, member: &CType) -> bool {
     match kind {
-        Kind::Size => false,
-        Kind::U16 | Kind::U64 => *member == CType::Integer { bytes: kind.bytes(), signed: false },
-        Kind::U32 => matches!(member, CType::Integer { bytes: 4, .. }),
-        Kind::I64 => *member == CType::Integer { bytes: 8, signed: true },
-        Kind::F64 | Kind::LongDouble => *member == CType::Float { bytes: kind.bytes() },
-        Kind::Ptr => *member == CType::Pointer,
-        Kind::Step => matches!(member, CType::Record { bytes, .. } if *bytes == kind.bytes()),
+        FieldKind::Size => false,
+        FieldKind::U16 | FieldKind::U64 => *member == CType::Integer { bytes: kind.bytes(), signed: false },
+        FieldKind::U32 => matches!(member, CType::Integer { bytes: 4, .. }),
+        FieldKind::I64 => *member == CType::Integer { bytes: 8, signed: true },
+        FieldKind::F64 | FieldKind::LongDouble => *member == CType::Float { bytes: kind.bytes() },
+        FieldKind::Ptr => *member == CType::Pointer,
+        FieldKind::Step => matches!(member, CType::Record { bytes, .. } if *bytes == kind.bytes()),
     }
 }

@@ -23,7 +23,7 @@ pub use constants::{constants, constants_source, Constant};
 #[cfg(feature = "extract")]
 pub use extract::{ExtractError, Mismatch, Tree};
 pub use reasons::{reasons_source, Reason, ReasonChange, ReasonNumbers, Reasons, REASONS_TSV};
-pub use table::{Field, Group, Kind, Record, Table, TableError, Version};
+pub use table::{Field, FieldKind, Group, Record, Table, TableError, Version};
 
 /// The committed table, as text.
 pub const LAYOUTS_TSV: &str = include_str!("../layouts.tsv");

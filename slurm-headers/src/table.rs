@@ -39,7 +39,7 @@ impl fmt::Display for Version {
 /// How the plugin reads a field. The width is part of the contract: a release that changes the
 /// width of a field needs a new kind, not only a new offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FieldKind {
     /// The size of the record itself.
     Size,
     /// `uint16_t`
@@ -60,21 +60,21 @@ pub enum Kind {
     Step,
 }
 
-impl Kind {
+impl FieldKind {
     /// Name in the table, Rust marker type in the generated source, bytes (0 for a size).
-    const ALL: [(Kind, &'static str, &'static str, usize); 9] = [
-        (Kind::Size, "size", "usize", 0),
-        (Kind::U16, "u16", "u16", 2),
-        (Kind::U32, "u32", "u32", 4),
-        (Kind::U64, "u64", "u64", 8),
-        (Kind::I64, "i64", "i64", 8),
-        (Kind::F64, "f64", "f64", 8),
-        (Kind::LongDouble, "ld", "LongDouble", 16),
-        (Kind::Ptr, "ptr", "Ptr", 8),
-        (Kind::Step, "step", "StepId", 24),
+    const ALL: [(FieldKind, &'static str, &'static str, usize); 9] = [
+        (FieldKind::Size, "size", "usize", 0),
+        (FieldKind::U16, "u16", "u16", 2),
+        (FieldKind::U32, "u32", "u32", 4),
+        (FieldKind::U64, "u64", "u64", 8),
+        (FieldKind::I64, "i64", "i64", 8),
+        (FieldKind::F64, "f64", "f64", 8),
+        (FieldKind::LongDouble, "ld", "LongDouble", 16),
+        (FieldKind::Ptr, "ptr", "Ptr", 8),
+        (FieldKind::Step, "step", "StepId", 24),
     ];
 
-    fn row(self) -> &'static (Kind, &'static str, &'static str, usize) {
+    fn row(self) -> &'static (FieldKind, &'static str, &'static str, usize) {
         // Every variant is in ALL; the unit test `every_kind_is_listed` holds that.
         Self::ALL.iter().find(|row| row.0 == self).unwrap_or(&Self::ALL[0])
     }
@@ -105,7 +105,7 @@ pub struct Field {
     /// Names in Slurm's headers, newest first.
     pub c_names: Vec<String>,
     /// How it is read.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// True where some release lacks it.
     pub optional: bool,
     /// Byte offset (or the record's size) by group; `None` where the release lacks it.
@@ -116,7 +116,7 @@ impl Field {
     /// The name in the generated source: the newest C name, or `size`.
     pub fn rust_name(&self) -> &str {
         match self.kind {
-            Kind::Size => "size",
+            FieldKind::Size => "size",
             _ => &self.c_names[0],
         }
     }
@@ -226,12 +226,12 @@ impl Table {
             let field = field(at, &cells)?;
             let known = records.last_mut().filter(|record| record.name == cells[0]);
             match (known, field.kind) {
-                (None, Kind::Size) => records.push(Record {
+                (None, FieldKind::Size) => records.push(Record {
                     name: cells[0].to_owned(),
                     c_types: names(cells[1]),
                     fields: vec![field],
                 }),
-                (Some(record), kind) if kind != Kind::Size => record.fields.push(field),
+                (Some(record), kind) if kind != FieldKind::Size => record.fields.push(field),
                 _ => return Err(fail(at, "a record begins with its one (size) row")),
             }
         }
@@ -298,8 +298,8 @@ fn field(at: usize, cells: &[&str]) -> Result<Field, TableError> {
         Some(name) => (name, true),
         None => (cells[3], false),
     };
-    let kind = Kind::parse(name).ok_or_else(|| {
-        let allowed: Vec<&str> = Kind::ALL.iter().map(|row| row.1).collect();
+    let kind = FieldKind::parse(name).ok_or_else(|| {
+        let allowed: Vec<&str> = FieldKind::ALL.iter().map(|row| row.1).collect();
         fail(at, format!("kind '{name}' is not one of {}", allowed.join(", ")))
     })?;
     let offsets = cells[LEADING..]
@@ -320,8 +320,8 @@ mod tests {
 
     #[test]
     fn every_kind_is_listed() {
-        for (kind, name, ..) in Kind::ALL {
-            assert_eq!(Kind::parse(name), Some(kind));
+        for (kind, name, ..) in FieldKind::ALL {
+            assert_eq!(FieldKind::parse(name), Some(kind));
             assert_eq!(kind.name(), name);
         }
     }

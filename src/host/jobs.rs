@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::access::Open;
 use super::layout::JobLayout;
-use super::live::Kind;
+use super::live::RecordKind;
 use super::locks::{AssocLock, JobLock, Levels};
 use super::prefetch::Touched;
 use super::records::{Job, Record};
@@ -136,5 +136,5 @@ fn has_live_association<V: Levels<Assoc: Open>, A: Open>(
     job: Record<'_, JobLayout, A>,
 ) -> bool {
     let (address, id) = job.named_association();
-    lock.confirmed().is(lock.host(), Kind::Association, address, id)
+    lock.confirmed().is(lock.host(), RecordKind::Association, address, id)
 }

@@ -21,14 +21,14 @@ use super::Host;
 
 /// What is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     Association,
     Qos,
 }
 
-use Kind::{Association, Qos};
+use RecordKind::{Association, Qos};
 
-impl Kind {
+impl RecordKind {
     fn list(self, host: &Host) -> RawList {
         // SAFETY: globals of the host; the lock of this kind is held.
         unsafe {
@@ -95,7 +95,7 @@ impl Table {
         Self::Dense(table)
     }
 
-    fn read(host: &Host, kind: Kind) -> Self {
+    fn read(host: &Host, kind: RecordKind) -> Self {
         let list = kind.list(host);
         let mut records = Vec::new();
         if !list.is_null() {
@@ -153,7 +153,7 @@ impl Confirmed {
     fn with_table<T>(
         &self,
         host: &Host,
-        kind: Kind,
+        kind: RecordKind,
         renew: bool,
         look: impl FnOnce(&Table) -> T,
     ) -> Option<T> {
@@ -178,13 +178,13 @@ impl Confirmed {
     }
 
     /// Whether a record of this kind with that id is at an address.
-    pub fn is(&self, host: &Host, kind: Kind, address: usize, id: u32) -> bool {
+    pub fn is(&self, host: &Host, kind: RecordKind, address: usize, id: u32) -> bool {
         address != 0 && self.with_table(host, kind, false, |table| table.get(id) == address).unwrap_or(false)
     }
 
     /// The record of this kind that a pointer and an id mean: the one at the pointer where that is confirmed, else the one
     /// with the id; 0 where there is none.
-    pub fn find(&self, host: &Host, kind: Kind, address: usize, id: u32) -> usize {
+    pub fn find(&self, host: &Host, kind: RecordKind, address: usize, id: u32) -> usize {
         if address == 0 {
             return 0;
         }
@@ -197,7 +197,7 @@ impl Confirmed {
     }
 
     /// Whether any record of this kind is at an address.
-    pub fn has(&self, host: &Host, kind: Kind, address: usize) -> bool {
+    pub fn has(&self, host: &Host, kind: RecordKind, address: usize) -> bool {
         let look = |table: &Table| table.has(address);
         address != 0
             && self
@@ -219,7 +219,7 @@ pub(super) fn forget() {
 }
 
 /// The table of the list as it is, and whether the list was walked for it.
-fn fetch(host: &Host, kind: Kind, renew: bool) -> (Arc<Table>, bool) {
+fn fetch(host: &Host, kind: RecordKind, renew: bool) -> (Arc<Table>, bool) {
     let of = kind.list(host) as usize;
     let mut cache = kind.cache().lock();
     if let Some(table) = cache.of_list(of).filter(|_| !renew) {

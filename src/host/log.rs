@@ -143,7 +143,7 @@ impl Subscriber for SlurmLog {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line(String::new());
+        let mut line = LogLine(String::new());
         let metadata = event.metadata();
         line.0.push_str(match *metadata.level() {
             _ if metadata.target() == PRIORITY => "PRIO: ",
@@ -165,9 +165,9 @@ impl Subscriber for SlurmLog {
 }
 
 /// The message, and other fields as ` name=value`.
-struct Line(String);
+struct LogLine(String);
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Writing to a String cannot fail.
         let _ = if field.name() == "message" {

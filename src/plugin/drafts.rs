@@ -19,7 +19,7 @@ use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_
 use super::palette::{Index, Palette};
 use super::queue::{Drafted, Handed};
 use super::standing::{Holdings, Standing};
-use super::waiting::{Place, Waiting, Waits};
+use super::waiting::{AssocPlace, Waiting, Waits};
 use crate::host::access::Open;
 use crate::host::jobs::{Note, Seen};
 use crate::host::locks::{AssocLock, Levels};
@@ -37,7 +37,7 @@ pub struct Draft {
     id: u32,
     /// The priority that the job has; once finished, the one that it gets.
     priority: u32,
-    association: Place,
+    association: AssocPlace,
     /// Seconds, [`NO_AGE`] where it gains none.
     age: u32,
     partition: Index,
@@ -216,7 +216,7 @@ impl Drafts {
         evaluator: &Evaluator<'_>,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        (association, book, waits): (Place, BookAt, Waits),
+        (association, book, waits): (AssocPlace, BookAt, Waits),
         tres: &mut [f64],
     ) -> Drafted {
         if !evaluator.is_computed(job) {
@@ -246,7 +246,7 @@ impl Drafts {
         evaluator: &Evaluator<'_>,
         lock: &AssocLock<'_, V>,
         (job, facts, more): (Job<'_>, &facts::Job, bool),
-        (association, book, waits): (Place, BookAt, Waits),
+        (association, book, waits): (AssocPlace, BookAt, Waits),
         tres: &mut [f64],
     ) -> Option<u32> {
         let core = &evaluator.core;
@@ -300,7 +300,7 @@ impl Drafts {
             tres: 0.0,
             id: job.get(|job| job.job_id),
             priority: job.get(|job| job.priority),
-            association: Place::NONE,
+            association: AssocPlace::NONE,
             age: NO_AGE,
             partition: 0,
             qos: 0,
@@ -375,11 +375,11 @@ impl Drafts {
     fn known(
         &self,
         standing: &Standing,
-        association: Place,
+        association: AssocPlace,
         of: (BookAt, Option<JobTickets>),
     ) -> Option<(f64, f64)> {
         let known = match association {
-            Place::NONE => facts::Standing::default(),
+            AssocPlace::NONE => facts::AssociationFactors::default(),
             place => standing.known_at(&self.waiting, place, of)?,
         };
         Some(self.config.factors.weighted_standing(known))
@@ -490,7 +490,7 @@ impl<'k> KnownOnce<'k> {
     }
 
     #[inline]
-    fn of(&self, association: Place, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
+    fn of(&self, association: AssocPlace, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
         match (of, self.of_places.get(association.index())) {
             ((BookAt::DEFAULT, None), Some(known)) => *known,
             _ => self.drafts.known(self.standing, association, of),

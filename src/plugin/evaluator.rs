@@ -168,7 +168,8 @@ impl<'c> Evaluator<'c> {
     ) -> Option<(u32, Evaluation)> {
         let qos = job.qos(lock).map(views::qos);
         let facts = self.facts(job.read_only(), qos)?;
-        let mut known = facts::Standing { assoc: self.assoc_factor(job.read_only(), lock), fair_share: 0.0 };
+        let mut known =
+            facts::AssociationFactors { assoc: self.assoc_factor(job.read_only(), lock), fair_share: 0.0 };
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let waits = || waits(self.config, job.read_only(), self.core.now).is_some();
             known.fair_share = standing.factor_by_association(lock, job.read_only(), waits);
@@ -195,8 +196,8 @@ impl<'c> Evaluator<'c> {
         lock: &AssocLock<'_, V>,
         standing: &mut Standing,
         (tickets, was_closed): (&ByBook<JobTickets>, bool),
-    ) -> (facts::Standing, Share) {
-        let mut known = facts::Standing { assoc: self.assoc_factor(job, lock), fair_share: 0.0 };
+    ) -> (facts::AssociationFactors, Share) {
+        let mut known = facts::AssociationFactors { assoc: self.assoc_factor(job, lock), fair_share: 0.0 };
         let mut share = Share::default();
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let now = self.core.now;

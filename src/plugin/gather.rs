@@ -17,7 +17,7 @@ use super::origins::Earlier;
 use super::points::PointsQueue;
 use super::queue::Queues;
 use super::standing::Standing;
-use super::waiting::{waits, Place, Waits};
+use super::waiting::{waits, AssocPlace, Waits};
 use super::Plugin;
 use crate::faults;
 use crate::host::access::Open;
@@ -69,7 +69,7 @@ pub struct Gathered {
     /// Plain jobs are read in a shorter way: nothing but their priorities is wanted.
     shortens: bool,
     /// The association of the last one by address and id, and its place.
-    last: Option<((usize, u32), Place)>,
+    last: Option<((usize, u32), AssocPlace)>,
 }
 
 impl Gathered {

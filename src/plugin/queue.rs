@@ -16,7 +16,7 @@ use tracing::warn;
 
 use super::books::first_partition;
 use super::config::Config;
-use super::waiting::Place;
+use super::waiting::AssocPlace;
 use crate::host::access::Open;
 use crate::host::clock::Local;
 use crate::host::constants::{INFINITE, TRES_ARRAY_BILLING, TRES_ARRAY_CPU};
@@ -188,7 +188,7 @@ impl Handed {
 /// The queues of all books.
 #[derive(Debug)]
 pub struct Queues {
-    by_book: Vec<Queue>,
+    by_book: Vec<BookQueue>,
     /// Those before closed doors, by the order of the closed partitions.
     closed: Vec<ClosedQueue>,
     lines: Arc<BookLines>,
@@ -214,7 +214,7 @@ impl Queues {
             Some(pools) => pools,
             None => vec![Pools::configured(&config.settings)?; count],
         };
-        let begin = |(pools, book)| Queue::begin(host, &config.settings, pools, (book, jobs), now);
+        let begin = |(pools, book)| BookQueue::begin(host, &config.settings, pools, (book, jobs), now);
         let by_book = pools.into_iter().zip(BookSet::from_numbers(0..count).iter()).map(begin).collect();
         let lines = Arc::clone(&config.books);
         Some(Self { by_book, closed: Vec::new(), lines, known, is_taught: false })
@@ -235,7 +235,7 @@ impl Queues {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        (place, book): (Place, BookAt),
+        (place, book): (AssocPlace, BookAt),
     ) {
         if let Some(queue) = self.by_book.get_mut(book.index()) {
             queue.note_running(lock, job, place, &self.lines);
@@ -247,7 +247,7 @@ impl Queues {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        (place, books, closed): (Place, BookSet, &ClosedPartitions),
+        (place, books, closed): (AssocPlace, BookSet, &ClosedPartitions),
         drafted: Drafted,
         waits: bool,
     ) {
@@ -270,7 +270,7 @@ impl Queues {
     }
 
     /// Finds the associations of all jobs. No more jobs come.
-    pub fn find(&mut self, node: impl Fn(Place) -> Option<Node>) {
+    pub fn find(&mut self, node: impl Fn(AssocPlace) -> Option<Node>) {
         for queue in &mut self.by_book {
             find(&mut queue.jobs, &node);
             queue.alike = queue.running(&node);
@@ -285,7 +285,7 @@ impl Queues {
         let (mut pools, mut handed) = (Vec::new(), Handed::by_book());
         let (mut open, mut closed) = (Vec::new(), self.closed);
         for (queue, (book, tree, fair_share)) in self.by_book.into_iter().zip(books) {
-            let Queue { pools: mut of_book, jobs, alike, .. } = queue;
+            let BookQueue { pools: mut of_book, jobs, alike, .. } = queue;
             let mut jobs = queued(jobs);
             let tickets = of_book.hand_out(tree, fair_share, &mut jobs, &alike);
             pools.push(of_book);
@@ -313,14 +313,14 @@ impl Queues {
 }
 
 /// Finds the associations of jobs, and puts these in order.
-fn find(jobs: &mut [(Place, QueuedJob)], node: impl Fn(Place) -> Option<Node>) {
+fn find(jobs: &mut [(AssocPlace, QueuedJob)], node: impl Fn(AssocPlace) -> Option<Node>) {
     jobs.sort_unstable_by_key(|(_, job)| job.id);
     for (place, job) in jobs {
         job.node = node(*place);
     }
 }
 
-fn queued(jobs: Vec<(Place, QueuedJob)>) -> Vec<QueuedJob> {
+fn queued(jobs: Vec<(AssocPlace, QueuedJob)>) -> Vec<QueuedJob> {
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 
@@ -329,24 +329,24 @@ fn queued(jobs: Vec<(Place, QueuedJob)>) -> Vec<QueuedJob> {
 struct ClosedQueue {
     book: BookAt,
     of: BookAt,
-    jobs: Vec<(Place, QueuedJob)>,
+    jobs: Vec<(AssocPlace, QueuedJob)>,
 }
 
 /// See the module.
 #[derive(Debug)]
-struct Queue {
+struct BookQueue {
     pools: Pools,
     reader: Reader,
     book: BookAt,
     changes: Vec<Change>,
     /// One for every draft of a job in the book, with the place of its association.
-    jobs: Vec<(Place, QueuedJob)>,
-    running: Vec<(Place, Extra, f64)>,
+    jobs: Vec<(AssocPlace, QueuedJob)>,
+    running: Vec<(AssocPlace, Extra, f64)>,
     /// Those that run, alike ones together.
     alike: Vec<Who>,
 }
 
-impl Queue {
+impl BookQueue {
     /// Begins to collect about so many jobs.
     fn begin(
         host: &Host,
@@ -374,7 +374,7 @@ impl Queue {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        place: Place,
+        place: AssocPlace,
         lines: &BookLines,
     ) {
         let book = (lines, &ClosedPartitions::default(), self.book);
@@ -387,10 +387,10 @@ impl Queue {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
-        (place, book): (Place, (&BookLines, &ClosedPartitions, BookAt)),
+        (place, book): (AssocPlace, (&BookLines, &ClosedPartitions, BookAt)),
         drafted: Drafted,
         waits: bool,
-    ) -> Option<(Place, QueuedJob)> {
+    ) -> Option<(AssocPlace, QueuedJob)> {
         let id = job.get(|job| job.job_id);
         let queued = match drafted {
             Drafted::Nothing => return None,
@@ -410,12 +410,12 @@ impl Queue {
                 size: self.reader.size(job),
             }),
         };
-        let place = if queued.is_some() { place } else { Place::NONE };
+        let place = if queued.is_some() { place } else { AssocPlace::NONE };
         Some((place, queued.unwrap_or_else(|| QueuedJob::none(id))))
     }
 
     /// Those that run, alike ones together.
-    fn running(&self, node: impl Fn(Place) -> Option<Node>) -> Vec<Who> {
+    fn running(&self, node: impl Fn(AssocPlace) -> Option<Node>) -> Vec<Who> {
         let mut alike: HashMap<(Node, Extra), Who> = HashMap::new();
         for (place, extra, size) in &self.running {
             let Some(node) = node(*place) else { continue };

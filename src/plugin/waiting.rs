@@ -50,9 +50,9 @@ pub struct Waiting {
 
 /// Which association is meant, among those of one [`Waiting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct AssocPlace(u32);
 
-impl Place {
+impl AssocPlace {
     /// No association.
     pub const NONE: Self = Self(u32::MAX);
 
@@ -80,26 +80,26 @@ impl Waiting {
     }
 
     /// Notes a job that waits in some books.
-    pub fn note(&mut self, place: Place, books: BookSet) {
+    pub fn note(&mut self, place: AssocPlace, books: BookSet) {
         if let Some(flag) = self.flags.get_mut(place.index()) {
             *flag = flag.and(books);
         }
     }
 
     /// Whether some were noted in all of these books; true where there is none to note.
-    pub fn is_noted(&self, place: Place, books: BookSet) -> bool {
+    pub fn is_noted(&self, place: AssocPlace, books: BookSet) -> bool {
         self.flags.get(place.index()).is_none_or(|flag| flag.has_all(books))
     }
 
     /// All places, in their order.
-    pub fn places(&self) -> impl Iterator<Item = Place> {
-        (0..u32::try_from(self.flags.len()).unwrap_or(u32::MAX)).map(Place)
+    pub fn places(&self) -> impl Iterator<Item = AssocPlace> {
+        (0..u32::try_from(self.flags.len()).unwrap_or(u32::MAX)).map(AssocPlace)
     }
 
     /// The place of an association that the entries do not have.
-    pub fn place_of_stranger(&mut self, id: u32, address: usize) -> Place {
+    pub fn place_of_stranger(&mut self, id: u32, address: usize) -> AssocPlace {
         let (flags, strangers) = (&mut self.flags, &mut self.strangers);
-        Place(*self.places.entry(address).or_insert_with(|| {
+        AssocPlace(*self.places.entry(address).or_insert_with(|| {
             let place = u32::try_from(flags.len()).unwrap_or(u32::MAX);
             flags.push(BookSet::default());
             strangers.push((id, address));
@@ -108,7 +108,7 @@ impl Waiting {
     }
 
     /// Id and address of an association.
-    pub fn at(&self, place: Place) -> Option<(u32, usize)> {
+    pub fn at(&self, place: AssocPlace) -> Option<(u32, usize)> {
         match place.index().checked_sub(self.entries.len()) {
             Some(at) => self.strangers.get(at).copied(),
             None => self.entries.get(place.index()).map(|entry| (entry.facts.id, entry.address)),

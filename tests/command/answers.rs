@@ -1,7 +1,7 @@
 //! What is answered, case by case.
 
 use multifactor2_command::answers::why::compare;
-use multifactor2_command::answers::why::{self, Kind, Why};
+use multifactor2_command::answers::why::{self, ReasonKind, Why};
 use multifactor2_command::answers::{queue, tree};
 use multifactor2_command::model::reasons;
 use multifactor2_command::model::{Algorithm, Believe, Model, Options, Step};
@@ -24,12 +24,12 @@ fn ask(snapshot: &Snapshot) -> Why {
 }
 
 /// A change of the job, the kind of reason that follows, and what is said.
-type Case = (fn(&mut Job), Kind, &'static str);
+type Case = (fn(&mut Job), ReasonKind, &'static str);
 
 #[test]
 fn the_dominant_reason_comes_first() {
     let why = ask(&site::example());
-    assert_eq!(why.kind, Kind::Behind);
+    assert_eq!(why.kind, ReasonKind::Behind);
     assert_eq!(
         why.sentence,
         "Job 1001 is 2nd of 2 in partition main; the one before it belongs to account f, whose account d is below its share \
@@ -39,31 +39,31 @@ fn the_dominant_reason_comes_first() {
     let cases: [Case; 7] = [
         (
             |job| (job.priority, job.reason) = (0, "JobHeldUser".into()),
-            Kind::Held,
+            ReasonKind::Held,
             "is held, so it has no place",
         ),
         (
             |job| (job.eligible, job.reason) = (0, "Dependency".into()),
-            Kind::NotEligible,
+            ReasonKind::NotEligible,
             "waits for other jobs",
         ),
         (
             |job| (job.eligible, job.reason) = (site::TIME + 60, "BeginTime".into()),
-            Kind::NotEligible,
+            ReasonKind::NotEligible,
             "may not start before",
         ),
         (
             |job| job.reason = "QOSMaxJobsPerUserLimit".into(),
-            Kind::Obstacle,
+            ReasonKind::Obstacle,
             "a higher priority does not help",
         ),
-        (|job| (job.direct, job.priority) = (true, 7), Kind::SetByHand, "was set by hand to 7"),
+        (|job| (job.direct, job.priority) = (true, 7), ReasonKind::SetByHand, "was set by hand to 7"),
         (
             |job| (job.priority, job.reason) = (20_000, "Resources".into()),
-            Kind::First,
+            ReasonKind::First,
             "is first of 2 in partition main",
         ),
-        (|job| job.partition = "gpu".into(), Kind::First, "is first of 1 in partition gpu"),
+        (|job| job.partition = "gpu".into(), ReasonKind::First, "is first of 1 in partition gpu"),
     ];
     for (change, kind, says) in cases {
         let why = ask(&changed(change));
@@ -77,7 +77,7 @@ fn the_dominant_reason_comes_first() {
 #[test]
 fn a_job_that_is_first_is_not_said_to_be_behind_others() {
     let why = ask(&changed(|job| job.priority = 20_000));
-    assert_eq!(why.kind, Kind::First);
+    assert_eq!(why.kind, ReasonKind::First);
     assert!(why.sentence.ends_with("it starts as soon as there is room for it."), "{}", why.sentence);
 }
 

@@ -3,7 +3,7 @@
 use clap::Parser;
 use multifactor2_command::answers::what_if::{apply, Changes};
 use multifactor2_command::input::anonymise::anonymise;
-use multifactor2_command::model::{Model, Options, Standing};
+use multifactor2_command::model::{Model, Options, ShownStanding};
 use multifactor2_fixtures::assert_near;
 use multifactor2_snapshot::records::{Book, BookAssociation, Group, Usage};
 use multifactor2_snapshot::Snapshot;
@@ -143,7 +143,7 @@ fn other_names_change_no_number_of_books_and_groups() {
     let (before, after) = (computed(&plain), computed(&other));
     assert_eq!(after.notes, before.notes);
     for book in 0..2 {
-        let standings = |model: &Model<'_>| -> Vec<Standing> {
+        let standings = |model: &Model<'_>| -> Vec<ShownStanding> {
             model.standings_in(model.book_of(&model.snapshot.partitions[book].name)).to_vec()
         };
         assert_eq!(standings(&after), standings(&before), "book {book}");

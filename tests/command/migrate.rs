@@ -10,7 +10,9 @@ use std::fs;
 use std::process::Command;
 
 use migrated::{check, read};
-use multifactor2_command::answers::migrate::{of_grid_engine, of_maui, run, Answer, Arguments, Use, Why};
+use multifactor2_command::answers::migrate::{
+    of_grid_engine, of_maui, run, Arguments, MigrateAnswer, Use, Why,
+};
 use multifactor2_core::settings::Errors;
 use multifactor2_fixtures::coming_from::{rows, Row, Whose};
 use multifactor2_fixtures::{pick, random};
@@ -25,7 +27,7 @@ enum Origin {
 }
 use Origin::{Maui, Moab, Qconf};
 
-fn migrated(from: Origin, text: &str) -> Result<Answer, Errors> {
+fn migrated(from: Origin, text: &str) -> Result<MigrateAnswer, Errors> {
     match from {
         Maui => of_maui("maui.cfg", text, false),
         Moab => of_maui("moab.cfg", text, true),
@@ -319,7 +321,7 @@ fn comparable(line: &str) -> String {
     words.join(" ")
 }
 
-fn lines(answer: &Answer) -> Vec<&str> {
+fn lines(answer: &MigrateAnswer) -> Vec<&str> {
     let all = answer.multifactor2_conf.iter().chain(&answer.slurm_conf).chain(&answer.sacctmgr);
     all.map(|line| line.text.as_str()).collect()
 }

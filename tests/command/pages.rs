@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use base64::prelude::{Engine, BASE64_STANDARD};
-use multifactor2_command::output::html::{svg, Cell, Column, Page, Row, Table};
+use multifactor2_command::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
 use sha2::{Digest, Sha256};
 
 use crate::hostile;
@@ -25,13 +25,13 @@ pub fn everything(text: &str) -> String {
     ];
     let mut table = Table::new(text, &columns);
     for level in 0..14 {
-        let row = Row::new(text).level(level).note(text).strong().cell(Cell::bars(0.5, f64::NAN));
+        let row = HtmlRow::new(text).level(level).note(text).strong().cell(Cell::bars(0.5, f64::NAN));
         table.row(
             row.cell(Cell::number(f64::NAN, text)).cell(Cell::change(1.0, text, true)).cell(Cell::text(text)),
         );
     }
     let axis = svg::Axis { name: "Time", unit: |value| format!("{value:.1}") };
-    let line = |from: f64| svg::Line {
+    let line = |from: f64| svg::SvgLine {
         name: text.to_owned(),
         points: vec![(0.0, from), (1.0, f64::NAN), (2.0, 1.0)],
     };

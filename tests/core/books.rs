@@ -274,7 +274,7 @@ fn dominant_shares_of_books() {
     cycle(&mut sums, 1100, 1.0, 0, &used, &mut Vec::new());
     let mut tally = Tally::default();
     tally.begin(None, sums.width());
-    tally.add_columns(multifactor2_core::rules::tally::Place::CAPACITY, 0, &[100.0, 10.0]);
+    tally.add_columns(multifactor2_core::rules::tally::TallyPlace::CAPACITY, 0, &[100.0, 10.0]);
     sums.settle(Cycle { now: 1200, decay: 1.0, last_reset: 0, tally: &tally }, &mut Vec::new());
     let weights = ["cpu", "gres/gpu"].map(|name| (name.to_owned(), 1.0));
     let root = Account { parent: None, ..account(0, "root", 1) };

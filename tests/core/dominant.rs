@@ -6,7 +6,7 @@ use multifactor2_core::rules::measures::Measure;
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Recipe, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::{Charge, Place, Tally};
+use multifactor2_core::rules::tally::{Charge, Tally, TallyPlace};
 use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 use multifactor2_fixtures::dominant_model::{shares as model_shares, Used};
 use multifactor2_fixtures::{assert_near, model};
@@ -27,7 +27,7 @@ fn weighted(weights: &[f64]) -> Vec<(String, f64)> {
 fn count(sums: &mut Sums, now: i64, used: &[(u32, Vec<f64>)], capacity: &[f64]) {
     let mut tally = Tally::default();
     tally.begin(None, sums.width());
-    tally.add_columns(Place::CAPACITY, 0, capacity);
+    tally.add_columns(TallyPlace::CAPACITY, 0, capacity);
     for (id, amounts) in used {
         let place = sums.association(*id);
         tally.add_columns(place, 0, amounts);
@@ -146,7 +146,7 @@ fn one_tres_is_billing() {
         }
         let mut tally = Tally::default();
         tally.begin(None, sums.width());
-        tally.add_columns(Place::CAPACITY, 0, &[run_decay(seconds, factor) * 512.0]);
+        tally.add_columns(TallyPlace::CAPACITY, 0, &[run_decay(seconds, factor) * 512.0]);
         for (id, cpus) in [(4_u32, cycle % 7), (5, cycle * cycle % 11), (6, 1)] {
             // Some start within the cycle; a QOS has a factor.
             let ran = run_decay(if cpus == 3 { seconds / 3.0 } else { seconds }, factor) * 0.7;

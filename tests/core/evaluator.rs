@@ -5,7 +5,7 @@ use multifactor2_core::explain::{self, ExplainedJob, Tally};
 use multifactor2_core::factors::{
     ClusterSize, Evaluation, NodeCount, SizeOrder, SizePolicy, Weights, NICE_OFFSET,
 };
-use multifactor2_core::facts::{Facts, Job, JobSize, Partition, Qos, Standing, Tres, NO_VAL};
+use multifactor2_core::facts::{AssociationFactors, Facts, Job, JobSize, Partition, Qos, Tres, NO_VAL};
 
 fn config() -> FactorConfig {
     FactorConfig {
@@ -54,7 +54,7 @@ fn evaluator(config: &FactorConfig) -> Evaluator<'_> {
     Evaluator { config, cluster: ClusterSize { cpus: 16, nodes: 4 }, now: 10_000 }
 }
 
-const STANDING: Standing = Standing { assoc: 0.75, fair_share: 0.125 };
+const STANDING: AssociationFactors = AssociationFactors { assoc: 0.75, fair_share: 0.125 };
 
 #[test]
 fn each_part_has_its_own_weight() {
@@ -84,7 +84,7 @@ fn what_has_no_weight_or_is_not_there_adds_nothing() {
     let found = evaluator(&config).evaluate(&facts(&counts), STANDING, &mut []);
     assert!((found.sum() + 2.0).abs() < 1e-9, "{found:?}");
     let none = Facts { size: None, partition: None, qos: None, tres: Tres::default(), ..facts(&counts) };
-    let found = evaluator(&self::config()).evaluate(&none, Standing::default(), &mut [0.0; 3]);
+    let found = evaluator(&self::config()).evaluate(&none, AssociationFactors::default(), &mut [0.0; 3]);
     assert!((found.sum() - 248.0).abs() < 1e-9, "age, site and nice: {found:?}");
 }
 

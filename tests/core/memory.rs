@@ -9,7 +9,7 @@ use multifactor2_core::factors::{tres_factors, weigh_tres, Evaluation, Priority,
 use multifactor2_core::policy::points::{Points, PointsJob, TargetUsage};
 use multifactor2_core::policy::pools::{Extra, Names, Pools, WaitingJob, Who};
 use multifactor2_core::rules::sums::{Recipe, Sums};
-use multifactor2_core::rules::tally::{Charge, Place, Tally};
+use multifactor2_core::rules::tally::{Charge, Tally, TallyPlace};
 use multifactor2_core::settings::schema::{MAX_LINES, MAX_NAMES};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
@@ -145,7 +145,7 @@ fn charges_in_many_windows_take_as_much_as_the_sums_and_not_as_the_jobs() {
         for job in 0..1000_i32 {
             let run = 60_000.0 - f64::from(job);
             let charge = Charge { start: 40_000 + i64::from(job), run, rate: 1.0, decayed: run };
-            tally.add(Place::ALL, &charge, true);
+            tally.add(TallyPlace::ALL, &charge, true);
         }
     });
     assert!(memory.bytes_max < 100 * DEPTH as u64, "{} bytes", memory.bytes_max);

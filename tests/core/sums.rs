@@ -8,7 +8,7 @@ use multifactor2_core::rules::ended::{Ended, RawCharge};
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Model, Names, Readings, Recipe, SeenQos, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::Place;
+use multifactor2_core::rules::tally::TallyPlace;
 use multifactor2_core::rules::tally::{Charge, Tally};
 use proptest::prelude::*;
 
@@ -33,7 +33,7 @@ fn qos(raw: f64) -> Vec<SeenQos> {
 
 /// What a job of one user adds.
 fn charge(sums: &mut Sums, tally: &mut Tally, user: u32, charge: &Charge) {
-    tally.add(Place::ALL, charge, true);
+    tally.add(TallyPlace::ALL, charge, true);
     let place = sums.association(user);
     tally.add(place, charge, true);
     for id in [1, 2] {
@@ -114,7 +114,7 @@ fn the_sums_of_each_kind_are_the_total() {
     tally.begin(sums.windows_at(1000), 0);
     for (user, group, account, qos, amount) in jobs {
         let charge = Charge { start: 0, run: 1000.0, rate: amount, decayed: 0.0 };
-        let places = [Place::ALL, sums.association(10 + user), sums.group(group), sums.qos(qos).0];
+        let places = [TallyPlace::ALL, sums.association(10 + user), sums.group(group), sums.qos(qos).0];
         for place in places {
             tally.add(place, &charge, true);
         }

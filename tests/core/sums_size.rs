@@ -3,7 +3,7 @@
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{Cycle, Names, Recipe, Sums};
 use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::Place;
+use multifactor2_core::rules::tally::TallyPlace;
 use multifactor2_core::rules::tally::{Charge, Tally};
 
 /// The first days of windows of twelve hours.
@@ -38,7 +38,7 @@ fn bytes(users: u32, depth: usize) -> usize {
             // All digits of a number are there.
             let charge =
                 Charge { start: since, run: 40_000.0, rate: f64::from(user + 1) / 3.0, decayed: 1e6 / 7.0 };
-            for place in [Place::ALL, sums.association(id(user))] {
+            for place in [TallyPlace::ALL, sums.association(id(user))] {
                 tally.add(place, &charge, true);
             }
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use slurm_fakehost::memory::{self, Arena};
 use slurm_fakehost::{
-    in_releases, in_shifted_layouts, layout, one_of_each_layout, release, Association, Job, Kind, Layout,
-    Partition, Qos, Record, Shift, Slurmctld, RUNNING,
+    in_releases, in_shifted_layouts, layout, one_of_each_layout, release, Association, FieldKind, Job,
+    Layout, Partition, Qos, Record, Shift, Slurmctld, RUNNING,
 };
 
 /// Fields of one record that are pinned from a release on.
@@ -205,7 +205,8 @@ fn fill(slurmctld: &mut Slurmctld) -> Vec<Record> {
 
 /// Beside pointers lie pointers to something else, beside texts those to other texts or to what is none.
 fn put_neighbours(records: &[Record], shift: &Shift) {
-    let is_pointer = layout().field(shift.record, shift.field).is_some_and(|field| field.kind == Kind::Ptr);
+    let is_pointer =
+        layout().field(shift.record, shift.field).is_some_and(|field| field.kind == FieldKind::Ptr);
     for record in records.iter().filter(|record| is_pointer && record.kind == shift.record) {
         let text =
             || memory::text(Arena::Common, "a text", "another text, which is longer than most of them are");

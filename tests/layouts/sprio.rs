@@ -1,6 +1,6 @@
 //! What `sprio` gets, in every signature: each field of each entry, who sees what, and whose the memory is.
 
-use slurm_fakehost::{all, in_releases, Job, Kind, Record};
+use slurm_fakehost::{all, in_releases, FieldKind, Job, Record};
 
 use crate::entries::{entries, expected, job, weigh, Entry};
 use crate::setup::{end, fill};
@@ -117,7 +117,7 @@ fn an_entry_has_room_for_what_is_written() {
             let record = layout.record(name);
             for field in record.fields.values() {
                 assert!(field.offset + field.kind.bytes() <= record.size, "{release}: {name}.{}", field.name);
-                assert!(field.kind != Kind::LongDouble, "{release}: {name}.{}", field.name);
+                assert!(field.kind != FieldKind::LongDouble, "{release}: {name}.{}", field.name);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 
 use flate2::write::GzEncoder;
-use multifactor2_replay::trace::problems::{Kind, Problems};
+use multifactor2_replay::trace::problems::{ProblemKind, Problems};
 use multifactor2_replay::trace::{self, parse, TraceError};
 use multifactor2_replay::workload::NO_TIME;
 use multifactor2_replay::Workload;
@@ -44,7 +44,13 @@ fn traps_of_the_standard_workload_format() {
         ]
     );
     let problems = &workload.problems;
-    let kinds = [Kind::Unsorted, Kind::BeyondLimit, Kind::NoRunTime, Kind::NoCpus, Kind::NoLimit];
+    let kinds = [
+        ProblemKind::Unsorted,
+        ProblemKind::BeyondLimit,
+        ProblemKind::NoRunTime,
+        ProblemKind::NoCpus,
+        ProblemKind::NoLimit,
+    ];
     assert_eq!(kinds.map(|kind| problems.of(kind)), [1; 5]);
     assert_eq!(problems.skipped(), 2);
     assert_eq!((workload.account_word, workload.accounts.name(0)), ("group", "group7"));
@@ -56,7 +62,7 @@ fn bad_lines_are_told_with_their_numbers() {
     let workload = swf("1 0 0 10 4 -1 -1 4 100 -1 1 3 7 -1 1 -1 -1 -1\nwhat is this\n2 5 0 10 4 -1 -1 4 nan -1 1 3 7 -1 1 -1 -1 -1\n\
          3 -1 0 10 4 -1 -1 4 100 -1 1 3 7 -1 1 -1 -1 -1\n4 9 0 10 4\n");
     assert_eq!(workload.jobs.len(), 1);
-    assert_eq!(workload.problems.of(Kind::BadLine), 4);
+    assert_eq!(workload.problems.of(ProblemKind::BadLine), 4);
     let text = workload.problems.to_string();
     for part in [
         "4 lines that cannot be understood: skipped",
@@ -86,7 +92,7 @@ fn a_truncated_compressed_file_gives_what_is_before() {
     fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     let workload = trace::read(&file).unwrap();
     assert!(!workload.jobs.is_empty() && workload.jobs.len() < 1999);
-    assert_eq!(workload.problems.of(Kind::Truncated), 1);
+    assert_eq!(workload.problems.of(ProblemKind::Truncated), 1);
 }
 
 #[test]
@@ -95,7 +101,7 @@ fn a_line_without_end_does_not_fill_memory() {
         "1 0 0 10 4 -1 -1 4 100 -1 1 3 7 -1 1 -1 -1 -1\n{}\n2 5 0 10 4 -1 -1 4 50 -1 1 3 7 -1 1 -1 -1 -1\n",
         "1 ".repeat(100_000)
     ));
-    assert_eq!((workload.jobs.len(), workload.problems.of(Kind::TooLong)), (2, 1));
+    assert_eq!((workload.jobs.len(), workload.problems.of(ProblemKind::TooLong)), (2, 1));
 }
 
 #[test]
@@ -143,12 +149,12 @@ fn sacct() {
     assert_eq!(workload.partition_sets[usize::from(second.partitions)].len(), 2);
     let problems = &workload.problems;
     for (kind, count) in [
-        (Kind::StillRunning, 1),
-        (Kind::NeverStarted, 1),
-        (Kind::Step, 1),
-        (Kind::NoLimit, 1),
-        (Kind::BadLine, 2),
-        (Kind::Header, 1),
+        (ProblemKind::StillRunning, 1),
+        (ProblemKind::NeverStarted, 1),
+        (ProblemKind::Step, 1),
+        (ProblemKind::NoLimit, 1),
+        (ProblemKind::BadLine, 2),
+        (ProblemKind::Header, 1),
     ] {
         assert_eq!(problems.of(kind), count, "{kind:?}");
     }

@@ -12,10 +12,12 @@ use crate::gaming::{self, Mean, LIMIT, NOISE, SEEDS};
 use crate::made::outcome;
 use crate::pages::{self, Block};
 use crate::picture;
-use crate::settles::{self, accounts, error, example, policy, run, Ground, Row, DILUTED, ORDERS, WIDE};
+use crate::settles::{
+    self, accounts, error, example, policy, run, Ground, SettlingRow, DILUTED, ORDERS, WIDE,
+};
 use crate::table::{block, Table};
 
-static ROWS: LazyLock<Vec<Row>> = LazyLock::new(settles::rows);
+static ROWS: LazyLock<Vec<SettlingRow>> = LazyLock::new(settles::rows);
 
 #[track_caller]
 fn assert_same(page: &str, name: &str, made: &Table) {
@@ -237,7 +239,7 @@ fn nobody_gains_by_playing_but_where_it_is_documented() {
     let written = gains();
     let lines = written.lines().count() - 1;
     assert_eq!(lines, SEEDS.len() * gaming::cases(SEEDS[0]).len(), "every case has every seed");
-    let rows: Vec<gaming::Row> =
+    let rows: Vec<gaming::GamingRow> =
         gaming::rows(&written).into_iter().filter(|row| row.scheduler == "slurm").collect();
     for row in &rows {
         let (Mean { value, error }, of) = (row.gain, (&row.settings, &row.strategy));

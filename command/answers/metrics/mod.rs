@@ -62,7 +62,7 @@ pub struct Arguments {
 
 impl Ask for Arguments {
     fn schemas() -> Vec<Schema> {
-        vec![Answer::schema()]
+        vec![MetricsAnswer::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
@@ -78,7 +78,7 @@ impl Ask for Arguments {
     }
 }
 
-impl Show for Answer {
+impl Show for MetricsAnswer {
     fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, Error> {
         Ok(self.to_string())
     }
@@ -113,12 +113,12 @@ impl FromStr for Users {
 
 /// All that is written.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct MetricsAnswer {
     /// In the order in which they are written.
     pub metrics: Vec<Metric>,
 }
 
-impl super::Answer for Answer {
+impl super::Answer for MetricsAnswer {
     const NAME: &'static str = "metrics";
 }
 
@@ -239,7 +239,7 @@ impl Jobs {
 }
 
 /// The metrics of a snapshot.
-pub fn of(snapshot: &Snapshot, options: &Arguments) -> Answer {
+pub fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
     let mut collected = Collected::default();
     let about = &snapshot.about;
     let info = [
@@ -261,7 +261,7 @@ pub fn of(snapshot: &Snapshot, options: &Arguments) -> Answer {
         let series = series.into_iter().map(|(labels, value)| Series { labels, value }).collect();
         Some(Metric { name, help, series })
     });
-    Answer { metrics: metrics.collect() }
+    MetricsAnswer { metrics: metrics.collect() }
 }
 
 fn parameters(snapshot: &Snapshot, collected: &mut Collected) {

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::Path;
 
-use super::Answer;
+use super::MetricsAnswer;
 use crate::error::Error;
 use crate::files;
 
-impl fmt::Display for Answer {
+impl fmt::Display for MetricsAnswer {
     /// The text format of Prometheus, version 0.0.4: each name described once, without times, a newline at the end.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for metric in &self.metrics {
@@ -49,7 +49,7 @@ pub(super) fn shown(value: &str) -> String {
 ///
 /// # Errors
 /// A name that the collector does not read, or what the file system says.
-pub fn write(answer: &Answer, path: &Path) -> Result<(), Error> {
+pub fn write(answer: &MetricsAnswer, path: &Path) -> Result<(), Error> {
     if path.extension().is_none_or(|end| end != "prom") || path.file_stem().is_none() {
         return Err(Error::Question(format!(
             "{}: the textfile collector reads files whose name ends in .prom: choose such a name",

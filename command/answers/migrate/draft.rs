@@ -26,7 +26,7 @@ pub enum Use {
 
 /// A line of a file, or a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Line {
+pub struct DraftLine {
     /// As it is to be written.
     pub text: String,
     /// What to do with it.
@@ -69,7 +69,7 @@ impl Item {
 /// Lines of one kind. What comes from several places is one line.
 #[derive(Default)]
 pub(super) struct Lines {
-    pub all: Vec<Line>,
+    pub all: Vec<DraftLine>,
     by_text: HashMap<String, usize>,
 }
 
@@ -81,7 +81,7 @@ impl Lines {
             return;
         }
         self.by_text.insert(text.clone(), self.all.len());
-        self.all.push(Line { text, how, remark: remark.into(), from: from.collect() });
+        self.all.push(DraftLine { text, how, remark: remark.into(), from: from.collect() });
     }
 
     /// Whether there is a line.
@@ -96,7 +96,7 @@ pub(super) struct Draft {
     pub slurm: Lines,
     pub sacctmgr: Lines,
     /// Words of parameters of slurm.conf that are lists, such as `PriorityFlags`.
-    lists: Vec<(&'static str, Vec<String>, Line)>,
+    lists: Vec<(&'static str, Vec<String>, DraftLine)>,
     pub notes: Vec<Note>,
     pub errors: Errors,
     /// The places that something says something of.
@@ -140,10 +140,10 @@ impl Draft {
     }
 
     /// All lines of slurm.conf, lists last.
-    pub fn slurm_lines(&mut self) -> Vec<Line> {
+    pub fn slurm_lines(&mut self) -> Vec<DraftLine> {
         let mut lines = std::mem::take(&mut self.slurm.all);
         for (key, words, line) in std::mem::take(&mut self.lists) {
-            lines.push(Line { text: format!("{key}={}", words.join(",")), ..line });
+            lines.push(DraftLine { text: format!("{key}={}", words.join(",")), ..line });
         }
         lines
     }
@@ -167,7 +167,8 @@ impl Draft {
 
     fn list(&mut self, key: &'static str, word: &str, remark: &str, from: &[String]) {
         let at = self.lists.iter().position(|(known, ..)| *known == key).unwrap_or_else(|| {
-            let line = Line { text: String::new(), how: Use::Take, remark: String::new(), from: Vec::new() };
+            let line =
+                DraftLine { text: String::new(), how: Use::Take, remark: String::new(), from: Vec::new() };
             self.lists.push((key, Vec::new(), line));
             self.lists.len() - 1
         });

@@ -27,7 +27,7 @@ use crate::options::AsJson;
 use crate::output::Terminal;
 use crate::run::Printout;
 use draft::Draft;
-pub use draft::{Line, Note, Use};
+pub use draft::{DraftLine, Note, Use};
 pub use page::Why;
 
 /// The most bytes that a file may have.
@@ -71,7 +71,7 @@ pub struct Arguments {
 
 impl Ask for Arguments {
     fn schemas() -> Vec<Schema> {
-        vec![Schema::of::<Bare<Answer>>(Answer::NAME)]
+        vec![Schema::of::<Bare<MigrateAnswer>>(MigrateAnswer::NAME)]
     }
 
     fn ask(&self, _: Terminal) -> Result<Printout, crate::error::Error> {
@@ -88,15 +88,15 @@ impl Ask for Arguments {
 
 /// What the configuration is here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Answer {
+pub struct MigrateAnswer {
     /// `Maui`, `Moab` or `Grid Engine`.
     pub scheduler: &'static str,
     /// Lines of multifactor2.conf.
-    pub multifactor2_conf: Vec<Line>,
+    pub multifactor2_conf: Vec<DraftLine>,
     /// Lines of slurm.conf.
-    pub slurm_conf: Vec<Line>,
+    pub slurm_conf: Vec<DraftLine>,
     /// Commands of sacctmgr.
-    pub sacctmgr: Vec<Line>,
+    pub sacctmgr: Vec<DraftLine>,
     /// What has no line, and why.
     pub notes: Vec<Note>,
 }
@@ -105,7 +105,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// Everything that is wrong with it: each with its file, line, value, what is allowed and what to do.
-pub fn run(options: &Arguments) -> Result<Answer, Errors> {
+pub fn run(options: &Arguments) -> Result<MigrateAnswer, Errors> {
     let path = &options.from;
     let name = path.display().to_string();
     if fs::metadata(path).is_ok_and(|data| data.is_dir()) {
@@ -138,7 +138,7 @@ pub fn run(options: &Arguments) -> Result<Answer, Errors> {
 ///
 /// # Errors
 /// As those of [`run`].
-pub fn of_maui(name: &str, text: &str, is_moab: bool) -> Result<Answer, Errors> {
+pub fn of_maui(name: &str, text: &str, is_moab: bool) -> Result<MigrateAnswer, Errors> {
     finished(if is_moab { "Moab" } else { "Maui" }, maui::translate(&Arc::from(name), text, is_moab))
 }
 
@@ -146,15 +146,15 @@ pub fn of_maui(name: &str, text: &str, is_moab: bool) -> Result<Answer, Errors> 
 ///
 /// # Errors
 /// As those of [`run`].
-pub fn of_grid_engine(texts: &[(&str, String, String)]) -> Result<Answer, Errors> {
+pub fn of_grid_engine(texts: &[(&str, String, String)]) -> Result<MigrateAnswer, Errors> {
     finished("Grid Engine", grid_engine::translate(texts))
 }
 
-fn finished(scheduler: &'static str, mut draft: Draft) -> Result<Answer, Errors> {
+fn finished(scheduler: &'static str, mut draft: Draft) -> Result<MigrateAnswer, Errors> {
     if !draft.errors.is_empty() {
         return Err(draft.errors);
     }
-    Ok(Answer {
+    Ok(MigrateAnswer {
         scheduler,
         multifactor2_conf: std::mem::take(&mut draft.ours.all),
         slurm_conf: draft.slurm_lines(),
@@ -191,11 +191,11 @@ fn read(path: &Path) -> Result<String, Errors> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-impl super::Answer for Answer {
+impl super::Answer for MigrateAnswer {
     const NAME: &'static str = "migrate";
 }
 
-impl Answer {
+impl MigrateAnswer {
     /// The lines of multifactor2.conf alone, as they can be read.
     pub fn settings(&self) -> String {
         let lines = self.multifactor2_conf.iter().filter(|line| line.how == Use::Take);
@@ -203,10 +203,10 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MigrateAnswer {
     /// Lines for two files, with comments, notes, and commands, which are last. Whatever a name is, it does nothing where they are pasted.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let part = |f: &mut fmt::Formatter, title: &str, lines: &[Line], is_shell: bool| {
+        let part = |f: &mut fmt::Formatter, title: &str, lines: &[DraftLine], is_shell: bool| {
             writeln!(f, "# {title}")?;
             if lines.is_empty() {
                 writeln!(f, "# nothing")?;

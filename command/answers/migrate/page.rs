@@ -24,7 +24,7 @@ pub enum Why {
     Unknown,
 }
 
-struct Row {
+struct PageRow {
     there: String,
     why: Why,
     remark: String,
@@ -32,13 +32,13 @@ struct Row {
 
 /// What the page says of a parameter without a line: why, and the remark beside it. The row is the first with all of these words.
 pub(super) fn says(words: &[&str]) -> Option<(Why, &'static str)> {
-    static ROWS: OnceLock<Vec<Row>> = OnceLock::new();
-    let all = |row: &&Row| words.iter().all(|word| names(&row.there).any(|name| name == *word));
+    static ROWS: OnceLock<Vec<PageRow>> = OnceLock::new();
+    let all = |row: &&PageRow| words.iter().all(|word| names(&row.there).any(|name| name == *word));
     let row = ROWS.get_or_init(rows).iter().find(all)?;
     Some((row.why, &row.remark))
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<PageRow> {
     let mut there = String::new();
     let mut rows = Vec::new();
     for line in PAGE.lines().filter(|line| line.starts_with('|')) {
@@ -53,7 +53,7 @@ fn rows() -> Vec<Row> {
             "–" => Why::Nothing,
             _ => continue,
         };
-        rows.push(Row { there: there.clone(), why, remark: plain(remark) });
+        rows.push(PageRow { there: there.clone(), why, remark: plain(remark) });
     }
     rows
 }

@@ -38,7 +38,7 @@ pub struct Arguments {
 
 impl Ask for Arguments {
     fn schemas() -> Vec<Schema> {
-        vec![Queue::schema()]
+        vec![QueueAnswer::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
@@ -83,13 +83,13 @@ impl Filter {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Queue {
+pub struct QueueAnswer {
     /// How many places the queue has: one for each partition of a job.
     pub places: usize,
     /// How many jobs are in it, where all tasks of an array that wait together are one.
     pub jobs: usize,
     /// The places that are asked for, in their order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<QueueRow>,
     /// Who is before the first of them in its partition, most first; where not all jobs are asked for.
     pub ahead: Vec<Ahead>,
     /// Jobs that are asked for and are not in the queue: held, or their time has not come.
@@ -98,7 +98,7 @@ pub struct Queue {
 
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct QueueRow {
     /// Its place in the whole queue, from 1.
     pub position: usize,
     /// Its place among those of its partition, from 1.
@@ -165,7 +165,7 @@ pub struct Outside {
     pub reason: String,
 }
 
-impl Answer for Queue {
+impl Answer for QueueAnswer {
     const NAME: &'static str = "queue";
 }
 
@@ -173,7 +173,7 @@ impl Answer for Queue {
 ///
 /// # Errors
 /// A job that is asked for does not wait.
-pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<Queue, Error> {
+pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<QueueAnswer, Error> {
     let mut jobs = HashSet::new();
     for name in &filter.jobs {
         jobs.insert(model.job_called(name).ok_or_else(|| no_such_job(name))?);
@@ -188,7 +188,7 @@ pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<Queue, Error> {
         filter.partitions.is_empty() || filter.partitions.iter().any(|name| name == partition)
     };
     let order = model.queue();
-    let (mut ranks, mut rows): (HashMap<&str, usize>, Vec<Row>) = (HashMap::new(), Vec::new());
+    let (mut ranks, mut rows): (HashMap<&str, usize>, Vec<QueueRow>) = (HashMap::new(), Vec::new());
     for (at, slot) in order.slots.iter().enumerate() {
         let partition = model.partition_of(slot);
         let rank = ranks.entry(partition).or_default();
@@ -208,7 +208,7 @@ pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<Queue, Error> {
         }
         _ => Vec::new(),
     };
-    Ok(Queue {
+    Ok(QueueAnswer {
         places: order.slots.len(),
         jobs: order.slots.iter().map(|slot| slot.job).collect::<HashSet<_>>().len(),
         ahead,
@@ -259,10 +259,10 @@ pub fn ahead<'q>(model: &Model<'_>, slots: impl Iterator<Item = &'q Slot>) -> Ve
     ahead
 }
 
-fn row(model: &Model<'_>, slot: &Slot, position: usize, rank: usize) -> Row {
+fn row(model: &Model<'_>, slot: &Slot, position: usize, rank: usize) -> QueueRow {
     let (job, of_job) = (model.job_of(slot), &model.jobs[slot.job]);
     let qos = slot.entry.map_or(&job.qos, |entry| &of_job.entries[entry].qos);
-    Row {
+    QueueRow {
         position,
         rank,
         job: job_name(model, slot.job),

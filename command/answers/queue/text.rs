@@ -1,6 +1,6 @@
 //! The queue as a table.
 
-use crate::answers::queue::{Ahead, Queue, Row};
+use crate::answers::queue::{Ahead, QueueAnswer, QueueRow};
 use crate::answers::About;
 use crate::error::Error;
 use crate::options::Printed;
@@ -8,7 +8,7 @@ use crate::output::numbers::{count, percent, time};
 use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
-impl Show for Queue {
+impl Show for QueueAnswer {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut table = Table::new(&[
             "Position>",
@@ -58,7 +58,7 @@ impl Show for Queue {
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &QueueRow) -> Vec<String> {
     vec![
         row.position.to_string(),
         row.rank.to_string(),

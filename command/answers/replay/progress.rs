@@ -7,7 +7,7 @@ use std::time::Duration;
 use signal_hook::consts::SIGINT;
 use signal_hook::{flag, low_level, SigId};
 
-use crate::progress::Line;
+use crate::progress::ProgressLine;
 
 /// See the module.
 pub struct Watch {
@@ -15,7 +15,7 @@ pub struct Watch {
     signals: Vec<SigId>,
     replays: usize,
     /// Replays that are done, with parts, and where that is shown.
-    done: Mutex<(f64, Line)>,
+    done: Mutex<(f64, ProgressLine)>,
 }
 
 const WIDTH: usize = 30;
@@ -34,7 +34,7 @@ impl Watch {
             // Without them Ctrl-C ends the program, as ever.
             signals: signals.into_iter().flatten().collect(),
             replays,
-            done: Mutex::new((0.0, Line::begin())),
+            done: Mutex::new((0.0, ProgressLine::begin())),
         }
     }
 

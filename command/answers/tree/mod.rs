@@ -82,12 +82,12 @@ pub struct Filter {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Tree {
     /// All that are asked for, each account before what is below it; where there are books, one book after the other.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TreeRow>,
 }
 
 /// An association.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct TreeRow {
     /// Its id.
     pub id: u32,
     /// The id of its parent; 0 for the root.
@@ -220,9 +220,9 @@ fn row(
     (place, depth): (usize, usize),
     book: BookAt,
     (waiting, running): &(Vec<u64>, Vec<u64>),
-) -> Row {
+) -> TreeRow {
     let (association, standing) = (&model.snapshot.associations[place], &model.standings_in(book)[place]);
-    Row {
+    TreeRow {
         id: association.id,
         parent: association.parent,
         depth,

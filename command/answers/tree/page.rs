@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{Row, Tree};
+use super::{Tree, TreeRow};
 use crate::answers::Report;
 use crate::error::Error;
 use crate::model::Algorithm;
-use crate::output::html::{svg, Cell, Column, Page, Row as Line, Table};
+use crate::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::{count, number, percent};
 
 const COLUMNS: [Column; 12] = [
@@ -40,7 +40,8 @@ const IN_CHART: usize = 12;
 pub fn page(report: &Report<Tree>) -> Result<String, Error> {
     let rows = &report.answer.rows;
     let users = rows.iter().filter(|row| !row.user.is_empty()).count();
-    let sum = |of: fn(&Row) -> u64| rows.iter().filter(|row| row.depth == 0).map(of).sum::<u64>().to_string();
+    let sum =
+        |of: fn(&TreeRow) -> u64| rows.iter().filter(|row| row.depth == 0).map(of).sum::<u64>().to_string();
     let mut page = Page::of("Shares and usage", &report.about);
     let first = first_level(rows);
     if let Some(sentence) = ends(&first) {
@@ -92,7 +93,7 @@ pub fn picture(report: &Report<Tree>) -> String {
 
 /// The part of shares and usage that a row has of the row above it.
 struct Parts<'r> {
-    above: HashMap<u32, &'r Row>,
+    above: HashMap<u32, &'r TreeRow>,
     /// Fair Tree normalises shares among those beside each other, the others in the whole cluster.
     is_by_level: bool,
 }
@@ -105,7 +106,7 @@ impl<'r> Parts<'r> {
         }
     }
 
-    fn of_row(&self, row: &Row) -> (f64, f64) {
+    fn of_row(&self, row: &TreeRow) -> (f64, f64) {
         let part = |of: f64, all: f64| if all > 0.0 { of / all } else { 0.0 };
         if row.parent == 0 {
             return (1.0, if row.usage > 0.0 { 1.0 } else { 0.0 });
@@ -120,7 +121,7 @@ impl<'r> Parts<'r> {
     }
 }
 
-fn name(row: &Row) -> String {
+fn name(row: &TreeRow) -> String {
     let name = if row.user.is_empty() { &row.account } else { &row.user };
     match row.partition.as_str() {
         "" => name.clone(),
@@ -128,9 +129,9 @@ fn name(row: &Row) -> String {
     }
 }
 
-fn line(row: &Row, parts: &Parts<'_>) -> Line {
+fn line(row: &TreeRow, parts: &Parts<'_>) -> HtmlRow {
     let (shares, usage) = parts.of_row(row);
-    let line = Line::new(&name(row)).level(row.depth);
+    let line = HtmlRow::new(&name(row)).level(row.depth);
     let line = if row.user.is_empty() { line.strong() } else { line.note(&row.account) };
     let tickets = |tickets: f64| if row.active { number(tickets) } else { format!("({})", number(tickets)) };
     let whole = |count: u64| Cell::word(&count.to_string());
@@ -150,16 +151,16 @@ fn line(row: &Row, parts: &Parts<'_>) -> Line {
         .cell(whole(row.running))
 }
 
-fn first_level(rows: &[Row]) -> Vec<&Row> {
+fn first_level(rows: &[TreeRow]) -> Vec<&TreeRow> {
     rows.iter().filter(|row| row.depth == 1).collect()
 }
 
 /// Who is furthest from its share, in both directions.
-fn ends(first: &[&Row]) -> Option<String> {
-    let above = |row: &&&Row| row.usage_norm - row.shares_norm;
+fn ends(first: &[&TreeRow]) -> Option<String> {
+    let above = |row: &&&TreeRow| row.usage_norm - row.shares_norm;
     let most = first.iter().max_by(|a, b| above(a).total_cmp(&above(b)))?;
     let least = first.iter().min_by(|a, b| above(a).total_cmp(&above(b)))?;
-    let both = |row: &Row| {
+    let both = |row: &TreeRow| {
         format!("{} of the usage, {} of the shares", percent(row.usage_norm), percent(row.shares_norm))
     };
     (above(&most) > 0.005 && above(&least) < -0.005).then(|| {
@@ -173,9 +174,9 @@ fn ends(first: &[&Row]) -> Option<String> {
     })
 }
 
-fn chart(first: &[&Row]) -> svg::Chart {
+fn chart(first: &[&TreeRow]) -> svg::Chart {
     let mut largest = first.to_vec();
-    let length = |row: &Row| row.shares_norm.max(row.usage_norm);
+    let length = |row: &TreeRow| row.shares_norm.max(row.usage_norm);
     largest.sort_by(|a, b| length(b).total_cmp(&length(a)));
     let rest = largest.len().saturating_sub(IN_CHART);
     let mut desc = "In percent of the whole cluster.".to_owned();

@@ -1,6 +1,6 @@
 //! The tree as an indented table.
 
-use crate::answers::tree::{Row, Tree};
+use crate::answers::tree::{Tree, TreeRow};
 use crate::answers::About;
 use crate::error::Error;
 use crate::options::Printed;
@@ -46,7 +46,7 @@ impl Show for Tree {
     }
 }
 
-fn cells(row: &Row, is_for_people: bool) -> Vec<String> {
+fn cells(row: &TreeRow, is_for_people: bool) -> Vec<String> {
     let indent = " ".repeat(row.depth);
     let tickets = match row.tickets {
         Some(tickets) if row.active || !is_for_people => number(tickets),

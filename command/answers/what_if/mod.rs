@@ -101,7 +101,7 @@ pub struct WhatIf {
     /// Places of the queue that are in both and have another position.
     pub moved: usize,
     /// The places of both queues, in their order after the change, then those that are no longer there.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ChangeRow>,
     /// Accounts with jobs in the queue, who gains most first.
     pub accounts: Vec<Group>,
     /// Users with jobs in the queue, who gains most first.
@@ -112,7 +112,7 @@ pub struct WhatIf {
 
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct ChangeRow {
     /// Its place in the whole queue before the change, from 1; `None` where it was not there.
     pub position_before: Option<usize>,
     /// The same after it; `None` where it is no longer there.
@@ -227,7 +227,7 @@ pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, Error> {
     })
 }
 
-fn keys<'m>(places: &[Place<'m>]) -> Vec<Key<'m>> {
+fn keys<'m>(places: &[JobPlace<'m>]) -> Vec<Key<'m>> {
     places.iter().map(|place| place.key).collect()
 }
 
@@ -251,16 +251,16 @@ fn differs(now: &Model<'_>, before: &Model<'_>) -> Option<String> {
 type Key<'m> = (u32, &'m str, &'m str);
 
 /// A place of a queue.
-struct Place<'m> {
+struct JobPlace<'m> {
     key: Key<'m>,
     slot: Slot,
 }
 
-fn places<'m>(model: &'m Model<'_>) -> Vec<Place<'m>> {
+fn places<'m>(model: &'m Model<'_>) -> Vec<JobPlace<'m>> {
     let place = |slot: Slot| {
         let job = model.job_of(&slot);
         let qos = slot.entry.map_or(&job.qos, |entry| &model.jobs[slot.job].entries[entry].qos);
-        Place { key: (job.id, model.partition_of(&slot), qos), slot }
+        JobPlace { key: (job.id, model.partition_of(&slot), qos), slot }
     };
     model.queue().slots.into_iter().map(place).collect()
 }
@@ -274,15 +274,15 @@ fn factor(model: &Model<'_>, job: usize) -> Option<f64> {
 }
 
 fn rows(
-    (before, queue_before): (&Model<'_>, Vec<Place<'_>>),
-    (after, queue_after): (&Model<'_>, Vec<Place<'_>>),
+    (before, queue_before): (&Model<'_>, Vec<JobPlace<'_>>),
+    (after, queue_after): (&Model<'_>, Vec<JobPlace<'_>>),
     submitted: &[u32],
-) -> Vec<Row> {
+) -> Vec<ChangeRow> {
     let mut were: HashMap<_, _> =
         queue_before.into_iter().enumerate().map(|(at, place)| (place.key, (at + 1, place.slot))).collect();
     let row = |model: &Model<'_>, (id, partition, qos): Key<'_>, slot: &Slot| {
         let job = model.job_of(slot);
-        Row {
+        ChangeRow {
             position_before: None,
             position_after: None,
             gain: None,
@@ -299,7 +299,7 @@ fn rows(
             submitted: submitted.contains(&id),
         }
     };
-    let was = |row: &mut Row, (position, slot): (usize, Slot)| {
+    let was = |row: &mut ChangeRow, (position, slot): (usize, Slot)| {
         row.position_before = Some(position);
         row.priority_before = Some(slot.priority);
         row.fair_share_before = factor(before, slot.job);
@@ -331,7 +331,7 @@ fn signed(position: usize) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }
 
-fn groups(rows: &[Row], name: impl Fn(&Row) -> &String) -> Vec<Group> {
+fn groups(rows: &[ChangeRow], name: impl Fn(&ChangeRow) -> &String) -> Vec<Group> {
     let mut gains: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
     for row in rows {
         if let Some(gain) = row.gain {

@@ -1,9 +1,9 @@
 //! What a change does, as a page: before and after, gains and losses by account and user.
 
-use super::{Group, Row, StandingChange, WhatIf};
+use super::{ChangeRow, Group, StandingChange, WhatIf};
 use crate::answers::Report;
 use crate::error::Error;
-use crate::output::html::{svg, Cell, Column, Page, Row as Line, Table};
+use crate::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::number;
 
 /// So many places of the queue are in a page; more of them make it slow.
@@ -85,7 +85,7 @@ fn of_groups(title: &str, name: &'static str, groups: &[Group]) -> Table {
     );
     for group in groups {
         table.row(
-            Line::new(&group.name)
+            HtmlRow::new(&group.name)
                 .cell(whole(group.places))
                 .cell(whole(group.forward))
                 .cell(whole(group.backward))
@@ -121,7 +121,7 @@ fn of_standings(changes: &[StandingChange]) -> Table {
             "" => name.clone(),
             partition => format!("{name} ({partition})"),
         };
-        let line = Line::new(&name);
+        let line = HtmlRow::new(&name);
         let line = if change.user.is_empty() { line.strong() } else { line };
         table.row(
             line.cell(Cell::text(&change.account))
@@ -136,7 +136,7 @@ fn of_standings(changes: &[StandingChange]) -> Table {
     table
 }
 
-fn of_rows(rows: &[Row]) -> Table {
+fn of_rows(rows: &[ChangeRow]) -> Table {
     let mut table = Table::new(
         "The queue after the change",
         &[
@@ -165,7 +165,7 @@ fn of_rows(rows: &[Row]) -> Table {
             None => Cell::word(if row.submitted { "new" } else { "gone" }),
         };
         table.row(
-            Line::new(&row.job)
+            HtmlRow::new(&row.job)
                 .cell(row.position_after.map_or_else(Cell::none, whole))
                 .cell(row.position_before.map_or_else(Cell::none, whole))
                 .cell(gain)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::answers::what_if::{Group, Row, StandingChange, WhatIf};
+use crate::answers::what_if::{ChangeRow, Group, StandingChange, WhatIf};
 use crate::answers::About;
 use crate::error::Error;
 use crate::options::Printed;
@@ -134,7 +134,7 @@ fn standings(changes: &[StandingChange]) -> Table {
     table
 }
 
-fn queue(rows: &[Row], printed: &Printed) -> Table {
+fn queue(rows: &[ChangeRow], printed: &Printed) -> Table {
     let mut table = Table::new(&[
         "Position>",
         "Before>",

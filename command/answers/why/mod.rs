@@ -78,7 +78,7 @@ pub struct Why {
     /// Its account.
     pub account: String,
     /// What kind of reason dominates.
-    pub kind: Kind,
+    pub kind: ReasonKind,
     /// The dominant reason, in plain language.
     pub sentence: String,
     /// What else is worth knowing, in the order of its weight.
@@ -86,7 +86,7 @@ pub struct Why {
     /// Why Slurm says that it waits.
     pub reason: Reason,
     /// Its places in the queue, the first one first; none where it is not in the queue.
-    pub places: Vec<Place>,
+    pub places: Vec<QueuePlace>,
     /// The priority that the queue goes by; 0 where the job is held. Higher comes sooner.
     pub priority: u32,
     /// What that is the sum of, in the order of addition; none where it is set by hand, or the job is held.
@@ -110,7 +110,7 @@ pub struct Why {
 /// What kind of reason dominates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ReasonKind {
     /// It is held.
     Held,
     /// Its time has not come, or it depends on another job.
@@ -127,7 +127,7 @@ pub enum Kind {
 
 /// A place in the queue.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Place {
+pub struct QueuePlace {
     /// The partition.
     pub partition: String,
     /// The QOS.
@@ -172,7 +172,7 @@ pub fn why(model: &Model<'_>, name: &str) -> Result<Why, Error> {
 pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
     let (record, rank) = (&model.snapshot.jobs[job], &model.jobs[job]);
     let slots = || queue.slots.iter().enumerate().filter(|(_, slot)| slot.job == job);
-    let places: Vec<Place> = slots().map(|(at, slot)| place(model, queue, at, slot)).collect();
+    let places: Vec<QueuePlace> = slots().map(|(at, slot)| place(model, queue, at, slot)).collect();
     let first = slots().next();
     let reason = reasons::explain(&record.reason);
     let book = first.map_or_else(
@@ -204,7 +204,7 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
     };
     why.sentence = why.dominant(model, job);
     let mut details = Vec::new();
-    if let (Some((at, slot)), Kind::Behind) = (first, kind) {
+    if let (Some((at, slot)), ReasonKind::Behind) = (first, kind) {
         details.extend(decides(model, queue, at, slot));
     }
     details.extend(why.more(model, job));
@@ -213,24 +213,24 @@ pub fn of_job(model: &Model<'_>, queue: &Queue, job: usize) -> Why {
     why
 }
 
-fn kind(model: &Model<'_>, job: usize, reason: &Reason, places: &[Place]) -> Kind {
+fn kind(model: &Model<'_>, job: usize, reason: &Reason, places: &[QueuePlace]) -> ReasonKind {
     let (record, rank) = (&model.snapshot.jobs[job], &model.jobs[job]);
     if record.priority == 0 {
-        Kind::Held
+        ReasonKind::Held
     } else if !rank.is_eligible {
-        Kind::NotEligible
+        ReasonKind::NotEligible
     } else if reason.is_obstacle {
-        Kind::Obstacle
+        ReasonKind::Obstacle
     } else if record.direct {
-        Kind::SetByHand
+        ReasonKind::SetByHand
     } else if places.iter().any(|place| place.rank == 1) {
-        Kind::First
+        ReasonKind::First
     } else {
-        Kind::Behind
+        ReasonKind::Behind
     }
 }
 
-fn place(model: &Model<'_>, queue: &Queue, at: usize, slot: &Slot) -> Place {
+fn place(model: &Model<'_>, queue: &Queue, at: usize, slot: &Slot) -> QueuePlace {
     let partition = model.partition_of(slot);
     let before = before(model, queue, at);
     let mut steps: BTreeMap<Step, usize> = BTreeMap::new();
@@ -238,7 +238,7 @@ fn place(model: &Model<'_>, queue: &Queue, at: usize, slot: &Slot) -> Place {
         *steps.entry(model.compare_slots(other, slot).1).or_default() += 1;
     }
     let job = model.job_of(slot);
-    Place {
+    QueuePlace {
         partition: partition.to_owned(),
         qos: slot.entry.map_or(&job.qos, |entry| &model.jobs[slot.job].entries[entry].qos).clone(),
         position: at + 1,
@@ -255,21 +255,21 @@ impl Why {
         let record = &model.snapshot.jobs[job];
         let Reason { sentence, .. } = &self.reason;
         match (self.kind, self.places.first()) {
-            (Kind::Held, _) => format!("Job {} is held, so it has no place in the queue. {sentence}", self.job),
-            (Kind::NotEligible, _) if record.eligible > model.at => format!(
+            (ReasonKind::Held, _) => format!("Job {} is held, so it has no place in the queue. {sentence}", self.job),
+            (ReasonKind::NotEligible, _) if record.eligible > model.at => format!(
                 "Job {} may not start before {}. {sentence}",
                 self.job,
                 crate::output::numbers::time(record.eligible)
             ),
-            (Kind::NotEligible, _) => format!("Job {} is not in the queue yet. {sentence}", self.job),
-            (Kind::Obstacle, _) => {
+            (ReasonKind::NotEligible, _) => format!("Job {} is not in the queue yet. {sentence}", self.job),
+            (ReasonKind::Obstacle, _) => {
                 format!("Job {} waits for something that a higher priority does not help against. {sentence}", self.job)
             }
-            (Kind::SetByHand, Some(place)) => format!(
+            (ReasonKind::SetByHand, Some(place)) => format!(
                 "The priority of job {} was set by hand to {}: nothing else counts. It is {} of {} in partition {}.",
                 self.job, place.priority, ordinal(place.rank), place.of, place.partition
             ),
-            (Kind::First, Some(place)) => {
+            (ReasonKind::First, Some(place)) => {
                 let place = self.places.iter().find(|place| place.rank == 1).unwrap_or(place);
                 let sentence = if self.is_looked_at_first() {
                     "The scheduler looks at it first, so it starts as soon as there is room for it."
@@ -292,11 +292,11 @@ impl Why {
 
     /// It is first, and Slurm's reason is that of an earlier look, when others were before it.
     fn is_looked_at_first(&self) -> bool {
-        self.kind == Kind::First && matches!(self.reason.name.as_str(), "Priority" | "None")
+        self.kind == ReasonKind::First && matches!(self.reason.name.as_str(), "Priority" | "None")
     }
 
     /// Whose the jobs before it are, and why those stand better.
-    fn who_is_before(&self, model: &Model<'_>, job: usize, place: &Place) -> String {
+    fn who_is_before(&self, model: &Model<'_>, job: usize, place: &QueuePlace) -> String {
         let Some(most) = place.ahead.first() else { return String::new() };
         let before = place.rank - 1;
         let mut text = if before == 1 {
@@ -338,7 +338,7 @@ impl Why {
         }
         details.extend(self.about_book(model));
         details.extend(self.about_closed(model, job));
-        if self.kind == Kind::Obstacle {
+        if self.kind == ReasonKind::Obstacle {
             for place in &self.places {
                 details.push(format!(
                     "It is {} of {} in partition {}, with priority {}.",
@@ -400,10 +400,10 @@ impl Why {
         let id = model.snapshot.jobs[job].id;
         if self.is_looked_at_first() {
             next.push("A shorter time limit or a smaller request can let it start in a gap.".to_owned());
-        } else if self.kind != Kind::Behind && !self.reason.remedy.is_empty() {
+        } else if self.kind != ReasonKind::Behind && !self.reason.remedy.is_empty() {
             next.push(self.reason.remedy.replace("JOBID", &id.to_string()));
         }
-        if let (Kind::Behind | Kind::SetByHand, Some(place)) = (self.kind, self.places.first()) {
+        if let (ReasonKind::Behind | ReasonKind::SetByHand, Some(place)) = (self.kind, self.places.first()) {
             if model.snapshot.jobs[job].limit.is_none() {
                 next.push(
                     "The job has no time limit of its own. With one that is near what it needs, backfill can start it in a gap: \

@@ -49,7 +49,7 @@ pub struct Used {
 
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct AssociationsRead {
     /// Users that can be seen.
     pub users: Vec<User>,
     /// Associations that can be seen.
@@ -61,8 +61,8 @@ pub struct Answer {
 }
 
 /// All lines.
-pub fn all(text: &str) -> Answer {
-    let mut found = Answer::default();
+pub fn all(text: &str) -> AssociationsRead {
+    let mut found = AssociationsRead::default();
     for (line, number) in text.lines().zip(1..) {
         let is_read = if let Some(rest) = line.strip_prefix("ClusterName=") {
             association(rest).map(|row| found.associations.push(row))

@@ -4,10 +4,10 @@
 //! the page has no `style` attributes and no handlers in attributes, which the policy would not let work either.
 //!
 //! ```
-//! use multifactor2_command::output::html::{svg, Cell, Column, Page, Row, Table};
+//! use multifactor2_command::output::html::{svg, Cell, Column, Page, HtmlRow, Table};
 //!
 //! let mut table = Table::new("Accounts", &[Column::text("Account"), Column::number("RawShares")]);
-//! table.row(Row::new("chem").cell(Cell::number(30.0, "30")));
+//! table.row(HtmlRow::new("chem").cell(Cell::number(30.0, "30")));
 //! let page = Page::new("Shares", "Cluster pages, 12:00.")
 //!     .section("Accounts")
 //!     .chart(&svg::bars("Shares", "In percent.", &["shares"], &[("chem".to_owned(), vec![30.0])], svg::percent))
@@ -21,7 +21,7 @@ pub mod svg;
 mod table;
 
 pub use page::Page;
-pub use table::{Cell, Column, Row, Table};
+pub use table::{Cell, Column, HtmlRow, Table};
 
 use maud::Render;
 

@@ -28,7 +28,7 @@ pub struct Chart {
 
 /// A line of a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct SvgLine {
     /// What it is.
     pub name: String,
     /// x and y, from the left to the right.
@@ -245,7 +245,7 @@ fn frame(
 }
 
 /// Lines over a common axis. The vertical axis holds 0 where `from_zero`.
-pub fn lines(title: &str, desc: &str, x: Axis, y: Axis, lines: &[Line], from_zero: bool) -> Chart {
+pub fn lines(title: &str, desc: &str, x: Axis, y: Axis, lines: &[SvgLine], from_zero: bool) -> Chart {
     let all = || lines.iter().flat_map(|line| line.points.iter().copied());
     let xs = range(all().map(|point| point.0));
     let ys = range(all().map(|point| point.1).chain(from_zero.then_some(0.0)));

@@ -16,7 +16,7 @@ const FIRST: usize = 200;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ColumnKind {
     Text,
     Number,
     Bars,
@@ -27,23 +27,23 @@ enum Kind {
 pub struct Column {
     name: &'static str,
     about: &'static str,
-    kind: Kind,
+    kind: ColumnKind,
 }
 
 impl Column {
     /// Of text.
     pub const fn text(name: &'static str) -> Self {
-        Self { name, about: "", kind: Kind::Text }
+        Self { name, about: "", kind: ColumnKind::Text }
     }
 
     /// Of numbers, on the right.
     pub const fn number(name: &'static str) -> Self {
-        Self { name, about: "", kind: Kind::Number }
+        Self { name, about: "", kind: ColumnKind::Number }
     }
 
     /// Of pairs of bars; it cannot be sorted, so have the numbers in columns of their own.
     pub const fn bars(name: &'static str) -> Self {
-        Self { name, about: "", kind: Kind::Bars }
+        Self { name, about: "", kind: ColumnKind::Bars }
     }
 
     /// What it means, for the explanation below the table.
@@ -117,7 +117,7 @@ fn pair(first: f64, second: f64) -> Markup {
 
 /// A row.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct HtmlRow {
     name: String,
     note: String,
     level: usize,
@@ -125,7 +125,7 @@ pub struct Row {
     cells: Vec<Cell>,
 }
 
-impl Row {
+impl HtmlRow {
     /// With what is in the first column.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), note: String::new(), level: 0, is_strong: false, cells: Vec::new() }
@@ -162,7 +162,7 @@ impl Row {
 pub struct Table {
     caption: String,
     columns: Vec<Column>,
-    rows: Vec<Row>,
+    rows: Vec<HtmlRow>,
     open: usize,
 }
 
@@ -173,7 +173,7 @@ impl Table {
     }
 
     /// Adds a row.
-    pub fn row(&mut self, row: Row) {
+    pub fn row(&mut self, row: HtmlRow) {
         self.rows.push(row);
     }
 
@@ -187,7 +187,7 @@ impl Table {
     pub(super) fn style(&self, id: usize) -> String {
         let mut style = String::new();
         for (at, column) in
-            self.columns.iter().enumerate().skip(1).filter(|(_, column)| column.kind != Kind::Bars)
+            self.columns.iter().enumerate().skip(1).filter(|(_, column)| column.kind != ColumnKind::Bars)
         {
             let name = column.name.replace(['"', '\\', '<'], " ");
             let _ = writeln!(
@@ -242,7 +242,7 @@ impl Table {
         }
     }
 
-    fn render_row(&self, at: usize, row: &Row, is_tree: bool, has_more: bool) -> Markup {
+    fn render_row(&self, at: usize, row: &HtmlRow, is_tree: bool, has_more: bool) -> Markup {
         let level = is_tree.then_some(row.level);
         let class = level.filter(|level| *level > 0).map(|level| format!("l{}", level.min(8)));
         html! {
@@ -267,9 +267,9 @@ impl Table {
 fn head(column: Column) -> Markup {
     html! {
         @match column.kind {
-            Kind::Bars => th scope="col" { span { (column.name) } },
-            Kind::Number => th.n scope="col" aria-sort="none" { button type="button" { (column.name) } },
-            Kind::Text => th scope="col" aria-sort="none" { button type="button" { (column.name) } },
+            ColumnKind::Bars => th scope="col" { span { (column.name) } },
+            ColumnKind::Number => th.n scope="col" aria-sort="none" { button type="button" { (column.name) } },
+            ColumnKind::Text => th scope="col" aria-sort="none" { button type="button" { (column.name) } },
         }
     }
 }

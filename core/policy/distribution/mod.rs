@@ -33,7 +33,7 @@ macro_rules! distributions {
 
 distributions! {
     Tickets in tickets: Tickets,
-    Standing in standing: Standing,
+    Standing in standing: ByStanding,
     Strict in strict: Strict,
 }
 

@@ -5,12 +5,12 @@ use super::{Claim, Rule};
 
 /// See the module; 8 bytes per association.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct ByStanding {
     /// The largest F of the active children, by parent.
     best: Vec<f64>,
 }
 
-impl Rule for Standing {
+impl Rule for ByStanding {
     type Held = f64;
     const SETTLES_ON_SHARES: bool = true;
 

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::credentials::Priorities;
 use super::fair_share::{Rules, Targets};
-use super::lines::{folded, Kind};
+use super::lines::{folded, LineKind};
 use super::named::NamedLines;
 use super::tables::{Object, Objects, Own};
 use super::TargetUsage;
@@ -62,12 +62,13 @@ impl Associations {
             }
             objects
         };
-        let (users, accounts) = (objects(Kind::User), objects(Kind::Account));
-        let missing = named.of_kind(Kind::User).map(|name| folded(Kind::User, name).into_owned()).collect();
+        let (users, accounts) = (objects(LineKind::User), objects(LineKind::Account));
+        let missing =
+            named.of_kind(LineKind::User).map(|name| folded(LineKind::User, name).into_owned()).collect();
         let mut nobody = Own { weight: accounts.get(0).weight, ..Own::default() };
         nobody.user = users.get(0).held;
         nobody.account = accounts.get(0).held;
-        nobody.parent.credential = priorities.of_others(Kind::Parent);
+        nobody.parent.credential = priorities.of_others(LineKind::Parent);
         Self {
             own: Vec::new(),
             users,
@@ -91,7 +92,7 @@ impl Associations {
         *self = Self::new(lines);
         let Lines { priorities, targets, .. } = lines;
         let asks = |kind| priorities.has(kind) || targets.has(kind);
-        let (asks_user, asks_account) = (asks(Kind::User), asks(Kind::Account));
+        let (asks_user, asks_account) = (asks(LineKind::User), asks(LineKind::Account));
         // The sum over the accounts on the way that have a priority.
         let mut credentials: Vec<Option<f64>> = Vec::with_capacity(tree.len());
         for node in tree.nodes() {
@@ -103,21 +104,21 @@ impl Associations {
             if tree.is_user(node) {
                 account = above.and_then(|above| self.objects.get(above)).map_or(0, |(_, account)| *account);
                 if !self.missing.is_empty() {
-                    self.missing.remove(folded(Kind::User, called.user).as_ref());
+                    self.missing.remove(folded(LineKind::User, called.user).as_ref());
                 }
                 if asks_user {
-                    user = object(&mut self.users, Kind::User, called.user, lines);
+                    user = object(&mut self.users, LineKind::User, called.user, lines);
                 }
             } else {
-                let name = folded(Kind::Account, called.account);
+                let name = folded(LineKind::Account, called.account);
                 if asks_account {
-                    account = object(&mut self.accounts, Kind::Account, &name, lines);
+                    account = object(&mut self.accounts, LineKind::Account, &name, lines);
                 }
                 if above.is_some() {
-                    if let Some(own) = priorities.own(Kind::Parent, &name) {
+                    if let Some(own) = priorities.own(LineKind::Parent, &name) {
                         credential = Some(credential.unwrap_or_default() + own);
                     }
-                    let rules = targets.rules(Kind::Parent, &name);
+                    let rules = targets.rules(LineKind::Parent, &name);
                     if rules != Rules::default() {
                         rules_at = u32::try_from(self.parent_rules.len()).unwrap_or_default();
                         self.parent_rules.push(rules);
@@ -135,10 +136,10 @@ impl Associations {
             own.parent.credential = credential.unwrap_or(self.nobody.parent.credential);
             self.own.push(own);
         }
-        if targets.has_goals(Kind::Parent) {
+        if targets.has_goals(LineKind::Parent) {
             self.learn_shares(tree);
         }
-        if targets.has_ceilings(Kind::Parent) {
+        if targets.has_ceilings(LineKind::Parent) {
             self.rooms.resize(tree.len(), NO_CAP);
         }
     }
@@ -191,7 +192,7 @@ impl Associations {
 
     /// Adds up what users and accounts have used.
     fn read(&mut self, tree: &ShareTree, usage: [&TargetUsage; 2], targets: &Targets) {
-        if !targets.has(Kind::User) && !targets.has(Kind::Account) {
+        if !targets.has(LineKind::User) && !targets.has(LineKind::Account) {
             return;
         }
         self.users.forget_usage();
@@ -284,8 +285,8 @@ impl Associations {
     #[cold]
     pub fn of_names(&self, names: Option<Names<'_>>) -> Own {
         let Some(names) = names else { return self.nobody };
-        let user = self.users.get(self.users.find(folded(Kind::User, names.user).as_ref()));
-        let name = folded(Kind::Account, names.account);
+        let user = self.users.get(self.users.find(folded(LineKind::User, names.user).as_ref()));
+        let name = folded(LineKind::Account, names.account);
         let account = self.account_nodes.get(name.as_ref()).and_then(|node| self.own(*node));
         let mut own = *account.unwrap_or(&self.nobody);
         own.user = user.held;
@@ -299,10 +300,10 @@ impl Associations {
     }
 
     /// Whether there is a user or account of a name that lines name.
-    pub fn has(&self, kind: Kind, name: &str) -> bool {
+    pub fn has(&self, kind: LineKind, name: &str) -> bool {
         let name = folded(kind, name);
         match kind {
-            Kind::User => !self.missing.contains(name.as_ref()),
+            LineKind::User => !self.missing.contains(name.as_ref()),
             _ => self.account_nodes.contains_key(name.as_ref()),
         }
     }
@@ -314,7 +315,7 @@ fn of(usage: [&TargetUsage; 2], node: Node) -> [f64; 2] {
 }
 
 /// Where a user or account is, that is made where it is not known yet.
-fn object(objects: &mut Objects<String>, kind: Kind, name: &str, lines: Lines<'_>) -> u32 {
+fn object(objects: &mut Objects<String>, kind: LineKind, name: &str, lines: Lines<'_>) -> u32 {
     let name = folded(kind, name);
     match objects.find(name.as_ref()) {
         0 => objects.insert(name.into_owned(), |name| {

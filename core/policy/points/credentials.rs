@@ -3,7 +3,7 @@
 //! `Credential` lines say them; one of 0 is as none, and who has none has that of `*`. Parents are our own: the sum over the account of a
 //! job and all above it, without the root.
 
-use super::lines::{ByName, Kind, KINDS};
+use super::lines::{ByName, LineKind, KINDS};
 use super::terms::Terms;
 use super::{Component, Ground, Needs};
 use crate::settings::{self, Settings};
@@ -46,29 +46,29 @@ impl Priorities {
         let mut priorities = Self::default();
         for line in &settings.credentials {
             #[allow(clippy::cast_precision_loss)] // at most 10^9
-            let (kind, priority) = (Kind::from(line.kind), line.priority as f64);
+            let (kind, priority) = (LineKind::from(line.kind), line.priority as f64);
             priorities.by_kind[kind as usize].insert(kind, &line.names, priority);
         }
         priorities
     }
 
     /// Whether there are any of a kind.
-    pub fn has(&self, kind: Kind) -> bool {
+    pub fn has(&self, kind: LineKind) -> bool {
         !self.by_kind[kind as usize].is_empty()
     }
 
     /// The priority of an object.
-    pub fn priority(&self, kind: Kind, name: &str) -> f64 {
+    pub fn priority(&self, kind: LineKind, name: &str) -> f64 {
         self.own(kind, name).unwrap_or_else(|| self.of_others(kind))
     }
 
     /// The priority that the line of an object itself gives.
-    pub fn own(&self, kind: Kind, name: &str) -> Option<f64> {
+    pub fn own(&self, kind: LineKind, name: &str) -> Option<f64> {
         self.by_kind[kind as usize].own(kind, name).copied().filter(|priority| *priority != 0.0)
     }
 
     /// The priority of those without one of their own.
-    pub fn of_others(&self, kind: Kind) -> f64 {
+    pub fn of_others(&self, kind: LineKind) -> f64 {
         self.by_kind[kind as usize].of_others().copied().unwrap_or_default()
     }
 }

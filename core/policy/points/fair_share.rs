@@ -1,7 +1,7 @@
 //! FS: how far the usage of those a job belongs to is from their targets (Maui Administrator's Guide, 5.1.2.2 and 6.3), as `Target` lines
 //! say. This file has the lines; [`super::tables`] knows the usage.
 
-use super::lines::{ByName, Kind, KINDS};
+use super::lines::{ByName, LineKind, KINDS};
 use super::terms::{weight, Terms};
 use super::{Component, Ground, Needs};
 use crate::rules::targets::{delta, percentage, Cap, Measure, Side, Tiers, Totals, NO_CAP};
@@ -142,7 +142,7 @@ impl Targets {
             ..Self::default()
         };
         for line in &settings.targets {
-            let (kind, by) = (Kind::from(line.kind), by(line.window.unwrap_or(window)));
+            let (kind, by) = (LineKind::from(line.kind), by(line.window.unwrap_or(window)));
             let (percent, of_available) = line.percentage().unwrap_or_default();
             let side = match line.target_type {
                 TargetType::Target => Side::Both,
@@ -164,7 +164,7 @@ impl Targets {
                 TargetMode::Ratio => Measure::Ratio,
             };
             let (factor, more) = match kind {
-                Kind::Account | Kind::Group => (1.0, line.weight.unwrap_or(0.0)),
+                LineKind::Account | LineKind::Group => (1.0, line.weight.unwrap_or(0.0)),
                 _ => (line.weight.unwrap_or(1.0), 0.0),
             };
             let (factor, weight) = (weight(factor), weight(more));
@@ -175,32 +175,32 @@ impl Targets {
     }
 
     /// Whether there are any of a kind.
-    pub fn has(&self, kind: Kind) -> bool {
+    pub fn has(&self, kind: LineKind) -> bool {
         self.has_goals(kind) || self.has_ceilings(kind)
     }
 
     /// Whether there are targets, floors or ceilings of a kind.
-    pub fn has_goals(&self, kind: Kind) -> bool {
+    pub fn has_goals(&self, kind: LineKind) -> bool {
         !self.goals[kind as usize].is_empty()
     }
 
     /// Whether there are caps of a kind.
-    pub fn has_ceilings(&self, kind: Kind) -> bool {
+    pub fn has_ceilings(&self, kind: LineKind) -> bool {
         !self.ceilings[kind as usize].is_empty()
     }
 
     /// Whether those count that no line names.
-    pub fn has_others(&self, kind: Kind) -> bool {
+    pub fn has_others(&self, kind: LineKind) -> bool {
         self.of_others(kind) != Rules::default()
     }
 
     /// What holds for an object.
-    pub fn rules(&self, kind: Kind, name: &str) -> Rules {
+    pub fn rules(&self, kind: LineKind, name: &str) -> Rules {
         self.own(kind, name).or(self.of_others(kind))
     }
 
     /// What lines say that name it.
-    pub fn own(&self, kind: Kind, name: &str) -> Rules {
+    pub fn own(&self, kind: LineKind, name: &str) -> Rules {
         Rules {
             goal: self.goals[kind as usize].own(kind, name).copied(),
             ceiling: self.ceilings[kind as usize].own(kind, name).copied(),
@@ -208,7 +208,7 @@ impl Targets {
     }
 
     /// What holds for one that no line names.
-    pub fn of_others(&self, kind: Kind) -> Rules {
+    pub fn of_others(&self, kind: LineKind) -> Rules {
         Rules {
             goal: self.goals[kind as usize].of_others().copied(),
             ceiling: self.ceilings[kind as usize].of_others().copied(),

@@ -8,7 +8,7 @@ use crate::settings::{CredentialKind, ServiceKind, TargetKind};
 
 /// What can have a priority, a promise or a target, in the order of the parts of CRED and FS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     User,
     Group,
     Account,
@@ -22,7 +22,7 @@ pub(super) const KINDS: usize = 6;
 
 macro_rules! kinds {
     ($($of:ident: $($kind:ident)+;)+) => {
-        $(impl From<$of> for Kind {
+        $(impl From<$of> for LineKind {
             fn from(kind: $of) -> Self {
                 match kind {
                     $($of::$kind => Self::$kind,)+
@@ -39,10 +39,10 @@ kinds! {
 }
 
 /// A name as it is compared with others. Slurm keeps accounts and QOS in small letters, all else as it is.
-pub(super) fn folded(kind: Kind, name: &str) -> Cow<'_, str> {
+pub(super) fn folded(kind: LineKind, name: &str) -> Cow<'_, str> {
     let differs = name.bytes().any(|letter| letter.is_ascii_uppercase());
     match kind {
-        Kind::Account | Kind::Parent | Kind::Qos if differs => name.to_ascii_lowercase().into(),
+        LineKind::Account | LineKind::Parent | LineKind::Qos if differs => name.to_ascii_lowercase().into(),
         _ => name.into(),
     }
 }
@@ -61,7 +61,7 @@ impl<T> Default for ByName<T> {
 }
 
 impl<T: Clone> ByName<T> {
-    pub fn insert(&mut self, kind: Kind, names: &[String], value: T) {
+    pub fn insert(&mut self, kind: LineKind, names: &[String], value: T) {
         for name in names {
             if name == "*" {
                 self.others.get_or_insert(value.clone());
@@ -76,12 +76,12 @@ impl<T: Clone> ByName<T> {
     }
 
     /// What holds for an object.
-    pub fn get(&self, kind: Kind, name: &str) -> Option<&T> {
+    pub fn get(&self, kind: LineKind, name: &str) -> Option<&T> {
         self.own(kind, name).or(self.of_others())
     }
 
     /// What a line says that names it.
-    pub fn own(&self, kind: Kind, name: &str) -> Option<&T> {
+    pub fn own(&self, kind: LineKind, name: &str) -> Option<&T> {
         self.named.get(folded(kind, name).as_ref())
     }
 

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use self::associations::{Associations, Lines};
-use self::lines::Kind;
+use self::lines::LineKind;
 use self::named::NamedLines;
 use self::tables::{Object, Objects, Own};
 use self::terms::{amount, cap, weight};
@@ -76,13 +76,13 @@ trait Component: Sized {
 
 /// A component, as one line has it.
 #[derive(Clone, Debug)]
-struct Line<C> {
+struct ComponentLine<C> {
     weight: f64,
     cap: f64,
     component: C,
 }
 
-impl<C: Component> Line<C> {
+impl<C: Component> ComponentLine<C> {
     fn of(line: &settings::Component) -> Self {
         Self { weight: weight(line.weight), cap: cap(line.cap), component: C::of(line) }
     }
@@ -116,7 +116,7 @@ macro_rules! components {
         /// Which lines hold in a partition.
         #[derive(Clone, Debug)]
         struct Plan {
-            $($name: Option<Line<$file::$component>>,)+
+            $($name: Option<ComponentLine<$file::$component>>,)+
             /// `XFMinLimit`, in seconds.
             min_limit: f64,
             needs: Needs,
@@ -127,8 +127,8 @@ macro_rules! components {
             fn of<'l>(settings: &Settings, find: impl Fn(ComponentKind) -> Option<&'l settings::Component>) -> Self {
                 let mut needs = Needs::default();
                 $(
-                    let $name = find(ComponentKind::$kind).map(Line::of).or_else(|| Line::without(settings));
-                    if let Some(Line { component, .. }) = &$name {
+                    let $name = find(ComponentKind::$kind).map(ComponentLine::of).or_else(|| ComponentLine::without(settings));
+                    if let Some(ComponentLine { component, .. }) = &$name {
                         needs |= $file::$component::needs(component, settings);
                     }
                 )+
@@ -267,17 +267,19 @@ impl Points {
             plan
         };
         self.plans.push(plan(None));
-        let mut others =
-            Object::new(self.priorities.of_others(Kind::Partition), self.targets.of_others(Kind::Partition));
+        let mut others = Object::new(
+            self.priorities.of_others(LineKind::Partition),
+            self.targets.of_others(LineKind::Partition),
+        );
         others.promise = self.promises.of_other_partitions();
         self.partitions = Objects::new(others);
-        for name in self.named.of_kind(Kind::Partition) {
+        for name in self.named.of_kind(LineKind::Partition) {
             if self.partitions.find(name) > 0 {
                 continue;
             }
             let mut partition = Object::new(
-                self.priorities.priority(Kind::Partition, name),
-                self.targets.rules(Kind::Partition, name),
+                self.priorities.priority(LineKind::Partition, name),
+                self.targets.rules(LineKind::Partition, name),
             );
             partition.promise = self.promises.of_partition(name);
             let has_lines = |line: &settings::Component| {
@@ -334,7 +336,7 @@ impl Points {
     }
 
     fn learn_qos(&mut self, qos: &[(u32, &str)]) {
-        let kind = Kind::Qos;
+        let kind = LineKind::Qos;
         let mut others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
         others.promise = self.promises.of_other_qos();
         self.qos = Objects::new(others);
@@ -350,7 +352,7 @@ impl Points {
     }
 
     fn learn_groups(&mut self, groups: &HashMap<String, u32>) {
-        let kind = Kind::Group;
+        let kind = LineKind::Group;
         let others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
         self.groups = Objects::new(others);
         self.named.learn_groups(groups);
@@ -375,9 +377,10 @@ impl Points {
         }
         let usage = [halflife, window];
         self.associations.weigh(tree, usage, &self.targets);
-        self.qos.read(usage.map(|usage| &usage.qos), self.targets.has_others(Kind::Qos));
-        self.groups.read(usage.map(|usage| &usage.groups), self.targets.has_others(Kind::Group));
-        self.partitions.read(usage.map(|usage| &usage.partitions), self.targets.has_others(Kind::Partition));
+        self.qos.read(usage.map(|usage| &usage.qos), self.targets.has_others(LineKind::Qos));
+        self.groups.read(usage.map(|usage| &usage.groups), self.targets.has_others(LineKind::Group));
+        self.partitions
+            .read(usage.map(|usage| &usage.partitions), self.targets.has_others(LineKind::Partition));
         self.qos.judge(&usage.map(TargetUsage::of_root));
         let own = usage.map(TargetUsage::of_all);
         self.groups.judge(&own);

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::lines::Kind;
+use super::lines::LineKind;
 use super::Needs;
 use crate::policy::pools::{Bearer, Named};
 use crate::settings::{Place, Settings};
 
 /// Names on one line.
 #[derive(Clone, Debug)]
-struct Line {
+struct NamedLine {
     place: Place,
     setting: &'static str,
     /// What follows the setting.
     word: String,
-    kind: Kind,
+    kind: LineKind,
     /// Without `*`.
     names: Vec<String>,
 }
@@ -22,7 +22,7 @@ struct Line {
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamedLines {
-    lines: Vec<Line>,
+    lines: Vec<NamedLine>,
     /// The numbers of groups that are known, by name.
     groups: HashMap<String, u32>,
 }
@@ -30,13 +30,13 @@ pub(super) struct NamedLines {
 impl NamedLines {
     pub fn of(settings: &Settings) -> Self {
         let mut lines = Vec::new();
-        let mut add = |place: &Place, setting, word: String, kind: Kind, names: &[String]| {
+        let mut add = |place: &Place, setting, word: String, kind: LineKind, names: &[String]| {
             let names = names.iter().filter(|name| *name != "*").cloned().collect();
-            lines.push(Line { place: place.clone(), setting, word, kind, names });
+            lines.push(NamedLine { place: place.clone(), setting, word, kind, names });
         };
         for line in &settings.components {
             let partitions = line.partitions.as_deref().unwrap_or_default();
-            add(&line.place.0, "Component", line.component.to_string(), Kind::Partition, partitions);
+            add(&line.place.0, "Component", line.component.to_string(), LineKind::Partition, partitions);
         }
         for line in &settings.credentials {
             add(&line.place.0, "Credential", line.kind.to_string(), line.kind.into(), &line.names);
@@ -51,7 +51,7 @@ impl NamedLines {
     }
 
     /// The names of one kind.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &str> {
+    pub fn of_kind(&self, kind: LineKind) -> impl Iterator<Item = &str> {
         self.lines
             .iter()
             .filter(move |line| line.kind == kind)
@@ -62,7 +62,7 @@ impl NamedLines {
     /// Each group once.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
         let mut seen = std::collections::HashSet::new();
-        self.of_kind(Kind::Group).filter(move |name| seen.insert(*name))
+        self.of_kind(LineKind::Group).filter(move |name| seen.insert(*name))
     }
 
     /// Takes the numbers of groups.
@@ -83,17 +83,18 @@ impl NamedLines {
         let by_window = |line: &crate::settings::Target| line.window.unwrap_or(window);
         let targets = &settings.targets;
         let ours = |line: &crate::settings::Target| {
-            let kind = Kind::from(line.kind);
+            let kind = LineKind::from(line.kind);
             let metric = settings.target_metric.eq_ignore_ascii_case("billing");
-            !metric || kind == Kind::Group || kind == Kind::Partition
+            !metric || kind == LineKind::Group || kind == LineKind::Partition
         };
         let caps = targets.iter().any(|line| line.target_type == crate::settings::TargetType::Cap);
         let in_tree = targets.iter().any(|line| {
-            Kind::from(line.kind) == Kind::Parent && line.target_type != crate::settings::TargetType::Cap
+            LineKind::from(line.kind) == LineKind::Parent
+                && line.target_type != crate::settings::TargetType::Cap
         });
         Needs {
-            groups: has(Kind::Group),
-            qos: has(Kind::Qos),
+            groups: has(LineKind::Group),
+            qos: has(LineKind::Qos),
             targets: !targets.is_empty(),
             own_halflife: targets.iter().any(|line| !by_window(line) && ours(line))
                 // Levels without a line go by the usage of the settings.
@@ -109,7 +110,7 @@ impl NamedLines {
     /// All of them; `has` tells whether there is a user or account of a name.
     pub fn all<'s>(
         &'s self,
-        has: impl Fn(Kind, &str) -> bool + Copy + 's,
+        has: impl Fn(LineKind, &str) -> bool + Copy + 's,
     ) -> impl Iterator<Item = Named<'s>> {
         self.lines.iter().flat_map(move |line| {
             line.names.iter().map(move |name| Named {
@@ -118,10 +119,12 @@ impl NamedLines {
                 kind: line.word.clone(),
                 name,
                 of: match line.kind {
-                    Kind::User | Kind::Account | Kind::Parent => Bearer::Association(has(line.kind, name)),
-                    Kind::Group => Bearer::Group(self.groups.contains_key(name)),
-                    Kind::Qos => Bearer::Qos,
-                    Kind::Partition => Bearer::Partition,
+                    LineKind::User | LineKind::Account | LineKind::Parent => {
+                        Bearer::Association(has(line.kind, name))
+                    }
+                    LineKind::Group => Bearer::Group(self.groups.contains_key(name)),
+                    LineKind::Qos => Bearer::Qos,
+                    LineKind::Partition => Bearer::Partition,
                 },
             })
         })

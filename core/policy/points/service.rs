@@ -1,7 +1,7 @@
 //! SERV: how well a job was served so far (Maui Administrator's Guide, 5.1.2.4); and what `Service` lines promise.
 
 use super::job::{expansion_factor, queue_time};
-use super::lines::{ByName, Kind};
+use super::lines::{ByName, LineKind};
 use super::targets::{Curve, Promise};
 use super::terms::{amount, weight, Terms};
 use super::{Component, Ground, Needs};
@@ -62,8 +62,8 @@ impl Promises {
     pub fn of(settings: &Settings) -> Self {
         let mut promises = Self::default();
         for (line, at) in settings.services.iter().zip(0..) {
-            let kind = Kind::from(line.kind);
-            let by_name = if kind == Kind::Qos { &mut promises.qos } else { &mut promises.partitions };
+            let kind = LineKind::from(line.kind);
+            let by_name = if kind == LineKind::Qos { &mut promises.qos } else { &mut promises.partitions };
             by_name.insert(kind, &line.names, at);
             promises.all.push(Promise {
                 queue_time: line.target_queue_time.map_or(0.0, |time| time.as_secs_f64() / 60.0),
@@ -80,7 +80,7 @@ impl Promises {
 
     /// Which line holds for a QOS.
     pub fn of_qos(&self, name: &str) -> Option<u32> {
-        self.qos.get(Kind::Qos, name).copied()
+        self.qos.get(LineKind::Qos, name).copied()
     }
 
     /// Which line holds for a QOS without a line of its own.
@@ -90,7 +90,7 @@ impl Promises {
 
     /// Which line holds for a partition where none does for the QOS.
     pub fn of_partition(&self, name: &str) -> Option<u32> {
-        self.partitions.get(Kind::Partition, name).copied()
+        self.partitions.get(LineKind::Partition, name).copied()
     }
 
     /// Which line holds for a partition without a line of its own.

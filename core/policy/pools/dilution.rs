@@ -11,7 +11,7 @@
 use super::groups::Groups;
 use super::load::{Load, Rule, Shares};
 use super::tree_order::{self, TreeOrder};
-use super::{Ground, Names, Pool, Queue, Who};
+use super::{Ground, Names, Pool, PoolQueue, Who};
 use crate::policy::share_tree::ROOT_TICKETS;
 use crate::settings::{Dilution, DilutionUnit, Distribution, Settings};
 use crate::tree::{at, Node, ShareTree};
@@ -20,7 +20,7 @@ use crate::tree::{at, Node, ShareTree};
 #[derive(Clone, Debug, Default)]
 pub struct DilutedTickets {
     pool: f64,
-    kind: Kind,
+    kind: DilutionKind,
     /// `DilutionRunning`
     counts_running: bool,
     /// What tickets are worth does not grow with shares, as under `Distribution=standing` and `strict`: sizes are divided by them.
@@ -31,7 +31,7 @@ pub struct DilutedTickets {
 }
 
 #[derive(Clone, Debug, Default)]
-enum Kind {
+enum DilutionKind {
     #[default]
     None,
     User(Rule),
@@ -53,7 +53,7 @@ impl DilutedTickets {
         }
     }
 
-    fn read(&mut self, queue: &Queue<'_>) {
+    fn read(&mut self, queue: &PoolQueue<'_>) {
         let Ground { tree, fair_share } = queue.ground;
         let load = &mut self.load;
         load.clear(tree.len());
@@ -95,9 +95,9 @@ impl Pool for DilutedTickets {
             #[allow(clippy::cast_precision_loss)] // at most 10^9
             pool: settings.tickets_share as f64,
             kind: match settings.dilution {
-                Dilution::None => Kind::None,
-                Dilution::User => Kind::User(rule),
-                Dilution::Tree => Kind::Tree(TreeOrder::new(rule, by_shares)),
+                Dilution::None => DilutionKind::None,
+                Dilution::User => DilutionKind::User(rule),
+                Dilution::Tree => DilutionKind::Tree(TreeOrder::new(rule, by_shares)),
             },
             counts_running: settings.dilution_running,
             by_shares,
@@ -109,12 +109,12 @@ impl Pool for DilutedTickets {
         // Places in another tree mean something else.
         self.load.clear(tree.len());
         self.shares = Shares::default();
-        if let Kind::Tree(order) = &mut self.kind {
+        if let DilutionKind::Tree(order) = &mut self.kind {
             order.clear();
         }
     }
 
-    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
+    fn hand_out(&mut self, queue: &PoolQueue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
         self.read(queue);
         let (ground, waiting) = (queue.ground, queue.waiting);
         if self.pool == 0.0 {
@@ -126,12 +126,12 @@ impl Pool for DilutedTickets {
             Groups::of(waiting, nodes, before, node).sorted()
         };
         match &self.kind {
-            Kind::None => {
+            DilutionKind::None => {
                 for (job, tickets) in waiting.iter().zip(tickets) {
                     *tickets = self.of_association(ground, job.node);
                 }
             }
-            Kind::User(rule) => {
+            DilutionKind::User(rule) => {
                 let groups = by_node();
                 for node in ground.tree.nodes() {
                     let group = groups.group(node.index());
@@ -148,9 +148,9 @@ impl Pool for DilutedTickets {
                     }
                 }
             }
-            Kind::Tree(_) => {
+            DilutionKind::Tree(_) => {
                 let jobs = tree_order::Jobs { queue, before, pool: self.pool, groups: &by_node() };
-                if let Kind::Tree(order) = &mut self.kind {
+                if let DilutionKind::Tree(order) = &mut self.kind {
                     order.hand_out(&jobs, &self.load, tickets);
                 }
             }
@@ -160,20 +160,20 @@ impl Pool for DilutedTickets {
     fn of_running(&self, ground: Ground<'_>, job: Who) -> f64 {
         let of_association = self.of_association(ground, job.node);
         match &self.kind {
-            Kind::None => of_association,
-            Kind::User(rule) => {
+            DilutionKind::None => of_association,
+            DilutionKind::User(rule) => {
                 let others = (at(&self.load.running, job.node) - job.size).max(0.0);
                 of_association * rule.left(others * self.scale(ground, job.node, self.shares))
             }
-            Kind::Tree(_) => of_association / f64::from(at(&self.load.jobs, job.node).max(1)),
+            DilutionKind::Tree(_) => of_association / f64::from(at(&self.load.jobs, job.node).max(1)),
         }
     }
 
     fn of_next(&self, ground: Ground<'_>, job: Who, before: f64) -> f64 {
         let node = job.node;
         match &self.kind {
-            Kind::None => self.of_association(ground, node),
-            Kind::User(rule) => {
+            DilutionKind::None => self.of_association(ground, node),
+            DilutionKind::User(rule) => {
                 let ahead = at(&self.load.running, node) + at(&self.load.waiting, node);
                 // Whoever is new competes, too, once the job is there.
                 let among = match self.load.active.get(node.index()) {
@@ -182,7 +182,7 @@ impl Pool for DilutedTickets {
                 };
                 self.of_association(ground, node) * rule.left(ahead * self.scale(ground, node, among))
             }
-            Kind::Tree(order) => {
+            DilutionKind::Tree(order) => {
                 let (waiting, joined) = (at(&self.load.waiting, node), at(&self.load.joined, node));
                 order.next(ground, node, waiting, joined, self.pool, before)
             }

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
-use super::{Bearer, Ground, Named, Names, Pool, Queue, Who};
+use super::{Bearer, Ground, Named, Names, Pool, PoolQueue, Who};
 use crate::settings::{Functional, FunctionalKind, Settings};
 use crate::tree::{Node, ShareTree, USE_PARENT};
 
@@ -34,7 +34,7 @@ type Category = [Option<Held>; KINDS];
 
 /// One kind of objects.
 #[derive(Clone, Debug, Default)]
-struct Kind {
+struct FunctionalPart {
     /// Its part of the pool.
     weight: f64,
     /// Jobs that run or have got their tickets, by object.
@@ -58,7 +58,7 @@ pub struct FunctionalTickets {
     lines: Vec<Functional>,
     /// Names in lines that there are no associations of, by kind.
     missing: HashSet<(u8, String)>,
-    kinds: [Kind; KINDS],
+    kinds: [FunctionalPart; KINDS],
     /// Objects by name, kind by kind. They stay where the tree is new: what is counted is theirs.
     objects: [FxHashMap<String, u32>; KINDS],
     categories: Vec<Category>,
@@ -76,18 +76,18 @@ impl FunctionalTickets {
     }
 
     /// What an object gives to the next of its jobs, of this sum of shares.
-    fn gives(&self, kind: &Kind, held: Held, sum: f64) -> f64 {
+    fn gives(&self, kind: &FunctionalPart, held: Held, sum: f64) -> f64 {
         let jobs = if self.shared { kind.active[held.object as usize] + 1.0 } else { 1.0 };
         part(self.pool * kind.weight, held.shares / jobs, sum)
     }
 
     /// The sum by which the claim of a head is divided: without its own shares where they are the object's. `more` is added.
-    fn sum_for_head(&self, kind: &Kind, held: Held, more: f64) -> f64 {
+    fn sum_for_head(&self, kind: &FunctionalPart, held: Held, more: f64) -> f64 {
         kind.sum + more + if self.shared { 0.0 } else { held.shares }
     }
 
     /// The tickets of a job that is the next of its objects, of which `sum` says the sum of shares.
-    fn claim(&self, category: &Category, sum: impl Fn(&Kind, Held) -> f64) -> f64 {
+    fn claim(&self, category: &Category, sum: impl Fn(&FunctionalPart, Held) -> f64) -> f64 {
         let held = self.kinds.iter().zip(category).filter_map(|(kind, held)| Some((kind, (*held)?)));
         held.map(|(kind, held)| self.gives(kind, held, sum(kind, held))).sum()
     }
@@ -129,7 +129,7 @@ impl FunctionalTickets {
 
     /// The tickets of the job that was counted last.
     fn exact(&self, category: &Category) -> f64 {
-        let of_kind = |(kind, held): (&Kind, &Option<Held>)| {
+        let of_kind = |(kind, held): (&FunctionalPart, &Option<Held>)| {
             let Some(held) = *held else { return 0.0 };
             let jobs = if self.shared { kind.active[held.object as usize] } else { 1.0 };
             part(self.pool * kind.weight, held.shares / jobs, kind.sum)
@@ -315,7 +315,7 @@ impl Pool for FunctionalTickets {
         self.pool == 0.0
     }
 
-    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
+    fn hand_out(&mut self, queue: &PoolQueue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
         self.count_running(queue.running);
         let group = |job: usize| {
             let node = queue.waiting[job].node;
@@ -362,7 +362,7 @@ impl Pool for FunctionalTickets {
         // Kinds without shares leave their part to the others.
         let weights: f64 =
             self.kinds.iter().filter(|kind| kind.sum_running > 0.0).map(|kind| kind.weight).sum();
-        let of_kind = |(kind, held): (&Kind, &Option<Held>)| {
+        let of_kind = |(kind, held): (&FunctionalPart, &Option<Held>)| {
             let Some(held) = *held else { return 0.0 };
             let jobs = if self.shared { kind.running[held.object as usize].max(1.0) } else { 1.0 };
             part(self.pool * kind.weight, held.shares / jobs, kind.sum_running)

@@ -9,7 +9,7 @@ use crate::ties::rank;
 
 /// A job in its group: what orders it stands beside it, as a look at the job itself for every comparison costs more than to order.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct GroupPlace {
     before: f64,
     order: u64,
     /// The job's id.
@@ -18,7 +18,7 @@ pub struct Place {
     pub job: u32,
 }
 
-impl Place {
+impl GroupPlace {
     /// Who comes first. No two are equal.
     fn compare(&self, other: &Self) -> Ordering {
         let by_tickets = rank(other.before).cmp(&rank(self.before));
@@ -29,7 +29,7 @@ impl Place {
 /// Places of jobs, group by group.
 #[derive(Debug, Default)]
 pub struct Groups {
-    places: Vec<Place>,
+    places: Vec<GroupPlace>,
     /// Where each group begins; one more than there are groups.
     begins: Vec<u32>,
 }
@@ -51,12 +51,13 @@ impl Groups {
             begins[at + 1] += begins[at];
         }
         let mut next = begins.clone();
-        let nowhere = Place { before: 0.0, order: 0, id: 0, job: 0 };
+        let nowhere = GroupPlace { before: 0.0, order: 0, id: 0, job: 0 };
         let mut places = vec![nowhere; begins[count] as usize];
         for ((at, job), index) in jobs.iter().enumerate().zip(0..) {
             if let Some(group) = group(at) {
                 let before = before.map_or(0.0, |before| before[at]);
-                places[next[group] as usize] = Place { before, order: job.order, id: job.id, job: index };
+                places[next[group] as usize] =
+                    GroupPlace { before, order: job.order, id: job.id, job: index };
                 next[group] += 1;
             }
         }
@@ -76,13 +77,13 @@ impl Groups {
         let places = &mut self.places[range(&self.begins, group)];
         // Jobs come by their ids, which mostly is their order already.
         if !places.is_sorted_by(|a, b| a.compare(b).is_le()) {
-            places.sort_unstable_by(Place::compare);
+            places.sort_unstable_by(GroupPlace::compare);
         }
     }
 
     /// The first job of a group, also of one that is not sorted.
-    pub fn head(&self, group: usize) -> Option<Place> {
-        self.group(group).iter().copied().min_by(Place::compare)
+    pub fn head(&self, group: usize) -> Option<GroupPlace> {
+        self.group(group).iter().copied().min_by(GroupPlace::compare)
     }
 
     /// How many groups there are, empty ones included.
@@ -91,12 +92,12 @@ impl Groups {
     }
 
     /// The jobs of a group.
-    pub fn group(&self, group: usize) -> &[Place] {
+    pub fn group(&self, group: usize) -> &[GroupPlace] {
         &self.places[range(&self.begins, group)]
     }
 
     /// The jobs of all groups, one group after the other.
-    pub fn all(&self) -> &[Place] {
+    pub fn all(&self) -> &[GroupPlace] {
         &self.places
     }
 

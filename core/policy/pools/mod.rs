@@ -70,7 +70,7 @@ struct Ground<'g> {
 
 /// The jobs of a cycle.
 #[derive(Clone, Copy, Debug)]
-struct Queue<'q> {
+struct PoolQueue<'q> {
     ground: Ground<'q>,
     waiting: &'q [WaitingJob],
     running: &'q [Who],
@@ -103,7 +103,7 @@ trait Pool {
 
     /// The tickets of every waiting job. `before`: what the jobs have of the pools that come before in the hierarchy; `None` for a
     /// pool that does not take part in it.
-    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]);
+    fn hand_out(&mut self, queue: &PoolQueue<'_>, before: Option<&[f64]>, tickets: &mut [f64]);
 
     /// The tickets of a job that runs.
     fn of_running(&self, ground: Ground<'_>, job: Who) -> f64;
@@ -282,7 +282,7 @@ impl Pools {
         running: &[Who],
         tickets: &mut Vec<JobTickets>,
     ) {
-        let queue = Queue { ground: Ground { tree, fair_share }, waiting, running };
+        let queue = PoolQueue { ground: Ground { tree, fair_share }, waiting, running };
         tickets.clear();
         tickets.extend(waiting.iter().map(|job| JobTickets { extra: job.extra, ..JobTickets::default() }));
         let mut before = vec![0.0; waiting.len()];

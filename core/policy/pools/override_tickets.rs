@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
 use super::names::{is_job, Bearer, JobNames, Named, Names};
-use super::{Extra, Ground, Pool, Queue, Who};
+use super::{Extra, Ground, Pool, PoolQueue, Who};
 use crate::settings::value::Date;
 use crate::settings::{Override, OverrideKind, Settings};
 use crate::tree::{Node, ShareTree};
@@ -313,7 +313,7 @@ impl OverrideTickets {
     }
 
     /// The category of every job: jobs of one have the same objects and tickets. Those that have none are in none.
-    fn categories(&self, queue: &Queue<'_>) -> (Vec<(Node, Extra)>, Vec<Option<u32>>) {
+    fn categories(&self, queue: &PoolQueue<'_>) -> (Vec<(Node, Extra)>, Vec<Option<u32>>) {
         let mut heads = Vec::new();
         let mut plain = vec![None; self.sets.len()];
         let mut others: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -448,7 +448,7 @@ impl Pool for OverrideTickets {
         self.objects.is_empty() && !self.admin_comment
     }
 
-    fn hand_out(&mut self, queue: &Queue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
+    fn hand_out(&mut self, queue: &PoolQueue<'_>, before: Option<&[f64]>, tickets: &mut [f64]) {
         for object in &mut self.objects {
             object.active = 0.0;
             object.turns.iter_mut().for_each(Vec::clear);

@@ -10,9 +10,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::groups::{Groups, Place};
+use super::groups::{GroupPlace, Groups};
 use super::load::{Load, Rule, Shares};
-use super::{Ground, Queue};
+use super::{Ground, PoolQueue};
 use crate::policy::FairShare;
 use crate::ties::rank;
 use crate::tree::{at, Node, ShareTree};
@@ -23,7 +23,7 @@ const ROUNDING: f64 = 1e-12;
 /// The jobs of a cycle.
 #[derive(Clone, Copy, Debug)]
 pub struct Jobs<'j> {
-    pub queue: &'j Queue<'j>,
+    pub queue: &'j PoolQueue<'j>,
     /// What they have of earlier pools.
     pub before: Option<&'j [f64]>,
     pub pool: f64,
@@ -32,7 +32,7 @@ pub struct Jobs<'j> {
 }
 
 impl Jobs<'_> {
-    fn entry(&self, place: &Place) -> Entry {
+    fn entry(&self, place: &GroupPlace) -> Entry {
         let size = self.queue.waiting[place.job as usize].size;
         Entry { key: 0.0, size, job: place.job, id: place.id, tie: place.id }
     }

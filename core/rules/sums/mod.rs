@@ -16,7 +16,7 @@ mod readings;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ended::Ended;
-use super::tally::{Charge, Place, Tally};
+use super::tally::{Charge, Tally, TallyPlace};
 use super::windows::{self, plus, Windows};
 
 use columns::{rearrange, Column};
@@ -95,7 +95,7 @@ impl Kept {
 /// An association with usage of its own, or above one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Association {
-    pub place: Place,
+    pub place: TallyPlace,
     pub names: Option<Names>,
     pub parent: Option<u32>,
     /// slurmctld's raw usage when the last cycle had charged.
@@ -106,7 +106,7 @@ pub(super) struct Association {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Qos {
-    pub place: Place,
+    pub place: TallyPlace,
     pub name: Option<String>,
     pub raw: Option<f64>,
     pub decays: bool,
@@ -124,12 +124,12 @@ pub struct Sums {
     pub(super) kept: Vec<Kept>,
     pub(super) associations: FxHashMap<u32, Association>,
     pub(super) qos: FxHashMap<u32, Qos>,
-    pub(super) groups: FxHashMap<u32, Place>,
-    pub(super) partitions: FxHashMap<String, Place>,
+    pub(super) groups: FxHashMap<u32, TallyPlace>,
+    pub(super) partitions: FxHashMap<String, TallyPlace>,
     /// All QOS that keep their usage, those too that nothing is known of yet: the first job of one may have ended already.
     pub(super) undecayed: FxHashSet<u32>,
     /// Places that nobody has any more.
-    free: Vec<Place>,
+    free: Vec<TallyPlace>,
 }
 
 /// What a cycle does to sums.
@@ -155,7 +155,7 @@ impl Sums {
             since,
             last_reset,
             windows,
-            kept: vec![Kept::default(); Place::FIRST],
+            kept: vec![Kept::default(); TallyPlace::FIRST],
             associations: FxHashMap::default(),
             qos: FxHashMap::default(),
             groups: FxHashMap::default(),
@@ -246,21 +246,21 @@ impl Sums {
         self.columns.iter().any(|column| column.book.is_some())
     }
 
-    pub(super) fn new_place(&mut self) -> Place {
+    pub(super) fn new_place(&mut self) -> TallyPlace {
         self.free.pop().unwrap_or_else(|| {
             self.kept.push(Kept::default());
             // There are fewer associations than that.
-            Place(u32::try_from(self.kept.len() - 1).unwrap_or(u32::MAX))
+            TallyPlace(u32::try_from(self.kept.len() - 1).unwrap_or(u32::MAX))
         })
     }
 
-    fn give_back(&mut self, place: Place) -> Kept {
+    fn give_back(&mut self, place: TallyPlace) -> Kept {
         self.free.push(place);
         std::mem::take(&mut self.kept[place.index()])
     }
 
     /// The place of an association.
-    pub fn association(&mut self, id: u32) -> Place {
+    pub fn association(&mut self, id: u32) -> TallyPlace {
         if let Some(known) = self.associations.get(&id) {
             return known.place;
         }
@@ -271,7 +271,7 @@ impl Sums {
     }
 
     /// The place of a QOS, and whether its usage decays.
-    pub fn qos(&mut self, id: u32) -> (Place, bool) {
+    pub fn qos(&mut self, id: u32) -> (TallyPlace, bool) {
         if let Some(known) = self.qos.get(&id) {
             return (known.place, known.decays);
         }
@@ -281,7 +281,7 @@ impl Sums {
     }
 
     /// The place of a Unix group.
-    pub fn group(&mut self, gid: u32) -> Place {
+    pub fn group(&mut self, gid: u32) -> TallyPlace {
         if let Some(place) = self.groups.get(&gid) {
             return *place;
         }
@@ -291,7 +291,7 @@ impl Sums {
     }
 
     /// The place of a partition.
-    pub fn partition(&mut self, name: &str) -> Place {
+    pub fn partition(&mut self, name: &str) -> TallyPlace {
         if let Some(place) = self.partitions.get(name) {
             return *place;
         }
@@ -343,7 +343,7 @@ impl Sums {
             self.last_reset = last_reset;
         }
         if self.recipe.halflife {
-            let undecayed: Vec<Place> =
+            let undecayed: Vec<TallyPlace> =
                 self.qos.values().filter(|qos| !qos.decays).map(|qos| qos.place).collect();
             let full: Vec<f64> = undecayed.iter().map(|place| self.kept[place.index()].halflife).collect();
             self.kept.iter_mut().for_each(|kept| kept.halflife *= decay);
@@ -367,7 +367,7 @@ impl Sums {
         if charge.is_empty() {
             return;
         }
-        tally.add(Place::ALL, &charge, true);
+        tally.add(TallyPlace::ALL, &charge, true);
         if let Some(id) = ended.association {
             let place = self.association(id);
             tally.add(place, &charge, true);
@@ -432,7 +432,7 @@ impl Sums {
     fn drop_faded(&mut self) {
         let mut faded = Vec::new();
         let kept = &self.kept;
-        let mut stays = |place: &Place| {
+        let mut stays = |place: &TallyPlace| {
             let stays = !kept[place.index()].is_faded();
             if !stays {
                 faded.push(*place);

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::{Kept, Sums};
-use crate::rules::tally::Place;
+use crate::rules::tally::TallyPlace;
 use crate::rules::windows::{self, plus};
 
 /// Which of the sums is asked for.
@@ -49,15 +49,15 @@ impl Kept {
 impl Sums {
     /// All usage, as the last cycle left it.
     pub fn readings(&self, model: Model) -> Readings {
-        let usage = |place: Place| self.kept[place.index()].usage(model);
+        let usage = |place: TallyPlace| self.kept[place.index()].usage(model);
         let mut readings = Readings {
             associations: self.associations.keys().map(|id| (*id, 0.0)).collect(),
             of_tree: 0.0,
             qos: self.qos.iter().map(|(id, known)| (*id, usage(known.place))).collect(),
             groups: self.groups.iter().map(|(gid, place)| (*gid, usage(*place))).collect(),
             partitions: self.partitions.iter().map(|(name, place)| (name.clone(), usage(*place))).collect(),
-            all: usage(Place::ALL),
-            capacity: usage(Place::CAPACITY),
+            all: usage(TallyPlace::ALL),
+            capacity: usage(TallyPlace::CAPACITY),
         };
         for (id, known) in &self.associations {
             let own = usage(known.place);

@@ -175,7 +175,7 @@ impl Mean {
 
 /// Means over the seeds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct GamingRow {
     pub scheduler: String,
     pub settings: String,
     pub strategy: String,
@@ -184,7 +184,7 @@ pub struct Row {
 }
 
 /// Of the text of [`FILE`], in the order of [`cases`].
-pub fn rows(csv: &str) -> Vec<Row> {
+pub fn rows(csv: &str) -> Vec<GamingRow> {
     let lines: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let of = |case: &Case| {
         let same = |line: &&Vec<&str>| line[..3] == [case.scheduler, case.settings, case.strategy];
@@ -192,7 +192,7 @@ pub fn rows(csv: &str) -> Vec<Row> {
             let values = lines.iter().filter(same).map(|line| line[column].parse().expect("a number"));
             Mean::of(&values.collect::<Vec<f64>>())
         };
-        Row {
+        GamingRow {
             scheduler: case.scheduler.to_owned(),
             settings: case.settings.to_owned(),
             strategy: case.strategy.to_owned(),
@@ -216,14 +216,14 @@ fn shown(settings: &str) -> String {
 }
 
 /// Gains under the model of Slurm, of all settings and strategies.
-pub fn gains(rows: &[Row]) -> Table {
+pub fn gains(rows: &[GamingRow]) -> Table {
     let mut table = Table::new(
         ["settings", "honest"]
             .into_iter()
             .chain(STRATEGIES.map(Strategy::name))
             .chain(["honest, by entitlement", "second-account, by entitlement"]),
     );
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.scheduler == "slurm").collect();
+    let rows: Vec<&GamingRow> = rows.iter().filter(|row| row.scheduler == "slurm").collect();
     for of_settings in rows.chunk_by(|a, b| a.settings == b.settings) {
         let by_entitlement = |strategy: &str| {
             let row = of_settings.iter().find(|row| row.strategy == strategy);
@@ -238,11 +238,11 @@ pub fn gains(rows: &[Row]) -> Table {
 }
 
 /// What splitting gains where the scheduler lets narrow jobs into every hole.
-pub fn holes(rows: &[Row]) -> Table {
+pub fn holes(rows: &[GamingRow]) -> Table {
     let mut table = Table::new(["settings", "split under `easy`", "split under `slurm`"]);
     for easy in rows.iter().filter(|row| (row.scheduler.as_str(), row.strategy.as_str()) == ("easy", "split"))
     {
-        let same = |row: &&Row| {
+        let same = |row: &&GamingRow| {
             (&*row.scheduler, &row.settings, &row.strategy) == ("slurm", &easy.settings, &easy.strategy)
         };
         let slurm = rows.iter().find(same).expect("every strategy");
@@ -252,11 +252,11 @@ pub fn holes(rows: &[Row]) -> Table {
 }
 
 /// What is above the limit under the model of Slurm, by strategy: in how many of the settings, and the largest.
-pub fn not_covered(rows: &[Row]) -> Table {
+pub fn not_covered(rows: &[GamingRow]) -> Table {
     let mut table = Table::new(["strategy", "gains under", "the most", "by entitlement"]);
     for strategy in STRATEGIES.map(Strategy::name) {
         let of_strategy = rows.iter().filter(|row| row.scheduler == "slurm" && row.strategy == strategy);
-        let above: Vec<&Row> = of_strategy.filter(|row| row.gain.value > LIMIT).collect();
+        let above: Vec<&GamingRow> = of_strategy.filter(|row| row.gain.value > LIMIT).collect();
         let Some(most) = above.iter().max_by(|a, b| a.gain.value.total_cmp(&b.gain.value)) else { continue };
         let mut under = String::new();
         if above.len() > SETTINGS.len() / 2 {

@@ -10,7 +10,7 @@ pub const PAGES: [&str; 3] = ["docs/weights.md", "docs/replay.md", "docs/policie
 pub type Block = (&'static str, &'static str, Table);
 
 /// All tables: `rows` are those of the picture, `gains` is the text of [`gaming::FILE`].
-pub fn blocks(rows: &[settles::Row], gains: &str) -> Vec<Block> {
+pub fn blocks(rows: &[settles::SettlingRow], gains: &str) -> Vec<Block> {
     let mut blocks = of_gains(gains);
     blocks.extend(of_shares(rows));
     blocks.push(("docs/weights.md", "units", settles::units(&settles::DILUTED)));
@@ -28,7 +28,7 @@ pub fn of_gains(gains: &str) -> Vec<Block> {
 }
 
 /// What becomes of shares, but by unit of dilution.
-pub fn of_shares(rows: &[settles::Row]) -> Vec<Block> {
+pub fn of_shares(rows: &[settles::SettlingRow]) -> Vec<Block> {
     let page = "docs/weights.md";
     vec![
         (page, "squares", settles::squares()),

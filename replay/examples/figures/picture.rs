@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::settles::{error, Career, Row, Scene, ORDERS, STEPS};
+use crate::settles::{error, Career, Scene, SettlingRow, ORDERS, STEPS};
 
 /// From the top of the project.
 pub const FILE: &str = "docs/figures/settles.svg";
@@ -36,7 +36,7 @@ const HEAD: &str = "\
 ";
 
 /// The whole file.
-pub fn draw(rows: &[Row]) -> String {
+pub fn draw(rows: &[SettlingRow]) -> String {
     let width = FIRST.0 + 5.0 * STEP.0;
     let count: f64 = rows.iter().map(|_| 1.0).sum();
     let height = FIRST.1 + count * STEP.1 - 24.0;

@@ -227,10 +227,10 @@ pub fn scenes() -> [Scene; 4] {
 pub const ORDERS: [&str; 5] = ["tickets", "standing", "strict", "Fair Tree", "classic"];
 
 /// A tree, and how it went under each of [`ORDERS`].
-pub type Row = (Scene, Vec<Vec<Career>>);
+pub type SettlingRow = (Scene, Vec<Vec<Career>>);
 
 /// What the picture shows.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<SettlingRow> {
     scenes()
         .into_iter()
         .map(|scene| {
@@ -241,7 +241,7 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// How far usage is from shares, by tree and order.
-pub fn distributions(rows: &[Row]) -> Table {
+pub fn distributions(rows: &[SettlingRow]) -> Table {
     let mut table = Table::new(["tree"].into_iter().chain(ORDERS));
     for (scene, careers) in rows {
         let errors = careers.iter().map(|careers| format!("{:.3}", error(careers)));

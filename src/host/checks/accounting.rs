@@ -4,7 +4,7 @@
 //! A micro release never changes the form of a message.
 
 use super::failure::{failure, Failure};
-use super::messages::{Answer, Message, NONE};
+use super::messages::{Message, Unpacked, NONE};
 use crate::host::symbols::{V23_02, V23_11, V24_05};
 use crate::host::Host;
 
@@ -56,7 +56,7 @@ pub fn about_associations(host: &'static Host) -> Result<(), Failure> {
         return Err(failure(host, "slurmctld does not read an association as it should".to_owned()));
     }
     let layout = &host.layout.assoc;
-    let mut answer = Answer { host, what: "an association", record, wrong: None };
+    let mut answer = Unpacked { host, what: "an association", record, wrong: None };
     if answer.has_size(layout.size) {
         answer
             .text("the account", layout.acct, "physics")
@@ -97,7 +97,7 @@ pub fn about_qos(host: &'static Host) -> Result<(), Failure> {
         return Err(failure(host, "slurmctld does not read a QOS as it should".to_owned()));
     }
     let layout = &host.layout.qos;
-    let mut answer = Answer { host, what: "a QOS", record, wrong: None };
+    let mut answer = Unpacked { host, what: "a QOS", record, wrong: None };
     if answer.has_size(layout.size) {
         answer
             .number("the id", layout.id, 11)

@@ -16,13 +16,13 @@ thread_local! {
 
 #[derive(Debug, Clone, Copy)]
 struct Question {
-    answer: Answer,
+    answer: PinAnswer,
     last: Option<u32>,
 }
 
 /// What `priority_p_set` is to answer.
 #[derive(Debug, Clone, Copy)]
-pub enum Answer {
+pub enum PinAnswer {
     /// 0, after which the host does nothing more.
     Nothing,
     /// So much more than one below the lowest priority that slurmctld knows of.
@@ -38,14 +38,14 @@ pub fn answer(last: u32) -> Option<u32> {
     let question = QUESTION.get()?;
     QUESTION.set(Some(Question { last: Some(last), ..question }));
     Some(match question.answer {
-        Answer::Nothing => 0,
-        Answer::Above(more) => last.saturating_sub(1).saturating_add(more),
+        PinAnswer::Nothing => 0,
+        PinAnswer::Above(more) => last.saturating_sub(1).saturating_add(more),
     })
 }
 
 /// Lets slurmctld ask for the priority of a job record of ours. What it says is the lowest priority that it knows of; `None` where it
 /// asked nobody, as `sched/hold` may.
-pub(super) fn ask(host: &Host, job: *mut c_void, answer: Answer) -> Option<u32> {
+pub(super) fn ask(host: &Host, job: *mut c_void, answer: PinAnswer) -> Option<u32> {
     struct Done;
     impl Drop for Done {
         fn drop(&mut self) {

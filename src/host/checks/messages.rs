@@ -99,14 +99,14 @@ impl Message {
 }
 
 /// What is known to be in a record.
-pub struct Answer {
+pub struct Unpacked {
     pub host: &'static Host,
     pub what: &'static str,
     pub record: *mut u8,
     pub wrong: Option<&'static str>,
 }
 
-impl Answer {
+impl Unpacked {
     pub fn is(&mut self, field: &'static str, right: bool) -> &mut Self {
         if !right {
             self.wrong.get_or_insert(field);

@@ -7,9 +7,9 @@
 use std::ffi::c_void;
 
 use super::accounting;
-use super::asking::{self, Answer as Told};
+use super::asking::{self, PinAnswer as Told};
 use super::memory::{block_size, first_number};
-use super::messages::{array_at, Answer, Message, NONE, TRES};
+use super::messages::{array_at, Message, Unpacked, NONE, TRES};
 use super::{failure, Failure, JOB_MAGIC};
 use crate::host::constants::NICE_OFFSET;
 use crate::host::layout::{Field, JobLayout};
@@ -191,7 +191,7 @@ fn about_usage_of_associations(host: &'static Host) -> Result<(), Failure> {
         return Err(no_message(host, "an association"));
     }
     let what = "the usage of an association";
-    let mut answer = Answer { host, what, record, wrong: None };
+    let mut answer = Unpacked { host, what, record, wrong: None };
     if answer.has_size(layout.size) {
         answer
             .array("the run seconds", layout.grp_used_tres_run_secs, [31, 32, 33])
@@ -238,7 +238,7 @@ fn about_usage_of_qos(host: &'static Host) -> Result<(), Failure> {
         return Err(no_message(host, "a QOS"));
     }
     let what = "the usage of a QOS";
-    let mut answer = Answer { host, what, record, wrong: None };
+    let mut answer = Unpacked { host, what, record, wrong: None };
     if answer.has_size(layout.size) {
         // SAFETY: a record of that size.
         let (users, accounts) =
@@ -275,7 +275,7 @@ pub fn about_tres(host: &'static Host) -> Result<(), Failure> {
         block_size(record as usize) == Some(layout.size) && unsafe { layout.count.get(record) } == COUNT;
     // SAFETY: made by the host for us.
     unsafe { (host.sym.destroy_tres)(record.cast()) };
-    let mut answer = Answer { host, what: "a TRES", record, wrong: None };
+    let mut answer = Unpacked { host, what: "a TRES", record, wrong: None };
     answer.is("the count", right).result()
 }
 

@@ -18,7 +18,7 @@ use super::{block, job_record, magic, packed, DETAILS_MAGIC, PART_MAGIC};
 use crate::host::access::Open;
 use crate::host::layout::{Field, JobLayout, PrioMultLayout, Ptr};
 use crate::host::lists::{for_each_raw, List};
-use crate::host::live::Kind;
+use crate::host::live::RecordKind;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
 use crate::host::Host;
@@ -316,7 +316,7 @@ fn check_qos<V: Levels<Qos: Open>>(
     }
     let Some(field) = host.layout.job.qos_list else { return Ok(right) };
     for qos in elements(host, "a job's QOS", job.get(|_| field))? {
-        right &= lock.confirmed().has(host, Kind::Qos, qos);
+        right &= lock.confirmed().has(host, RecordKind::Qos, qos);
     }
     Ok(right)
 }

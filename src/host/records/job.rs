@@ -15,7 +15,7 @@ use crate::host::constants::{
 };
 use crate::host::layout::{PartLayout, QosLayout};
 use crate::host::lists::List;
-use crate::host::live::Kind;
+use crate::host::live::RecordKind;
 use crate::host::locks::{AssocLock, Levels};
 
 /// `job_record_t.job_state`: the base state and its flags. The values are the same in every release.
@@ -93,7 +93,7 @@ impl<'a, A: Open> Job<'a, A> {
         lock: &'l AssocLock<'_, V>,
     ) -> Option<Association<'l, V::Assoc>> {
         let (address, id) = self.named_association();
-        let found = lock.confirmed().find(self.host, Kind::Association, address, id);
+        let found = lock.confirmed().find(self.host, RecordKind::Association, address, id);
         // SAFETY: in the list of associations, whose lock is held.
         unsafe { Record::new(self.host, found as *mut u8) }
     }
@@ -159,8 +159,8 @@ impl<'a, A: Open> Job<'a, A> {
         let (address, id) = self.named_qos();
         let confirmed = lock.confirmed();
         // Of several QOS the scheduler notes by the pointer alone which one it tries.
-        let tried = self.has_several_qos() && confirmed.has(self.host, Kind::Qos, address);
-        let found = if tried { address } else { confirmed.find(self.host, Kind::Qos, address, id) };
+        let tried = self.has_several_qos() && confirmed.has(self.host, RecordKind::Qos, address);
+        let found = if tried { address } else { confirmed.find(self.host, RecordKind::Qos, address, id) };
         // SAFETY: in the list of QOS, whose lock is held.
         unsafe { Record::new(self.host, found as *mut u8) }
     }
@@ -182,7 +182,7 @@ impl<'a, A: Open> Job<'a, A> {
         // SAFETY: a list of QOS that lives as long as the job. Of those that may be gone only the address is looked at.
         let list: List<'l, QosLayout, V::Qos> = unsafe { List::new(self.host, self.get(|_| field).cast()) }?;
         let mut all_live = true;
-        list.for_each_ro(|qos| all_live &= lock.confirmed().has(self.host, Kind::Qos, qos.address()));
+        list.for_each_ro(|qos| all_live &= lock.confirmed().has(self.host, RecordKind::Qos, qos.address()));
         all_live.then_some(list)
     }
 
@@ -243,7 +243,7 @@ impl<'a> Partition<'a> {
         let address = self.get(|part| part.qos_ptr) as usize;
         // SAFETY: in the list of QOS, whose lock is held.
         let qos = |address: usize| unsafe { Qos::<V::Qos>::new(self.host, address as *mut u8) };
-        if address == 0 || lock.confirmed().has(self.host, Kind::Qos, address) {
+        if address == 0 || lock.confirmed().has(self.host, RecordKind::Qos, address) {
             return qos(address);
         }
         let name = self.text(|part| part.qos_char);

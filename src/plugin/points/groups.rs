@@ -17,10 +17,10 @@ use crate::host::locks::{spawn, Unlocked};
 use crate::plugin::thread::DecayThread;
 
 /// A name, and its number; `None` after the last.
-type Answer = Option<(String, io::Result<Option<u32>>)>;
+type GroupAnswer = Option<(String, io::Result<Option<u32>>)>;
 
 /// What has been answered and not been taken. Who asks ends when nobody else has it any more.
-type Answers = Arc<Mutex<VecDeque<Answer>>>;
+type Answers = Arc<Mutex<VecDeque<GroupAnswer>>>;
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -19,13 +19,13 @@ use crate::plugin::config::Config;
 use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
-use crate::plugin::waiting::{is_eligible, Place, Waiting};
+use crate::plugin::waiting::{is_eligible, AssocPlace, Waiting};
 
 /// A job as it was read.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     facts: Facts,
-    place: Place,
+    place: AssocPlace,
     /// Which partition, as [`PointsState`] numbers them; [`NONE`] for none.
     partition: u32,
     /// The id of its QOS; [`NONE`] for none.
@@ -108,7 +108,7 @@ impl PointsQueue {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        place: Place,
+        place: AssocPlace,
         drafted: Drafted,
     ) {
         let none = || Queued {
@@ -131,7 +131,7 @@ impl PointsQueue {
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-        place: Place,
+        place: AssocPlace,
     ) -> Option<Queued> {
         let asked = views::request(job)?;
         let facts = self.state.reader.facts(self.state.needs, job.get(|job| job.job_id), &asked, self.now);

@@ -27,7 +27,7 @@ use super::state_file;
 
 /// Where a cycle that is about to be charged is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum JournalPlace {
     /// Nowhere: it could not be.
     Nowhere,
     /// Beside the file.
@@ -45,7 +45,7 @@ pub struct Journal {
     /// What usage in memory is.
     pub history: History,
     /// The cycle that is about to be charged, and where it is written.
-    next: Option<(History, Place)>,
+    next: Option<(History, JournalPlace)>,
     /// The file may say something else than the history.
     is_behind: bool,
     saving: Saving,
@@ -110,7 +110,7 @@ impl Journal {
 
     fn write(&mut self, next: History) {
         let written = state_file::prepare(&self.file, &state_file::bytes(next.newest, &next));
-        self.next = Some((next, if written.is_ok() { Place::Beside } else { Place::Nowhere }));
+        self.next = Some((next, if written.is_ok() { JournalPlace::Beside } else { JournalPlace::Nowhere }));
         if written.is_err() {
             self.report(written);
         }
@@ -120,14 +120,15 @@ impl Journal {
     pub fn announce(&mut self, times: Times) {
         let saved = self.watch.look().unwrap_or(self.history.saved);
         let next = self.history.after(times, saved);
-        if self.next != Some((next, Place::Beside)) {
+        if self.next != Some((next, JournalPlace::Beside)) {
             // slurmctld has saved since that was prepared, or since it was announced.
             self.write(next);
         }
-        if self.next == Some((next, Place::Beside)) {
+        if self.next == Some((next, JournalPlace::Beside)) {
             let renamed = state_file::commit(&self.file);
             self.is_behind |= renamed.is_ok();
-            self.next = Some((next, if renamed.is_ok() { Place::InFile } else { Place::Nowhere }));
+            self.next =
+                Some((next, if renamed.is_ok() { JournalPlace::InFile } else { JournalPlace::Nowhere }));
             self.report(renamed);
         }
     }
@@ -142,7 +143,7 @@ impl Journal {
     pub fn charge(&mut self) {
         if let Some((next, place)) = self.next.take() {
             self.history = next;
-            self.is_behind = place != Place::InFile;
+            self.is_behind = place != JournalPlace::InFile;
         }
     }
 

@@ -9,7 +9,7 @@ use multifactor2_core::{FairShare, Node, ShareTree};
 use super::super::books::{ByBook, InBook, JobBooks};
 use super::super::config::Config;
 use super::super::queue::{Queues, Reader};
-use super::super::waiting::{Place, Waiting, Waits};
+use super::super::waiting::{AssocPlace, Waiting, Waits};
 use super::Standing;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
@@ -95,7 +95,7 @@ impl Standing {
     }
 
     /// The association at a place in the `waiting` of a cycle.
-    pub fn node_at(&self, waiting: &Waiting, place: Place) -> Option<Node> {
+    pub fn node_at(&self, waiting: &Waiting, place: AssocPlace) -> Option<Node> {
         self.found_at(waiting, place).map(|(_, node)| node)
     }
 
@@ -284,7 +284,7 @@ impl Standing {
     pub fn holdings_at(
         &self,
         waiting: &Waiting,
-        place: Place,
+        place: AssocPlace,
         books: (BookAt, BookSet),
         tickets: impl Fn(BookAt) -> Option<JobTickets>,
     ) -> Option<Holdings<'_>> {

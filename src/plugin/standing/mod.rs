@@ -22,7 +22,7 @@ use super::assoc_factor::AssocFactor;
 use super::assoc_index::{Index, Slot};
 use super::config::Config;
 use super::queue::Queues;
-use super::waiting::{Entry, Place, Waiting};
+use super::waiting::{AssocPlace, Entry, Waiting};
 use crate::faults;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
@@ -87,20 +87,22 @@ impl Standing {
         waiting: &mut Waiting,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
-    ) -> Place {
+    ) -> AssocPlace {
         let (address, id) = job.named_association();
         if address == 0 {
-            return Place::NONE;
+            return AssocPlace::NONE;
         }
         // A position among other associations than `entries` says nothing here.
         let same = waiting.is_by(&self.entries);
         let known = |address| {
             let at = if same { self.slot(address, id).map(|slot| slot.at) } else { None };
-            at.map(Place::at)
+            at.map(AssocPlace::at)
         };
         known(address).unwrap_or_else(|| {
             // New since the last distribution, or a pointer to one that is gone.
-            let Some(address) = job.association(lock).map(Association::address) else { return Place::NONE };
+            let Some(address) = job.association(lock).map(Association::address) else {
+                return AssocPlace::NONE;
+            };
             known(address).unwrap_or_else(|| waiting.place_of_stranger(id, address))
         })
     }
@@ -177,7 +179,7 @@ impl Standing {
     }
 
     /// The association at a place in the `waiting` of a cycle: its position in the list, and its place in the tree.
-    fn found_at(&self, waiting: &Waiting, place: Place) -> Option<(usize, Node)> {
+    fn found_at(&self, waiting: &Waiting, place: AssocPlace) -> Option<(usize, Node)> {
         if waiting.is_by(&self.entries) && place.index() < self.entries.len() {
             return Some((place.index(), self.tree.position(place.index())?));
         }
@@ -217,16 +219,16 @@ impl Standing {
     pub fn known_at(
         &self,
         waiting: &Waiting,
-        place: Place,
+        place: AssocPlace,
         (book, tickets): (BookAt, Option<JobTickets>),
-    ) -> Option<facts::Standing> {
+    ) -> Option<facts::AssociationFactors> {
         let of_cycle = self.of_cycle.as_deref().unwrap_or(self);
         let (at, node) = of_cycle.found_at(waiting, place)?;
         of_cycle.known(at, node, (book, tickets))
     }
 
     /// What is known of the association with an id, in a book.
-    pub fn known_by_id(&self, id: u32, book: BookAt) -> Option<facts::Standing> {
+    pub fn known_by_id(&self, id: u32, book: BookAt) -> Option<facts::AssociationFactors> {
         let (at, node) = self.found_by_id(id)?;
         self.known(at, node, (book, None))
     }
@@ -236,12 +238,12 @@ impl Standing {
         at: usize,
         node: Node,
         (book, tickets): (BookAt, Option<JobTickets>),
-    ) -> Option<facts::Standing> {
+    ) -> Option<facts::AssociationFactors> {
         let assoc = match self.assoc {
             AssocFactor::None => 0.0,
             _ => *self.assoc_factors.get(at)?,
         };
-        Some(facts::Standing { assoc, fair_share: self.factor_in(book, node, tickets) })
+        Some(facts::AssociationFactors { assoc, fair_share: self.factor_in(book, node, tickets) })
     }
 
     /// Its place in the tree; `None` also for one that is not in it.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use multifactor2_command::input::ask::{ask_with, run, Answer, Question};
+use multifactor2_command::input::ask::{ask_with, run, CommandAnswer, Question};
 use multifactor2_command::input::commands::{calls, Call};
 use multifactor2_command::input::Problem;
 
@@ -23,7 +23,7 @@ fn each_command_is_run_once() {
     let question = Question { cluster: None, qos: false, local_weights: false };
     let asked = ask_with(&question, 0, "|q7x2kd|", &mut |call| {
         programs.push(call.program);
-        Ok(Answer { is_good: true, text: texts.text(call.name).to_owned(), said: String::new() })
+        Ok(CommandAnswer { is_good: true, text: texts.text(call.name).to_owned(), said: String::new() })
     });
     assert_eq!(programs, ["scontrol", "scontrol", "scontrol", "sshare", "squeue", "sprio"]);
     let asked = asked.unwrap();
@@ -45,7 +45,8 @@ fn squeue_is_asked_for_every_task_where_it_would_hide_some() {
 fn a_slurmctld_that_is_down_is_told_with_the_next_step() {
     for release in RELEASES {
         let said = std::fs::read_to_string(directory(release).join("no-slurmctld.txt")).unwrap();
-        let mut run = |_: &Call| Ok(Answer { is_good: false, text: String::new(), said: said.clone() });
+        let mut run =
+            |_: &Call| Ok(CommandAnswer { is_good: false, text: String::new(), said: said.clone() });
         let problem = ask_with(&Question::default(), 0, "|x|", &mut run).unwrap_err();
         assert!(problem.what.contains("Unable to contact slurm controller"), "{release}: {problem}");
         assert!(problem.next.contains("scontrol ping"), "{release}: {problem}");
@@ -62,7 +63,7 @@ fn one_command_that_fails_is_noted_and_the_others_count() {
                 next: "see PATH".to_owned(),
             });
         }
-        Ok(Answer { is_good: true, text: texts.text(call.name).to_owned(), said: String::new() })
+        Ok(CommandAnswer { is_good: true, text: texts.text(call.name).to_owned(), said: String::new() })
     };
     let asked = ask_with(&Question::default(), 0, "|q7x2kd|", &mut run).unwrap();
     let snapshot = multifactor2_command::input::assemble(&asked, None).unwrap();

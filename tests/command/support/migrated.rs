@@ -1,18 +1,18 @@
 //! What must hold of every answer of `multifactor2 migrate`, for tests and fuzzing.
 
-use multifactor2_command::answers::migrate::Answer;
+use multifactor2_command::answers::migrate::MigrateAnswer;
 use multifactor2_core::settings::{Errors, Settings};
 
 /// Reads the lines of ours.
 #[track_caller]
-pub fn read(answer: &Answer) -> Settings {
+pub fn read(answer: &MigrateAnswer) -> Settings {
     let text = answer.settings();
     Settings::parse(&text, "multifactor2.conf").unwrap_or_else(|errors| panic!("{errors}\n{text}")).settings
 }
 
 /// What must hold of any input.
 #[track_caller]
-pub fn check(answer: &Result<Answer, Errors>) {
+pub fn check(answer: &Result<MigrateAnswer, Errors>) {
     let answer = match answer {
         Ok(answer) => answer,
         Err(errors) => {

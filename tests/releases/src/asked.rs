@@ -1,7 +1,7 @@
 //! Slurm's commands, asked in a test cluster as `multifactor2` asks them.
 
 use anyhow::Result;
-use multifactor2_command::input::ask::{ask_with, Answer, Question};
+use multifactor2_command::input::ask::{ask_with, CommandAnswer, Question};
 use multifactor2_command::input::commands::ENVIRONMENT;
 use multifactor2_command::input::texts::Texts;
 use multifactor2_command::input::Problem;
@@ -20,7 +20,11 @@ pub fn ask(cluster: &Cluster, question: &Question, user: &str, mark: &str) -> Re
         let fail = |error: anyhow::Error| Problem { what: error.to_string(), next: String::new() };
         let output = command.user(user).and_then(Call::output).map_err(fail)?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Answer { is_good: output.status.success(), text: text(output.stdout), said: text(output.stderr) })
+        Ok(CommandAnswer {
+            is_good: output.status.success(),
+            text: text(output.stdout),
+            said: text(output.stderr),
+        })
     })?;
     Ok(texts)
 }

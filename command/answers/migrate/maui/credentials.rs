@@ -9,7 +9,7 @@ use crate::answers::migrate::page::Why;
 
 /// What a credential is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum MauiCredential {
     User,
     Group,
     Account,
@@ -17,15 +17,15 @@ pub(super) enum Kind {
     Class,
 }
 
-impl Kind {
+impl MauiCredential {
     /// That of a parameter such as `USERCFG`.
     pub fn of(parameter: &str) -> Option<Self> {
         match parameter.strip_suffix("CFG")? {
-            "USER" => Some(Kind::User),
-            "GROUP" => Some(Kind::Group),
-            "ACCOUNT" => Some(Kind::Account),
-            "QOS" => Some(Kind::Qos),
-            "CLASS" => Some(Kind::Class),
+            "USER" => Some(MauiCredential::User),
+            "GROUP" => Some(MauiCredential::Group),
+            "ACCOUNT" => Some(MauiCredential::Account),
+            "QOS" => Some(MauiCredential::Qos),
+            "CLASS" => Some(MauiCredential::Class),
             _ => None,
         }
     }
@@ -33,11 +33,11 @@ impl Kind {
     /// What our lines call it.
     fn ours(self) -> &'static str {
         match self {
-            Kind::User => "User",
-            Kind::Group => "Group",
-            Kind::Account => "Account",
-            Kind::Qos => "QOS",
-            Kind::Class => "Partition",
+            MauiCredential::User => "User",
+            MauiCredential::Group => "Group",
+            MauiCredential::Account => "Account",
+            MauiCredential::Qos => "QOS",
+            MauiCredential::Class => "Partition",
         }
     }
 
@@ -45,21 +45,21 @@ impl Kind {
     fn known(self, name: &str) -> String {
         match self {
             _ if name.eq_ignore_ascii_case("DEFAULT") => "*".into(),
-            Kind::Account | Kind::Qos => name.to_lowercase(),
-            Kind::User | Kind::Group | Kind::Class => name.into(),
+            MauiCredential::Account | MauiCredential::Qos => name.to_lowercase(),
+            MauiCredential::User | MauiCredential::Group | MauiCredential::Class => name.into(),
         }
     }
 
     /// Who has the limits of one of them, by its name as Slurm keeps it.
     fn holder(self, name: &str) -> Holder {
         match (self, name) {
-            (Kind::Group, _) => Holder::Group,
-            (Kind::User, "*") => Holder::Each("User"),
-            (Kind::Account, "*") => Holder::Each("Account"),
-            (Kind::User, name) => Holder::User(name.into(), None),
-            (Kind::Account, name) => Holder::Account(name.into()),
-            (Kind::Qos, name) => Holder::Qos(name.into()),
-            (Kind::Class, name) => Holder::Partition(name.into()),
+            (MauiCredential::Group, _) => Holder::Group,
+            (MauiCredential::User, "*") => Holder::Each("User"),
+            (MauiCredential::Account, "*") => Holder::Each("Account"),
+            (MauiCredential::User, name) => Holder::User(name.into(), None),
+            (MauiCredential::Account, name) => Holder::Account(name.into()),
+            (MauiCredential::Qos, name) => Holder::Qos(name.into()),
+            (MauiCredential::Class, name) => Holder::Partition(name.into()),
         }
     }
 }
@@ -80,13 +80,13 @@ type Attributes = BTreeMap<String, Item>;
 #[derive(Default)]
 pub(super) struct Credentials {
     /// Of each the attributes by their names; the last one counts.
-    all: BTreeMap<(Kind, String), Attributes>,
+    all: BTreeMap<(MauiCredential, String), Attributes>,
     limits: Limits,
 }
 
 impl Credentials {
     /// Takes a parameter such as `USERCFG[john]`.
-    pub fn take(&mut self, kind: Kind, parameter: &Parameter, draft: &mut Draft) {
+    pub fn take(&mut self, kind: MauiCredential, parameter: &Parameter, draft: &mut Draft) {
         let Some(name) = &parameter.index else {
             let allowed = format!("allowed is a name in brackets: {}[john]", parameter.name);
             draft.error(&parameter.item, allowed, "correct the line");
@@ -107,7 +107,7 @@ impl Credentials {
                 _ if super::limits::is_known(&what) => {
                     self.limits.take(kind.holder(&name), &what, &of, &item, draft);
                 }
-                "CLASSWEIGHT" if kind == Kind::Group => {
+                "CLASSWEIGHT" if kind == MauiCredential::Group => {
                     draft.page(&["GROUPCFG"], &item);
                 }
                 _ => draft.unknown(&item),
@@ -119,23 +119,23 @@ impl Credentials {
     pub fn of_qos(&mut self, attribute: &str, parameter: &Parameter, draft: &mut Draft) {
         let name = parameter.index.clone().unwrap_or_default();
         if draft.name(&parameter.item, &name) {
-            let all = self.all.entry((Kind::Qos, Kind::Qos.known(&name))).or_default();
+            let all = self.all.entry((MauiCredential::Qos, MauiCredential::Qos.known(&name))).or_default();
             all.insert(attribute.into(), parameter.item.clone());
         }
     }
 
     /// Whether some of a kind have targets or caps.
-    pub fn has_targets(&self, of: Option<Kind>) -> bool {
-        let of_kind = |kind: Kind| of.is_none_or(|of| of == kind);
+    pub fn has_targets(&self, of: Option<MauiCredential>) -> bool {
+        let of_kind = |kind: MauiCredential| of.is_none_or(|of| of == kind);
         let mut all = self.all.iter().filter(|((kind, _), _)| of_kind(*kind));
         all.any(|(_, attributes)| ["FSTARGET", "FSCAP"].iter().any(|name| attributes.contains_key(*name)))
     }
 
     /// Whether there are priorities of users.
     pub fn has_user_priorities(&self) -> bool {
-        self.all
-            .iter()
-            .any(|((kind, _), attributes)| *kind == Kind::User && attributes.contains_key("PRIORITY"))
+        self.all.iter().any(|((kind, _), attributes)| {
+            *kind == MauiCredential::User && attributes.contains_key("PRIORITY")
+        })
     }
 
     /// Priorities of credentials. True if there are some.
@@ -146,7 +146,7 @@ impl Credentials {
             let Some(priority) = draft.integer(item, &item.value, -1_000_000_000, 1_000_000_000) else {
                 continue;
             };
-            if *kind == Kind::Qos && name == "*" {
+            if *kind == MauiCredential::Qos && name == "*" {
                 draft.note(
                     Why::Nothing,
                     "A QOS has no default priority there, so it has no effect.",
@@ -177,12 +177,12 @@ impl Credentials {
             let mut weigh = String::new();
             if let Some(item) = weight {
                 match (kind, target) {
-                    (Kind::Account | Kind::Group, Some(_)) => {
+                    (MauiCredential::Account | MauiCredential::Group, Some(_)) => {
                         if let Some(number) = draft.number(item, &item.value, -1e9, 1e9) {
                             weigh = format!(" Weight={number}");
                         }
                     }
-                    (Kind::Account | Kind::Group, None) => {
+                    (MauiCredential::Account | MauiCredential::Group, None) => {
                         draft.note(Why::Nothing, "Without FSTARGET it has no effect.", &[item]);
                     }
                     _ => draft.note(Why::Nothing, "FSWEIGHT is for accounts and groups only.", &[item]),
@@ -235,7 +235,7 @@ impl Credentials {
             let (mut line, mut from, mut has_target) = (String::new(), Vec::new(), false);
             for what in ["QTTARGET", "XFTARGET", "QTWEIGHT", "XFWEIGHT"] {
                 let Some(item) = attributes.get(what) else { continue };
-                if *kind != Kind::Qos {
+                if *kind != MauiCredential::Qos {
                     draft.note(Why::Nothing, "This is an attribute of a QOS only.", &[item]);
                     continue;
                 }
@@ -274,7 +274,9 @@ impl Credentials {
             let Some(item) = attributes.get("FSSCALINGFACTOR") else { continue };
             let Some(factor) = draft.number(item, &item.value, 0.0, 1000.0) else { continue };
             let of = match kind {
-                Kind::Qos | Kind::Class | Kind::Account if name != "*" => kind.ours(),
+                MauiCredential::Qos | MauiCredential::Class | MauiCredential::Account if name != "*" => {
+                    kind.ours()
+                }
                 _ => {
                     let remark = "Only usage of a QOS, partition or account can be worth more or less here.";
                     draft.note(Why::ByHand, remark, &[item]);
@@ -360,14 +362,14 @@ impl Percent {
 }
 
 /// A cap that blocks jobs, as it did there, is a limit of Slurm.
-fn blocking(kind: Kind, name: &str, seconds: f64, item: &Item, draft: &mut Draft) {
+fn blocking(kind: MauiCredential, name: &str, seconds: f64, item: &Item, draft: &mut Draft) {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within the range that was read
     let limit = format!("GrpTRESMins=cpu={}", (seconds / 60.0).floor() as u64);
     let entity = match kind {
-        Kind::User => "user",
-        Kind::Account => "account",
-        Kind::Qos => "qos",
-        Kind::Group | Kind::Class => return,
+        MauiCredential::User => "user",
+        MauiCredential::Account => "account",
+        MauiCredential::Qos => "qos",
+        MauiCredential::Group | MauiCredential::Class => return,
     };
     if name == "*" || !super::is_name_of_sacctmgr(name) {
         return;
@@ -380,10 +382,10 @@ fn blocking(kind: Kind, name: &str, seconds: f64, item: &Item, draft: &mut Draft
 }
 
 /// `QLIST` and `ADEF`.
-fn accounting(kind: Kind, name: &str, what: &str, item: &Item, draft: &mut Draft) {
+fn accounting(kind: MauiCredential, name: &str, what: &str, item: &Item, draft: &mut Draft) {
     let entity = match kind {
-        Kind::User => "user",
-        Kind::Account => "account",
+        MauiCredential::User => "user",
+        MauiCredential::Account => "account",
         _ => {
             draft.note(Why::ByHand, "Slurm has this for users and accounts only.", &[item]);
             return;

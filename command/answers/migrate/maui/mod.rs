@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::draft::{clock, is_name_of_sacctmgr, rounded, Draft, Item, Use};
 use super::page::Why;
-use credentials::{Credentials, Kind, Percent};
+use credentials::{Credentials, MauiCredential, Percent};
 use text::{parameters, seconds, words, Parameter};
 use tree::Tree;
 use weights::Weights;
@@ -72,7 +72,7 @@ pub(super) fn translate(source: &Arc<str>, text: &str, is_moab: bool) -> Draft {
 impl Whole {
     fn take(&mut self, parameter: &Parameter, draft: &mut Draft) {
         let Parameter { name, index, item } = parameter;
-        if let Some(kind) = Kind::of(name) {
+        if let Some(kind) = MauiCredential::of(name) {
             return self.credentials.take(kind, parameter, draft);
         }
         if self.weights.take(name, index.as_deref(), item, draft) || self.usage(name, item, draft) {
@@ -242,7 +242,7 @@ impl Whole {
         points |= tree_points;
         if tree_points {
             let item = by_points.as_ref().or(self.tree.first()).cloned();
-            let moves = !self.credentials.has_targets(Some(Kind::Account));
+            let moves = !self.credentials.has_targets(Some(MauiCredential::Account));
             if let Some(item) = item {
                 self.weights.by_the_tree(&item, moves);
             }

@@ -2,8 +2,8 @@
 
 use crate::answers::replay::answer::{Account, Change, Comparison, Document, Policy, Replay};
 use crate::error::Error;
-use crate::output::html::svg::{self, Axis, Line};
-use crate::output::html::{Cell, Column, Page, Row, Table};
+use crate::output::html::svg::{self, Axis, SvgLine};
+use crate::output::html::{Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::{number, percent, seconds, span, time};
 
 use super::summary::Summary;
@@ -100,7 +100,7 @@ fn policies(answer: &Replay) -> Table {
     ];
     let mut table = Table::new("Policies", &columns);
     if let Some(waits) = &answer.trace.recorded {
-        let row = Row::new("as recorded")
+        let row = HtmlRow::new("as recorded")
             .cell(of_number(as_f64(waits.jobs)))
             .cell(of_seconds(waits.wait.mean))
             .cell(of_seconds(waits.wait.p95))
@@ -114,7 +114,7 @@ fn policies(answer: &Replay) -> Table {
         #[allow(clippy::cast_precision_loss)] // seconds
         let makespan = policy.makespan as f64;
         table.row(
-            Row::new(&policy.name)
+            HtmlRow::new(&policy.name)
                 .strong()
                 .cell(of_number(as_f64(waits.jobs)))
                 .cell(of_seconds(waits.wait.mean))
@@ -155,7 +155,7 @@ fn over_time(page: Page, answer: &Replay) -> Page {
     let shown = &answer.policies[..answer.policies.len().min(POLICIES)];
     #[allow(clippy::cast_precision_loss)] // seconds since 1970
     let times = || first.series.begins.iter().map(|begin| *begin as f64);
-    let line = |name: &str, values: &mut dyn Iterator<Item = f64>| Line {
+    let line = |name: &str, values: &mut dyn Iterator<Item = f64>| SvgLine {
         name: name.to_owned(),
         points: times().zip(values.map(|part| 100.0 * part)).collect(),
     };
@@ -179,7 +179,7 @@ fn over_time(page: Page, answer: &Replay) -> Page {
         let desc = format!("Its share is {}.", percent(account.share));
         page = page.chart(&svg::lines(&account.name, &desc, x, y, &lines, true));
     }
-    let errors: Vec<Line> = shown
+    let errors: Vec<SvgLine> = shown
         .iter()
         .map(|policy| line(&policy.name, &mut policy.series.share_error.iter().copied()))
         .collect();
@@ -238,7 +238,7 @@ fn accounts(policy: &Policy) -> Table {
     ];
     let mut table = Table::new(&format!("Under {}", policy.name), &columns);
     for account in &policy.accounts {
-        let mut row = Row::new(&account.name)
+        let mut row = HtmlRow::new(&account.name)
             .level(account.depth.saturating_sub(1))
             .note(&account.parent)
             .cell(of_number(as_f64(account.jobs)))
@@ -279,7 +279,7 @@ fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
     let mut table = Table::new(caption, &columns);
     for change in changes {
         table.row(
-            Row::new(&change.name)
+            HtmlRow::new(&change.name)
                 .cell(of_number(as_f64(change.jobs)))
                 .cell(of_seconds(change.before))
                 .cell(of_seconds(change.before + change.longer))
@@ -303,7 +303,7 @@ fn runs(answer: &Replay) -> Table {
     for policy in &answer.policies {
         for run in &policy.runs {
             table.row(
-                Row::new(&run.measure)
+                HtmlRow::new(&run.measure)
                     .cell(Cell::text(&policy.name))
                     .cell(of_number(as_f64(run.runs)))
                     .cell(of_number(run.mean))
@@ -332,7 +332,7 @@ fn fair_start(answer: &Replay) -> Option<Table> {
     for (policy, fair) in &found {
         let of = fair.unfairness;
         let row =
-            Row::new(&policy.name).cell(of_number(as_f64(fair.jobs))).cell(of_number(as_f64(fair.later)));
+            HtmlRow::new(&policy.name).cell(of_number(as_f64(fair.jobs))).cell(of_number(as_f64(fair.later)));
         table.row(row.cell(of_seconds(of.mean)).cell(of_seconds(of.p95)).cell(of_seconds(of.worst)));
     }
     (!found.is_empty()).then_some(table)
@@ -355,7 +355,7 @@ fn gaming(answer: &Replay) -> Table {
     let mut table = Table::new("Strategists beside their twins", &columns);
     for row in &answer.gaming {
         table.row(
-            Row::new(&row.user)
+            HtmlRow::new(&row.user)
                 .cell(Cell::text(&format!("{}: {}", row.strategy, row.described)))
                 .cell(Cell::text(&row.policy))
                 .cell(gain(row.gain))
@@ -374,7 +374,7 @@ fn definitions(answer: &Replay) -> Table {
     );
     for definition in &answer.definitions {
         table.row(
-            Row::new(definition.measure)
+            HtmlRow::new(definition.measure)
                 .cell(Cell::text(definition.meaning))
                 .cell(Cell::text(definition.source)),
         );

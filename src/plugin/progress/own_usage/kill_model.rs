@@ -2,7 +2,7 @@
 //! once. What a kill loses is what slurmctld loses, too: of jobs that have ended since the last cycle.
 
 use multifactor2_core::rules::sums::Cycle;
-use multifactor2_core::rules::tally::Place;
+use multifactor2_core::rules::tally::TallyPlace;
 use multifactor2_core::rules::tally::{Charge, Tally};
 use proptest::prelude::*;
 
@@ -174,7 +174,7 @@ impl Cluster {
             tally.begin(sums.windows_at(at), sums.width());
             for job in self.jobs.iter().filter(|job| job.end.is_none()) {
                 let charge = Self::charge(job, sums.since(), at);
-                tally.add(Place::ALL, &charge, true);
+                tally.add(TallyPlace::ALL, &charge, true);
                 let place = sums.association(7);
                 tally.add_columns(place, 0, &Self::used(job, &charge));
             }

@@ -9,7 +9,7 @@ use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_C
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
 use multifactor2_core::rules::sums::{columns, Cycle, Names, SeenQos, Sums};
-use multifactor2_core::rules::tally::{Charge, Place, Tally};
+use multifactor2_core::rules::tally::{Charge, Tally, TallyPlace};
 use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
@@ -120,10 +120,10 @@ pub struct Round<'o> {
 /// Places by address, found once per cycle.
 #[derive(Debug, Default)]
 struct Places {
-    associations: FxHashMap<usize, Place>,
-    qos: FxHashMap<usize, (Place, bool)>,
-    partitions: FxHashMap<usize, Place>,
-    groups: FxHashMap<u32, Place>,
+    associations: FxHashMap<usize, TallyPlace>,
+    qos: FxHashMap<usize, (TallyPlace, bool)>,
+    partitions: FxHashMap<usize, TallyPlace>,
+    groups: FxHashMap<u32, TallyPlace>,
 }
 
 impl OwnUsage {
@@ -166,14 +166,14 @@ impl OwnUsage {
             if let Metric::Tres(Some(at)) = metric {
                 let rate = total(at);
                 let capacity = Charge { start: since, run, rate, decayed: run_decayed * rate }.finite();
-                tally.add(Place::CAPACITY, &capacity, true);
+                tally.add(TallyPlace::CAPACITY, &capacity, true);
             }
             let of = |metric: &Metric| match metric {
                 Metric::Tres(Some(at)) => total(*at) * run_decayed,
                 _ => 0.0,
             };
             let capacities: Vec<f64> = columns.tres().iter().map(of).collect();
-            tally.add_columns(Place::CAPACITY, 0, &capacities);
+            tally.add_columns(TallyPlace::CAPACITY, 0, &capacities);
         }
         let counts_metric = sums.recipe().counts_metric();
         let places = Places::default();
@@ -200,7 +200,7 @@ impl Round<'_> {
         }
         let Some(sums) = &mut self.state.sums else { return };
         let (tally, places) = (&mut self.tally, &mut self.places);
-        tally.add(Place::ALL, charge, true);
+        tally.add(TallyPlace::ALL, charge, true);
         if let Some(association) = charged.association {
             let place = *places.associations.entry(association.address()).or_insert_with(|| {
                 let id = association.get(|assoc| assoc.id);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use slurm_headers::{Kind, Version};
+use slurm_headers::{FieldKind, Version};
 
 use crate::release::table;
 
@@ -23,7 +23,7 @@ pub struct Field {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// Where the table says it is, which is where the plugin will look.
     pub offset: usize,
     /// Where the host has it.

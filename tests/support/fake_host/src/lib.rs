@@ -91,7 +91,7 @@ pub use plugin::{Plugin, Request};
 pub use process::{forked, in_releases, in_shifted_layouts, plugin_file};
 pub use record::{pad, Record, Value};
 pub use release::{all, api, one_of_each_layout, reasons, release, table};
-pub use slurm_headers::{Kind, ReasonNumbers, Version};
+pub use slurm_headers::{FieldKind, ReasonNumbers, Version};
 pub use slurmctld::{layout, Mcs, Slurmctld};
 pub use specs::{Association, Job, Partition, Qos, COMPLETE, NICE_OFFSET, NO_VAL, PENDING, RUNNING};
 

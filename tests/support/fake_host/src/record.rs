@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
-use slurm_headers::Kind;
+use slurm_headers::FieldKind;
 
 use crate::layout::Field;
 use crate::library::symbol;
@@ -28,7 +28,7 @@ unsafe impl Send for Record {}
 /// A number that a field holds.
 pub trait Value: Copy {
     /// Whether a field of that kind is one.
-    fn fits(kind: Kind) -> bool;
+    fn fits(kind: FieldKind) -> bool;
     /// A value that could be there as well.
     #[must_use]
     fn decoy(self) -> Self;
@@ -37,8 +37,8 @@ pub trait Value: Copy {
 macro_rules! values {
     ($($type:ty, $kind:ident, |$value:ident| $decoy:expr;)*) => { $(
         impl Value for $type {
-            fn fits(kind: Kind) -> bool {
-                kind == Kind::$kind
+            fn fits(kind: FieldKind) -> bool {
+                kind == FieldKind::$kind
             }
             fn decoy(self) -> Self {
                 let $value = self;
@@ -220,7 +220,7 @@ impl Record {
     /// As [`Record::set`].
     pub fn set_ld(self, name: &str, value: f64) -> Self {
         let field = self.field(name);
-        assert_eq!(field.kind, Kind::LongDouble, "{}.{name}", self.kind);
+        assert_eq!(field.kind, FieldKind::LongDouble, "{}.{name}", self.kind);
         unset(|unset| unset.get_mut(&(self.address as usize)).map(|fields| fields.remove(name)));
         let decoy = field.real != field.offset;
         // SAFETY: inside the record.
@@ -237,7 +237,7 @@ impl Record {
     /// As [`Record::set`].
     pub fn get_ld(self, name: &str) -> f64 {
         let field = self.field(name);
-        assert_eq!(field.kind, Kind::LongDouble, "{}.{name}", self.kind);
+        assert_eq!(field.kind, FieldKind::LongDouble, "{}.{name}", self.kind);
         // SAFETY: inside the record.
         get_long_double(self.place(field).unwrap_or_else(|| unsafe { self.address.add(field.offset) }))
     }

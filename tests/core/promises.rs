@@ -85,8 +85,42 @@ impl Distributed {
     }
 }
 
-/// A promise: of a rule, at a site, of an account of it and two of its users.
-type Promise = fn(&dyn Fn() -> FairShare, &Site, usize, [usize; 2]) -> Result<(), String>;
+/// What a promise is asked of: a rule, at a site, two users of one of its accounts.
+#[derive(Clone)]
+struct Case<'c> {
+    rule: &'c dyn Fn() -> FairShare,
+    site: Site,
+    account: usize,
+    users: [usize; 2],
+}
+
+impl Case<'_> {
+    fn distributed(&self, reversed: bool) -> Distributed {
+        Distributed::new((self.rule)(), self.site.associations(), reversed)
+    }
+
+    /// Shares and usage of the two.
+    fn values(&self) -> [(u32, f64); 2] {
+        self.users.map(|user| self.site.0[self.account].1[user])
+    }
+
+    /// The same with other ones.
+    fn with(&self, values: [(u32, f64); 2]) -> Self {
+        let mut case = self.clone();
+        for (user, values) in self.users.into_iter().zip(values) {
+            *case.site.user(self.account, user) = values;
+        }
+        case
+    }
+
+    /// Where the two are in the list.
+    fn places(&self) -> [usize; 2] {
+        let first = self.site.accounts()[self.account] + 1;
+        self.users.map(|user| first + user)
+    }
+}
+
+type Promise = fn(&Case<'_>) -> Result<(), String>;
 
 const PROMISES: [(&str, Promise); 5] = [
     ("nobody has more than the account above", nobody_has_more_than_the_parent),
@@ -96,13 +130,8 @@ const PROMISES: [(&str, Promise); 5] = [
     ("what users of one account do among each other changes nothing for others", others_are_not_concerned),
 ];
 
-fn nobody_has_more_than_the_parent(
-    rule: &dyn Fn() -> FairShare,
-    site: &Site,
-    _: usize,
-    _: [usize; 2],
-) -> Result<(), String> {
-    let found = Distributed::new(rule(), site.associations(), false);
+fn nobody_has_more_than_the_parent(case: &Case<'_>) -> Result<(), String> {
+    let found = case.distributed(false);
     for (at, association) in found.list.iter().enumerate() {
         let (has, factor) = (found.tickets(at), found.engine.fair_share.priority(found.nodes[at]));
         let of_parent = association.parent.map_or(f64::MAX, |parent| found.tickets(parent));
@@ -113,81 +142,48 @@ fn nobody_has_more_than_the_parent(
     Ok(())
 }
 
-/// The one who is further below the share has more, and never less.
-fn has_more(found: &Distributed, better: usize, other: usize) -> Result<(), String> {
-    let (more, less) = (found.tickets(better), found.tickets(other));
-    let differs = found.level_fs(better) > found.level_fs(other) * (1.0 + 1e-9);
-    if more < less || differs && more <= less {
-        return Err(format!("{better} has {more}, and {other} {less}"));
+/// The first of the two is further below its share, so it has more, and never less.
+fn first_has_more(case: &Case<'_>) -> Result<(), String> {
+    let found = case.distributed(false);
+    let [(more, high), (less, low)] = case.places().map(|at| (found.tickets(at), found.level_fs(at)));
+    if more < less || high > low * (1.0 + 1e-9) && more <= less {
+        return Err(format!("they have {more} and {less}"));
     }
     Ok(())
 }
 
-fn less_usage_is_more(
-    rule: &dyn Fn() -> FairShare,
-    site: &Site,
-    account: usize,
-    [a, b]: [usize; 2],
-) -> Result<(), String> {
-    let mut site = site.clone();
-    let (shares, usage) = *site.user(account, a);
-    *site.user(account, b) = (shares, 2.0 * usage + 1.0);
-    let found = Distributed::new(rule(), site.associations(), false);
-    let first = site.accounts()[account] + 1;
-    has_more(&found, first + a, first + b)
+fn less_usage_is_more(case: &Case<'_>) -> Result<(), String> {
+    let [(shares, usage), _] = case.values();
+    first_has_more(&case.with([(shares, usage), (shares, 2.0 * usage + 1.0)]))
 }
 
-fn more_shares_are_more(
-    rule: &dyn Fn() -> FairShare,
-    site: &Site,
-    account: usize,
-    [a, b]: [usize; 2],
-) -> Result<(), String> {
-    let mut site = site.clone();
-    let (shares, usage) = *site.user(account, a);
-    *site.user(account, a) = (shares, usage + 1.0);
-    *site.user(account, b) = (2 * shares, usage + 1.0);
-    let found = Distributed::new(rule(), site.associations(), false);
-    let first = site.accounts()[account] + 1;
-    has_more(&found, first + b, first + a)
+fn more_shares_are_more(case: &Case<'_>) -> Result<(), String> {
+    let [(shares, usage), _] = case.values();
+    first_has_more(&case.with([(2 * shares, usage + 1.0), (shares, usage + 1.0)]))
 }
 
-fn equals_are_equal(
-    rule: &dyn Fn() -> FairShare,
-    site: &Site,
-    account: usize,
-    [a, b]: [usize; 2],
-) -> Result<(), String> {
-    let mut site = site.clone();
-    *site.user(account, b) = *site.user(account, a);
-    let [forwards, backwards] =
-        [false, true].map(|reversed| Distributed::new(rule(), site.associations(), reversed));
-    let first = site.accounts()[account] + 1;
-    let (of_a, of_b) = (forwards.tickets(first + a), forwards.tickets(first + b));
-    if of_a.to_bits() != of_b.to_bits() {
-        return Err(format!("{of_a} and {of_b}"));
+fn equals_are_equal(case: &Case<'_>) -> Result<(), String> {
+    let case = case.with([case.values()[0]; 2]);
+    let [forwards, backwards] = [false, true].map(|reversed| case.distributed(reversed));
+    let [a, b] = case.places().map(|at| forwards.tickets(at));
+    if a.to_bits() != b.to_bits() {
+        return Err(format!("they have {a} and {b}"));
     }
     let differing = (0..forwards.list.len()).find(|at| !near(forwards.tickets(*at), backwards.tickets(*at)));
     differing
         .map_or(Ok(()), |at| Err(format!("{at} has {} or {}", forwards.tickets(at), backwards.tickets(at))))
 }
 
-fn others_are_not_concerned(
-    rule: &dyn Fn() -> FairShare,
-    site: &Site,
-    account: usize,
-    [a, b]: [usize; 2],
-) -> Result<(), String> {
-    let mut moved = site.clone();
-    let usage = std::mem::take(&mut moved.user(account, a).1);
-    moved.user(account, b).1 += usage;
-    let mut after = moved.associations();
-    let begin = site.accounts()[account];
-    let inside = begin + 1..=begin + site.0[account].1.len();
-    // One of them has no work any more.
-    after[begin + 1 + a].waiting = false;
-    let [before, after] = [site.associations(), after].map(|list| Distributed::new(rule(), list, false));
-    let others = (0..before.list.len()).filter(|at| !inside.contains(at));
+fn others_are_not_concerned(case: &Case<'_>) -> Result<(), String> {
+    let before = case.distributed(false);
+    // One has all usage of the two, and the other no work any more.
+    let [(first, of_first), (second, of_second)] = case.values();
+    let moved = case.with([(first, 0.0), (second, of_first + of_second)]);
+    let mut list = moved.site.associations();
+    list[case.places()[0]].waiting = false;
+    let after = Distributed::new((case.rule)(), list, false);
+    let account = case.site.accounts()[case.account];
+    let others = (0..before.list.len()).filter(|at| before.list[*at].parent != Some(account));
     for at in others {
         if !near(before.tickets(at), after.tickets(at)) {
             return Err(format!("{at} had {} and has {}", before.tickets(at), after.tickets(at)));
@@ -246,7 +242,7 @@ proptest! {
                 fair_share
             };
             for (promise, holds) in PROMISES {
-                let kept = holds(&rule, &site, account, [first, second]);
+                let kept = holds(&Case { rule: &rule, site: site.clone(), account, users: [first, second] });
                 prop_assert!(kept.is_ok(), "Distribution={word}: {promise}, but {}", kept.unwrap_err());
             }
         }
@@ -304,7 +300,8 @@ impl Rule for Equal {
 fn a_rule_that_ignores_shares_and_usage_does_not_pass() {
     let site = Site(vec![(50, vec![(3, 7.0), (2, 9.0)]), (30, vec![(1, 4.0), (1, 0.0)])]);
     let rule = || FairShare::dividing_by(Equal::default());
-    let broken = PROMISES.into_iter().filter(|(_, holds)| holds(&rule, &site, 0, [0, 1]).is_err());
+    let case = Case { rule: &rule, site, account: 0, users: [0, 1] };
+    let broken = PROMISES.into_iter().filter(|(_, holds)| holds(&case).is_err());
     let broken: Vec<&str> = broken.map(|(promise, _)| promise).collect();
     assert_eq!(broken, [PROMISES[1].0, PROMISES[2].0]);
     assert!(!settles_on_shares(&rule));

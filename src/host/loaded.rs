@@ -38,6 +38,71 @@ fn loaded_objects() -> Vec<CString> {
     names
 }
 
+/// Whether the host holds the address of one of our exports in its data: then it has looked our functions up, and can call them.
+pub fn is_taken(export: &CStr) -> bool {
+    let own = own_symbol(export);
+    !own.is_null() && is_held_elsewhere(own as usize)
+}
+
+/// One of our own exports, as the host finds it.
+fn own_symbol(name: &CStr) -> *mut c_void {
+    let Some(file) = object_of(own_symbol as *mut c_void) else { return std::ptr::null_mut() };
+    let Ok(file) = CString::new(file.as_os_str().as_bytes()) else { return std::ptr::null_mut() };
+    // SAFETY: a path and valid flags; nothing is loaded.
+    let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the handle opened above, and a terminated name.
+    unsafe {
+        let address = libc::dlsym(handle, name.as_ptr());
+        libc::dlclose(handle);
+        address
+    }
+}
+
+/// Whether an object of the process, but the one that it is in, holds an address in its data.
+fn is_held_elsewhere(address: usize) -> bool {
+    struct Search {
+        address: usize,
+        found: bool,
+    }
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
+        const WORD: usize = size_of::<usize>();
+        let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        // SAFETY: the loader passes a live description with its table of segments, and we pass our own search.
+        let (segments, base, search) = unsafe {
+            let info = &*info;
+            let segments = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+            (segments, number(info.dlpi_addr), &mut *search.cast::<Search>())
+        };
+        let loaded = || segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD);
+        let range = |segment: &libc::Elf64_Phdr| {
+            let begin = base.wrapping_add(number(segment.p_vaddr));
+            begin..begin.wrapping_add(number(segment.p_memsz))
+        };
+        if loaded().any(|segment| range(segment).contains(&search.address)) {
+            return 0;
+        }
+        let is_data = |segment: &&libc::Elf64_Phdr| {
+            segment.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R | libc::PF_W
+        };
+        for segment in loaded().filter(is_data) {
+            let range = range(segment);
+            let mut words =
+                (range.start.next_multiple_of(WORD)..range.end.saturating_sub(WORD)).step_by(WORD);
+            // SAFETY: a whole word of a segment that is mapped as long as its object, which the loader keeps during the call. Other threads
+            // may write it, so it is read once, and only compared.
+            search.found |= words.any(|at| unsafe { (at as *const usize).read_volatile() } == search.address);
+        }
+        c_int::from(search.found)
+    }
+    let mut search = Search { address, found: false };
+    // SAFETY: the callback fits and only uses the search during the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
 /// `plugin_version` of a stock plugin that lies in the directory of libslurmfull.so, where Slurm installs both.
 pub fn plugin_version_beside(of_library: *mut c_void) -> Option<Release> {
     let directory = object_of(of_library)?.parent()?.to_owned();

@@ -135,6 +135,12 @@ impl Host {
         self.release >= V23_11_6
     }
 
+    /// slurmctld can be asked what calls one of our functions. Where init starts the decay thread and a backup takes over, the thread may come
+    /// before slurmctld has looked our functions up: up to 22.05 it waits there itself, from 23.02 on it would jump to nothing.
+    pub fn has_taken_functions(&self) -> bool {
+        self.release < V23_02 || self.has_thread_start() || loaded::is_taken(c"priority_p_set")
+    }
+
     /// Initial priorities without a database are set in `priority_p_recover`, not in `init`.
     pub fn has_recover(&self) -> bool {
         self.release >= V23_02

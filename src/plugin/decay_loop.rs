@@ -30,6 +30,9 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
         }
         return;
     }
+    if !wait_until_taken(plugin, host) {
+        return;
+    }
     let mut deadline = Instant::now();
     let mut schedule = Schedule::read(host);
     guard(|| plugin.progress.catch_up(), || ());
@@ -49,6 +52,20 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
             return;
         }
     }
+}
+
+/// Waits until slurmctld can call us; `false` if it tells the thread to stop. What it does between init and then takes microseconds.
+fn wait_until_taken(plugin: &Plugin, host: &Host) -> bool {
+    /// Where the host keeps our functions in no data that can be seen, it has long had them by then.
+    const LONGEST: Duration = Duration::from_secs(2);
+    const LOOK: Duration = Duration::from_millis(1);
+    let end = Instant::now() + LONGEST;
+    while !host.has_taken_functions() && Instant::now() < end {
+        if plugin.thread.sleep(Instant::now() + LOOK) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Corrects the run seconds of associations and QOS for jobs that were running when slurmctld started or, with

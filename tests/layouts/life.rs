@@ -1,6 +1,8 @@
 //! Start, end, and what releases want at which of them.
 
-use slurm_fakehost::{all, in_releases, release, table, Slurmctld};
+use std::time::Duration;
+
+use slurm_fakehost::{all, callers, in_releases, release, table, Slurmctld};
 
 use crate::entries::ids;
 use crate::setup::{end, fill};
@@ -43,6 +45,28 @@ fn a_micro_release_that_is_not_known_yet_gets_the_newest_layout_of_its_series_an
         let warning = format!("in Slurm {}, which is newer than this build knows", slurmctld.release);
         assert!(slurmctld.log().contains(&warning), "{}", slurmctld.log());
         assert_eq!(slurmctld.set_priority(0, job), 250);
+        end(slurmctld);
+    });
+}
+
+/// A backup of 23.02.7 that took over died now and then: no lock held the decay thread back, which asked `set_job_prio` about a job of ours
+/// before slurmctld had looked up what that calls.
+#[test]
+fn nothing_that_calls_us_is_asked_before_slurmctld_has_looked_us_up() {
+    in_releases(&all(), |slurmctld| {
+        let callers = callers::of("init", slurmctld.release);
+        let free =
+            callers.iter().find(|caller| caller.locks.is_empty() && !caller.name.starts_with("sshare"));
+        let cluster = fill(slurmctld);
+        let job = slurmctld.add_job(&cluster.waiting(101));
+        if let Some(caller) = free {
+            slurmctld.from(caller);
+        }
+        slurmctld.load_slowly(Duration::from_millis(200)).unwrap();
+        slurmctld.recover();
+        slurmctld.thread_start();
+        slurmctld.await_cycle();
+        assert_ne!(job.get::<u32>("priority"), 0);
         end(slurmctld);
     });
 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::lists;
 use crate::memory::{self, allocate, Arena, Owner};
@@ -15,12 +17,25 @@ use crate::specs::{NICE_OFFSET, NO_VAL, RUNNING};
 /// Records made of messages, which no lock protects.
 static MADE: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
 
-/// The plugin, as the dynamic loader knows it.
-static PLUGIN: AtomicUsize = AtomicUsize::new(0);
+/// `ops.set` of slurmctld: the plugin's `priority_p_set`, once it is looked up, which is after `init`.
+static SET: AtomicUsize = AtomicUsize::new(0);
 
-/// The plugin was loaded.
-pub(crate) fn note_plugin(handle: *mut c_void) {
-    PLUGIN.store(handle as usize, Ordering::Relaxed);
+/// slurmctld has looked up the function, or forgets it.
+pub(crate) fn take_set(function: *mut c_void) {
+    SET.store(function as usize, Ordering::Release);
+}
+
+/// As `priority_g_set` finds it. Up to 22.05 that waits until the plugin is loaded.
+fn taken_set() -> usize {
+    let waits = Instant::now() + Duration::from_secs(10);
+    loop {
+        let function = SET.load(Ordering::Acquire);
+        if function != 0 || layout().release >= release(23, 2, 0) || Instant::now() > waits {
+            assert_ne!(function, 0, "priority_g_set is called before slurmctld has looked up priority_p_set");
+            return function;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn made<T>(body: impl FnOnce(&mut HashSet<usize>) -> T) -> T {
@@ -357,9 +372,7 @@ pub(crate) unsafe extern "C" fn set_job_prio(job: *mut c_void) {
     }
     // SAFETY: the plugin's function, as priority_g_set calls it.
     let priority = unsafe {
-        let plugin = PLUGIN.load(Ordering::Relaxed) as *mut c_void;
-        let set = libc::dlsym(plugin, c"priority_p_set".as_ptr());
-        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(u32, *mut c_void) -> u32>(set)(
+        std::mem::transmute::<usize, unsafe extern "C" fn(u32, *mut c_void) -> u32>(taken_set())(
             LOWEST.load(Ordering::Relaxed),
             job,
         )

@@ -1,6 +1,7 @@
 //! Loading the plugin as slurmctld does, and calling it with the locks that slurmctld's callers hold.
 
 use std::ffi::{c_int, c_void, CString};
+use std::thread;
 use std::time::Duration;
 
 use slurm_headers::{Level, Version};
@@ -121,6 +122,14 @@ impl Slurmctld {
     /// # Errors
     /// Where slurmctld would not start, and why.
     pub fn load(&mut self) -> Result<(), String> {
+        self.load_slowly(Duration::ZERO)
+    }
+
+    /// The same, where it takes so long between `init` and the look for the other exports.
+    ///
+    /// # Errors
+    /// Where slurmctld would not start, and why.
+    pub fn load_slowly(&mut self, pause: Duration) -> Result<(), String> {
         let file =
             CString::new(plugin_file().into_os_string().into_encoded_bytes()).expect("a path without NUL");
         // SAFETY: the object under test.
@@ -129,7 +138,6 @@ impl Slurmctld {
             return Err(loader_error());
         }
         self.plugin.handle = Some(handle as usize);
-        crate::made::note_plugin(handle);
         // SAFETY: an exported `uint32_t`.
         let version = unsafe { *self.plugin.symbol("plugin_version").cast::<u32>() };
         if version != self.release.number() {
@@ -146,9 +154,11 @@ impl Slurmctld {
         if result != 0 {
             return Err(format!("init returned {result}\n{}", self.log()));
         }
+        thread::sleep(pause);
         for name in required(self.release) {
             assert!(!self.plugin.symbol(name).is_null(), "the plugin has no {name}");
         }
+        crate::made::take_set(self.plugin.symbol("priority_p_set"));
         Ok(())
     }
 

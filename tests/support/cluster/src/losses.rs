@@ -16,6 +16,9 @@ use crate::Cluster;
 /// What Slurm's commands say where nobody answers in time.
 const UNANSWERED: &str = "Socket timed out on send/recv operation";
 
+/// What [`Row::number`](crate::Row::number) says of an empty cell: sshare leaves one where slurmctld has no number.
+const NOT_COMPUTED: &str = " is '', not a number";
+
 /// Why a job waits whose launch has failed. Some releases write it with underscores.
 const LAUNCH_FAILED: &str = "launch failed requeued held";
 
@@ -23,9 +26,13 @@ const LAUNCH_FAILED: &str = "launch failed requeued held";
 const REQUEUED: &str = "Requeuing JobId=";
 
 impl Cluster {
-    /// The error, unless it is that nobody has answered in time.
+    /// The error, unless it is that nobody has answered in time, or that what is asked for is not computed yet, as right after a start.
     pub(crate) fn not_answered(&self, error: Error) -> Result<()> {
-        if !format!("{error:#}").contains(UNANSWERED) {
+        let text = format!("{error:#}");
+        if text.contains(NOT_COMPUTED) {
+            return Ok(());
+        }
+        if !text.contains(UNANSWERED) {
             return Err(error);
         }
         eprintln!("ASKED AGAIN in Slurm {}: {error:#}", self.release().version);

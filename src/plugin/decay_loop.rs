@@ -3,6 +3,7 @@
 //! It is called `decay` as in stock, so that `top -H` and our measurements find it. A panic in a
 //! cycle ends that cycle, not the thread.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use multifactor2_core::rules::charge_rules::RuleHistory;
@@ -58,12 +59,13 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
 fn wait_until_taken(plugin: &Plugin, host: &Host) -> bool {
     /// Where the host keeps our functions in no data that can be seen, it has long had them by then.
     const LONGEST: Duration = Duration::from_secs(2);
-    const LOOK: Duration = Duration::from_millis(1);
     let end = Instant::now() + LONGEST;
     while !host.has_taken_functions() && Instant::now() < end {
-        if plugin.thread.sleep(Instant::now() + LOOK) {
+        // Only a look for a stop: what is waited for takes less than a sleep.
+        if plugin.thread.sleep(Instant::now()) {
             return false;
         }
+        thread::yield_now();
     }
     true
 }

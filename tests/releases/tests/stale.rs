@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use shared::{check_log, TIMEOUT};
 use slurm_releases::{cluster, FORKY, TRIXIE};
-use slurm_testcluster::{parse_rows, Account, Accounts, Builder, Cluster, Job, Mode, Release};
+use slurm_testcluster::{
+    last_lines, parse_rows, stacks, Account, Accounts, Builder, Cluster, Job, Mode, Release,
+};
 
 /// Jobs of users with associations, and without where they may.
 fn submit(cluster: &Cluster, enforced: bool, seconds: u32) {
@@ -131,8 +133,9 @@ fn series(release: &Release, mode: Mode, failures: usize, enforced: bool) -> boo
 }
 
 /// `false` where slurmctld does what it sometimes does under stock, too, and nothing can be said of the plugin: it waits for
-/// slurmdbd, before any priority plugin is loaded; or it saves nothing, because its scheduler has the locks in that moment, and
-/// forgets jobs that it has just started.
+/// slurmdbd, before any priority plugin is loaded; it saves nothing, because its scheduler has the locks in that moment, and
+/// forgets jobs that it has just started; or it never ends what it does for its clients, while no thread of it is in the plugin, and cycles take all
+/// locks and go on.
 fn goes_on(cluster: &Cluster, round: usize) -> bool {
     let up = cluster.wait_for("slurmctld", TIMEOUT, |cluster| Ok(cluster.is_up().then_some(())));
     let log = cluster.log();
@@ -145,6 +148,16 @@ fn goes_on(cluster: &Cluster, round: usize) -> bool {
         return false;
     }
     let ended = cluster.controller_ended().unwrap();
+    if up.is_err() && ended.is_none() {
+        let (inside, text) = (stacks::inside_plugin(cluster).unwrap(), stacks::of_running(cluster).unwrap());
+        assert!(inside.is_empty(), "slurmctld hangs in round {round}, in the plugin: {inside:?}\n{text}");
+        cluster.wait_cycle().unwrap();
+        println!(
+            "round {round}: slurmctld hangs, and the plugin does not:\n{text}\n{}",
+            last_lines(&log, 20)
+        );
+        return false;
+    }
     assert!(up.is_ok() && ended.is_none(), "slurmctld died in round {round} ({ended:?}):\n{}", cluster.log());
     cluster.wait_cycle().unwrap();
     assert!(!cluster.log().contains("does not match"), "{}", cluster.log());

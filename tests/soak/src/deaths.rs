@@ -3,9 +3,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use slurm_testcluster::Cluster;
-
-use crate::stacks;
+use slurm_testcluster::{stacks, Cluster};
 
 /// Libraries in which whoever called them ends.
 const BELOW: [&str; 4] = ["libc.", "libpthread", "libm.", "ld-linux"];

@@ -14,7 +14,6 @@ pub mod pressure;
 mod random;
 pub mod reconfigures;
 mod records;
-mod stacks;
 pub mod table;
 pub mod takeovers;
 mod watchdog;

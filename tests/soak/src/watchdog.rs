@@ -14,9 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use slurm_testcluster::Cluster;
-
-use crate::stacks;
+use slurm_testcluster::{stacks, Cluster};
 
 /// How long a request may take. Whoever waits for ever waits longer; and where many ask at once, a slurmctld of 24.11 leaves a
 /// connection unaccepted for five seconds at a time, several times in a row, under the stock plugin as well.

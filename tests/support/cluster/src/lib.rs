@@ -44,6 +44,7 @@ mod processes;
 mod release;
 mod rows;
 mod skip;
+pub mod stacks;
 mod surroundings;
 mod systemd;
 pub mod targets;

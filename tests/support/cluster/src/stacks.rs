@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
-use slurm_testcluster::Cluster;
+
+use crate::Cluster;
 
 /// Prints function and file of each frame of a thread, the innermost first.
 const FRAMES: &str =
@@ -13,14 +14,53 @@ const FRAMES: &str =
                       gdb.solib_name(f.pc()) or \"slurmctld\")\\n f = f.older()')";
 
 /// What all threads of a running slurmctld do that wait for a lock or are at work in the plugin.
+///
+/// # Errors
+/// If slurmctld does not run, or gdb is not there.
 pub fn of_running(cluster: &Cluster) -> Result<String> {
+    Ok(busy(&attached(cluster, "thread apply all backtrace 24")?))
+}
+
+/// The threads of a running slurmctld that have called the plugin and are still in it, each as its frames, the innermost first. The plugin's own threads
+/// are not among them.
+///
+/// # Errors
+/// If slurmctld does not run, or gdb does not read it.
+pub fn inside_plugin(cluster: &Cluster) -> Result<Vec<Vec<String>>> {
+    let text = attached(cluster, &format!("thread apply all {FRAMES}"))?;
+    let mut threads: Vec<Vec<String>> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("Thread ") {
+            threads.push(Vec::new());
+        } else if let (Some(frame), Some(thread)) = (line.strip_prefix("frame "), threads.last_mut()) {
+            thread.push(file_name_only(frame));
+        }
+    }
+    ensure!(threads.iter().any(|thread| !thread.is_empty()), "gdb finds no thread of slurmctld:\n{text}");
+    threads.retain(|thread| is_inside_plugin(thread));
+    Ok(threads)
+}
+
+/// Whether a thread of slurmctld is in the plugin: one of its frames is, and it was not begun there.
+fn is_inside_plugin(frames: &[String]) -> bool {
+    let in_plugin = |frame: &String| frame.contains("priority_multifactor2");
+    let begun =
+        frames.iter().rev().find(|frame| !frame.ends_with("libc.so.6") && !frame.contains("libpthread"));
+    frames.iter().any(in_plugin) && !begun.is_some_and(in_plugin)
+}
+
+/// What gdb says of the running slurmctld.
+fn attached(cluster: &Cluster, question: &str) -> Result<String> {
     let pid = cluster.controller_pid()?;
     let program = fs::read_link(format!("/proc/{pid}/exe"))?;
-    Ok(busy(&gdb(cluster, &program, &["-p", &pid.to_string(), "-ex", "thread apply all backtrace 24"])?))
+    gdb(cluster, &program, &["-p", &pid.to_string(), "-ex", question])
 }
 
 /// The frames of the thread that crashed, each a function and its file, the innermost first. The core is removed; `None` where
 /// there is none.
+///
+/// # Errors
+/// If gdb does not read the core.
 pub fn of_core(cluster: &Cluster) -> Result<Option<Vec<String>>> {
     // slurmctld works in the directory of its log, or else in that of its state.
     for directory in ["log", "state"] {
@@ -86,4 +126,38 @@ fn busy(text: &str) -> String {
         }
     }
     stacks.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_inside_plugin;
+
+    /// The frames of a thread, the innermost first, by their files.
+    fn thread(files: &[&str]) -> bool {
+        is_inside_plugin(&files.iter().map(|file| format!("0x1234 {file}")).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_thread_is_inside_the_plugin_where_slurmctld_has_called_it() {
+        assert!(thread(&[
+            "libc.so.6",
+            "priority_multifactor2.so",
+            "libslurmfull.so",
+            "slurmctld",
+            "libc.so.6"
+        ]));
+        assert!(thread(&[
+            "libc.so.6",
+            "priority_multifactor2.so",
+            "slurmctld",
+            "libpthread-2.31.so",
+            "libc.so.6"
+        ]));
+        assert!(!thread(&["libc.so.6", "libslurmfull.so", "slurmctld", "libc.so.6"]));
+        assert!(
+            !thread(&["libc.so.6", "slurmctld", "priority_multifactor2.so", "libc.so.6"]),
+            "its own thread"
+        );
+        assert!(!thread(&[]));
+    }
 }

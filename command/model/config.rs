@@ -2,11 +2,10 @@
 
 use multifactor2_core::books::BookLines;
 use multifactor2_core::evaluator::FactorConfig;
-use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::stock;
-use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::settings::{Enforced, Settings, UsageMeasure};
 use multifactor2_snapshot::Snapshot;
+use slurm_text::parameters::{Parameters, CALC_PERIOD, WEEK};
 
 use crate::algorithm::Algorithm;
 
@@ -68,105 +67,50 @@ pub struct Config {
     pub notes: Vec<String>,
 }
 
-/// Reads parameters; what is not there or not as it should be is noted.
-struct Reader<'s> {
-    snapshot: &'s Snapshot,
-    notes: Vec<String>,
-}
-
-impl<'s> Reader<'s> {
-    /// `None` also for what Slurm prints where there is none.
-    fn text(&self, name: &str) -> Option<&'s str> {
-        self.snapshot.parameter(name).map(str::trim).filter(|text| !matches!(*text, "" | "(null)" | "N/A"))
-    }
-
-    fn has(&self, name: &str, word: &str) -> bool {
-        self.text(name).is_some_and(|text| text.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
-    }
-
-    fn bad(&mut self, name: &str, text: &str) {
-        self.notes.push(format!("{name}={text} cannot be read: it counts as if it were not set."));
-    }
-
-    fn number(&mut self, name: &str) -> u32 {
-        let Some(text) = self.text(name) else { return 0 };
-        text.parse().unwrap_or_else(|_| {
-            self.bad(name, text);
-            0
-        })
-    }
-
-    fn seconds(&mut self, name: &str, default: u32) -> u32 {
-        let Some(text) = self.text(name) else { return default };
-        match Kind::Duration.read(text) {
-            Some(Value::Duration(seconds)) => u32::try_from(seconds).unwrap_or(u32::MAX),
-            _ if text.eq_ignore_ascii_case("UNLIMITED") || text.eq_ignore_ascii_case("INFINITE") => u32::MAX,
-            _ => {
-                self.bad(name, text);
-                default
-            }
-        }
-    }
-}
-
-const WEEK: u32 = 7 * 24 * 60 * 60;
-
 impl Config {
     /// Reads what a snapshot says.
     pub fn of(snapshot: &Snapshot) -> Self {
-        let mut reader = Reader { snapshot, notes: Vec::new() };
-        let flag = |reader: &Reader<'_>, name| reader.has("PriorityFlags", name);
-        let stock = stock_algorithm(&mut reader);
+        let mut parameters = Parameters::new(|name: &str| snapshot.parameter(name));
+        let mut notes = Vec::new();
+        let release = release(snapshot);
+        let dampening = u16::try_from(parameters.number("FairShareDampeningFactor")).unwrap_or(u16::MAX);
+        let stock = stock::Algorithm::of(
+            parameters.text("PriorityFlags").unwrap_or_default(),
+            dampening.max(1),
+            release,
+        );
         let algorithm = Algorithm::of(snapshot);
         if snapshot.parameters.is_empty() && algorithm != Algorithm::Basic {
-            reader.notes.push(
+            notes.push(
                 "The parameters of slurm.conf are not known: only what Slurm itself shows can be told."
                     .to_owned(),
             );
         }
-        let mut weights = Weights {
-            age: reader.number("PriorityWeightAge"),
-            assoc: reader.number("PriorityWeightAssoc"),
-            fair_share: reader.number("PriorityWeightFairShare"),
-            job_size: reader.number("PriorityWeightJobSize"),
-            partition: reader.number("PriorityWeightPartition"),
-            qos: reader.number("PriorityWeightQOS"),
-        };
-        // As slurmctld does without a database.
-        let storage = reader.text("AccountingStorageType");
-        if storage.is_some_and(|storage| !storage.to_ascii_lowercase().ends_with("slurmdbd")) {
-            (weights.age, weights.fair_share) = (0, 0);
-        }
-        let preemption = match reader.text("PreemptType") {
+        let preemption = match parameters.text("PreemptType") {
             Some("preempt/partition_prio") => Preemption::PartitionPriority,
             Some("preempt/qos") => Preemption::Qos,
             _ => Preemption::Off,
         };
-        let settings = settings_of(snapshot, algorithm, &mut reader.notes);
+        let settings = settings_of(snapshot, algorithm, &mut notes);
         Self {
             algorithm,
-            factors: FactorConfig {
-                weights,
-                tres_weights: tres_weights(snapshot),
-                max_age: reader.seconds("PriorityMaxAge", WEEK),
-                size: size_policy(&reader),
-                no_normal_part: flag(&reader, "NO_NORMAL_PART") || flag(&reader, "NO_NORMAL_ALL"),
-                no_normal_qos: flag(&reader, "NO_NORMAL_QOS") || flag(&reader, "NO_NORMAL_ALL"),
-                no_normal_tres: flag(&reader, "NO_NORMAL_TRES") || flag(&reader, "NO_NORMAL_ALL"),
-            },
+            factors: parameters.factors(release, tres_weights(snapshot)),
             stock: matches!(algorithm, Algorithm::FairTree | Algorithm::Classic).then_some(stock),
-            increase_only: flag(&reader, "INCR_ONLY"),
-            no_normal_assoc: flag(&reader, "NO_NORMAL_ASSOC") || flag(&reader, "NO_NORMAL_ALL"),
-            calculate_running: flag(&reader, "CALCULATE_RUNNING"),
-            half_life: reader.seconds("PriorityDecayHalfLife", WEEK),
-            calc_period: reader.seconds("PriorityCalcPeriod", 300),
+            increase_only: parameters.has_flag("INCR_ONLY"),
+            no_normal_assoc: parameters.has_flag("NO_NORMAL_ASSOC"),
+            calculate_running: parameters.has_flag("CALCULATE_RUNNING"),
+            half_life: parameters.seconds("PriorityDecayHalfLife", WEEK),
+            calc_period: parameters.seconds("PriorityCalcPeriod", CALC_PERIOD),
             preemption,
-            preempts_by_priority: reader.has("PreemptMode", "PRIORITY"),
-            preempts_within: reader.has("PreemptMode", "WITHIN"),
-            het_priority: het_priority(&reader),
+            preempts_by_priority: parameters.has("PreemptMode", "PRIORITY"),
+            preempts_within: parameters.has("PreemptMode", "WITHIN"),
+            het_priority: het_priority(parameters.text("SchedulerParameters")),
             books: settings.as_ref().map(BookLines::of).unwrap_or_default(),
             settings,
-            notes: reader.notes,
+            notes: {
+                notes.append(&mut parameters.problems);
+                notes
+            },
         }
     }
 }
@@ -228,38 +172,15 @@ fn tres_weights(snapshot: &Snapshot) -> Option<Vec<f64>> {
     weights().any(|weight| weight.is_some()).then(|| weights().map(Option::unwrap_or_default).collect())
 }
 
-fn size_policy(reader: &Reader<'_>) -> SizePolicy {
-    let favor_small = reader.has("PriorityFavorSmall", "yes");
-    let order = match (reader.has("PriorityFlags", "SMALL_RELATIVE_TO_TIME"), favor_small) {
-        (true, favor_small) => SizeOrder::RelativeToTime { favor_small },
-        (false, true) => SizeOrder::Small,
-        (false, false) => SizeOrder::Large,
-    };
-    // From 23.02 on active nodes count.
-    SizePolicy {
-        order,
-        nodes: if release(reader.snapshot) < (23, 2) { NodeCount::Table } else { NodeCount::Active },
-    }
-}
-
 /// Year and month of the release of slurmctld.
 fn release(snapshot: &Snapshot) -> (u16, u16) {
     let mut parts = snapshot.about.release.split('.').map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-fn stock_algorithm(reader: &mut Reader<'_>) -> stock::Algorithm {
-    let dampening = u16::try_from(reader.number("FairShareDampeningFactor")).unwrap_or(u16::MAX);
-    stock::Algorithm::of(
-        reader.text("PriorityFlags").unwrap_or_default(),
-        dampening.max(1),
-        release(reader.snapshot),
-    )
-}
-
-fn het_priority(reader: &Reader<'_>) -> Option<HetPriority> {
-    let parameters = reader.text("SchedulerParameters")?;
-    let value = parameters.split(',').find_map(|part| part.trim().strip_prefix("bf_hetjob_prio="))?;
+fn het_priority(scheduler_parameters: Option<&str>) -> Option<HetPriority> {
+    let value =
+        scheduler_parameters?.split(',').find_map(|part| part.trim().strip_prefix("bf_hetjob_prio="))?;
     match value.to_ascii_lowercase().as_str() {
         "min" => Some(HetPriority::Min),
         "avg" => Some(HetPriority::Avg),

@@ -214,6 +214,9 @@ impl Builder {
 
     /// Takes parameters of slurm.conf.
     pub fn set_config(&mut self, config: Config) {
+        for problem in config.problems() {
+            self.miss("slurm.conf", problem);
+        }
         self.config = Some(config);
     }
 

@@ -103,6 +103,26 @@ fn all_files_of_a_site() {
 }
 
 #[test]
+fn a_parameter_that_cannot_be_read_is_told() {
+    let workload = read(&[
+        ("sacct.txt", SACCT),
+        (
+            "config.txt",
+            "PriorityWeightFairShare = 1000\nPriorityMaxAge = a week\nPriorityWeightTRES = cpu=many\n",
+        ),
+    ]);
+    let told = workload.missing.iter().filter(|missing| missing.what == "slurm.conf");
+    let told: Vec<&str> = told.map(|missing| missing.so.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "PriorityWeightTRES=cpu=many cannot be read: it counts as if it were not set.",
+            "PriorityMaxAge=a week cannot be read: it counts as if it were not set."
+        ]
+    );
+}
+
+#[test]
 fn what_is_not_there_is_told() {
     let workload = read(&[("sacct.txt", SACCT)]);
     let missing: Vec<&str> = workload.missing.iter().map(|missing| missing.what.as_str()).collect();

@@ -149,7 +149,10 @@ fn goes_on(cluster: &Cluster, round: usize) -> bool {
     }
     let ended = cluster.controller_ended().unwrap();
     if up.is_err() && ended.is_none() {
-        let (inside, text) = (stacks::inside_plugin(cluster).unwrap(), stacks::of_running(cluster).unwrap());
+        let (inside, text) = (
+            stacks::inside_plugin(cluster, cluster.controller_pid().unwrap()).unwrap(),
+            stacks::of_running(cluster).unwrap(),
+        );
         assert!(inside.is_empty(), "slurmctld hangs in round {round}, in the plugin: {inside:?}\n{text}");
         cluster.wait_cycle().unwrap();
         println!(

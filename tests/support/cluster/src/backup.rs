@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::cluster::wrapped;
+use crate::controller::first_pid;
 use crate::processes::last_lines;
 use crate::{Builder, Cluster};
 
@@ -48,6 +49,15 @@ impl Cluster {
         let mut command = wrapped(&AS_BACKUP.map(str::to_owned), self.daemon_command("slurmctld"));
         command.arg("-D").envs(self.environment.controller.iter().cloned()).env("SLURM_CONF", conf);
         self.start_daemon("backup", &command).map(drop)
+    }
+
+    /// The process of the backup controller.
+    ///
+    /// # Errors
+    /// If it has not been started.
+    pub fn backup_pid(&self) -> Result<u32> {
+        let text = fs::read_to_string(self.directory.join("backup.pid")).context("backup.pid")?;
+        first_pid(&text)
     }
 
     /// What the backup controller has logged.

@@ -224,7 +224,7 @@ impl Cluster {
 
 /// A successor writes over the file without shortening it: where the numbers of processes begin anew, the end of a longer one
 /// stays behind the first line.
-fn first_pid(text: &str) -> Result<u32> {
+pub(crate) fn first_pid(text: &str) -> Result<u32> {
     text.lines().next().unwrap_or_default().trim().parse().context("slurmctld.pid")
 }
 

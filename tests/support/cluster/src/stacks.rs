@@ -18,16 +18,16 @@ const FRAMES: &str =
 /// # Errors
 /// If slurmctld does not run, or gdb is not there.
 pub fn of_running(cluster: &Cluster) -> Result<String> {
-    Ok(busy(&attached(cluster, "thread apply all backtrace 24")?))
+    Ok(busy(&attached(cluster, cluster.controller_pid()?, "thread apply all backtrace 24")?))
 }
 
-/// The threads of a running slurmctld that have called the plugin and are still in it, each as its frames, the innermost first. The plugin's own threads
-/// are not among them.
+/// The threads of a running slurmctld, the cluster's or its backup's, that have called the plugin and are still in it, each as its frames, the innermost
+/// first. The plugin's own threads are not among them.
 ///
 /// # Errors
-/// If slurmctld does not run, or gdb does not read it.
-pub fn inside_plugin(cluster: &Cluster) -> Result<Vec<Vec<String>>> {
-    let text = attached(cluster, &format!("thread apply all {FRAMES}"))?;
+/// If there is no such process, or gdb does not read it.
+pub fn inside_plugin(cluster: &Cluster, pid: u32) -> Result<Vec<Vec<String>>> {
+    let text = attached(cluster, pid, &format!("thread apply all {FRAMES}"))?;
     let mut threads: Vec<Vec<String>> = Vec::new();
     for line in text.lines() {
         if line.starts_with("Thread ") {
@@ -49,9 +49,8 @@ fn is_inside_plugin(frames: &[String]) -> bool {
     frames.iter().any(in_plugin) && !begun.is_some_and(in_plugin)
 }
 
-/// What gdb says of the running slurmctld.
-fn attached(cluster: &Cluster, question: &str) -> Result<String> {
-    let pid = cluster.controller_pid()?;
+/// What gdb says of a running slurmctld.
+fn attached(cluster: &Cluster, pid: u32, question: &str) -> Result<String> {
     let program = fs::read_link(format!("/proc/{pid}/exe"))?;
     gdb(cluster, &program, &["-p", &pid.to_string(), "-ex", question])
 }

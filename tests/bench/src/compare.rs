@@ -41,7 +41,6 @@ impl Both {
             beside: Beside::Stock,
             stock: self.stock,
             ours: self.ours,
-            floor: None,
             goal,
         }
     }
@@ -89,15 +88,13 @@ fn begin(pair: &mut Pair) -> Result<()> {
     Ok(())
 }
 
-/// Processor time of cycles, with the floor.
+/// Processor time of cycles.
 fn cycles(pair: &mut Pair, scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
-    let (mut cycle, mut floor) = (Both::default(), Samples::default());
+    let mut cycle = Both::default();
     for _ in 0..rounds {
         cycle.push(pair.both(|host| Ok(milliseconds(next_cycle(host)?.cpu)))?);
-        let (_, walk) = pair.both(|host| Ok(host.bench_walk(1)?.iter().map(|walk| walk.cpu).sum()))?;
-        floor.push(milliseconds(walk));
     }
-    report.add(Row { floor: Some(floor), ..cycle.row("cycle, CPU", scene, "ms", GOAL_CYCLE) });
+    report.add(cycle.row("cycle, CPU", scene, "ms", GOAL_CYCLE));
     Ok(())
 }
 

@@ -165,7 +165,6 @@ pub fn live(
                 beside: Beside::Plain(OLDER),
                 stock: before.cycle,
                 ours: ours.cycle.clone(),
-                floor: None,
                 goal: None,
             });
         }
@@ -176,7 +175,6 @@ pub fn live(
             beside: Beside::Stock,
             stock,
             ours,
-            floor: None,
             goal: Some(goal),
         };
         report.add(row("decay thread per cycle, CPU", stock.cycle, ours.cycle, GOAL_CYCLE));
@@ -217,7 +215,6 @@ pub fn live_policies(
             beside: Beside::Plain(policy.name),
             stock: without.clone(),
             ours: with,
-            floor: None,
             goal,
         };
         report.add(row("decay thread per cycle, CPU", &plain.cycle, side.cycle, Some(policy.goal)));

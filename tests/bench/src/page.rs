@@ -138,7 +138,7 @@ fn rows(csv: &str) -> Result<Vec<Row>> {
     for row in csv.lines().skip(1) {
         let (measure, rest) =
             row.trim_start_matches('"').split_once("\",").context("a row has no measure")?;
-        // jobs, associations, TRES weights, heap, unit, rounds, three of stock, three of ours, two ratios, goal, three of the floor, settings.
+        // jobs, associations, TRES weights, heap, unit, rounds, three of stock, three of ours, two ratios, goal, settings.
         let cells: Vec<&str> = rest.split(',').collect();
         let number = |at: usize| -> Result<f64> {
             cells.get(at).and_then(|cell| cell.parse().ok()).with_context(|| format!("cell {at} of: {row}"))
@@ -148,7 +148,7 @@ fn rows(csv: &str) -> Result<Vec<Row>> {
             what: [measure.to_owned(), thousands(cell(0)), cell(3).to_owned()],
             unit: cell(4).to_owned(),
             goal: cell(14).to_owned(),
-            settings: cell(18).to_owned(),
+            settings: cell(15).to_owned(),
             stock: number(7)?,
             ours: number(10)?,
         });

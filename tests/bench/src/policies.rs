@@ -186,7 +186,6 @@ impl Side {
                     beside: Beside::Plain(self.policy.name),
                     stock: without.clone(),
                     ours: ours.clone(),
-                    floor: None,
                     goal,
                 });
             }
@@ -301,7 +300,6 @@ pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
             beside: Beside::Plain(name),
             stock: before,
             ours: now,
-            floor: None,
             goal,
         });
     }

@@ -42,8 +42,8 @@ impl Report {
     /// The table, in Markdown.
     pub fn table(&self) -> String {
         let mut text = String::from(
-            "| measure | settings | jobs | associations | TRES weights | heap | unit | stock, or without settings | ours | ratio | goal | \
-             floor | ours : floor |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+            "| measure | settings | jobs | associations | TRES weights | heap | unit | stock, or without settings | ours | ratio | goal |\n\
+             |---|---|---|---|---|---|---|---|---|---|---|\n",
         );
         for row in &self.rows {
             let _ = writeln!(text, "{}", line(row));
@@ -68,7 +68,7 @@ impl Report {
         let mut text = String::from(
             "measure,jobs,associations,tres_weights,heap,unit,rounds,\
              stock_min,stock_median,stock_max,ours_min,ours_median,ours_max,\
-             ratio_of_medians,ratio_of_minima,goal,floor_min,floor_median,floor_max,settings\n",
+             ratio_of_medians,ratio_of_minima,goal,settings\n",
         );
         for row in &self.rows {
             let scene = &row.scene;
@@ -87,14 +87,13 @@ impl Report {
                 row.ratio(),
                 row.ratio_of_minima()
             );
-            let floor = row.floor.as_ref().map_or_else(|| ",,".to_owned(), numbers);
             let goal = row.goal.map_or_else(String::new, |goal| goal.to_string());
-            let _ = writeln!(text, "{goal},{floor},{}", row.beside.settings());
+            let _ = writeln!(text, "{goal},{}", row.beside.settings());
         }
         text
     }
 
-    /// One bar per row: our median as a part of stock's, whose bar is as long as the frame; the floor as a mark.
+    /// One bar per row: our median as a part of stock's, whose bar is as long as the frame.
     fn plot(&self) -> String {
         const LINE: usize = 22;
         const LEFT: f64 = 520.0;
@@ -106,7 +105,7 @@ impl Report {
              font-family=\"sans-serif\" font-size=\"12\">\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
              <text x=\"10\" y=\"16\" font-weight=\"bold\">Time of priority/multifactor2 as a part of stock \
-             priority/multifactor (grey: stock; black mark: floor)</text>\n"
+             priority/multifactor (grey: stock)</text>\n"
         );
         for (at, row) in rows.into_iter().enumerate() {
             let y = (at + 1) * LINE + 6;
@@ -123,10 +122,6 @@ impl Report {
                 row.ratio(),
                 text_y = y + 11,
             );
-            if let Some(floor) = &row.floor {
-                let x = LEFT + (floor.median() / row.stock.median() * WIDTH).min(1.25 * WIDTH);
-                let _ = writeln!(svg, "<rect x=\"{x:.1}\" y=\"{y}\" width=\"2\" height=\"14\"/>");
-            }
         }
         svg.push_str("</svg>\n");
         svg
@@ -163,8 +158,6 @@ fn line(row: &Row) -> String {
         spread(&row.ours),
         format!("{:.2}", row.ratio()),
         or_none(row.goal.map(|goal| format!("{goal}"))),
-        or_none(row.floor.as_ref().map(spread)),
-        or_none(row.times_floor().map(|times| format!("{times:.2}"))),
     ]
     .iter()
     .fold("|".to_owned(), |line, cell| line + " " + cell + " |")

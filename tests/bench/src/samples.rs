@@ -87,8 +87,6 @@ pub struct Row {
     pub stock: Samples,
     /// Ours.
     pub ours: Samples,
-    /// Two bare walks over the job list in our process.
-    pub floor: Option<Samples>,
     /// Smallest ratio stock : ours that was aimed at; with settings, the largest ours : plain.
     pub goal: Option<f64>,
 }
@@ -110,11 +108,6 @@ impl Row {
             Beside::Stock => self.ratio() >= goal,
             Beside::Plain(_) => 1.0 / self.ratio() <= goal,
         })
-    }
-
-    /// Our median over the floor's.
-    pub fn times_floor(&self) -> Option<f64> {
-        self.floor.as_ref().map(|floor| self.ours.median() / floor.median())
     }
 }
 

@@ -141,6 +141,5 @@ int command_bulk_jobs(request_t *request);
 int command_vary(request_t *request);
 int command_digest(request_t *request);
 int command_bench_set(request_t *request);
-int command_bench_walk(request_t *request);
 
 #endif

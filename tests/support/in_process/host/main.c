@@ -233,8 +233,8 @@ int run_command(request_t *request)
 	} commands[] = {
 		{ "assoc", command_assoc },          { "assocs", command_dump_assocs },
 		{ "await", command_await },          { "benchset", command_bench_set },
-		{ "benchwalk", command_bench_walk }, { "bulkjobs", command_bulk_jobs },
-		{ "digest", command_digest },        { "vary", command_vary },
+		{ "bulkjobs", command_bulk_jobs },   { "digest", command_digest },
+		{ "vary", command_vary },
 		{ "clock", command_clock },          { "commit", command_commit },
 		{ "conf", command_conf },            { "cycle", command_cycle },
 		{ "factors", command_factors },      { "fini", command_fini },

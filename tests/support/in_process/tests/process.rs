@@ -90,8 +90,7 @@ fn the_same_seed_makes_the_same_jobs_on_any_heap() -> HostResult<()> {
         host.bulk_jobs(1, 20_000, 7, scatter)?;
         host.init()?;
         let set = host.bench_set(3, false)?;
-        let walk = host.bench_walk(3)?;
-        assert!(set.iter().chain(&walk).all(|b| b.jobs == 20_000 && !b.wall.is_zero()));
+        assert!(set.iter().all(|b| b.jobs == 20_000 && !b.wall.is_zero()));
         sums.push(host.dump_jobs()?.iter().map(|j| u64::from(j.priority)).sum::<u64>());
         host.quit()?;
     }

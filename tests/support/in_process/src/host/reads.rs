@@ -84,11 +84,6 @@ impl Host {
         self.bench(&format!("benchset rounds={rounds} skip={skip}"))
     }
 
-    /// Time of two plain walks over the job list: the floor of any cycle.
-    pub fn bench_walk(&mut self, rounds: u32) -> HostResult<Vec<Bench>> {
-        self.bench(&format!("benchwalk rounds={rounds}"))
-    }
-
     /// Time of making all objects for `sprio`, as root asks; here `jobs` counts the objects.
     pub fn bench_factors(&mut self) -> HostResult<Vec<Bench>> {
         self.bench("factors uid=0 count=1")

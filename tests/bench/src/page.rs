@@ -244,15 +244,15 @@ mod tests {
     use super::*;
 
     const CSV: &str = "measure,jobs,...\n\
-        \"cycle, CPU\",100000,1000,false,fresh,ms,5,31,32.5,34,23,25,26,1.3,1.3,3,20,20.5,21\n\
-        \"cycle, CPU\",100000,10000,true,fresh,ms,5,57,58.5,60,28,29.25,30,2,2,3,24,25,26\n\
-        \"list for sprio, per job\",100000,1000,false,fresh,ns,5,250,260.4,340,300,316.6,360,0.8,0.9,,,,\n\
-        \"cycle, CPU\",10000,100000,false,fresh,ms,5,66,67,68,45,50,51,1.4,1.5,3,1.5,1.6,1.8,\n\
-        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,29,30.4,31,1,1,1.2,,,,strict\n\
-        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,50,51,52,0.6,0.6,3,,,,tree\n\
-        \"memory kept per job\",100000,1122,false,fresh,B,1,84,84,84,200,210,210,0.4,0.4,,,,,tree\n\
-        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,20,31,29,25,31,1,1,1.2,,,,older build : this\n\
-        \"sprio of all jobs\",100000,1122,false,fresh,ms,1,84,84,84,200,210,210,0.4,0.4,,,,,tree\n";
+        \"cycle, CPU\",100000,1000,false,fresh,ms,5,31,32.5,34,23,25,26,1.3,1.3,3,\n\
+        \"cycle, CPU\",100000,10000,true,fresh,ms,5,57,58.5,60,28,29.25,30,2,2,3,\n\
+        \"list for sprio, per job\",100000,1000,false,fresh,ns,5,250,260.4,340,300,316.6,360,0.8,0.9,,\n\
+        \"cycle, CPU\",10000,100000,false,fresh,ms,5,66,67,68,45,50,51,1.4,1.5,3,\n\
+        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,29,30.4,31,1,1,1.2,strict\n\
+        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,30,31,50,51,52,0.6,0.6,3,tree\n\
+        \"memory kept per job\",100000,1122,false,fresh,B,1,84,84,84,200,210,210,0.4,0.4,,tree\n\
+        \"cycle, CPU\",100000,1122,false,fresh,ms,5,29,20,31,29,25,31,1,1,1.2,older build : this\n\
+        \"sprio of all jobs\",100000,1122,false,fresh,ms,1,84,84,84,200,210,210,0.4,0.4,,tree\n";
 
     #[test]
     fn cases_of_a_measure_are_one_line() {

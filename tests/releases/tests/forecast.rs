@@ -226,15 +226,17 @@ fn a_factor_recovers_as_was_said(release: &Release) {
             }
             sleep(Duration::from_secs(u64::try_from(begin + after - now()).unwrap()));
             let found = factor(&cluster, waiting);
+            // A busy machine answers late, with what is so by then.
+            let late = now() - (begin + after);
             // What it moves in the three seconds that cycles and the rounding of times may be off; of two ranks it is one.
             let (before, next) = (points[at - 1], points[at + 1]);
             #[allow(clippy::cast_precision_loss)] // seconds
-            let moves = 3.0 * (next.1 - before.1).abs() / (next.0 - before.0) as f64;
+            let moves = (3 + late) as f64 * (next.1 - before.1).abs() / (next.0 - before.0) as f64;
             let is_step = flags == "FAIR_TREE" && !priority.ends_with('2');
             let is_near = |factor: f64| (found - factor).abs() <= moves + 2e-6;
             assert!(
                 is_near(foretold) || is_step && (is_near(before.1) || is_near(next.1)),
-                "{what}: after {after} s the factor is {found}, recover said {foretold} ± {moves}: {points:?}"
+                "{what}: after {after} s the factor is {found}, recover said {foretold} ± {moves}, asked {late} s late: {points:?}"
             );
             compared += 1;
         }

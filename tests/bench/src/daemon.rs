@@ -16,6 +16,15 @@ use crate::samples::{Beside, Row, Samples, Scene};
 
 /// Seconds between two cycles.
 const PERIOD: u32 = 1;
+
+/// Between two cycles: none began for so long, and the last one is over.
+const QUIET: Duration = Duration::from_millis(PERIOD as u64 * 500);
+
+/// Between two looks at the state file.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The longest wait for [`QUIET`].
+const LONGEST: Duration = Duration::from_secs(150);
 /// Users who have jobs.
 pub const SUBMITTERS: u32 = 100;
 /// The same where settings are measured.
@@ -103,20 +112,26 @@ impl Side {
         let thread = DecayThread::of(cluster.controller_pid()?).with_context(|| priority.to_owned())?;
         let file = state.join("priority_last_decay_ran");
         let written = || fs::metadata(&file).and_then(|file| file.modified()).ok();
-        // The state file is written once per cycle, at its begin or end. Read the time between two cycles.
-        let after_cycle = || -> Result<Duration> {
-            let before = written();
-            cluster.wait_for("a decay cycle", Duration::from_secs(150), |_| {
-                Ok((written() != before).then_some(()))
-            })?;
-            sleep(Duration::from_millis(u64::from(PERIOD) * 500));
-            thread.cpu()
+        // The state file is written once per cycle, at its begin or end. Where locks or the disk delay one, the next follows at once: the time is read between
+        // cycles, and divided by how many there were.
+        let after_cycles = || -> Result<(Duration, u32)> {
+            let (start, mut seen, mut cycles, mut changed) = (Instant::now(), written(), 0, Instant::now());
+            while cycles == 0 || changed.elapsed() < QUIET {
+                ensure!(start.elapsed() < LONGEST, "no {QUIET:?} without a decay cycle within {LONGEST:?}");
+                sleep(LOOK);
+                let now = written();
+                if now != seen {
+                    (seen, changed) = (now, Instant::now());
+                    cycles += 1;
+                }
+            }
+            Ok((thread.cpu()?, cycles))
         };
-        after_cycle()?;
-        let mut last = after_cycle()?;
+        after_cycles()?;
+        let (mut last, _) = after_cycles()?;
         for _ in 0..rounds {
-            let now = after_cycle()?;
-            self.cycle.push(now.saturating_sub(last).as_secs_f64() * 1e3);
+            let (now, cycles) = after_cycles()?;
+            self.cycle.push(now.saturating_sub(last).as_secs_f64() * 1e3 / f64::from(cycles));
             last = now;
         }
         for _ in 0..rounds {

@@ -107,10 +107,7 @@ impl Config {
             het_priority: het_priority(parameters.text("SchedulerParameters")),
             books: settings.as_ref().map(BookLines::of).unwrap_or_default(),
             settings,
-            notes: {
-                notes.append(&mut parameters.problems);
-                notes
-            },
+            notes: [notes, parameters.problems].concat(),
         }
     }
 }

@@ -47,8 +47,7 @@ impl Config {
 
     /// A parameter; `None` where it is not set.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let value = self.values.get(&name.to_ascii_lowercase())?.as_str();
-        (!value.is_empty() && value != "(null)" && value != "N/A").then_some(value)
+        self.parameters().text(name)
     }
 
     /// A number; `None` where it is not set or none.
@@ -73,9 +72,7 @@ impl Config {
 
     /// What the factors of jobs are computed with. Where no weight is left, fair-share alone has one: 1,000,000.
     pub fn factors(&self) -> FactorConfig {
-        let mut parameters = self.parameters();
-        let tres_weights = parameters.tres_weights(&TRES);
-        let mut factors = parameters.factors(NEWEST, tres_weights);
+        let mut factors = read_factors(&mut self.parameters());
         if factors.weights == Weights::default() {
             factors.weights.fair_share = 1_000_000;
         }
@@ -85,16 +82,21 @@ impl Config {
     /// What of the parameters of priorities cannot be read, one sentence each.
     pub fn problems(&self) -> Vec<String> {
         let mut parameters = self.parameters();
-        let tres_weights = parameters.tres_weights(&TRES);
-        parameters.factors(NEWEST, tres_weights);
+        read_factors(&mut parameters);
         parameters.half_life();
         parameters.calc_period();
         parameters.problems
     }
 
     fn parameters<'c>(&'c self) -> Parameters<impl Fn(&str) -> Option<&'c str>> {
-        Parameters::new(|name: &str| self.get(name))
+        Parameters::new(|name: &str| self.values.get(&name.to_ascii_lowercase()).map(String::as_str))
     }
+}
+
+/// What the factors of jobs are computed with, as it is written.
+fn read_factors<'c>(parameters: &mut Parameters<impl Fn(&str) -> Option<&'c str>>) -> FactorConfig {
+    let tres_weights = parameters.tres_weights(&TRES);
+    parameters.factors(NEWEST, tres_weights)
 }
 
 /// The TRES that a replay knows: those of a job in this order.

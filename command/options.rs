@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_snapshot::Snapshot;
+use slurm_text::dates::{self, TimeZone};
 
 use crate::answers::check::host;
 use crate::assumed;
@@ -150,9 +151,7 @@ fn time(text: &str, snapshot: &Snapshot) -> Result<i64, Error> {
         return Ok(i64::from(seconds));
     }
     let Some(Value::Date(date)) = Kind::Date.read(text) else { return Err(bad()) };
-    let civil: jiff::civil::DateTime = date.to_string().parse().map_err(|_| bad())?;
-    let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).map_err(|_| bad())?;
-    Ok(zoned.timestamp().as_second())
+    dates::seconds(&date, &TimeZone::system()).ok_or_else(bad)
 }
 
 /// The name of who asks.

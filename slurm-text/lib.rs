@@ -1,6 +1,16 @@
-//! Readers of what Slurm's commands print and of what its files say, for whoever is outside slurmctld: the command and the replay read the same texts, and
-//! must understand them the same way. The plugin reads slurmctld's memory instead and does not link this crate.
+//! The texts of Slurm: what its commands print and its files say, read in one place for the command and for replays.
+//!
+//! Any text may come. What cannot be read is left out and counted, never guessed, and nothing panics. Nothing here is linked into
+//! slurmctld: the plugin reads records, and its own files by `multifactor2_core::settings`.
 
+pub mod config;
+pub mod dates;
+pub mod dump;
+pub mod durations;
+pub mod hosts;
+pub mod lines;
 pub mod parameters;
+pub mod partitions;
+pub mod tres;
 
 pub use parameters::Parameters;

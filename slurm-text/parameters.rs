@@ -2,7 +2,9 @@
 
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
-use multifactor2_core::settings::value::{Kind, Value};
+
+use crate::durations::Grammar;
+use crate::lines;
 
 /// `PriorityDecayHalfLife` and `PriorityMaxAge` where they are not set, in seconds.
 pub const WEEK: u32 = 7 * 86_400;
@@ -25,7 +27,7 @@ impl<'t, F: Fn(&str) -> Option<&'t str>> Parameters<F> {
 
     /// A text; `None` also for what Slurm prints where there is none.
     pub fn text(&self, name: &str) -> Option<&'t str> {
-        (self.lookup)(name).map(str::trim).filter(|text| !matches!(*text, "" | "(null)" | "N/A"))
+        (self.lookup)(name).map(lines::text).filter(|text| !text.is_empty())
     }
 
     /// Whether a list, separated by commas, has a word, in upper or lower case.
@@ -51,14 +53,11 @@ impl<'t, F: Fn(&str) -> Option<&'t str>> Parameters<F> {
     /// A length of time in seconds, `u32::MAX` for one without end: a bare number is minutes, as in slurm.conf.
     pub fn seconds(&mut self, name: &str, default: u32) -> u32 {
         let Some(text) = self.text(name) else { return default };
-        match Kind::Duration.read(text) {
-            Some(Value::Duration(seconds)) => u32::try_from(seconds).unwrap_or(u32::MAX),
-            _ if text.eq_ignore_ascii_case("UNLIMITED") || text.eq_ignore_ascii_case("INFINITE") => u32::MAX,
-            _ => {
-                self.bad(name, text);
-                default
-            }
-        }
+        let Some(length) = Grammar::Conf.read(text) else {
+            self.bad(name, text);
+            return default;
+        };
+        length.seconds().and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(u32::MAX)
     }
 
     /// `PriorityDecayHalfLife` in seconds; 0 for no decay, which `UNLIMITED` comes to as well.
@@ -91,7 +90,7 @@ impl<'t, F: Fn(&str) -> Option<&'t str>> Parameters<F> {
     }
 
     /// `PriorityWeight*`. Without slurmdbd slurmctld takes those of age and fair-share for 0.
-    fn weights(&mut self) -> Weights {
+    pub fn weights(&mut self) -> Weights {
         let mut weights = Weights {
             age: self.number("PriorityWeightAge"),
             assoc: self.number("PriorityWeightAssoc"),

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::commands::{self, Call, ENVIRONMENT};
-use super::parse;
 use super::texts::{Manifest, Texts, MOST_BYTES};
 use super::Problem;
 
@@ -70,7 +69,7 @@ pub fn ask_with(
         CommandAnswer { is_good: true, text, .. } => texts.texts.insert(first.name.to_owned(), text),
         answer => return Err(refused(&first, &answer.said)),
     };
-    let release = parse::config::release(texts.text(commands::CONFIG));
+    let release = slurm_text::config::release(texts.text(commands::CONFIG));
     let mut calls = commands::calls(question.cluster, mark, release);
     calls.extend(question.qos.then(commands::qos));
     calls.extend(question.local_weights.then(commands::local_weights));

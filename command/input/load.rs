@@ -4,11 +4,11 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use multifactor2_snapshot::{format, Snapshot};
+use slurm_text::dump::is_dump;
 
 use super::ask::{ask, Question};
-use super::parse::dump;
 use super::texts::{self, Texts};
-use super::{anonymise, assemble, settings, Problem};
+use super::{anonymise, assemble, dump, settings, Problem};
 use crate::error::Error;
 use crate::files::NewDirectory;
 use crate::progress::Progress;
@@ -124,9 +124,9 @@ fn file(path: &Path) -> Result<Snapshot, Problem> {
     let mut beginning = Vec::new();
     std::fs::File::open(path).map_err(fail)?.take(BEGINNING).read_to_end(&mut beginning).map_err(fail)?;
     let beginning = String::from_utf8_lossy(&beginning);
-    if dump::is_dump(&beginning) {
+    if is_dump(&beginning) {
         let bytes = texts::read(path, texts::MOST_BYTES)?;
-        return Ok(of_dump(&String::from_utf8_lossy(&bytes)));
+        return Ok(dump::snapshot(&String::from_utf8_lossy(&bytes)));
     }
     let input = BufReader::new(std::fs::File::open(path).map_err(fail)?);
     format::read(input).map_err(|problem| {
@@ -134,21 +134,6 @@ fn file(path: &Path) -> Result<Snapshot, Problem> {
                     'sacctmgr dump'";
         Problem::new(format!("{}: {problem}", path.display()), next)
     })
-}
-
-/// The tree of a dump, and nothing else.
-fn of_dump(text: &str) -> Snapshot {
-    let dump = dump::dump(text);
-    let mut snapshot = Snapshot { associations: dump.associations, qos: dump.qos, ..Snapshot::default() };
-    snapshot.about.cluster = dump.cluster;
-    "files".clone_into(&mut snapshot.about.source);
-    snapshot.about.partial_queue = true;
-    snapshot.about.hidden.push(
-        "A file of 'sacctmgr dump' has accounts, users and shares only: usage, jobs, weights and the algorithm are unknown."
-            .to_owned(),
-    );
-    snapshot.about.hidden.extend(dump.unread.sentence("sacctmgr dump"));
-    snapshot
 }
 
 fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Error> {

@@ -4,6 +4,7 @@ pub mod anonymise;
 pub mod ask;
 mod assemble;
 pub mod commands;
+pub mod dump;
 mod load;
 pub mod parse;
 mod problem;

@@ -6,6 +6,7 @@ use multifactor2_snapshot::records::Partition;
 use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
+use slurm_text::{lines, tres};
 
 /// How the weighted TRES become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,9 +51,8 @@ pub struct Bill {
 }
 
 /// The bill of a job in a partition.
-pub fn bill(snapshot: &Snapshot, partition: Option<&Partition>, tres: &[u64]) -> Bill {
-    let written = partition.map_or("", |partition| partition.billing_weights.trim());
-    let written = if written == "(null)" { "" } else { written };
+pub fn bill(snapshot: &Snapshot, partition: Option<&Partition>, amounts: &[u64]) -> Bill {
+    let written = partition.map_or("", |partition| lines::text(&partition.billing_weights));
     let rule = rule(snapshot, written);
     let (mut weights, mut unread) = (vec![0.0; snapshot.tres.len()], Vec::new());
     if rule == Rule::Cpus {
@@ -60,14 +60,15 @@ pub fn bill(snapshot: &Snapshot, partition: Option<&Partition>, tres: &[u64]) ->
             *weight = if tres.name == "cpu" { 1.0 } else { 0.0 };
         }
     }
-    for item in written.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-        match weight(snapshot, item) {
-            Some((at, weight)) => weights[at] = weight,
-            None => unread.push(item.to_owned()),
+    for read in tres::billing_weights(written) {
+        let place = |name: &str| snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
+        match read.map(|(name, weight)| (place(name), name, weight)) {
+            Ok((Some(at), _, weight)) => weights[at] = weight,
+            Ok((None, unread_part, _)) | Err(unread_part) => unread.push(unread_part.to_owned()),
         }
     }
     let row = |(at, weight): (usize, f64)| {
-        let count = f64_of(tres.get(at).copied().map_or(0, facts::amount));
+        let count = f64_of(amounts.get(at).copied().map_or(0, facts::amount));
         Billed { name: snapshot.tres[at].name.clone(), count, weight, billing: count * weight, counts: true }
     };
     let mut rows: Vec<Billed> = weights.into_iter().enumerate().map(row).collect();
@@ -113,23 +114,6 @@ fn keep_largest(rows: &mut [Billed], rule: Rule) {
     if let Some(largest) = largest {
         rows[largest].counts = true;
     }
-}
-
-/// `Mem=0.25G`: the place of the TRES and its weight in the unit in which it is counted.
-fn weight(snapshot: &Snapshot, item: &str) -> Option<(usize, f64)> {
-    let (name, value) = item.split_once('=')?;
-    let at = snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name.trim()))?;
-    let value = value.trim();
-    let (number, unit) = match value.char_indices().next_back()? {
-        (at, unit) if unit.is_ascii_alphabetic() => (&value[..at], Some(unit.to_ascii_uppercase())),
-        _ => (value, None),
-    };
-    let number: f64 = number.trim().parse().ok().filter(|number: &f64| number.is_finite())?;
-    let Some(unit) = unit else { return Some((at, number)) };
-    let unit = i32::try_from(" KMGTP".find(unit)?).ok()?;
-    let kind = snapshot.tres[at].name.to_ascii_lowercase();
-    let counted_in = if kind == "mem" || kind.starts_with("bb/") { 2 } else { 0 };
-    Some((at, number / 1024_f64.powi((unit - counted_in).max(0))))
 }
 
 #[allow(clippy::cast_precision_loss)] // as slurmctld does

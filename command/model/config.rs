@@ -5,7 +5,7 @@ use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::policy::stock;
 use multifactor2_core::settings::{Enforced, Settings, UsageMeasure};
 use multifactor2_snapshot::Snapshot;
-use slurm_text::parameters::{Parameters, CALC_PERIOD, WEEK};
+use slurm_text::Parameters;
 
 use crate::algorithm::Algorithm;
 
@@ -99,8 +99,8 @@ impl Config {
             increase_only: parameters.has_flag("INCR_ONLY"),
             no_normal_assoc: parameters.has_flag("NO_NORMAL_ASSOC"),
             calculate_running: parameters.has_flag("CALCULATE_RUNNING"),
-            half_life: parameters.seconds("PriorityDecayHalfLife", WEEK),
-            calc_period: parameters.seconds("PriorityCalcPeriod", CALC_PERIOD),
+            half_life: parameters.half_life(),
+            calc_period: parameters.calc_period(),
             preemption,
             preempts_by_priority: parameters.has("PreemptMode", "PRIORITY"),
             preempts_within: parameters.has("PreemptMode", "WITHIN"),

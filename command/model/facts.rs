@@ -11,6 +11,7 @@ use multifactor2_core::policy::pools::{JobNames, SizeFacts};
 use multifactor2_core::settings::{value::Date, ActiveJobs};
 use multifactor2_snapshot::records::{Job, Partition, Qos, Running};
 use multifactor2_snapshot::Snapshot;
+use slurm_text::dates::{self, TimeZone};
 
 use super::closed::Closed;
 use super::reasons::obstacle;
@@ -243,17 +244,6 @@ impl<'m> Looks<'m> {
 
     /// The time, in the zone of who asks, as dates of settings are compared with.
     pub fn date(&self) -> Date {
-        let zoned = jiff::Timestamp::from_second(self.at)
-            .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-            .to_zoned(jiff::tz::TimeZone::system());
-        let part = |value: i8| u8::try_from(value).unwrap_or_default();
-        Date {
-            year: u16::try_from(zoned.year()).unwrap_or(1970),
-            month: part(zoned.month()),
-            day: part(zoned.day()),
-            hour: part(zoned.hour()),
-            minute: part(zoned.minute()),
-            second: part(zoned.second()),
-        }
+        dates::date(self.at, &TimeZone::system())
     }
 }

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use jiff::Timestamp;
+use multifactor2_core::settings::value::clock;
 
 /// A number with as many digits as matter: six of them, without those that are zero at the end.
 pub fn number(value: f64) -> String {
@@ -57,14 +58,7 @@ pub fn seconds(value: f64) -> i64 {
 
 /// Seconds as Slurm writes spans: `days-hours:minutes:seconds`.
 pub fn span(seconds: i64) -> String {
-    let (sign, seconds) = (if seconds < 0 { "-" } else { "" }, seconds.unsigned_abs());
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let time = format!("{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
-    if days > 0 {
-        format!("{sign}{days}-{time}")
-    } else {
-        format!("{sign}{time}")
-    }
+    format!("{}{}", if seconds < 0 { "-" } else { "" }, clock(seconds.unsigned_abs()))
 }
 
 /// A time in the zone of who asks; `-` for none.

@@ -4,7 +4,7 @@
 //! the plugin reads, its defaults, what the log shows, and the enums and blocks. `make docs` makes the pages for people from
 //! the same table.
 
-use super::value::{Date, Value};
+use super::value::{clock, Date, Value};
 use std::time::Duration;
 
 /// A type that the values of one kind of setting have in the program.
@@ -69,9 +69,7 @@ impl Typed for Duration {
     }
 
     fn text(&self) -> Option<String> {
-        let seconds = self.as_secs();
-        let (days, rest) = (seconds / 86_400, seconds % 86_400);
-        Some(format!("{days}-{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60))
+        Some(clock(self.as_secs()))
     }
 }
 

@@ -224,6 +224,18 @@ fn duration(text: &str) -> Option<u64> {
     Some(days.unwrap_or(0) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
 }
 
+/// Seconds as Slurm writes a length of time: `days-hours:minutes:seconds`, without days where there are none. Reading it by
+/// [`Kind::Duration`] gives the same seconds.
+pub fn clock(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let clock = format!("{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60);
+    if days > 0 {
+        format!("{days}-{clock}")
+    } else {
+        clock
+    }
+}
+
 /// A number of one to nine decimal digits, without a sign.
 fn digits(text: &str) -> Option<u64> {
     let plain = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::input::commands::NAMES;
-use multifactor2_command::input::parse::dump;
+use multifactor2_command::input::dump;
 use multifactor2_command::input::texts::Texts;
 use multifactor2_command::input::assemble;
 use multifactor2_command::answers::check::findings;
@@ -46,6 +46,6 @@ fuzz_target!(|input: Input| {
         let again = format::read(&*bytes).expect("what we write we can read");
         assert_eq!(again, snapshot);
     }
-    let dump = dump::dump(input.dump);
+    let dump = dump::snapshot(input.dump);
     assert!(dump.associations.iter().skip(1).all(|row| row.parent < row.id));
 });

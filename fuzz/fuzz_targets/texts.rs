@@ -2,7 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use multifactor2_command::input::parse::{associations, config, dump, partitions, priorities, qos, queue, shares};
+use multifactor2_command::input::parse::{associations, priorities, qos, queue, shares};
+use slurm_text::durations::Grammar;
+use slurm_text::{config, dates, dump, hosts, partitions, tres};
 
 fuzz_target!(|text: &str| {
     let lines = text.lines().count();
@@ -19,5 +21,8 @@ fuzz_target!(|text: &str| {
     assert!(all.users.len() + all.associations.len() + all.qos.len() + all.unread.count <= lines);
     let (jobs, unread) = queue::jobs(text, "|q7x2kd|");
     assert!(jobs.len() + unread.count <= lines.max(1) + text.matches("|q7x2kd|").count());
-    let _ = dump::dump(text);
+    let dump = dump::dump(text);
+    assert!(dump.rows.len() + dump.qos.len() + dump.bad.len() <= lines);
+    let _ = (hosts::names(text), tres::list(text), tres::billing_weights(text).count(), dates::time(text));
+    let _ = [Grammar::Conf, Grammar::Clock, Grammar::Limit].map(|grammar| grammar.read(text));
 });

@@ -6,7 +6,6 @@
 //! **Add a fair-share policy**: a type that is a [`FairSharePolicy`], a variant of [`Policy`], and its line in [`Policy::order`].
 
 mod books;
-mod calendar;
 mod charges;
 mod multifactor;
 mod points;
@@ -22,7 +21,6 @@ use multifactor2_core::settings::{Errors, Settings};
 
 use crate::workload::{Machine, Setup, Workload};
 
-pub use calendar::ResetPeriod;
 pub use multifactor::Multifactor;
 pub use standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
 pub use stock::Stock;

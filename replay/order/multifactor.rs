@@ -9,9 +9,9 @@ use multifactor2_core::facts::{self, Facts, JobSize, Tres, NO_VAL};
 use multifactor2_core::policy::pools::{JobNames, Names};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
+use slurm_text::dates::{Period, TimeZone};
 
 use super::books::{Book, Books};
-use super::calendar::ResetPeriod;
 use super::charges::Charges;
 use super::points::JobPoints;
 use super::standing::{FairSharePolicy, Ground, Queued, Running};
@@ -40,8 +40,8 @@ pub struct Multifactor<'s> {
     books: Books<'s>,
     /// Half-life, and the time of the first job.
     since: (u32, i64),
-    /// `PriorityUsageResetPeriod`, and the number of the one that usage is of.
-    reset: Option<(ResetPeriod, i64)>,
+    /// `PriorityUsageResetPeriod`, and when usage is reset the next time.
+    reset: Option<(Period, i64)>,
     points: Option<JobPoints>,
     /// Buffers.
     usage: Vec<f64>,
@@ -91,8 +91,8 @@ impl<'s> Multifactor<'s> {
             since,
             reset: config
                 .get("PriorityUsageResetPeriod")
-                .and_then(ResetPeriod::of)
-                .map(|period| (period, period.number(start))),
+                .and_then(Period::read)
+                .and_then(|period| Some((period, period.next(start, &TimeZone::UTC)?))),
             points: None,
             partitions: machine
                 .partitions
@@ -386,10 +386,10 @@ impl Order for Multifactor<'_> {
     }
 
     fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32])) {
-        if let Some((period, number)) = &mut self.reset {
-            let present = period.number(now);
-            if std::mem::replace(number, present) != present {
+        if let Some((period, next)) = &mut self.reset {
+            if now >= *next {
                 self.books.iter_mut().for_each(|book| book.usage.reset());
+                *next = period.next(now, &TimeZone::UTC).unwrap_or(i64::MAX);
             }
         }
         for Book { usage, tree, .. } in self.books.iter_mut() {

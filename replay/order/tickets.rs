@@ -8,8 +8,8 @@ use multifactor2_core::policy::pools::{
 };
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, Node, ShareTree};
+use slurm_text::dates::{date, TimeZone};
 
-use super::calendar::date;
 use super::charges;
 use super::points;
 use super::standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
@@ -55,7 +55,7 @@ impl FairSharePolicy for Tickets {
     fn distribute(&mut self, ground: &Ground<'_>, queue: &[Queued<'_>], running: &[Running<'_>]) {
         self.fair_share.distribute(ground.tree, ground.usage, ground.waiting);
         let Some(mut pools) = self.pools.take() else { return };
-        let changed = !pools.begin(date(ground.now)).is_empty();
+        let changed = !pools.begin(date(ground.now, &TimeZone::UTC)).is_empty();
         if changed || !self.has_learnt {
             self.has_learnt = true;
             pools.learn(ground.tree, |node| (ground.names)(node));

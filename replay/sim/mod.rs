@@ -15,7 +15,9 @@ mod world;
 
 use std::fmt;
 
-use crate::order::{Order, Policy, ResetPeriod};
+use slurm_text::dates::Period;
+
+use crate::order::{Order, Policy};
 use crate::workload::{Machine, MachineError, Setup, Workload};
 
 pub use slurm::parameters::Parameters;
@@ -94,7 +96,7 @@ impl Plan<'_> {
         for (name, value) in [
             (
                 "the time zone of the cluster: midnight is that of UTC in PriorityUsageResetPeriod",
-                config.get("PriorityUsageResetPeriod").filter(|value| ResetPeriod::of(value).is_some()),
+                config.get("PriorityUsageResetPeriod").filter(|value| Period::read(value).is_some()),
             ),
             ("PreemptType", config.get("PreemptType").filter(|value| !value.ends_with("/none"))),
             ("PriorityWeightAssoc", config.get("PriorityWeightAssoc").filter(|value| *value != "0")),

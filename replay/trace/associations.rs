@@ -2,14 +2,11 @@
 
 use std::collections::HashMap;
 
-use multifactor2_core::USE_PARENT;
+use slurm_text::dump::{shares_of, Bad, Row, MOST_ROWS};
+use slurm_text::lines::excerpt;
 
-use super::fields::excerpt;
 use super::problems::{ProblemKind, Problems};
 use crate::workload::{ListedAssociation, Qos};
-
-/// The most associations that are taken.
-const MOST: usize = 2_000_000;
 
 /// Reads either format; `file` stands for it in messages.
 ///
@@ -30,70 +27,15 @@ pub fn parse(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<List
     }
 }
 
-/// Shares as either writes them.
-fn shares(text: &str) -> Option<u32> {
-    let text = text.trim();
-    if text.eq_ignore_ascii_case("parent") {
-        return Some(USE_PARENT);
-    }
-    text.parse().ok().filter(|shares| *shares <= USE_PARENT)
-}
-
-/// Lines `Account - 'name':Key=Value:…`, below lines `Parent - 'name'`.
+/// `sacctmgr dump`. An association for one partition has no place of its own in a replay.
 fn dump(text: &str, file: &str, problems: &mut Problems) -> Vec<ListedAssociation> {
-    let mut listed = Vec::new();
-    let (mut parent, mut clusters) = (String::new(), 0);
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let bad = |problems: &mut Problems, why: &str| {
-            problems.note(ProblemKind::BadLine, file, number, || format!("{why}: {:?}", excerpt(line)));
-        };
-        let parts = line.split_once(" - '").and_then(|(what, rest)| Some((what, rest.split_once('\'')?)));
-        let Some((what, (name, rest))) = parts else {
-            bad(problems, "no line of sacctmgr dump");
-            continue;
-        };
-        let of = |key: &str| {
-            rest.split(':').filter_map(|part| part.split_once('=')).find_map(|(name, value)| {
-                name.eq_ignore_ascii_case(key).then(|| value.trim_matches('\'').to_owned())
-            })
-        };
-        let given = of("Fairshare").or_else(|| of("Shares"));
-        let Some(shares) = given.map_or(Some(1), |text| shares(&text)) else {
-            bad(problems, "Fairshare is no number from 0 to 2147483647, nor parent");
-            continue;
-        };
-        if listed.len() >= MOST {
-            bad(problems, "there are too many associations");
-            break;
-        }
-        match what.trim() {
-            "Cluster" if clusters > 0 => {
-                bad(problems, "a second cluster: its associations and all that follow are left out");
-                break;
-            }
-            "Cluster" => clusters += 1,
-            "Parent" => name.clone_into(&mut parent),
-            "Account" => listed.push(ListedAssociation {
-                parent: parent.clone(),
-                account: name.to_owned(),
-                user: String::new(),
-                shares,
-            }),
-            // Users of the root are below it, in its account.
-            "User" => listed.push(ListedAssociation {
-                parent: String::new(),
-                account: if parent.is_empty() { "root".to_owned() } else { parent.clone() },
-                user: name.to_owned(),
-                shares,
-            }),
-            _ => bad(problems, "neither Cluster, Parent, Account nor User"),
-        }
+    let dump = slurm_text::dump::dump(text);
+    for Bad { line, why, text } in &dump.bad {
+        problems.note(ProblemKind::BadLine, file, *line as u64, || format!("{why}: {:?}", excerpt(text)));
     }
-    listed
+    let rows = dump.rows.into_iter().filter(|row| row.partition.is_empty());
+    rows.map(|Row { parent, account, user, shares, .. }| ListedAssociation { parent, account, user, shares })
+        .collect()
 }
 
 /// Lines of columns between bars, below their names. The parent is in a column, or else in the indentation that `tree` gives.
@@ -134,11 +76,11 @@ fn table(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAs
             bad(problems, "of another cluster");
             continue;
         }
-        let Some(shares) = shares(cell(Some(share))) else {
+        let Some(shares) = shares_of(cell(Some(share))) else {
             bad(problems, "Share is no number from 0 to 2147483647, nor parent");
             continue;
         };
-        if listed.len() >= MOST {
+        if listed.len() >= MOST_ROWS {
             bad(problems, "there are too many associations");
             break;
         }

@@ -2,53 +2,34 @@
 
 use std::collections::HashMap;
 
-use super::fields::length;
+use slurm_text::lines::{self, field, whole};
+use slurm_text::{partitions, tres};
+
 use crate::workload::{BillingWeights, Machine, Partition, Pool, NO_LIMIT};
-
-/// The most nodes and partitions that are taken.
-const MOST: usize = 1_000_000;
-
-/// Records of `Key=Value` words, each beginning with the word `begin=`.
-fn records<'t>(text: &'t str, begin: &str) -> Vec<HashMap<&'t str, &'t str>> {
-    let mut records: Vec<HashMap<&str, &str>> = Vec::new();
-    for (key, value) in text.split_ascii_whitespace().filter_map(|word| word.split_once('=')) {
-        if key == begin {
-            if records.len() >= MOST {
-                break;
-            }
-            records.push(HashMap::new());
-        }
-        if let Some(record) = records.last_mut() {
-            // The first of a name counts: later ones are parts of comments.
-            record.entry(key).or_insert(value);
-        }
-    }
-    records
-}
 
 /// The machine of partitions and, where they are known, nodes. `None` where there is no partition. Without nodes partitions share
 /// nodes only where they name the same; the second result says that they may share others.
 pub fn machine(partitions: &str, nodes: Option<&str>) -> Option<(Machine, bool)> {
-    let records = records(partitions, "PartitionName");
-    if records.is_empty() {
+    let (told, _) = partitions::partitions(partitions);
+    if told.is_empty() {
         return None;
     }
     let nodes = nodes.map(self::nodes).filter(|nodes| !nodes.is_empty());
     let most_cpus = nodes.iter().flatten().map(|node| node.0).max();
-    let of = |record: &HashMap<&str, &str>| partition(record, most_cpus);
-    let partitions: Vec<Partition> = records.iter().map(of).collect();
+    let partitions: Vec<Partition> = told.iter().map(|told| partition(told, most_cpus)).collect();
     if let Some(nodes) = nodes {
         return Some((Machine::of_nodes(&nodes, partitions), false));
     }
     let mut machine = Machine { pools: Vec::new(), partitions };
     let mut pools: HashMap<&str, u16> = HashMap::new();
-    for (partition, record) in machine.partitions.iter_mut().zip(&records) {
-        let number = |key: &str| record.get(key).and_then(|text| text.parse().ok()).unwrap_or(0_u32);
+    for (partition, told) in machine.partitions.iter_mut().zip(&told) {
         let next = u16::try_from(machine.pools.len()).unwrap_or(u16::MAX);
-        let name = record.get("Nodes").copied().unwrap_or_default();
+        let name = told.node_list.as_str();
         let pool = if name.is_empty() { next } else { *pools.entry(name).or_insert(next) };
         if pool == next {
-            machine.pools.push(Pool { cpus: number("TotalCPUs"), nodes: number("TotalNodes") });
+            machine
+                .pools
+                .push(Pool { cpus: told.cpus.unwrap_or_default(), nodes: told.nodes.unwrap_or_default() });
         }
         partition.pools = vec![pool];
     }
@@ -56,66 +37,48 @@ pub fn machine(partitions: &str, nodes: Option<&str>) -> Option<(Machine, bool)>
     Some((machine, may_share))
 }
 
-/// CPUs and partitions of each node.
+/// CPUs and partitions of each node, as `scontrol show node` prints them.
 fn nodes(text: &str) -> Vec<(u32, Vec<String>)> {
-    records(text, "NodeName")
-        .iter()
-        .map(|record| {
-            // What is kept for the system is not for jobs.
-            let cpus = record.get("CPUEfctv").or_else(|| record.get("CPUTot"));
-            let partitions = record.get("Partitions").copied().unwrap_or_default();
-            let cpus = cpus.and_then(|text| text.parse().ok()).unwrap_or_default();
-            (cpus, partitions.split(',').map(str::to_owned).collect())
-        })
-        .collect()
+    let (records, _) = lines::records(text, "NodeName=");
+    let node = |record: &str| {
+        // What is kept for the system is not for jobs.
+        let cpus = field(record, "CPUEfctv").or_else(|| field(record, "CPUTot"));
+        let partitions = field(record, "Partitions").unwrap_or_default();
+        (cpus.and_then(whole).unwrap_or_default(), partitions.split(',').map(str::to_owned).collect())
+    };
+    records.iter().map(|(_, record)| node(record)).collect()
 }
 
-pub(super) fn partition(record: &HashMap<&str, &str>, most_cpus: Option<u32>) -> Partition {
-    let text = |key: &str| record.get(key).copied().unwrap_or_default();
-    let number = |key: &str| text(key).parse::<u32>().ok();
-    let exclusive = text("OverSubscribe").eq_ignore_ascii_case("EXCLUSIVE");
-    let per_node = match (number("TotalCPUs"), number("TotalNodes")) {
+/// A partition of a replay, of what is told of it.
+pub(super) fn partition(told: &partitions::Partition, most_cpus: Option<u32>) -> Partition {
+    let per_node = match (told.cpus, told.nodes) {
         (Some(cpus), Some(nodes)) if nodes > 0 => cpus / nodes,
         _ => most_cpus.unwrap_or(1),
     };
+    let max_time = told.max_time.seconds().and_then(|seconds| u32::try_from(seconds).ok());
     Partition {
-        tier: number("PriorityTier").and_then(|tier| u16::try_from(tier).ok()).unwrap_or(1),
-        job_factor: number("PriorityJobFactor").unwrap_or(1),
-        max_time: length(text("MaxTime"))
-            .ok()
-            .flatten()
-            .and_then(|seconds| u32::try_from(seconds).ok())
-            .unwrap_or(NO_LIMIT),
-        grain: if exclusive { per_node.max(1) } else { 1 },
-        billing: billing(text("TRESBillingWeights")),
-        ..Partition::plain(text("PartitionName"), Vec::new())
+        tier: told.tier.and_then(|tier| u16::try_from(tier).ok()).unwrap_or(1),
+        job_factor: told.job_factor.unwrap_or(1),
+        max_time: max_time.unwrap_or(NO_LIMIT),
+        grain: if told.is_exclusive { per_node.max(1) } else { 1 },
+        billing: billing(&told.billing_weights),
+        ..Partition::plain(&told.name, Vec::new())
     }
 }
 
-/// Reads `TRESBillingWeights`, such as `CPU=1.0,Mem=0.25G,GRES/gpu=2.0`.
+/// `TRESBillingWeights`, of the TRES that a replay knows.
 fn billing(text: &str) -> BillingWeights {
-    if text.is_empty() || text == "(null)" {
+    if text.is_empty() {
         return BillingWeights::CPUS;
     }
     let mut weights = BillingWeights { cpu: 0.0, ..BillingWeights::CPUS };
-    for (name, value) in text.split(',').filter_map(|part| part.split_once('=')) {
-        let end = value.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(value.len());
-        let Some(number) = value[..end].parse::<f64>().ok().filter(|number| number.is_finite()) else {
-            continue;
-        };
+    for (name, weight) in tres::billing_weights(text).flatten() {
         match name.to_ascii_lowercase().as_str() {
-            "cpu" => weights.cpu = number,
-            "node" => weights.node = number,
-            "gres/gpu" => weights.gpu = number,
-            // Without a unit the weight is one of a MB.
-            "mem" => {
-                weights.memory = match value[end..].chars().next().map(|unit| unit.to_ascii_uppercase()) {
-                    Some('G') => number,
-                    Some('T') => number / 1024.0,
-                    Some('K') => number * 1024.0 * 1024.0,
-                    _ => number * 1024.0,
-                }
-            }
+            "cpu" => weights.cpu = weight,
+            "node" => weights.node = weight,
+            "gres/gpu" => weights.gpu = weight,
+            // Of a GB here.
+            "mem" => weights.memory = weight * 1024.0,
             _ => (),
         }
     }

@@ -12,25 +12,15 @@ pub struct Config {
     values: BTreeMap<String, String>,
 }
 
-/// The longest value that is kept.
-const LONGEST: usize = 16_384;
-
 /// Nodes of a replay are all active: they count as in the releases from 23.02 on.
 const NEWEST: (u16, u16) = (u16::MAX, 0);
 
 impl Config {
-    /// Reads lines `Name = Value`; what is no such line is ignored, as `scontrol` prints headings between them.
+    /// What `scontrol show config` printed.
     pub fn parse(text: &str) -> Self {
         let mut config = Self::default();
-        for line in text.lines() {
-            let line = line.trim();
-            let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('#')) else {
-                continue;
-            };
-            let (name, value) = (name.trim(), value.trim());
-            if !name.is_empty() && name.len() < 100 && value.len() <= LONGEST && !name.contains(' ') {
-                config.set(name, value);
-            }
+        for (name, value) in slurm_text::config::parameters(text) {
+            config.set(&name, &value);
         }
         config
     }

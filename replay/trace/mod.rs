@@ -8,8 +8,6 @@ pub mod associations;
 pub mod cluster;
 pub mod config;
 pub mod directory;
-mod fields;
-pub mod hosts;
 mod lines;
 pub mod problems;
 mod sacct;
@@ -22,6 +20,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use slurm_text::lines::excerpt;
 
 use crate::workload::{Builder, TooMany, Workload};
 use lines::Lines;
@@ -171,7 +170,7 @@ fn jobs(reader: impl BufRead, file: &str) -> Result<Builder, TraceError> {
         } else {
             return Err(foreign(format!(
                 "the first line is neither of sacct -P nor of the Standard Workload Format: {:?}. 'multifactor2 replay --how' prints the command",
-                fields::excerpt(text)
+                excerpt(text)
             )));
         };
         builder.problems.append(first);

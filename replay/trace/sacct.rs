@@ -1,7 +1,11 @@
 //! Output of `sacct -P`: a line that names the columns, then one allocation a line. Columns come in any order, and those that are
 //! not needed are ignored.
 
-use super::fields::{counts, excerpt, length, time, Counts};
+use slurm_text::dates::time;
+use slurm_text::durations::Grammar;
+use slurm_text::lines::excerpt;
+use slurm_text::tres;
+
 use super::problems::{ProblemKind, Problems};
 use super::TraceError;
 use crate::workload::{Builder, Draft, NO_LIMIT, NO_TIME};
@@ -166,7 +170,7 @@ impl<'f> Reading<'f> {
             return Ok(Ok(()));
         }
         let (id, array) = self.ids(cells)?;
-        let at = |column: usize| time(cells[column]).map_err(|()| (column, TIME));
+        let at = |column: usize| time(cells[column]).map_err(|_| (column, TIME));
         let (submit, start, end) = (at(SUBMIT)?, at(START)?, at(END)?);
         let Some(submit) = submit else { return Err((SUBMIT, TIME)) };
         let eligible = at(ELIGIBLE)?.unwrap_or(submit);
@@ -254,8 +258,10 @@ impl<'f> Reading<'f> {
         run: Option<u64>,
     ) -> Result<u64, (usize, &'static str)> {
         let column = if cells[TIME_LIMIT].is_empty() { TIME_LIMIT_RAW } else { TIME_LIMIT };
-        let limit = length(cells[column]).map_err(|()| (column, "a time limit such as 1-00:00:00"))?;
-        match limit.filter(|limit| *limit > 0) {
+        // `TimelimitRaw` has minutes.
+        let limit = Grammar::Limit.read(cells[column]).or_else(|| Grammar::Conf.read(cells[column]));
+        let limit = limit.ok_or((column, "a time limit such as 1-00:00:00"))?;
+        match limit.seconds().filter(|limit| *limit > 0) {
             Some(limit) => {
                 self.has_limit = true;
                 if run.is_some_and(|run| run > limit) {
@@ -282,6 +288,33 @@ impl<'f> Reading<'f> {
     }
 }
 
+/// What a list of TRES says, such as `billing=4,cpu=4,gres/gpu=1,mem=16000M,node=1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    cpus: u32,
+    nodes: u32,
+    gpus: u32,
+    /// MB
+    memory: u64,
+}
+
+/// Reads a list of TRES; what is not known is left out.
+fn counts(text: &str) -> Counts {
+    let mut counts = Counts::default();
+    for (name, amount) in tres::list(text) {
+        let count = u32::try_from(amount).unwrap_or(u32::MAX);
+        match name {
+            "cpu" => counts.cpus = count,
+            "node" => counts.nodes = count,
+            "gres/gpu" => counts.gpus = count,
+            // What is beyond 2^53 is no memory, and keeps its arithmetic exact.
+            "mem" => counts.memory = amount.min(1 << 53),
+            _ => (),
+        }
+    }
+    counts
+}
+
 /// What a job holds: what it got, or else asked for; and its CPUs.
 fn size(cells: &[&str; COUNT], allocated: Counts) -> (Counts, u32) {
     let size = if allocated == Counts::default() { counts(cells[REQ_TRES]) } else { allocated };
@@ -299,5 +332,18 @@ fn or_unknown(text: &str) -> &str {
         "unknown"
     } else {
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_jobs() {
+        let of = counts("billing=4,cpu=4,gres/gpu=1,gres/gpu:a100=1,mem=15.50G,node=1");
+        assert_eq!(of, Counts { cpus: 4, nodes: 1, gpus: 1, memory: 15_872 });
+        assert_eq!(counts("mem=16000M").memory, 16_000);
+        assert_eq!(counts("nothing"), Counts::default());
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use multifactor2_core::settings::files;
 use multifactor2_core::settings::text::{Pair, Statement};
+use slurm_text::durations::Grammar;
+use slurm_text::hosts;
 
 use super::cluster;
 use super::config::Config;
-use super::hosts;
 use super::problems::{ProblemKind, Problems};
 use crate::workload::{Machine, Partition};
 
@@ -118,11 +119,10 @@ impl Reader {
         let mut partitions_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut partitions: Vec<Partition> = Vec::new();
         for line in &self.partitions {
-            let record: HashMap<&str, &str> = KEYS
-                .iter()
-                .filter_map(|key| Some((*key, line.get(&key.to_ascii_lowercase())?.as_str())))
-                .collect();
-            let partition = cluster::partition(&record, most_cpus);
+            let value = |key: &str| line.get(&key.to_ascii_lowercase()).map(String::as_str);
+            let name = value("PartitionName").unwrap_or_default();
+            let told = slurm_text::partitions::Partition::of(name, Grammar::Conf, value);
+            let partition = cluster::partition(&told, most_cpus);
             for node in self.nodes_of(line) {
                 partitions_of.entry(node).or_default().push(partition.name.clone());
             }
@@ -134,10 +134,6 @@ impl Reader {
         (!nodes.is_empty() && machine.check().is_ok()).then_some(machine)
     }
 }
-
-/// The keys of a partition that count, as scontrol writes them.
-const KEYS: [&str; 6] =
-    ["PartitionName", "PriorityTier", "PriorityJobFactor", "MaxTime", "OverSubscribe", "TRESBillingWeights"];
 
 /// CPUs of a node as slurmctld counts them, without those kept for the system.
 fn cpus(node: &ConfLine) -> u32 {

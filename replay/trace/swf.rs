@@ -1,6 +1,7 @@
 //! The Standard Workload Format 2.2: one job a line, 18 numbers, -1 where one is not known; comments begin with a semicolon.
 
-use super::fields::excerpt;
+use slurm_text::lines::excerpt;
+
 use super::problems::{ProblemKind, Problems};
 use super::TraceError;
 use crate::workload::{Builder, Draft, Machine, NO_TIME};

@@ -7,8 +7,8 @@ use multifactor2_core::settings::{Component, ComponentKind, Dilution, Settings};
 use multifactor2_snapshot::Snapshot;
 
 use crate::algorithm::Algorithm;
-use crate::input::parse::shares::PARENT;
 use crate::model::config::enforced;
+use multifactor2_core::USE_PARENT;
 
 /// The weights, as slurm.conf(5) has them, in the order in which `sprio -w` is asked for them.
 const WEIGHTS: [&str; 6] = [
@@ -123,9 +123,10 @@ fn parent_users_beside_share_users(snapshot: &Snapshot) -> Option<String> {
     }
     let users = || snapshot.associations.iter().filter(|row| !row.user.is_empty());
     let with_parent: HashSet<&str> =
-        users().filter(|row| row.shares == PARENT).map(|row| row.account.as_str()).collect();
-    let mixed = users()
-        .find(|row| row.shares != PARENT && row.shares > 0 && with_parent.contains(row.account.as_str()))?;
+        users().filter(|row| row.shares == USE_PARENT).map(|row| row.account.as_str()).collect();
+    let mixed = users().find(|row| {
+        row.shares != USE_PARENT && row.shares > 0 && with_parent.contains(row.account.as_str())
+    })?;
     Some(format!(
         "account {}, and perhaps others, has users with Fairshare=parent beside users with shares of their own: each of the former \
          draws all of the account's tickets, the latter divide them. Give all the same kind, or set ParentUsers=split",
@@ -136,7 +137,7 @@ fn parent_users_beside_share_users(snapshot: &Snapshot) -> Option<String> {
 fn parent_users_below_the_root(snapshot: &Snapshot) -> Option<String> {
     let rows = &snapshot.associations;
     let there = is_ours(snapshot)
-        && rows.iter().any(|row| row.account == "root" && !row.user.is_empty() && row.shares == PARENT);
+        && rows.iter().any(|row| row.account == "root" && !row.user.is_empty() && row.shares == USE_PARENT);
     there.then(|| {
         "users with Fairshare=parent directly below the root always have fair-share 1.0: give them shares of their own, or put \
          them into an account"

@@ -14,6 +14,7 @@ use multifactor2_snapshot::records::{Association, Job};
 use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
+use slurm_text::durations::{Grammar, Length};
 
 use super::{About, Answer as _, Ask};
 use crate::error::Error;
@@ -265,7 +266,9 @@ pub fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
 }
 
 fn parameters(snapshot: &Snapshot, collected: &mut Collected) {
-    if let Some(seconds) = snapshot.parameter("PriorityDecayHalfLife").and_then(seconds) {
+    let half_life = snapshot.parameter("PriorityDecayHalfLife").and_then(|text| Grammar::Clock.read(text));
+    if let Some(seconds) = half_life.and_then(Length::seconds).and_then(|seconds| i64::try_from(seconds).ok())
+    {
         collected.add("half_life_seconds", &[], float(seconds));
     }
     for (name, value) in &snapshot.parameters {
@@ -276,18 +279,6 @@ fn parameters(snapshot: &Snapshot, collected: &mut Collected) {
         if let Ok(weight) = value.parse() {
             collected.add("weight", &[("factor", factor)], weight);
         }
-    }
-}
-
-/// A time as `scontrol show config` prints it: days-hours:minutes:seconds, or hours:minutes:seconds.
-fn seconds(text: &str) -> Option<i64> {
-    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
-    let parts: Vec<i64> =
-        clock.split(':').map(|part| part.parse::<u16>().ok().map(i64::from)).collect::<Option<_>>()?;
-    let days: i64 = days.parse::<u32>().ok()?.into();
-    match parts[..] {
-        [hours, minutes, seconds] => Some(days * 86_400 + hours * 3600 + minutes * 60 + seconds),
-        _ => None,
     }
 }
 

@@ -2,7 +2,6 @@
 //! stated. Nobody knows what others will do, so there is an answer for each assumption.
 
 mod course;
-mod reset;
 mod text;
 
 use multifactor2_core::books::{BookAt, BookSet};
@@ -10,8 +9,7 @@ use multifactor2_core::settings::UsageMeasure;
 use multifactor2_core::Node;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-pub use reset::Period;
+use slurm_text::dates::{Period, TimeZone};
 
 use self::course::Course;
 use super::{Answer, Ask};
@@ -194,7 +192,8 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     let users: Vec<Node> = places.iter().map(|(_, node)| *node).collect();
     let half_life = model.config.half_life;
     let reset = model.snapshot.parameter("PriorityUsageResetPeriod").and_then(Period::read);
-    let reset = reset.and_then(|period| Some(Reset { period, at: period.next(model.at)? }));
+    let reset =
+        reset.and_then(|period| Some(Reset { period, at: period.next(model.at, &TimeZone::system())? }));
     let assumptions = assumptions(model);
     let mut accounts = Vec::new();
     for (place, node) in &places {

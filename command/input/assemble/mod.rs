@@ -11,11 +11,12 @@ use std::path::Path;
 
 use multifactor2_snapshot::records::{About, Partition, Qos, Tres};
 use multifactor2_snapshot::Snapshot;
+use slurm_text::lines::{number, whole, Unread, MOST_NAMES};
+use slurm_text::partitions::whole_cluster;
+use slurm_text::{config, partitions, Parameters};
 
 use super::commands::{ASSOCIATIONS, CONFIG, LOCAL_WEIGHTS, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES};
-use super::parse::partitions::{whole_cluster, Part};
-use super::parse::Unread;
-use super::parse::{associations, config, number, partitions, priorities, qos, queue, shares, whole};
+use super::parse::{associations, priorities, qos, queue, shares};
 use super::settings;
 use super::texts::Texts;
 use super::Problem;
@@ -34,7 +35,14 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
             "see what that command prints; for a saved directory, save it again",
         ));
     }
-    let (parts, unread_parts) = partitions::partitions(texts.text(PARTITIONS));
+    let (mut parts, mut unread_parts) = partitions::partitions(texts.text(PARTITIONS));
+    parts.retain(|part| {
+        let is_whole = !part.name.is_empty() && part.tier.is_some() && part.job_factor.is_some();
+        if !is_whole {
+            unread_parts.note(part.line);
+        }
+        is_whole
+    });
     let mut known = associations::all(texts.text(ASSOCIATIONS));
     let (rows, unread_rows) = shares::shares(texts.text(SHARES));
     let (listed, unread_jobs) = queue::jobs(texts.text(QUEUE), &manifest.mark);
@@ -58,7 +66,7 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
         ..Snapshot::default()
     };
     snapshot.tres = tres(&parameters, &total);
-    snapshot.partitions = partitions_of(&parts, &snapshot.tres);
+    snapshot.partitions = partitions_of(parts, &snapshot.tres);
     snapshot.parameters = parameters;
     let algorithm = Algorithm::of(&snapshot);
 
@@ -107,8 +115,7 @@ fn tres(parameters: &BTreeMap<String, String>, total: &[(String, u64)]) -> Vec<T
         })
         .collect();
     let names = parameters.get("AccountingStorageTRES").map(String::as_str).unwrap_or_default();
-    let names =
-        names.split(',').map(str::trim).filter(|name| !name.is_empty()).take(super::parse::MOST_NAMES);
+    let names = names.split(',').map(str::trim).filter(|name| !name.is_empty()).take(MOST_NAMES);
     let row = |name: &str| Tres {
         name: name.to_owned(),
         count: total.iter().find(|(known, _)| known == name).map_or(0, |(_, count)| *count),
@@ -124,22 +131,23 @@ fn by_position(tres: &[Tres], amounts: &[(String, u64)]) -> Vec<u64> {
     tres.iter().map(of).collect()
 }
 
-fn partitions_of(parts: &[Part], tres: &[Tres]) -> Vec<Partition> {
-    let highest = parts.iter().map(|part| part.job_factor).max().unwrap_or(0);
-    let row = |part: &Part| Partition {
-        name: part.name.clone(),
-        tier: part.tier,
-        job_factor: part.job_factor,
-        job_factor_norm: portion(part.job_factor, highest),
-        max_time: part.max_time,
-        state: part.state.clone(),
+fn partitions_of(parts: Vec<partitions::Partition>, tres: &[Tres]) -> Vec<Partition> {
+    let job_factor = |part: &partitions::Partition| part.job_factor.unwrap_or(0);
+    let highest = parts.iter().map(job_factor).max().unwrap_or(0);
+    let row = |part: partitions::Partition| Partition {
+        tier: part.tier.unwrap_or(0),
+        job_factor: job_factor(&part),
+        job_factor_norm: portion(job_factor(&part), highest),
+        max_time: part.max_time.minutes(),
         tres: by_position(tres, &part.tres),
-        billing_weights: part.billing_weights.clone(),
-        qos: part.qos.clone(),
+        default_time: part.default_time.minutes(),
+        name: part.name,
+        state: part.state,
+        billing_weights: part.billing_weights,
+        qos: part.qos,
         is_default: part.is_default,
-        default_time: part.default_time,
     };
-    parts.iter().map(row).collect()
+    parts.into_iter().map(row).collect()
 }
 
 fn portion(of: u32, highest: u32) -> f64 {
@@ -211,17 +219,15 @@ impl Weights {
         if let [age, assoc, fair_share, job_size, partition, qos, ..] = cells[..] {
             return Self { age, assoc, fair_share, job_size, partition, qos };
         }
-        let of = |name: &str| {
-            let found = parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            found.and_then(|(_, value)| number(value)).unwrap_or(0.0)
-        };
+        let find = |name: &str| parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let weights = Parameters::new(|name: &str| find(name).map(|(_, value)| value.as_str())).weights();
         Self {
-            age: of("PriorityWeightAge"),
-            assoc: of("PriorityWeightAssoc"),
-            fair_share: of("PriorityWeightFairShare"),
-            job_size: of("PriorityWeightJobSize"),
-            partition: of("PriorityWeightPartition"),
-            qos: of("PriorityWeightQOS"),
+            age: weights.age.into(),
+            assoc: weights.assoc.into(),
+            fair_share: weights.fair_share.into(),
+            job_size: weights.job_size.into(),
+            partition: weights.partition.into(),
+            qos: weights.qos.into(),
         }
     }
 }

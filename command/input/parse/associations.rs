@@ -1,6 +1,6 @@
 //! `scontrol -o show assoc_mgr`: users with their rights, associations with their parents, QOS with their usage.
 
-use super::{field, is_of_cluster, number, whole, Unread};
+use slurm_text::lines::{field, is_of_cluster, number, whole, Unread};
 
 /// A user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! `sprio`: a line for each partition of each job that competes. Addends are rounded; in parts of the weight they have seven places.
 
-use super::{is_of_cluster, number, tres, whole, Unread};
+use slurm_text::lines::{is_of_cluster, number, whole, Unread};
+use slurm_text::tres;
+
 use crate::input::commands::PRIORITY_LETTERS;
 
 /// What sprio says of a job in a partition.
@@ -72,7 +74,7 @@ fn sum(line: &str) -> Option<Sum> {
     };
     let pair = |addend: &str, norm: &str| Some((number(addend)?, part(norm)?));
     #[allow(clippy::cast_precision_loss)] // as sprio has it
-    let by_tres = tres(by_tres).into_iter().map(|(_, addend)| addend as f64).sum();
+    let by_tres = tres::list(by_tres).into_iter().map(|(_, addend)| addend as f64).sum();
     Some(Sum {
         id: whole(id)?,
         priority: u32::try_from(whole::<i64>(priority)?.max(0)).unwrap_or(u32::MAX),

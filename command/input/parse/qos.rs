@@ -1,6 +1,6 @@
 //! `sacctmgr show qos`: what slurmctld does not tell of QOS.
 
-use super::{is_of_cluster, number, whole, Unread};
+use slurm_text::lines::{is_of_cluster, number, whole, Unread};
 
 /// A QOS.
 #[derive(Clone, Debug, Default, PartialEq)]

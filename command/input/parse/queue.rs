@@ -1,6 +1,10 @@
 //! `squeue`: one record a job, or a task of an array. Numbers are in cells; texts, which users may choose, are between marks.
 
-use super::{is_of_cluster, minutes, text, time, tres, whole, Unread};
+use slurm_text::durations::{Grammar, Length};
+use slurm_text::lines::{self, is_of_cluster, whole, Unread};
+use slurm_text::tres;
+
+use super::time;
 use crate::input::commands::{JOB_NUMBERS, JOB_TEXTS};
 
 /// What squeue says of a job.
@@ -128,7 +132,8 @@ fn listed(record: &str, mark: &str) -> Option<Listed> {
     let (tmp_disk, nice, tasks, has) = (cell()?, cell()?, cell()?, cell()?);
     let texts: Vec<&str> = cell()?.splitn(JOB_TEXTS.len(), mark).collect();
     let [user, partitions, qos, reservation, reason, account, wckey] = texts[..] else { return None };
-    let tasks = self::text(tasks);
+    let text = |text: &str| lines::text(text).to_owned();
+    let tasks = text(tasks);
     Some(Listed {
         id: whole(id)?,
         array: if tasks.is_empty() { 0 } else { whole(array)? },
@@ -142,21 +147,21 @@ fn listed(record: &str, mark: &str) -> Option<Listed> {
         eligible: time(eligible),
         accrue: time(accrue),
         start: time(start),
-        limit: minutes(limit),
+        limit: Grammar::Limit.read(limit).and_then(Length::minutes),
         // `1-4` where more would do.
         nodes: whole(nodes.split('-').next().unwrap_or_default())?,
         cpus: whole(cpus.split('-').next().unwrap_or_default())?,
         cpus_of_node: whole(cpus_of_node).unwrap_or(1),
         tmp_disk: whole(tmp_disk).unwrap_or(0),
         nice: whole(nice).unwrap_or(0),
-        tres: tres(has).into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
-        user: self::text(user),
+        tres: tres::list(has).into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
+        user: text(user),
         partitions: partitions.split(',').map(str::to_owned).collect(),
-        qos: self::text(qos),
-        reservation: self::text(reservation),
-        reason: self::text(reason),
-        account: self::text(account),
-        wckey: self::text(wckey),
+        qos: text(qos),
+        reservation: text(reservation),
+        reason: text(reason),
+        account: text(account),
+        wckey: text(wckey),
     })
 }
 

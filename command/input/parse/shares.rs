@@ -1,6 +1,8 @@
 //! `sshare`: one line an association, parents before those below them.
 
-use super::{is_of_cluster, number, text, whole, Unread};
+use multifactor2_core::USE_PARENT;
+use slurm_text::lines::{is_of_cluster, number, text, whole, Unread};
+
 use crate::input::commands::SHARE_COLUMNS;
 
 /// What sshare says of an association.
@@ -32,9 +34,6 @@ pub struct Share {
     pub account: String,
 }
 
-/// `Fairshare=parent`
-pub const PARENT: u32 = 2_147_483_647;
-
 /// All lines.
 pub fn shares(text: &str) -> (Vec<Share>, Unread) {
     let mut unread = Unread::default();
@@ -62,15 +61,15 @@ fn share(line: &str) -> Option<Share> {
     Some(Share {
         id: whole(id)?,
         depth: account.len() - account.trim_start_matches(' ').len(),
-        shares: if shares == "parent" { Some(PARENT) } else { whole(shares) },
+        shares: if shares == "parent" { Some(USE_PARENT) } else { whole(shares) },
         shares_norm: number(shares_norm),
         usage: whole(usage)?,
         usage_norm: number(usage_norm),
         usage_effective: number(effective),
         factor: number(factor),
         level_fs: number(level_fs),
-        user: text(user),
-        partition: text(partition),
+        user: text(user).to_owned(),
+        partition: text(partition).to_owned(),
         account: account.trim_start_matches(' ').to_owned(),
     })
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use multifactor2_core::settings::value::clock;
 use multifactor2_snapshot::records::Setting;
 
 use crate::host::constants::{
@@ -78,16 +79,12 @@ fn words(bits: u16, all: &[(u16, &'static str)], none: &'static str) -> String {
     }
 }
 
-/// `days-hh:mm:ss`, as Slurm shows a time span; no days where there are none.
+/// As Slurm shows a length of time.
 fn span(seconds: u32) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let clock = format!("{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60);
     if seconds == u32::MAX {
         "UNLIMITED".to_owned()
-    } else if days > 0 {
-        format!("{days}-{clock}")
     } else {
-        clock
+        clock(u64::from(seconds))
     }
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use multifactor2_command::input::parse::shares::PARENT;
 use multifactor2_command::input::{load, read, Arguments};
 use multifactor2_command::progress::Progress;
+use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::format;
 use tempfile::TempDir;
 
@@ -74,7 +74,7 @@ fn a_dump_has_the_tree_that_sshare_shows() {
             keys
         };
         assert_eq!(key(&dump.associations), key(&live.associations), "{release}");
-        assert!(dump.associations.iter().any(|row| row.shares == PARENT), "{release}");
+        assert!(dump.associations.iter().any(|row| row.shares == USE_PARENT), "{release}");
         let high = dump.qos.iter().find(|qos| qos.name == "high");
         assert_eq!(
             high.map(|qos| (qos.priority, qos.usage_factor)),

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use multifactor2_command::answers::check::findings;
 use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::input::assemble;
-use multifactor2_command::input::parse::{dump, shares};
+use multifactor2_command::input::dump;
+use multifactor2_command::input::parse::shares;
 use multifactor2_command::input::texts::Texts;
 use multifactor2_snapshot::format;
 
@@ -87,7 +88,7 @@ fn spoilt_texts_never_crash_and_what_is_read_of_them_is_sound() {
         }
         let good = std::fs::read_to_string(directory(release).join("sacctmgr-dump.cfg")).unwrap();
         for _ in 0..150 {
-            let dump = dump::dump(&dice.spoil(&good));
+            let dump = dump::snapshot(&dice.spoil(&good));
             assert!(dump.associations.iter().skip(1).all(|row| row.parent < row.id));
         }
     }

@@ -1,8 +1,9 @@
 //! Jobs.
 
-use multifactor2_command::input::parse::{priorities, Unread};
+use multifactor2_command::input::parse::priorities;
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::Snapshot;
+use slurm_text::lines::Unread;
 
 use crate::recorded::{snapshot, texts, RELEASES};
 

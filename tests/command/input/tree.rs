@@ -1,7 +1,7 @@
 //! Associations, partitions and QOS.
 
 use multifactor2_command::algorithm::Algorithm;
-use multifactor2_command::input::parse::shares::PARENT;
+use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::records::Association;
 use multifactor2_snapshot::Snapshot;
 
@@ -75,8 +75,8 @@ fn an_association_of_a_partition_is_one_of_its_own() {
 fn parent_as_shares_is_a_number_and_roots_shares_are_blank() {
     for release in RELEASES {
         let snapshot = snapshot(release, "multifactor2-root");
-        assert_eq!(find(&snapshot, "theory", "", "").shares, PARENT, "{release}");
-        assert_eq!(find(&snapshot, "theory", "mara", "").shares, PARENT, "{release}");
+        assert_eq!(find(&snapshot, "theory", "", "").shares, USE_PARENT, "{release}");
+        assert_eq!(find(&snapshot, "theory", "mara", "").shares, USE_PARENT, "{release}");
         assert_eq!(find(&snapshot, "theory", "mara", "").level_fs, None, "{release}");
         assert_eq!(find(&snapshot, "root", "", "").shares, 1, "{release}");
         assert_eq!(find(&snapshot, "root", "root", "").shares, 0, "{release}");

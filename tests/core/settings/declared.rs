@@ -145,7 +145,7 @@ fn what_is_written_is_what_the_program_has() {
     let shown = settings.to_string();
     assert_eq!(
         shown,
-        "Colour=red Count=-1 Weight=7 Part=1 Size=0.5 Brake=1.5 On=no Span=0-01:30:00 Pause=0-00:00:01 \
+        "Colour=red Count=-1 Weight=7 Part=1 Size=0.5 Brake=1.5 On=no Span=01:30:00 Pause=00:00:01 \
          Last=2028-02-29T23:59:59 Day=2028-02-29T12:30:00 Names=a,b Weights=c:3 Word=y Exception=Account Name=x,y Tickets=9 Until=2027-01-01T00:00:00 Way=down Exception=User Name=z Tickets=5"
     );
     // Of the log line what can be read again is the same again.

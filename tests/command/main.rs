@@ -8,6 +8,7 @@ mod example;
 mod forecast;
 mod hostile;
 mod made;
+mod model;
 mod options;
 mod order;
 mod outputs;

@@ -110,6 +110,7 @@ mod tests {
     fn those_behind_that_start_in_the_same_partition_count() {
         let jobs = [waits(1, 0, 50), waits(2, 0, 90), waits(3, 0, 50), waits(4, 1, 10), waits(5, 0, 10)];
         let mut overtaken = ranked(&jobs);
+        assert_eq!([1, 5, 6].map(|id| overtaken.knows(id)), [true, true, false]);
         // 3 has the priority of 1 and came later; 4 is in another partition; 2 was before both.
         overtaken.note(&[jobs[0], jobs[4]], &[(2, 0), (3, 0), (4, 1)]);
         assert_eq!([1, 5].map(|id| overtaken.count(id)), [1, 0]);

@@ -127,9 +127,22 @@ mod tests {
         }
     }
 
+    fn totals() -> [TresTotal; 3] {
+        [("cpu", 16), ("mem", 40_000), ("node", 6)].map(|(kind, count)| TresTotal {
+            kind: kind.to_owned(),
+            name: String::new(),
+            count,
+        })
+    }
+
     fn reader() -> Reader {
-        let total = |kind: &str, count| TresTotal { kind: kind.to_owned(), name: String::new(), count };
-        Reader::new(&[total("cpu", 16), total("mem", 40_000), total("node", 6)], "node")
+        Reader::new(&totals(), "node")
+    }
+
+    #[test]
+    fn a_cluster_may_lack_what_targets_count() {
+        assert!(reader().has_metric());
+        assert!(!Reader::new(&totals(), "gres/gpu").has_metric());
     }
 
     #[test]

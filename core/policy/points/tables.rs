@@ -191,4 +191,41 @@ mod tests {
         objects.forget_usage();
         assert_eq!([0, at].map(|at| objects.get(at).usage), [[0.0; 2]; 2]);
     }
+
+    /// Users whom no line names come and go: those of many are forgotten, and every one that has used something is found again.
+    #[test]
+    fn objects_without_a_line_are_forgotten_once_they_are_many() {
+        let object = || Object::new(0.0, NOTHING.rules);
+        let mut objects = Objects::new(object());
+        objects.insert("ann".to_owned(), |_| object());
+        let none = FxHashMap::default();
+        let users = |from: u32, count: u32| -> FxHashMap<String, f64> {
+            (from..from + count).map(|user| (format!("u{user}"), f64::from(user))).collect()
+        };
+        let read = |objects: &mut Objects<String>, usage: &FxHashMap<String, f64>| {
+            objects.read([usage, &none], true);
+            for (user, amount) in usage {
+                let at = objects.find(user);
+                assert!(at > 0 && objects.get(at).usage == [*amount, 0.0], "{user} at {at}");
+            }
+            objects.all.len()
+        };
+        // Two with a line, one in use, and twice that and 64 kept: 70.
+        let steps = [
+            (users(1, 60), 62),
+            (users(101, 8), 70),
+            (users(201, 1), 71),
+            (users(301, 1), 3),
+            (users(1, 60), 63),
+        ];
+        for (of, kept) in steps {
+            assert_eq!(read(&mut objects, &of), kept);
+        }
+        // The first that was kept has the place behind the last with a line.
+        let again = users(301, 1);
+        assert_eq!(objects.find("u301"), 2);
+        let many = users(1001, 100);
+        read(&mut objects, &many);
+        assert_eq!(read(&mut objects, &again), 3);
+    }
 }

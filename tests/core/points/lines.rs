@@ -257,6 +257,15 @@ fn what_is_worth_reading() {
             "Target=Parent Name=a Percent=1\nTargetUsage=window",
             Needs { targets: true, windows: true, ..none },
         ),
+        // Accounts without a line go by the usage of the settings, whatever the line has.
+        (
+            "Target=Parent Name=a Percent=1 Window=yes\nTargetMetric=cpu",
+            Needs { targets: true, windows: true, own_halflife: true, ..none },
+        ),
+        (
+            "Target=Parent Name=a Amount=1 Type=cap Window=yes\nTargetMetric=cpu",
+            Needs { targets: true, windows: true, caps: true, limit: true, ..none },
+        ),
         (
             "Target=User Name=a Percent=1\nTargetMetric=cpu",
             Needs { targets: true, own_halflife: true, ..none },

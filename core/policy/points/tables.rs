@@ -206,7 +206,10 @@ mod tests {
             objects.read([usage, &none], true);
             for (user, amount) in usage {
                 let at = objects.find(user);
-                assert!(at > 0 && objects.get(at).usage == [*amount, 0.0], "{user} at {at}");
+                assert!(
+                    at > 0 && objects.get(at).usage.map(f64::to_bits) == [*amount, 0.0].map(f64::to_bits),
+                    "{user} at {at}"
+                );
             }
             objects.all.len()
         };

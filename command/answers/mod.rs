@@ -1,18 +1,6 @@
 //! Questions: one file or folder each, with what it takes, how it is answered, the schema of the answer, and how that is shown.
 //!
-//! A new one is a file here, its `mod`, and its line in [`Question`]. What it has to have is [`Ask`]; without it nothing compiles.
-
-pub mod check;
-pub mod cost;
-pub mod metrics;
-pub mod migrate;
-pub mod queue;
-pub mod recover;
-pub mod replay;
-pub mod settings;
-pub mod tree;
-pub mod what_if;
-pub mod why;
+//! A new one is a file here, and its line in `questions!`. What it has to have is [`Ask`]; without it nothing compiles.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,12 +24,14 @@ pub trait Ask: clap::Args {
 }
 
 macro_rules! questions {
-    ($($(#[$attribute:meta])* $Name:ident($Arguments:ty),)+) => {
+    ($($Name:ident in $file:ident,)+) => {
+        $(pub mod $file;)+
+
         /// What is asked, in the order of the help.
         #[derive(Debug, clap::Subcommand)]
         #[allow(missing_docs)] // it would be shown
         pub enum Question {
-            $($(#[$attribute])* $Name(Box<$Arguments>),)+
+            $($Name(Box<$file::Arguments>),)+
         }
 
         impl Question {
@@ -57,24 +47,24 @@ macro_rules! questions {
 
             /// The schemas of all answers.
             pub fn schemas() -> Vec<Schema> {
-                [$(<$Arguments as Ask>::schemas(),)+].concat()
+                [$(<$file::Arguments as Ask>::schemas(),)+].concat()
             }
         }
     };
 }
 
 questions! {
-    Why(why::Arguments),
-    Queue(queue::Arguments),
-    Tree(tree::Arguments),
-    Replay(replay::Arguments),
-    WhatIf(what_if::Arguments),
-    Recover(recover::Arguments),
-    Cost(cost::Arguments),
-    Settings(settings::Arguments),
-    Check(check::Arguments),
-    Metrics(metrics::Arguments),
-    Migrate(migrate::Arguments),
+    Why in why,
+    Queue in queue,
+    Tree in tree,
+    Replay in replay,
+    WhatIf in what_if,
+    Recover in recover,
+    Cost in cost,
+    Settings in settings,
+    Check in check,
+    Metrics in metrics,
+    Migrate in migrate,
 }
 
 /// An answer to one kind of question.

@@ -217,6 +217,7 @@ macro_rules! settings {
             $crate::settings::value::Word { text: $word, meaning: concat!($($meaning),+).trim_ascii() },
         )+])
     };
+    (@kind choice_of ($choice:ident)) => { $choice::KIND };
     (@kind integer ($min:literal ..= $max:literal)) => {
         $crate::settings::value::Kind::Integer { min: $min, max: $max }
     };
@@ -253,6 +254,7 @@ macro_rules! settings {
     (@type $kind:ident $args:tt unset) => { Option<$crate::settings!(@plain $kind $args)> };
     (@type $kind:ident $args:tt $absent:ident) => { $crate::settings!(@plain $kind $args) };
     (@plain choice ($choice:ident $words:tt)) => { $choice };
+    (@plain choice_of ($choice:ident)) => { $choice };
     (@plain integer $args:tt) => { i64 };
     (@plain decimal $args:tt) => { f64 };
     (@plain positive_decimal $args:tt) => { f64 };

@@ -1,16 +1,17 @@
 //! How the tickets of one level are divided among the siblings that have somebody waiting: the setting `Distribution`. One file a
-//! rule.
+//! rule; `core/settings/table/distributions.rs` lists them.
 
 mod compensated;
 
 use super::share_tree::{Divides, Levels};
+use crate::settings::table::distributions::distributions;
 use crate::settings::Distribution;
 
 pub use compensated::Compensated;
 
-/// Declares the distributions: one line each, `Word in file: Type`, with the word of the setting.
-macro_rules! distributions {
-    ($($word:ident in $file:ident: $rule:ident,)+) => {
+/// Makes the modules, and what is asked of a word.
+macro_rules! rules {
+    ($($(#[doc = $meaning:literal])+ $variant:ident = $word:literal in $file:ident: $rule:ident,)+) => {
         $(mod $file;)+
 
         $(pub use $file::$rule;)+
@@ -18,24 +19,20 @@ macro_rules! distributions {
         /// The levels of a tree under the rule of a word; `split` where users with `Fairshare=parent` divide their account's tickets.
         pub(super) fn levels(word: Distribution, split: bool) -> Box<dyn Divides> {
             match word {
-                $(Distribution::$word => Box::new(Levels::by($rule::default(), split)),)+
+                $(Distribution::$variant => Box::new(Levels::by($rule::default(), split)),)+
             }
         }
 
         /// See [`Rule::SETTLES_ON_SHARES`].
         pub fn settles_on_shares(word: Distribution) -> bool {
             match word {
-                $(Distribution::$word => $rule::SETTLES_ON_SHARES,)+
+                $(Distribution::$variant => $rule::SETTLES_ON_SHARES,)+
             }
         }
     };
 }
 
-distributions! {
-    Tickets in tickets: Tickets,
-    Standing in standing: ByStanding,
-    Strict in strict: Strict,
-}
+distributions!(rules);
 
 /// What an association brings into the competition with its siblings.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,6 +2,7 @@
 
 mod books;
 mod charging;
+pub(crate) mod distributions;
 mod dominant;
 mod points;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 
 pub use books::Book;
 pub use charging::{Charge, ChargeKind, ChargeScope};
+pub use distributions::Distribution;
 use dominant::lists_tres;
 pub use points::{
     Component, ComponentKind, Credential, CredentialKind, Curve, Service, ServiceKind, Target, TargetKind,
@@ -31,15 +33,7 @@ crate::settings! {
             Startable = "startable",
         }) default("eligible");
         /// How the tickets of an account are divided among those of its users and accounts that have waiting jobs.
-        distribution = "Distribution": choice(Distribution {
-            /// In proportion to shares times `LevelFS`, as `priority/multifactor2` was documented. Usage settles beside the shares:
-            /// large shares get more than they are, small ones less, and an account with many active users gets less for each.
-            Tickets = "tickets",
-            /// By `LevelFS` over the best `LevelFS` beside it. Usage settles on the shares, however many users an account has.
-            Standing = "standing",
-            /// As `standing`, and nobody below one account comes before somebody below an account that is further below its share.
-            Strict = "strict",
-        }) default("tickets");
+        distribution = "Distribution": choice_of(Distribution) default("tickets");
         /// How tickets become the fair-share factor.
         fair_share_scale = "FairShareScale": choice(FairShareScale {
             /// In proportion: half the tickets of the best user are a factor of 0.5.

@@ -1,0 +1,35 @@
+//! The words of `Distribution`, each with the file of `core/policy/distribution` that has its rule. A new distribution is that file, and
+//! its entry here.
+
+use crate::settings::value::Kind;
+
+/// Hands all of them to a macro: what administrators read, `Variant = "word" in file: Type`.
+macro_rules! distributions {
+    ($to:ident) => {
+        $to! {
+            /// In proportion to shares times `LevelFS`, as `priority/multifactor2` was documented. Usage settles beside the shares:
+            /// large shares get more than they are, small ones less, and an account with many active users gets less for each.
+            Tickets = "tickets" in tickets: Tickets,
+            /// By `LevelFS` over the best `LevelFS` beside it. Usage settles on the shares, however many users an account has.
+            Standing = "standing" in standing: ByStanding,
+            /// As `standing`, and nobody below one account comes before somebody below an account that is further below its share.
+            Strict = "strict" in strict: Strict,
+        }
+    };
+}
+pub(crate) use distributions;
+
+macro_rules! words {
+    ($($(#[doc = $meaning:literal])+ $variant:ident = $word:literal in $file:ident: $rule:ident,)+) => {
+        crate::settings! { @items ["How the tickets of an account are divided among those of its users and accounts that have waiting jobs."]
+            choice (Distribution {$($(#[doc = $meaning])+ $variant = $word,)+}) }
+
+        impl Distribution {
+            /// What may be written.
+            pub(super) const KIND: Kind =
+                crate::settings!(@kind choice (Distribution {$($(#[doc = $meaning])+ $variant = $word,)+}));
+        }
+    };
+}
+
+distributions!(words);

@@ -1,5 +1,7 @@
 //! What is made from the program itself: schemas of answers, manual pages, completions. `make docs` writes them, a test compares them.
 
+use std::path::Path;
+
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::roff::{roman, Roff};
@@ -24,11 +26,11 @@ impl Schema {
     }
 }
 
-/// All files, with their paths in the project.
+/// All files, with their paths in the project, which is at `root`.
 ///
 /// # Errors
-/// Memory is exhausted: they are written to it.
-pub fn files() -> std::io::Result<Vec<(String, String)>> {
+/// docs/command.md cannot be read, or lacks the place for its table; or memory is exhausted.
+pub fn files(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     let schemas = Question::schemas().into_iter();
     let mut files: Vec<(String, String)> =
         schemas.map(|schema| (format!("docs/schema/{}.json", schema.name), schema.text)).collect();
@@ -44,7 +46,29 @@ pub fn files() -> std::io::Result<Vec<(String, String)>> {
         }
     }
     files.extend(completions(Cli::command(), NAME));
+    let text = std::fs::read_to_string(root.join(PAGE))?;
+    let with_table = text.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some(format!("{before}{BEGIN}{}{END}{after}", table(&command)))
+    });
+    files.push((
+        PAGE.to_owned(),
+        with_table.ok_or_else(|| std::io::Error::other(format!("{PAGE} lacks {BEGIN}")))?,
+    ));
     Ok(files)
+}
+
+/// The page with the table of questions, and where the table is.
+const PAGE: &str = "docs/command.md";
+const BEGIN: &str = "<!-- begin subcommands: made by \"make docs\" from command/answers -->\n";
+const END: &str = "<!-- end subcommands -->\n";
+
+fn table(command: &Command) -> String {
+    let questions = command.get_subcommands().zip(Question::ANSWERS);
+    let rows = questions.map(|(question, (answers, example))| {
+        format!("| `{}` | {answers} | `{example}` |\n", question.get_name())
+    });
+    ["| subcommand | answers | example |\n|---|---|---|\n".to_owned()].into_iter().chain(rows).collect()
 }
 
 const NAME: &str = "multifactor2";

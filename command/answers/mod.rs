@@ -13,6 +13,11 @@ use crate::run::Printout;
 
 /// What a question is: its arguments are a value of the type that has this.
 pub trait Ask: clap::Args {
+    /// What docs/command.md says that it answers.
+    const ANSWERS: &'static str;
+    /// The example there.
+    const EXAMPLE: &'static str;
+
     /// The schemas of what `--json` prints.
     fn schemas() -> Vec<Schema>;
 
@@ -44,6 +49,10 @@ macro_rules! questions {
                     $(Self::$Name(arguments) => arguments.ask(terminal),)+
                 }
             }
+
+            /// What each answers, and an example, in the order of the help.
+            pub const ANSWERS: &'static [(&'static str, &'static str)] =
+                &[$((<$file::Arguments as Ask>::ANSWERS, <$file::Arguments as Ask>::EXAMPLE),)+];
 
             /// The schemas of all answers.
             pub fn schemas() -> Vec<Schema> {

@@ -28,6 +28,9 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "parameters and settings in force, and where each was written";
+    const EXAMPLE: &'static str = "multifactor2 settings";
+
     fn schemas() -> Vec<Schema> {
         vec![Settings::schema()]
     }

@@ -13,7 +13,7 @@ use crate::recorded;
 #[test]
 fn what_is_made_from_the_command_is_as_in_the_project() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for (path, text) in made::files().unwrap() {
+    for (path, text) in made::files(&root).unwrap() {
         let found = fs::read_to_string(root.join(&path)).unwrap_or_default();
         assert!(found == text, "{path} is not what the command says now: run 'make docs'");
     }

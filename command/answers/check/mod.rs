@@ -62,6 +62,10 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "errors in settings before slurmctld reads them, what is odd in a configuration that works, whether \
+         this Slurm is supported";
+    const EXAMPLE: &'static str = "multifactor2 check --from saved";
+
     fn schemas() -> Vec<Schema> {
         vec![Report::schema()]
     }

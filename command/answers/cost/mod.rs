@@ -44,6 +44,9 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "what a job adds to usage and takes from the factor, TRES by TRES, by account";
+    const EXAMPLE: &'static str = "multifactor2 cost 1001";
+
     fn schemas() -> Vec<Schema> {
         vec![Cost::schema()]
     }

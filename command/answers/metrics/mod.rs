@@ -62,6 +62,9 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "shares, usage and queues for Prometheus ([monitoring.md](monitoring.md))";
+    const EXAMPLE: &'static str = "multifactor2 metrics --out multifactor2.prom";
+
     fn schemas() -> Vec<Schema> {
         vec![MetricsAnswer::schema()]
     }

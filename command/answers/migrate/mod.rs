@@ -70,6 +70,10 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "lines for multifactor2.conf, slurm.conf and sacctmgr from maui.cfg, moab.cfg and what `qconf` prints \
+         ([coming-from.md](coming-from.md))";
+    const EXAMPLE: &'static str = "multifactor2 migrate maui.cfg";
+
     fn schemas() -> Vec<Schema> {
         vec![Schema::of::<Bare<MigrateAnswer>>(MigrateAnswer::NAME)]
     }

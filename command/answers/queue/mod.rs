@@ -37,6 +37,9 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "waiting jobs in the order in which the scheduler looks at them, with their places";
+    const EXAMPLE: &'static str = "multifactor2 queue -A c --partition main";
+
     fn schemas() -> Vec<Schema> {
         vec![QueueAnswer::schema()]
     }

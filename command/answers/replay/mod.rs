@@ -135,6 +135,10 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "a recorded workload under other policies: who would have waited how long, how near accounts come to \
+         their shares ([replay.md](replay.md))";
+    const EXAMPLE: &'static str = "multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf";
+
     fn schemas() -> Vec<Schema> {
         vec![Schema::of::<Document>(answer::NAME)]
     }

@@ -43,6 +43,9 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs";
+    const EXAMPLE: &'static str = "multifactor2 tree -A c";
+
     fn schemas() -> Vec<Schema> {
         vec![Tree::schema()]
     }

@@ -51,6 +51,10 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "the queue before and after a change of shares, usage, weights, settings or plugin: who gains, who \
+         loses, how far. This is the trial before a switch ([what-if.md](what-if.md))";
+    const EXAMPLE: &'static str = "multifactor2 what-if --plugin multifactor2 --weight fairshare=50000";
+
     fn schemas() -> Vec<Schema> {
         vec![WhatIf::schema()]
     }

@@ -47,6 +47,10 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
+    const ANSWERS: &'static str = "the one dominant reason, the sum with every addend, the way from the root of the tree, what would \
+         change it most, what to do next. Of two jobs: which is first, and the first rule that decides";
+    const EXAMPLE: &'static str = "multifactor2 why 1001 1002";
+
     fn schemas() -> Vec<Schema> {
         vec![Why::schema(), Compare::schema()]
     }

@@ -21,7 +21,7 @@ COMPLETED := bash-completion/completions:bash zsh/site-functions:zsh fish/vendor
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases counts faults random soak mutants fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases counts faults random soak mutants extend fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
@@ -229,7 +229,11 @@ release-check: ## everything that a release needs
 	$(MAKE) package-test
 	git diff --quiet HEAD
 
+extend: ## apply patches as a new maintainer would write them, to a copy of the last commit, and run the tests that they are for
+	tests/extend/run
+
 lint: ## formatting and clippy, as the tests of a change check them
+	tests/extend/run check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --features slurm-headers/layouts,slurm-releases/full -- -D warnings
 

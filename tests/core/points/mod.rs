@@ -3,6 +3,7 @@
 mod against_model;
 mod golden;
 mod lines;
+mod promises;
 mod properties;
 mod targets;
 mod tree;

@@ -37,7 +37,7 @@ pub struct Billed {
     pub counts: bool,
 }
 
-/// See the module.
+/// What a job is billed for each second that it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bill {
     /// The rule.

@@ -11,7 +11,7 @@ use multifactor2_snapshot::Snapshot;
 use super::reasons::obstacle;
 use super::Config;
 
-/// See the module.
+/// Which partitions start no jobs, and the books of those who wait before them.
 #[derive(Clone, Debug, Default)]
 pub struct Closed {
     /// The partitions before which hindered jobs wait.

@@ -31,7 +31,7 @@ pub enum HetPriority {
     Max,
 }
 
-/// See the module.
+/// What a snapshot says of slurm.conf and of our own settings.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
 pub struct Config {

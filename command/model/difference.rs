@@ -15,7 +15,7 @@ pub enum Believe {
     ComputedFromNextCycle,
 }
 
-/// See the module.
+/// A number that differs from Slurm's.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The addend, by the name of sprio's column, or `PRIORITY`.

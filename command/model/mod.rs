@@ -42,7 +42,7 @@ pub struct Options {
     pub recompute: bool,
 }
 
-/// See the module.
+/// A cluster with its tree, shares and jobs, computed from a snapshot.
 #[derive(Debug)]
 pub struct Model<'s> {
     /// What it is made from.

@@ -13,7 +13,7 @@ use multifactor2_snapshot::Snapshot;
 
 use super::{Algorithm, Config};
 
-/// See the module.
+/// The associations as a tree, with the usage that shares go by.
 #[derive(Debug)]
 pub struct Tree {
     /// Shape and shares.

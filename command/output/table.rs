@@ -22,7 +22,7 @@ pub enum Form {
     Csv,
 }
 
-/// See the module.
+/// Columns with names, and rows of text.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     header: Vec<(&'static str, bool)>,

@@ -15,7 +15,7 @@ use crate::tree::{Node, ShareTree};
 /// Tickets at the root. Any constant gives the same factors; this one makes readable numbers.
 pub const ROOT_TICKETS: f64 = 1000.0;
 
-/// See the module.
+/// The tickets of associations by a distribution, divided level by level.
 #[derive(Debug)]
 pub struct ShareTreeTickets(Box<dyn Divides>);
 

@@ -80,7 +80,7 @@ pub(super) struct TallyRow {
     pub current: f64,
 }
 
-/// See the module.
+/// What a cycle is about to add, by owner.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     windows: Option<Windows>,

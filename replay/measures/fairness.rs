@@ -37,7 +37,7 @@ pub struct Sample {
     pub shortfall: Option<f64>,
 }
 
-/// See the module.
+/// How near usage came to the shares, over time and in all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fairness {
     /// The accounts directly below the root: places in [`Workload::associations`].

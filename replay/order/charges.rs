@@ -10,7 +10,7 @@ use multifactor2_core::settings::{ActiveJobs, ChargeKind, OverrideKind, Settings
 
 use crate::workload::{Machine, Setup, Workload};
 
-/// See the module.
+/// What the charge rules of the settings make of the usage of a job.
 #[derive(Debug, Default)]
 pub struct Charges {
     factors: Option<Factors>,

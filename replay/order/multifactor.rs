@@ -20,7 +20,7 @@ use super::{Order, Started};
 use crate::trace::config::{Config, TRES};
 use crate::workload::{Job, Setup, Workload, NO_LIMIT};
 
-/// See the module.
+/// The order by priorities that are computed as the plugin computes them.
 pub struct Multifactor<'s> {
     setup: &'s Setup<'s>,
     config: FactorConfig,

@@ -15,7 +15,7 @@ use multifactor2_core::{Node, ShareTree};
 
 use crate::workload::Setup;
 
-/// See the module.
+/// What gives points in a replay, and the order by which bypass is counted.
 #[derive(Debug)]
 pub struct JobPoints {
     core: Points,

@@ -9,7 +9,7 @@ use multifactor2_core::{Node, ShareTree};
 use super::standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
 use crate::trace::config::Config;
 
-/// See the module.
+/// Fair-share by an algorithm of priority/multifactor.
 #[derive(Debug)]
 pub struct Stock {
     algorithm: Algorithm,

@@ -14,7 +14,7 @@ use super::charges;
 use super::points;
 use super::standing::{FairSharePolicy, Ground, Newcomer, Queued, Running};
 
-/// See the module.
+/// Fair-share by tickets, with pools where the settings ask for some.
 #[derive(Debug)]
 pub struct Tickets {
     fair_share: FairShare,

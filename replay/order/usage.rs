@@ -25,7 +25,7 @@ pub struct Held {
     settled: bool,
 }
 
-/// See the module.
+/// Usage that decays, by association.
 #[derive(Debug)]
 pub struct Usage {
     factor: f64,

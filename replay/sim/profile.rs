@@ -5,7 +5,7 @@
 
 use super::allocation::Allocation;
 
-/// See the module.
+/// Free CPUs by pool and time.
 #[derive(Debug, Default)]
 pub struct Profile {
     /// When each step begins. The first two may be the same time: what ends now has not ended yet.

@@ -39,7 +39,7 @@ impl Entry {
 /// may be more to do than before.
 const STRIDE: u32 = 512;
 
-/// See the module.
+/// Time, events, the queue, and who runs where.
 pub struct World<'s> {
     pub setup: &'s Setup<'s>,
     pub now: i64,

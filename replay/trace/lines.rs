@@ -7,7 +7,7 @@ use super::problems::{ProblemKind, Problems};
 /// The longest line that is taken, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// See the module.
+/// Lines of a reader, one at a time.
 pub struct Lines<'f, R> {
     reader: R,
     file: &'f str,

@@ -47,7 +47,7 @@ columns! {
     STATE = 18; PRIORITY = 19;
 }
 
-/// See the module.
+/// A file of sacct that is being read line by line.
 pub struct Reading<'f> {
     builder: Builder,
     file: &'f str,

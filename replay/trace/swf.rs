@@ -21,7 +21,7 @@ pub fn is_job(line: &str) -> bool {
     }) && columns >= 5
 }
 
-/// See the module.
+/// A file of the Standard Workload Format that is being read line by line.
 pub struct Reading<'f> {
     builder: Builder,
     file: &'f str,

@@ -60,7 +60,7 @@ pub struct ListedAssociation {
     pub shares: u32,
 }
 
-/// See the module.
+/// A workload in the making, job by job.
 #[derive(Debug)]
 pub struct Builder {
     jobs: Vec<Job>,

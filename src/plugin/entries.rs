@@ -11,7 +11,7 @@ use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Job, Partition, Qos};
 
-/// See the module.
+/// What a job has of fair-share beside each of its partitions and QOS.
 #[derive(Debug)]
 pub struct Entries<'g, 's> {
     holdings: &'g Holdings<'s>,

@@ -23,7 +23,7 @@ pub const SEVERAL: usize = 3;
 /// Seconds between two lines that say the same.
 const HOUR: i64 = 3600;
 
-/// See the module.
+/// Which of the three states the plugin is in, and since when.
 #[derive(Debug)]
 pub struct Health {
     passive: AtomicBool,

@@ -14,7 +14,7 @@ use crate::host::locks::spawn;
 use crate::host::panics::guard;
 use crate::host::Host;
 
-/// See the module.
+/// The file of the last good settings, and the thread that writes it.
 #[derive(Debug, Default)]
 pub struct KeptFile {
     state: Mutex<State>,

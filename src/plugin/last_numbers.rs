@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-/// See the module. Numbers of the last calculation that was not left out are in its drafts.
+/// The number that each record got last, by address. Numbers of the last calculation that was not left out are in its drafts.
 #[derive(Debug, Default)]
 pub struct LastNumbers {
     /// While a calculation runs, and after one that was left out: what there was before, the newest last.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// See the module.
+/// Names by number, and numbers by name.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     all: Vec<String>,

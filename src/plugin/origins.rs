@@ -23,7 +23,7 @@ use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 
-/// See the module.
+/// What every priority came from: the last distribution, the drafts of the last cycle, and what was set since.
 #[derive(Debug, Default)]
 pub struct Origins {
     /// The settings in force, for who holds this lock anyway.

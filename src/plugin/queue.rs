@@ -332,7 +332,7 @@ struct ClosedQueue {
     jobs: Vec<(AssocPlace, QueuedJob)>,
 }
 
-/// See the module.
+/// Of one book: its jobs, in the order in which they were read.
 #[derive(Debug)]
 struct BookQueue {
     pools: Pools,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::host::access::{Open, Write};
 use crate::host::records::{Association, AssociationUsage, Job, Qos};
 
-/// See the module.
+/// What the charge rules say of a job, looked up once for each of its partition, QOS and association.
 #[derive(Debug)]
 pub struct JobFactors<'r> {
     rules: RulesWithin<'r>,

@@ -9,7 +9,7 @@ use multifactor2_core::factors::Evaluation;
 /// Ids that share a place.
 const BLOCK: u32 = 16;
 
-/// See the module.
+/// What the priorities came from that were set since the last cycle, by job id.
 #[derive(Debug, Default)]
 pub struct SetJobs {
     blocks: FxHashMap<u32, Box<[Option<Evaluation>; BLOCK as usize]>>,

@@ -8,7 +8,7 @@ use multifactor2_snapshot::records::{Job, Running};
 use super::Others;
 use crate::model::Model;
 
-/// See the module.
+/// Usage in the future: what decays, and what others add.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     /// Usage now, by node.

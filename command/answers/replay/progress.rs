@@ -9,7 +9,7 @@ use signal_hook::{flag, low_level, SigId};
 
 use crate::progress::ProgressLine;
 
-/// See the module.
+/// The line on the terminal that shows how far replays are.
 pub struct Watch {
     stopped: Arc<AtomicBool>,
     signals: Vec<SigId>,

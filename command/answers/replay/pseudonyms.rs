@@ -38,7 +38,7 @@ const OF_MACHINE: [&str; 16] = [
 /// Names that say nothing.
 const PLAIN: [&str; 6] = ["root", "normal", "parent", "UNLIMITED", "(null)", "N/A"];
 
-/// See the module.
+/// Other names, by kind and name.
 #[derive(Debug, Default)]
 pub struct Pseudonyms {
     known: HashMap<(&'static str, String), String>,

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::output::numbers;
 use crate::submission::JobOptions;
 
-/// See the module. All of them hold together.
+/// The changes that are asked about. All of them hold together.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct Changes {
     /// Other shares, such as chem=30, ann@chem=5 or chem=parent

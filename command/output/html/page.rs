@@ -14,7 +14,7 @@ use crate::output::escape;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// See the module.
+/// A page that needs nothing from elsewhere.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,

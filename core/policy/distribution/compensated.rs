@@ -8,7 +8,7 @@
 
 use super::{Claim, Rule};
 
-/// See the module; 40 bytes per active association.
+/// S·F, braked where it is more than a multiple of S; 40 bytes per active association.
 #[derive(Clone, Debug, Default)]
 pub struct Compensated {
     /// C, at least 1.

@@ -3,7 +3,7 @@
 
 use super::{Claim, Rule};
 
-/// See the module; 8 bytes per association.
+/// F over the best F among the siblings; 8 bytes per association.
 #[derive(Clone, Debug, Default)]
 pub struct ByStanding {
     /// The largest F of the active children, by parent.

@@ -14,7 +14,7 @@ pub struct Interval {
     pub bottom: f64,
 }
 
-/// See the module; 16 bytes per active association.
+/// Ranks by F, none of which overlap; 16 bytes per active association.
 #[derive(Clone, Debug, Default)]
 pub struct Strict {
     /// Parent and F of the active children. Sorted once they are settled.

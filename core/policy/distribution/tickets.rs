@@ -4,7 +4,7 @@
 use super::{Claim, Rule};
 use crate::ties::Sum;
 
-/// See the module; 16 bytes per association.
+/// S·F over that of all active siblings; 16 bytes per association.
 #[derive(Clone, Debug, Default)]
 pub struct Tickets {
     /// Sum of S·F of the active children, by parent.

@@ -20,7 +20,7 @@ pub(super) struct Lines<'l> {
     pub targets: &'l Targets,
 }
 
-/// See the module.
+/// Priorities and targets of every association, by its place in the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Associations {
     /// By node.

@@ -23,7 +23,7 @@ fn place(priority: u32, id: u32) -> u64 {
     u64::from(u32::MAX - priority) << 32 | u64::from(id)
 }
 
-/// See the module.
+/// How often each waiting job was overtaken, and the order of the last cycle, by which that is told.
 #[derive(Clone, Debug, Default)]
 pub struct Overtaken {
     /// The places of the eligible jobs of the last cycle, by id.

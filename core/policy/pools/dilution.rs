@@ -16,7 +16,7 @@ use crate::policy::share_tree::ROOT_TICKETS;
 use crate::settings::{Dilution, DilutionUnit, Distribution, Settings};
 use crate::tree::{at, Node, ShareTree};
 
-/// See the module.
+/// Tickets of the share tree, diluted over the jobs that divide them.
 #[derive(Clone, Debug, Default)]
 pub struct DilutedTickets {
     pool: f64,

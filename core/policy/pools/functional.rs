@@ -47,7 +47,7 @@ struct FunctionalPart {
     sum_running: f64,
 }
 
-/// See the module.
+/// Tickets that go by functional shares, whatever was used.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionalTickets {
     pool: f64,

@@ -118,7 +118,7 @@ impl Turn {
 /// Objects by their place in [`OverrideTickets::objects`], in that order.
 type Set = Vec<u32>;
 
-/// See the module.
+/// Tickets that lines of settings give to named objects.
 #[derive(Clone, Debug, Default)]
 pub struct OverrideTickets {
     lines: Vec<Override>,

@@ -69,7 +69,7 @@ struct Branch {
     width: u32,
 }
 
-/// See the module.
+/// Groups of jobs as the leaves of a tree of what they have in common, to find who comes next.
 #[derive(Debug)]
 pub struct Ranking {
     groups: Groups,

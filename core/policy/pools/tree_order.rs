@@ -38,7 +38,7 @@ impl Jobs<'_> {
     }
 }
 
-/// See the module.
+/// The order of all jobs below each association, and what each has of the tickets so far.
 #[derive(Clone, Debug)]
 pub struct TreeOrder {
     rule: Rule,

@@ -112,7 +112,7 @@ pub(super) struct Qos {
     pub decays: bool,
 }
 
-/// See the module.
+/// Usage by association, QOS, group, partition and book, as of one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sums {
     pub(super) recipe: Recipe,

@@ -15,7 +15,7 @@ use crate::sim::world::{Entry, World};
 /// What a search for the earliest time depends on: partition, CPUs and length.
 type Need = (u16, i32, i64);
 
-/// See the module.
+/// Slurm's backfill: what it knows during a pass.
 #[derive(Debug)]
 pub struct Backfill {
     parameters: Parameters,

@@ -22,7 +22,7 @@ use super::{Event, Schedules};
 use backfill::Backfill;
 use parameters::Parameters;
 
-/// See the module.
+/// Slurm's main scheduler and backfill, and when each runs next.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a thing of its own to remember
 pub struct Slurm {

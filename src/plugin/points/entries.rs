@@ -12,7 +12,7 @@ use crate::host::constants::NO_VAL;
 use crate::host::records::{Job, Partition, Qos};
 use crate::host::views;
 
-/// See the module.
+/// The points of one job in each of its partitions and QOS.
 #[derive(Debug, Clone, Copy)]
 pub struct PointsEntries<'s> {
     state: &'s PointsState,

@@ -22,7 +22,7 @@ type GroupAnswer = Option<(String, io::Result<Option<u32>>)>;
 /// What has been answered and not been taken. Who asks ends when nobody else has it any more.
 type Answers = Arc<Mutex<VecDeque<GroupAnswer>>>;
 
-/// See the module.
+/// Ids of the named Unix groups, and the thread that asks for them.
 #[derive(Debug, Default)]
 pub struct GroupFinder {
     /// Those that are known. Another one only where something is new.

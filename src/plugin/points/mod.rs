@@ -29,7 +29,7 @@ pub use queue::PointsQueue;
 /// Ids of Unix groups by name, as far as they are known.
 pub type Groups = HashMap<String, u32>;
 
-/// See the module.
+/// What gives points, with priorities, targets and usage as of the last cycle.
 #[derive(Clone, Debug)]
 pub struct PointsState {
     core: Points,

@@ -37,7 +37,7 @@ struct Queued {
 /// No partition or QOS.
 const NONE: u32 = u32::MAX;
 
-/// See the module.
+/// What points go by of all jobs of a cycle.
 #[derive(Debug)]
 pub struct PointsQueue {
     state: PointsState,

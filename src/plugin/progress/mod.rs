@@ -71,7 +71,7 @@ fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
     );
 }
 
-/// See the module.
+/// When the last cycle ran, and up to when usage is charged.
 #[derive(Debug)]
 pub struct Progress {
     times: Ranked<Times>,

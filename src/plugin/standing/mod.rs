@@ -32,7 +32,7 @@ use crate::host::views;
 pub use job_tickets::{Holdings, Share};
 pub use shown::Shown;
 
-/// See the module.
+/// The share tree of the last distribution, with tickets, books and who waits.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
     /// In the order of the host's association list.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
-/// See the module.
+/// A browser and the session in it.
 pub struct Browser {
     child: Child,
     session: String,

@@ -14,7 +14,7 @@ const HARDLY: f64 = 0.02;
 /// Means within this factor, or a minute, of what was recorded are near it.
 const NEAR: f64 = 1.5;
 
-/// See the module.
+/// A headline, sentences, and a warning.
 #[derive(Default)]
 pub(super) struct Summary {
     /// What matters most.

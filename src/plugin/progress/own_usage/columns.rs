@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::counted::{Charged, Metric};
 use crate::host::records::{Job, Partition};
 
-/// See the module.
+/// Where what a job uses goes: which columns of its association.
 #[derive(Debug, Default)]
 pub struct Columns {
     measures: Vec<Metric>,

@@ -119,7 +119,7 @@ pub struct Loaded {
     pub knows_reset: bool,
 }
 
-/// See the module.
+/// The sums as they are now, with their time and their file.
 #[derive(Debug)]
 pub struct OwnUsage {
     state: Ranked<State>,

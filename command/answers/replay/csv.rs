@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::answers::replay::answer::{Policy, Replay};
+use crate::answers::replay::answer::{measures, Policy, Replay};
 use crate::error::Error;
 use crate::files;
 use crate::output::{Form, Table, Terminal};
@@ -31,53 +31,12 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), Error> {
 }
 
 fn policies(answer: &Replay) -> Table {
-    let mut table = Table::new(&[
-        "policy",
-        "jobs",
-        "wait_mean_s",
-        "wait_p95_s",
-        "wait_worst_s",
-        "slowdown_mean",
-        "slowdown_worst",
-        "area_weighted_wait_s",
-        "utilisation",
-        "makespan_s",
-        "contended_s",
-        "share_error_mean",
-        "share_error_worst",
-        "shortfall_mean",
-        "account_shortfall",
-        "jain_mean",
-        "jain_worst",
-        "lag_cpu_hours",
-        "not_started",
-    ]);
+    let in_file = || measures::all().filter_map(|measure| Some((measure.csv?, measure)));
+    let columns: Vec<&str> = ["policy"].into_iter().chain(in_file().map(|(column, _)| column)).collect();
+    let mut table = Table::new(&columns);
     for policy in &answer.policies {
-        let numbers = [
-            policy.waits.wait.mean,
-            policy.waits.wait.p95,
-            policy.waits.wait.worst,
-            policy.waits.slowdown.mean,
-            policy.waits.slowdown.worst,
-            policy.waits.area_weighted,
-            policy.utilisation,
-        ];
-        let fairness = [
-            policy.contended,
-            policy.share_error.mean,
-            policy.share_error.worst,
-            policy.shortfall.mean,
-            policy.account_shortfall,
-            policy.jain.mean,
-            policy.jain.worst,
-            policy.lag,
-        ];
-        let mut row = vec![policy.name.clone(), policy.waits.jobs.to_string()];
-        row.extend(numbers.map(|number| number.to_string()));
-        row.push(policy.makespan.to_string());
-        row.extend(fairness.map(|number| number.to_string()));
-        row.push(policy.not_started.to_string());
-        table.row(row);
+        let values = in_file().map(|(_, measure)| measure.value(policy).to_string());
+        table.row([policy.name.clone()].into_iter().chain(values).collect());
     }
     table
 }

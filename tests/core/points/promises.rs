@@ -129,7 +129,7 @@ proptest! {
     #[test]
     fn components_add_up(size in 1.0..100.0_f64, wait in 60.0..40_000.0_f64, limit in 60.0..40_000.0_f64) {
         let facts = [size, wait, limit];
-        let line = |(word, parts): &(&str, Vec<&str>)| format!("Component={word} {}\n", parts.iter().map(|part| format!("{part}=3 ")).collect::<String>());
+        let line = |(word, parts): &(&str, Vec<&str>)| format!("Component={word} {}\n", parts.iter().map(|part| format!("{part}=3")).collect::<Vec<_>>().join(" "));
         let lines: Vec<String> = components().iter().map(line).collect();
         let sum: f64 = lines.iter().map(|line| points(line, facts)).sum();
         let whole = points(&lines.concat(), facts);

@@ -1,15 +1,16 @@
 //! From outcomes to the answer.
 
 use multifactor2_replay::measures::fair_start::FairStarts;
-use multifactor2_replay::measures::{self, compare, fairness, summary, Fairness, Summary};
+use multifactor2_replay::measures::{compare, fairness, summary, Fairness, Summary, Waits as OfReplay};
 use multifactor2_replay::sim::{Outcome, LEFT_OUT, NEVER};
 use multifactor2_replay::workload::{Machine, NO_TIME};
 use multifactor2_replay::Workload;
 
 use super::accounts::{accounts, shortfall};
+use super::measures::{self, Measure, Of, Seen};
 use super::{
-    AccountSeries, Change, Comparison, FairStart, Jain, Missing, OverRuns, Partition, Policy, Problem,
-    Replay, Series, Trace, Waits, DEFINITIONS,
+    AccountSeries, Change, Comparison, FairStart, Jain, Measured, Missing, OverRuns, Partition, Policy, Problem,
+    Replay, Series, Trace, Waits, WORDS,
 };
 
 /// What is replayed.
@@ -51,40 +52,18 @@ pub struct Run {
 /// Intervals of a replay.
 const INTERVALS: u32 = 200;
 
-/// What jittered runs are compared by.
-const MEASURES: [&str; 9] = [
-    "mean wait",
-    "mean bounded slowdown",
-    "area-weighted wait",
-    "mean share error",
-    "mean Jain's index",
-    "mean shortfall",
-    "account shortfall",
-    "utilisation",
-    "makespan",
-];
-
 impl Input<'_> {
     fn fairness(&self, workload: &Workload, outcome: &Outcome) -> Fairness {
         fairness(workload, outcome, INTERVALS, workload.config.half_life(), self.since)
     }
 
     /// The measures of a jittered run, which has a workload of its own.
-    #[allow(clippy::cast_precision_loss)] // seconds
-    pub fn measured(&self, jittered: &Workload, outcome: &Outcome) -> Vec<f64> {
-        let summary = summary(jittered, self.machine, outcome, self.since);
-        let fairness = self.fairness(jittered, outcome);
-        vec![
-            summary.all.wait.mean,
-            summary.all.slowdown.mean,
-            summary.all.area_weighted,
-            fairness.share_error.mean,
-            1.0 - fairness.jain_gap.mean,
-            fairness.shortfall.mean,
-            shortfall(&accounts(jittered, outcome, &fairness, self.since)),
-            summary.utilisation,
-            summary.makespan as f64,
-        ]
+    pub fn measured(&self, jittered: &Workload, outcome: Outcome) -> Vec<f64> {
+        let input = Input { workload: jittered, ..*self };
+        let summary = summary(jittered, self.machine, &outcome, self.since);
+        let run = Run { name: String::new(), outcome, jittered: Vec::new(), left_out: Vec::new(), fair: None };
+        let policy = input.policy(&run, &summary);
+        measures::over_runs().map(|measure| measure.value(&policy)).collect()
     }
 
     /// The answer.
@@ -117,7 +96,7 @@ impl Input<'_> {
                     first: first.iter().map(ToString::to_string).collect(),
                 })
                 .collect(),
-            definitions: DEFINITIONS.to_vec(),
+            definitions: WORDS.into_iter().chain(measures::definitions()).collect(),
             stopped,
         }
     }
@@ -168,6 +147,13 @@ impl Input<'_> {
         let fairness = self.fairness(self.workload, &run.outcome);
         let accounts = accounts(self.workload, &run.outcome, &fairness, self.since);
         let jain = Jain { mean: 1.0 - fairness.jain_gap.mean, worst: 1.0 - fairness.jain_gap.worst };
+        let (workload, machine, outcome) = (self.workload, self.machine, &run.outcome);
+        let seen = Seen { workload, machine, outcome, summary, fairness: &fairness, since: self.since };
+        let others = measures::all().filter_map(|measure| match measure.of {
+            Of::Replay(of) => Some(Measured { measure: measure.name.to_owned(), value: of(&seen) }),
+            Of::Waits(_) | Of::Policy(_) => None,
+        });
+        let others = others.collect();
         Policy {
             name: run.name.clone(),
             waits: (&summary.all).into(),
@@ -189,6 +175,7 @@ impl Input<'_> {
             }),
             accounts,
             series: self.series(&fairness),
+            others,
             runs: over_runs(&run.jittered),
             left_out: run.left_out.clone(),
             stopped: run.outcome.is_partial,
@@ -223,7 +210,7 @@ impl Input<'_> {
         let workload = self.workload;
         let compared = compare(workload, &first.outcome, &second.outcome, self.since);
         let [earlier, later, same] = compared.earlier_later_same;
-        let changes = |names: &mut dyn Iterator<Item = &str>, longer: &[f64], before: &[measures::Waits]| {
+        let changes = |names: &mut dyn Iterator<Item = &str>, longer: &[f64], before: &[OfReplay]| {
             let rows = names.zip(longer.iter().zip(before)).filter(|(_, (_, before))| before.wait.count > 0);
             let mut changes: Vec<Change> = rows
                 .map(|(name, (longer, before))| Change {
@@ -257,12 +244,12 @@ fn over_runs(runs: &[Vec<f64>]) -> Vec<OverRuns> {
         return Vec::new();
     }
     let count = runs.len() as f64;
-    let of = |(at, measure): (usize, &&str)| {
+    let of = |(at, measure): (usize, &Measure)| {
         let values = || runs.iter().map(|run| run[at]);
         let mean = values().sum::<f64>() / count;
         let squares: f64 = values().map(|value| (value - mean).powi(2)).sum();
         OverRuns {
-            measure: (*measure).to_owned(),
+            measure: measure.name.to_owned(),
             mean,
             deviation: if runs.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
             least: values().fold(f64::INFINITY, f64::min),
@@ -270,5 +257,5 @@ fn over_runs(runs: &[Vec<f64>]) -> Vec<OverRuns> {
             runs: runs.len(),
         }
     };
-    MEASURES.iter().enumerate().map(of).collect()
+    measures::over_runs().enumerate().map(of).collect()
 }

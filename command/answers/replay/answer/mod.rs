@@ -4,15 +4,16 @@
 
 mod accounts;
 mod made;
+pub mod measures;
 mod words;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use made::{Input, Run};
-pub use words::{Definition, DEFINITIONS};
+pub use words::{Definition, WORDS};
 
-use multifactor2_replay::measures;
+use multifactor2_replay::measures as of_replay;
 
 /// What the JSON calls it.
 pub const NAME: &str = "replay";
@@ -141,12 +142,23 @@ pub struct Policy {
     pub accounts: Vec<Account>,
     /// Over time.
     pub series: Series,
+    /// Measures that have no field of their own.
+    pub others: Vec<Measured>,
     /// Mean and spread over jittered runs; empty without any.
     pub runs: Vec<OverRuns>,
     /// What its settings or slurm.conf ask for that this replay leaves out.
     pub left_out: Vec<String>,
     /// It was stopped before its end.
     pub stopped: bool,
+}
+
+/// A measure.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Measured {
+    /// What it is called.
+    pub measure: String,
+    /// How much it is.
+    pub value: f64,
 }
 
 /// Mean, 95th percentile and largest.
@@ -160,8 +172,8 @@ pub struct Spread {
     pub worst: f64,
 }
 
-impl From<measures::Spread> for Spread {
-    fn from(of: measures::Spread) -> Self {
+impl From<of_replay::Spread> for Spread {
+    fn from(of: of_replay::Spread) -> Self {
         Self { mean: of.mean, p95: of.p95, worst: of.worst }
     }
 }
@@ -203,8 +215,8 @@ pub struct Waits {
     pub normalised: f64,
 }
 
-impl From<&measures::Waits> for Waits {
-    fn from(of: &measures::Waits) -> Self {
+impl From<&of_replay::Waits> for Waits {
+    fn from(of: &of_replay::Waits) -> Self {
         Self {
             jobs: of.wait.count,
             wait: of.wait.into(),

@@ -14,8 +14,8 @@ pub struct Definition {
     pub source: &'static str,
 }
 
-/// All measures.
-pub const DEFINITIONS: [Definition; 20] = [
+/// What the measures are made of, and what else a report has; [`super::measures::definitions`] has the others.
+pub const WORDS: [Definition; 14] = [
     Definition { measure: "wait", meaning: "start − submission, in seconds", source: "" },
     Definition { measure: "flow", meaning: "end − submission, in seconds", source: "" },
     Definition {
@@ -27,16 +27,6 @@ pub const DEFINITIONS: [Definition; 20] = [
         measure: "normalised wait",
         meaning: "the sum of a user's waits over the sum of its CPUs times run times; its spread over users says how evenly they are treated",
         source: "Klusáček and Rudová, 2013",
-    },
-    Definition {
-        measure: "area-weighted wait",
-        meaning: "waits weighted by CPUs times run time: large jobs count more, and many tiny ones do not hide them",
-        source: "Goponenko and others, SBAC-PAD 2022",
-    },
-    Definition {
-        measure: "contended",
-        meaning: "time in which at least one job waits. Measures of fairness go by this time only: on a machine with free room nobody can be treated unfairly",
-        source: "",
     },
     Definition {
         measure: "share",
@@ -64,19 +54,9 @@ pub const DEFINITIONS: [Definition; 20] = [
         source: "",
     },
     Definition {
-        measure: "account shortfall",
-        meaning: "Σ max(0, entitled − usage) over accounts directly below the root, over all contended time: what went to other accounts than those who were entitled to it. The shortfall also counts whoever waits for an hour and gets more in the next",
-        source: "",
-    },
-    Definition {
         measure: "Jain's index",
         meaning: "(Σ r)² / (n Σ r²) over users, where r = had / entitled: 1 where all got the same part of what they were entitled to, 1/n where one got everything",
         source: "Jain, Chiu, Hawe, 1984",
-    },
-    Definition {
-        measure: "lag",
-        meaning: "entitled − had, added up from the beginning, in CPU hours: how far an account was behind at most",
-        source: "",
     },
     Definition {
         measure: "unfairness",
@@ -88,12 +68,6 @@ pub const DEFINITIONS: [Definition; 20] = [
         meaning: "pairs of jobs that started one right after the other under the first policy and start in the other order under the second, in parts of all such pairs",
         source: "",
     },
-    Definition {
-        measure: "utilisation",
-        meaning: "CPU seconds that were used over those that there were, from the first submission to the last start",
-        source: "",
-    },
-    Definition { measure: "makespan", meaning: "last end − first submission, in seconds", source: "" },
     Definition {
         measure: "gaming gain",
         meaning: "CPU seconds of a user who plays over those of a twin with the same work, account and shares who does not, in the time in which both have jobs waiting: 1 is no gain",

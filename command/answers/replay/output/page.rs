@@ -1,5 +1,6 @@
 //! A replay as one page for a browser.
 
+use crate::answers::replay::answer::measures::{self, Measure};
 use crate::answers::replay::answer::{Account, Change, Comparison, Document, Policy, Replay};
 use crate::error::Error;
 use crate::output::html::svg::{self, Axis, SvgLine};
@@ -80,56 +81,19 @@ fn of_number(value: f64) -> Cell {
 }
 
 fn policies(answer: &Replay) -> Table {
-    let columns = [
-        Column::text("Policy"),
-        Column::number("Jobs").about("Jobs that started and are counted."),
-        Column::number("Wait").about("The mean, in hours, minutes and seconds."),
-        Column::number("95 %").about("95 % of the jobs wait no longer than this."),
-        Column::number("Longest").about("The longest wait."),
-        Column::number("Slowdown").about("Mean bounded slowdown."),
-        Column::number("By area").about("The mean wait, where large jobs count more."),
-        Column::number("Share error").about("Its mean over contended time: 0 % is as configured."),
-        Column::number("Shortfall")
-            .about("The mean part that went to others than those who were entitled to it."),
-        Column::number("Of accounts")
-            .about("Account shortfall: the part of all usage that went to other accounts than those who were entitled to it."),
-        Column::number("Jain").about("The mean of Jain's index: 1 is even."),
-        Column::number("Lag").about("How far an account was behind at most, in CPU hours."),
-        Column::number("Used").about("Utilisation."),
-        Column::number("Makespan").about("From the first submission to the last end."),
-    ];
+    let on_page = || measures::all().filter_map(|measure| Some((measure.page?, measure)));
+    let columns = on_page().map(|((heading, about), _)| Column::number(heading).about(about));
+    let columns: Vec<Column> = [Column::text("Policy")].into_iter().chain(columns).collect();
     let mut table = Table::new("Policies", &columns);
     if let Some(waits) = &answer.trace.recorded {
-        let row = HtmlRow::new("as recorded")
-            .cell(of_number(as_f64(waits.jobs)))
-            .cell(of_seconds(waits.wait.mean))
-            .cell(of_seconds(waits.wait.p95))
-            .cell(of_seconds(waits.wait.worst))
-            .cell(of_number(waits.slowdown.mean))
-            .cell(of_seconds(waits.area_weighted));
-        table.row((0..7).fold(row, |row, _| row.cell(Cell::none())));
+        let cell = |measure: &Measure| {
+            measure.recorded(waits).map_or_else(Cell::none, |value| Cell::number(value, &measure.unit.show(value)))
+        };
+        table.row(on_page().fold(HtmlRow::new("as recorded"), |row, (_, measure)| row.cell(cell(measure))));
     }
     for policy in &answer.policies {
-        let waits = &policy.waits;
-        #[allow(clippy::cast_precision_loss)] // seconds
-        let makespan = policy.makespan as f64;
-        table.row(
-            HtmlRow::new(&policy.name)
-                .strong()
-                .cell(of_number(as_f64(waits.jobs)))
-                .cell(of_seconds(waits.wait.mean))
-                .cell(of_seconds(waits.wait.p95))
-                .cell(of_seconds(waits.wait.worst))
-                .cell(of_number(waits.slowdown.mean))
-                .cell(of_seconds(waits.area_weighted))
-                .cell(of_part(policy.share_error.mean))
-                .cell(of_part(policy.shortfall.mean))
-                .cell(of_part(policy.account_shortfall))
-                .cell(Cell::number(policy.jain.mean, &format!("{:.3}", policy.jain.mean)))
-                .cell(of_number(policy.lag.round()))
-                .cell(of_part(policy.utilisation))
-                .cell(of_seconds(makespan)),
-        );
+        let cell = |measure: &Measure| Cell::number(measure.value(policy), &measure.show(policy));
+        table.row(on_page().fold(HtmlRow::new(&policy.name).strong(), |row, (_, measure)| row.cell(cell(measure))));
     }
     table
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::answers::replay::answer::measures::{self, Measure};
 use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
 use crate::output::numbers::{percent, seconds, span};
 
@@ -56,26 +57,12 @@ impl Summary {
     }
 }
 
-/// A measure of which less is better.
-struct Measure {
-    /// As jittered runs have it.
-    name: &'static str,
-    of: fn(&Policy) -> f64,
-    shown: fn(f64) -> String,
-}
-
-const SHORTFALL: Measure =
-    Measure { name: "account shortfall", of: |policy| policy.account_shortfall, shown: percent };
-const SHARE_ERROR: Measure =
-    Measure { name: "mean share error", of: |policy| policy.share_error.mean, shown: percent };
-const WAIT: Measure =
-    Measure { name: "mean wait", of: |policy| policy.waits.wait.mean, shown: |wait| span(seconds(wait)) };
+/// Those that say which policy to choose: less is better.
+const SHORTFALL: &Measure = &measures::ACCOUNT_SHORTFALL;
+const SHARE_ERROR: &Measure = &measures::SHARE_ERROR;
+const WAIT: &Measure = &measures::MEAN_WAIT;
 
 impl Measure {
-    fn show(&self, policy: &Policy) -> String {
-        (self.shown)((self.of)(policy))
-    }
-
     /// Whether two policies cannot be told apart by it: by chance, where there are jittered runs, else by less than [`HARDLY`].
     fn is_same(&self, one: &Policy, other: &Policy) -> bool {
         let runs = |policy: &Policy| {
@@ -85,13 +72,13 @@ impl Measure {
         if let (Some((one, spread)), Some((other, other_spread))) = (runs(one), runs(other)) {
             return (one - other).abs() <= 2.0 * spread.max(other_spread);
         }
-        let (one, other) = ((self.of)(one), (self.of)(other));
+        let (one, other) = (self.value(one), self.value(other));
         (one - other).abs() <= HARDLY * one.abs().max(other.abs())
     }
 
     /// The policy that is best, and those that cannot be told from it.
     fn best<'p>(&self, policies: &'p [Policy]) -> Vec<&'p Policy> {
-        let best = policies.iter().min_by(|one, other| (self.of)(one).total_cmp(&(self.of)(other)));
+        let best = policies.iter().min_by(|one, other| self.value(one).total_cmp(&self.value(other)));
         best.map_or_else(Vec::new, |best| {
             policies.iter().filter(|policy| self.is_same(best, policy)).collect()
         })
@@ -111,27 +98,27 @@ fn choice(policies: &[Policy]) -> String {
     if both.len() == policies.len() {
         return format!(
             "Neither account shortfall ({}) nor mean wait ({}) tells the policies apart.",
-            values(&SHORTFALL, &both),
-            values(&WAIT, &both)
+            values(SHORTFALL, &both),
+            values(WAIT, &both)
         );
     }
     if !both.is_empty() {
         return format!(
             "By both measures the choice is {}: the smallest account shortfall ({} of all usage went to other accounts than those who were entitled to it), and no mean wait is shorter by more than {} ({}).",
             names(&both),
-            values(&SHORTFALL, &both),
+            values(SHORTFALL, &both),
             percent(HARDLY),
-            values(&WAIT, &both)
+            values(WAIT, &both)
         );
     }
     format!(
         "Choose {} if accounts are to get what their shares entitle them to: the account shortfall is {} (that part of all usage went to other accounts than those who were entitled to it), the mean wait {}. Choose {} if waits are to be short on average: the mean wait is {}, the shortfall {}.",
         names(&fair),
-        values(&SHORTFALL, &fair),
-        values(&WAIT, &fair),
+        values(SHORTFALL, &fair),
+        values(WAIT, &fair),
         names(&quick),
-        values(&WAIT, &quick),
-        values(&SHORTFALL, &quick)
+        values(WAIT, &quick),
+        values(SHORTFALL, &quick)
     )
 }
 
@@ -158,9 +145,9 @@ fn compared(first: &Policy, policy: &Policy, comparison: &Comparison) -> String 
         policy.name,
         first.name,
         longer(before, after - before),
-        against(&WAIT),
-        against(&SHARE_ERROR),
-        against(&SHORTFALL)
+        against(WAIT),
+        against(SHARE_ERROR),
+        against(SHORTFALL)
     );
     let gain: Vec<&Change> = comparison.accounts.iter().filter(|change| seconds(change.longer) < 0).collect();
     let pay: Vec<&Change> =

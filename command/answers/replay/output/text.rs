@@ -1,5 +1,6 @@
 //! A replay as tables.
 
+use crate::answers::replay::answer::measures::{in_text, Section};
 use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
 use crate::output::numbers::{count, number, percent, seconds, span, time};
 use crate::output::{Form, Page, Table, Terminal};
@@ -90,79 +91,31 @@ pub(super) fn about(answer: &Replay) -> String {
 }
 
 fn waits(answer: &Replay) -> Table {
-    let mut table = Table::new(&[
-        "Policy",
-        "Jobs>",
-        "Wait>",
-        "Wait95>",
-        "Longest>",
-        "Slowdown>",
-        "ByArea>",
-        "Used>",
-        "Makespan>",
-        "NotStarted>",
-    ]);
-    let wait = |value: f64| span(seconds(value));
+    let mut table = of_measures(Section::Waits);
     if let Some(waits) = &answer.trace.recorded {
-        table.row(vec![
-            "as recorded".to_owned(),
-            waits.jobs.to_string(),
-            wait(waits.wait.mean),
-            wait(waits.wait.p95),
-            wait(waits.wait.worst),
-            number(waits.slowdown.mean),
-            wait(waits.area_weighted),
-            "-".to_owned(),
-            "-".to_owned(),
-            "-".to_owned(),
-        ]);
+        let measures = in_text(Section::Waits).map(|(_, measure)| measure.show_recorded(waits));
+        table.row(["as recorded".to_owned()].into_iter().chain(measures).collect());
     }
-    for policy in &answer.policies {
-        let waits = &policy.waits;
-        table.row(vec![
-            policy.name.clone(),
-            waits.jobs.to_string(),
-            wait(waits.wait.mean),
-            wait(waits.wait.p95),
-            wait(waits.wait.worst),
-            number(waits.slowdown.mean),
-            wait(waits.area_weighted),
-            percent(policy.utilisation),
-            span(policy.makespan),
-            policy.not_started.to_string(),
-        ]);
-    }
+    add_policies(&mut table, answer, Section::Waits);
     table
 }
 
 fn fairness(answer: &Replay) -> Table {
-    let mut table = Table::new(&[
-        "Policy",
-        "Contended>",
-        "ShareError>",
-        "Worst>",
-        "Shortfall>",
-        "OfAccounts>",
-        "Jain>",
-        "Least>",
-        "LagHours>",
-        "WaitPerCPU95>",
-    ]);
-    for policy in &answer.policies {
-        table.row(vec![
-            policy.name.clone(),
-            span(seconds(policy.contended)),
-            percent(policy.share_error.mean),
-            percent(policy.share_error.worst),
-            percent(policy.shortfall.mean),
-            percent(policy.account_shortfall),
-            format!("{:.3}", policy.jain.mean),
-            format!("{:.3}", policy.jain.worst),
-            number(policy.lag.round()),
-            number(policy.users_normalised.p95),
-        ]);
-    }
+    let mut table = of_measures(Section::Shares);
+    add_policies(&mut table, answer, Section::Shares);
     table
+}
+
+fn of_measures(section: Section) -> Table {
+    let headings: Vec<&str> = ["Policy"].into_iter().chain(in_text(section).map(|(heading, _)| heading)).collect();
+    Table::new(&headings)
+}
+
+fn add_policies(table: &mut Table, answer: &Replay, section: Section) {
+    for policy in &answer.policies {
+        let measures = in_text(section).map(|(_, measure)| measure.show(policy));
+        table.row([policy.name.clone()].into_iter().chain(measures).collect());
+    }
 }
 
 /// What is said where fair starts were not asked for.

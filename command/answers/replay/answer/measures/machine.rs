@@ -1,0 +1,33 @@
+//! What the machine does.
+
+use super::{Measure, Of, Policy, Section, Unit};
+
+const fn of(
+    name: &'static str,
+    (heading, csv): (&'static str, &'static str),
+    unit: Unit,
+    of: fn(&Policy) -> f64,
+) -> Measure {
+    let text = Some((Section::Waits, heading));
+    Measure { name, text, page: None, csv: Some(csv), unit, of: Of::Policy(of), over_runs: false, definition: None }
+}
+
+#[allow(clippy::cast_precision_loss)] // jobs, seconds
+pub(super) const MEASURES: &[Measure] = &[
+    Measure {
+        page: Some(("Used", "Utilisation.")),
+        over_runs: true,
+        definition: Some((
+            "CPU seconds that were used over those that there were, from the first submission to the last start",
+            "",
+        )),
+        ..of("utilisation", ("Used>", "utilisation"), Unit::Part, |policy| policy.utilisation)
+    },
+    Measure {
+        page: Some(("Makespan", "From the first submission to the last end.")),
+        over_runs: true,
+        definition: Some(("last end − first submission, in seconds", "")),
+        ..of("makespan", ("Makespan>", "makespan_s"), Unit::Seconds, |policy| policy.makespan as f64)
+    },
+    of("jobs that did not start", ("NotStarted>", "not_started"), Unit::Count, |policy| policy.not_started as f64),
+];

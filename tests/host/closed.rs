@@ -312,3 +312,18 @@ fn tickets_of_single_jobs_are_as_if_it_were_up() -> HostResult<()> {
     }
     Ok(())
 }
+
+/// A job in several partitions has the override tickets of the one that is down before its door, although that is not its first.
+#[test]
+fn tickets_of_a_partition_that_is_down_are_those_of_its_jobs_in_several() -> HostResult<()> {
+    let mut host = host("ActiveJobs=startable\nDilution=user\nOverride=Partition Name=down Tickets=10000")?;
+    set_state(&mut host, "down", DOWN)?;
+    host.jobs(&[job(101, HEAVY, &["up", "down"], PART_DOWN), job(102, HEAVY, &["down"], PART_DOWN)])?;
+    host.cycle()?;
+    let shown = shown(&mut host)?;
+    let before_door = |id: u32| shown[&(id, "down".to_owned())];
+    // The second has half of what the first has, of its user's tickets and of these.
+    assert_near(before_door(102), before_door(101) / 2.0, &format!("{shown:?}"));
+    host.quit()?;
+    Ok(())
+}

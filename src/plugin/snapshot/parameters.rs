@@ -173,6 +173,17 @@ mod tests {
     }
 
     #[test]
+    fn reset_periods_are_those_of_slurm_conf() {
+        let numbers =
+            [0, PRIORITY_RESET_NOW, PRIORITY_RESET_DAILY, PRIORITY_RESET_WEEKLY, PRIORITY_RESET_MONTHLY];
+        assert_eq!(numbers.map(reset_period), ["NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY"]);
+        assert_eq!(
+            [PRIORITY_RESET_QUARTERLY, PRIORITY_RESET_YEARLY].map(reset_period),
+            ["QUARTERLY", "YEARLY"]
+        );
+    }
+
+    #[test]
     fn bits_are_words() {
         assert_eq!(words(0, &PRIVATE_DATA, "none"), "none");
         assert_eq!(words(PRIVATE_DATA_USAGE | PRIVATE_DATA_JOBS, &PRIVATE_DATA, "none"), "jobs,usage");

@@ -290,6 +290,17 @@ fn the_last_run_of_a_job_that_was_requeued_is_charged_the_minimum() -> HostResul
     host.quit().map(drop)
 }
 
+/// It has not waited after a requeue: it ran, for less than a second.
+#[test]
+fn a_job_that_ends_in_the_second_of_its_start_is_charged_the_minimum_without_reports_of_ends(
+) -> HostResult<()> {
+    let mut host = begin(TEN_MINUTES, ASSOCIATIONS)?;
+    let ended = running(1).state(state::COMPLETE).start_time(NOW + 30).end_time(NOW + 30);
+    let found = without_ends(&mut host, &[(60, vec![ended]), (60, vec![])])?;
+    assert_eq!(found, [2400.0; 2]);
+    host.quit().map(drop)
+}
+
 /// What it held stays in its record until it starts again; cancelled before that, it starts and ends in one second.
 #[test]
 fn a_job_that_is_cancelled_while_it_waits_after_a_requeue_is_charged_nothing_more() -> HostResult<()> {

@@ -6,25 +6,9 @@ use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::roff::{roman, Roff};
 use clap_mangen::Man;
-use schemars::JsonSchema;
 
 use crate::answers::Question;
 use crate::cli::Cli;
-
-/// A JSON Schema with the name of its answer.
-#[derive(Clone, Debug)]
-pub struct Schema {
-    name: &'static str,
-    text: String,
-}
-
-impl Schema {
-    /// Of a value that `--json` prints.
-    pub fn of<D: JsonSchema>(name: &'static str) -> Self {
-        let schema = schemars::schema_for!(D);
-        Self { name, text: serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n" }
-    }
-}
 
 /// All files, with their paths in the project, which is at `root`.
 ///

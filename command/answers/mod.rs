@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::made::Schema;
 use crate::model::{Algorithm, Model};
+use crate::output::Printout;
+use crate::output::Schema;
 use crate::output::{numbers, Terminal};
-use crate::run::Printout;
 
 /// What a question is: its arguments are a value of the type that has this.
 pub trait Ask: clap::Args {

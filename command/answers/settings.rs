@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use super::{About, Answer, Ask};
 use crate::error::Error;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::{Algorithm, Model, Options};
 use crate::options::{OfCluster, Printed};
 use crate::output::show::{close, for_programs, Show};
 use crate::output::{Form, Page, Table, Terminal};
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 /// Shows parameters and settings in force, and where each value came from
 #[derive(Clone, Debug, clap::Args)]
@@ -39,7 +40,7 @@ impl Ask for Arguments {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&progress)?;
         let model = Model::of(&snapshot, Options::default());
-        Printout::of(&model, settings(&model), self.of.form, &self.printed, terminal)
+        printout(&model, settings(&model), self.of.form, &self.printed, terminal)
     }
 }
 

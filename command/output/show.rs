@@ -1,10 +1,12 @@
 //! What showing an answer as text takes; `text` of each question does it.
 
 use super::page::{Page, Terminal};
+use super::printout::Printout;
 use super::table::{Form, Table};
-use crate::answers::About;
+use crate::answers::{About, Answer, Report};
 use crate::error::Error;
-use crate::options::Printed;
+use crate::model::Model;
+use crate::options::{AsJson, Printed};
 
 /// An answer that can be shown as text.
 pub trait Show {
@@ -13,6 +15,24 @@ pub trait Show {
     /// # Errors
     /// A column is asked for that there is not.
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error>;
+}
+
+/// An answer about a cluster, in the form that is asked for.
+///
+/// # Errors
+/// A column is asked for that there is not.
+pub fn printout<A: Answer + Show>(
+    model: &Model<'_>,
+    answer: A,
+    form: AsJson,
+    printed: &Printed,
+    terminal: Terminal,
+) -> Result<Printout, Error> {
+    let report = Report::new(model, answer);
+    if form.json {
+        return Printout::json(&report);
+    }
+    report.answer.show(&report.about, printed, terminal).map(Printout::text)
 }
 
 /// A table for programs; `None` where one for people is asked for.

@@ -9,6 +9,7 @@
 use super::distribution::{self, Claim, Compensated, Rule};
 use super::Policy;
 use crate::competition::Competition;
+use crate::settings::table::distributions::distributions;
 use crate::settings::{Distribution, ParentUsers, Settings};
 use crate::tree::{Node, ShareTree};
 
@@ -28,9 +29,23 @@ pub trait Divides: Policy + std::fmt::Debug + Send + Sync {
     fn again(&self) -> Box<dyn Divides>;
 }
 
+/// Makes the levels of a word.
+macro_rules! by_word {
+    ($($(#[doc = $meaning:literal])+ $variant:ident = $word:literal in $file:ident: $rule:ident,)+) => {
+        /// The levels of a tree under the rule of a word; `split` where users with `Fairshare=parent` divide their account's tickets.
+        fn levels(word: Distribution, split: bool) -> Box<dyn Divides> {
+            match word {
+                $(Distribution::$variant => Box::new(Levels::by(distribution::$rule::default(), split)),)+
+            }
+        }
+    };
+}
+
+distributions!(by_word);
+
 impl Default for ShareTreeTickets {
     fn default() -> Self {
-        Self(distribution::levels(Distribution::Tickets, false))
+        Self(levels(Distribution::Tickets, false))
     }
 }
 
@@ -47,7 +62,7 @@ impl Policy for ShareTreeTickets {
         self.0 = if by_tickets && settings.compensation_factor > 0.0 {
             Box::new(Levels::by(Compensated::new(settings.compensation_factor), split))
         } else {
-            distribution::levels(settings.distribution, split)
+            levels(settings.distribution, split)
         };
     }
 

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
+use multifactor2_command::output::Printout;
 use multifactor2_command::output::Terminal;
-use multifactor2_command::run::{run, Printout};
+use multifactor2_command::run::run;
 use multifactor2_snapshot::{format, Snapshot};
 use serde_json::Value;
 use tempfile::TempDir;

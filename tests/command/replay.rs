@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use multifactor2_command::output::Printout;
 use multifactor2_command::output::Terminal;
-use multifactor2_command::run::{run, Printout};
+use multifactor2_command::run::run;
 use serde_json::Value;
 use tempfile::TempDir;
 

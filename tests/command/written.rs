@@ -191,3 +191,19 @@ fn a_device_or_a_pipe_gets_the_bytes() {
     child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
     assert!(child.wait().unwrap().success() && bytes.windows(4).any(|part| part == b"<svg"));
 }
+
+/// A script that keeps the answer on a full disk must not take it for one. Who looks at the beginning only has seen it.
+#[test]
+fn an_answer_that_cannot_be_printed_is_an_error() {
+    let place = Place::new();
+    for words in ["why 1001", "queue", "tree --json", "settings -P", "replay sacct.txt --procs 8 --json"] {
+        let words =
+            if words.starts_with("replay") { words.to_owned() } else { format!("{words} --from snapshot") };
+        let (status, error) = place.ask(&format!("{words} > /dev/full"));
+        assert_eq!(status, Some(4), "{words}: {error}");
+        assert!(error.contains("standard output: ") && error.contains("No space left"), "{words}: {error}");
+        let (status, error) =
+            place.ask_in_shell("exec 3>&1; { ", &format!("{words}; echo $? >&3; }} | true"));
+        assert_eq!((status, error.as_str()), (Some(0), ""), "{words}");
+    }
+}

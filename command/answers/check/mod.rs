@@ -17,13 +17,14 @@ use crate::answers::{About, Answer, Ask};
 use crate::error::Error;
 use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
 use crate::output::show::Show;
 use crate::output::{escape, Terminal};
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 /// What the help says besides.
 const HELP: &str = "\
@@ -75,8 +76,8 @@ impl Ask for Arguments {
         let (report, snapshot) = check(self, &Progress::begin());
         let status = report.exit_code();
         let model = Model::of(&snapshot, Options::default());
-        let printout = Printout::of(&model, report, self.of.form, &Printed::default(), terminal)?;
-        Ok(Printout { status, ..printout })
+        let printed = printout(&model, report, self.of.form, &Printed::default(), terminal)?;
+        Ok(Printout { status, ..printed })
     }
 }
 

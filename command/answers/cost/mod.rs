@@ -10,13 +10,14 @@ use serde::Serialize;
 use super::queue::no_such_job;
 use super::{job_name, Answer, Ask};
 use crate::error::Error;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 use crate::submission::{associations_of, default_account, JobOptions};
 
 /// Those of [`JobOptions`].
@@ -60,7 +61,7 @@ impl Ask for Arguments {
         } else {
             of_options(&model, &self.options, &self.submitter.clone().map_or_else(own_name, Ok)?)?
         };
-        Printout::of(&model, cost, self.of.form, &Printed::default(), terminal)
+        printout(&model, cost, self.of.form, &Printed::default(), terminal)
     }
 }
 

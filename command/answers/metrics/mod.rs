@@ -18,13 +18,14 @@ use slurm_text::durations::{Grammar, Length};
 
 use super::{About, Answer as _, Ask};
 use crate::error::Error;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
 use crate::output::show::Show;
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 pub use text::write;
 
@@ -78,7 +79,7 @@ impl Ask for Arguments {
             return Ok(Printout::default());
         }
         let model = Model::of(&snapshot, Options::default());
-        Printout::of(&model, metrics, self.of.form, &Printed::default(), terminal)
+        printout(&model, metrics, self.of.form, &Printed::default(), terminal)
     }
 }
 

@@ -22,10 +22,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer as _, Ask, Bare};
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::options::AsJson;
 use crate::output::Terminal;
-use crate::run::Printout;
+use crate::output::Printout;
 use draft::Draft;
 pub use draft::{DraftLine, Note, Use};
 pub use page::Why;

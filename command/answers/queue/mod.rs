@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::{finite, job_name, Answer, Ask};
 use crate::error::Error;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::order::Queue as Order;
 use crate::model::{Model, Slot};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 /// Shows waiting jobs in the order in which the scheduler looks at them
 #[derive(Clone, Debug, clap::Args)]
@@ -52,7 +53,7 @@ impl Ask for Arguments {
         if self.me {
             filter.users.push(own_name()?);
         }
-        Printout::of(&model, queue(&model, &filter)?, self.of.form, &self.printed, terminal)
+        printout(&model, queue(&model, &filter)?, self.of.form, &self.printed, terminal)
     }
 }
 

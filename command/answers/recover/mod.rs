@@ -14,13 +14,14 @@ use slurm_text::dates::{Period, TimeZone};
 use self::course::Course;
 use super::{Answer, Ask};
 use crate::error::Error;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::Model;
 use crate::options::{OfTime, Printed};
 use crate::output::numbers::{number, span, time};
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 use crate::submission::associations_of;
 
 /// Says how long until a fair-share factor reaches a value
@@ -49,7 +50,7 @@ impl Ask for Arguments {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(true, &progress)?;
         let model = self.of.model(&snapshot)?;
-        Printout::of(&model, recover(&model, &self.asked)?, self.of.form, &Printed::default(), terminal)
+        printout(&model, recover(&model, &self.asked)?, self.of.form, &Printed::default(), terminal)
     }
 }
 

@@ -23,11 +23,11 @@ use multifactor2_replay::Workload;
 use super::Ask;
 use crate::error::Error;
 use crate::files;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::options::AsJson;
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::Printout;
 
 use answer::{Document, Gaming, Input, Replay};
 use progress::Watch;

@@ -14,12 +14,13 @@ use serde::Serialize;
 use super::{finite, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::Model;
 use crate::options::{Files, OfTime, Printed, NO_FILES};
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
 #[derive(Clone, Debug, clap::Args)]
@@ -56,7 +57,7 @@ impl Ask for Arguments {
         let model = self.of.model(&snapshot)?;
         let tree = tree(&model, &self.filter);
         if self.files.html.is_none() && self.svg.is_none() {
-            return Printout::of(&model, tree, self.of.form, &self.printed, terminal);
+            return printout(&model, tree, self.of.form, &self.printed, terminal);
         }
         let report = Report::new(&model, tree);
         if let Some(file) = &self.files.html {

@@ -24,13 +24,14 @@ use super::{finite, job_name, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
 use crate::input;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::{Algorithm, Model, Options, Slot};
 use crate::options::{own_name, Files, OfTime, Printed};
 use crate::output::numbers::count;
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 /// Shows the queue before and after a change: who gains, who loses, how far
 #[derive(Clone, Debug, clap::Args)]
@@ -68,7 +69,7 @@ impl Ask for Arguments {
         let model = of.model(&snapshot)?;
         let answer = of_model(&model, &self.whole(&snapshot)?)?;
         let Some(file) = &self.files.html else {
-            return Printout::of(&model, answer, of.form, &self.printed, terminal);
+            return printout(&model, answer, of.form, &self.printed, terminal);
         };
         files::write_text(file, &page::page(&Report::new(&model, answer))?)?;
         Ok(Printout::default())

@@ -15,7 +15,7 @@ use super::queue::{ahead, before, no_such_job, Ahead};
 use super::{association_name, finite, job_name, Answer, Ask};
 use crate::algorithm::Algorithm;
 use crate::error::Error;
-use crate::made::Schema;
+use crate::output::Schema;
 use crate::model::order::Queue;
 use crate::model::reasons::{self, Reason};
 use crate::model::{Addends, Difference, Model, Slot, Step};
@@ -23,7 +23,8 @@ use crate::options::{OfTime, Printed};
 use crate::output::numbers::{count, number, ordinal, span};
 use crate::output::Terminal;
 use crate::progress::Progress;
-use crate::run::Printout;
+use crate::output::show::printout;
+use crate::output::Printout;
 
 use compare::Compare;
 pub use levers::Lever;
@@ -61,10 +62,10 @@ impl Ask for Arguments {
         let model = self.of.model(&snapshot)?;
         let (form, printed) = (self.of.form, Printed::default());
         match &self.other {
-            None => Printout::of(&model, why(&model, &self.job)?, form, &printed, terminal),
+            None => printout(&model, why(&model, &self.job)?, form, &printed, terminal),
             Some(other) => {
                 let answer = compare::compare(&model, &self.job, other)?;
-                Printout::of(&model, answer, form, &printed, terminal)
+                printout(&model, answer, form, &printed, terminal)
             }
         }
     }

@@ -3,7 +3,6 @@
 
 mod compensated;
 
-use super::share_tree::{Divides, Levels};
 use crate::settings::table::distributions::distributions;
 use crate::settings::Distribution;
 
@@ -15,13 +14,6 @@ macro_rules! rules {
         $(mod $file;)+
 
         $(pub use $file::$rule;)+
-
-        /// The levels of a tree under the rule of a word; `split` where users with `Fairshare=parent` divide their account's tickets.
-        pub(super) fn levels(word: Distribution, split: bool) -> Box<dyn Divides> {
-            match word {
-                $(Distribution::$variant => Box::new(Levels::by($rule::default(), split)),)+
-            }
-        }
 
         /// See [`Rule::SETTLES_ON_SHARES`].
         pub fn settles_on_shares(word: Distribution) -> bool {

@@ -96,7 +96,8 @@ fn partition(line: usize, record: &str) -> Partition {
     Partition { line, ..Partition::of(name, Grammar::Limit, |name| field(record, name)) }
 }
 
-/// What all nodes in partitions have; `None` where partitions overlap in a way that it cannot be told from.
+/// What all nodes in partitions have; `None` where partitions overlap in a way that it cannot be told from, or the nodes of one that has
+/// some are not told.
 pub fn whole_cluster(partitions: &[Partition]) -> Option<Vec<(String, u64)>> {
     let mut by_size: Vec<(&Partition, BTreeSet<String>)> = partitions
         .iter()
@@ -106,6 +107,9 @@ pub fn whole_cluster(partitions: &[Partition]) -> Option<Vec<(String, u64)>> {
     let mut seen = BTreeSet::new();
     let mut total: Vec<(String, u64)> = Vec::new();
     for (partition, nodes) in by_size {
+        if nodes.is_empty() && partition.tres.iter().any(|(_, count)| *count > 0) {
+            return None;
+        }
         if nodes.is_subset(&seen) {
             continue;
         }
@@ -177,5 +181,8 @@ mod tests {
             Some(vec![owned(("cpu", 2))])
         );
         assert_eq!(whole_cluster(&[of("a", "n[1-2]"), of("b", "n[2-3]")]), None);
+        assert_eq!(whole_cluster(&[of("a", "n1"), of("b", "")]), None);
+        let empty = Partition { tres: vec![owned(("cpu", 0))], ..of("b", "") };
+        assert_eq!(whole_cluster(&[of("a", "n1"), empty]), Some(vec![owned(("cpu", 1))]));
     }
 }

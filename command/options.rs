@@ -154,7 +154,8 @@ fn time(text: &str, snapshot: &Snapshot) -> Result<i64, Error> {
     dates::seconds(&date, &TimeZone::system()).ok_or_else(bad)
 }
 
-/// The name of who asks.
+/// The name of who asks: that of the uid. The environment says it only where nobody knows the uid, as `su` and `sudo` may leave the name of
+/// somebody else there.
 ///
 /// # Errors
 /// Nothing says it.
@@ -165,8 +166,8 @@ pub fn own_name() -> Result<String, Error> {
         let name = String::from_utf8(output.stdout).ok()?.trim().to_owned();
         (output.status.success() && !name.is_empty()).then_some(name)
     };
-    variable("USER")
+    by_uid()
+        .or_else(|| variable("USER"))
         .or_else(|| variable("LOGNAME"))
-        .or_else(by_uid)
         .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".into())
 }

@@ -36,6 +36,7 @@ fn every_example_in_the_help_works() {
         .unwrap();
     fs::create_dir(directory.path().join("qconf")).unwrap();
     write("qconf/sstree", b"id=0\nname=Root\ntype=0\nshares=1\nchildnodes=NONE\n");
+    let path = crate::site::path_as("user2", directory.path());
     let names_file = |word: &str| [".html", ".svg", ".prom"].iter().any(|end| word.ends_with(end));
     let mut examples = 0;
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command.md")).unwrap();
@@ -58,7 +59,7 @@ fn every_example_in_the_help_works() {
         );
         for line in of_help.chain(of_page) {
             let mut command = Command::new(env!("CARGO_BIN_EXE_multifactor2"));
-            command.args(shlex::split(line).unwrap()).current_dir(directory.path()).env("USER", "user2");
+            command.args(shlex::split(line).unwrap()).current_dir(directory.path()).env("PATH", &path);
             if !["check", "migrate", "replay"].contains(&question.get_name()) {
                 command.args(["--from", "snapshot"]);
             }

@@ -147,6 +147,7 @@ impl Place {
             fs::write(place.path(name), text).unwrap();
             fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
+        crate::site::path_as("user2", place.0.path());
         // A plugin tells the release that a directory is of.
         fs::create_dir(place.path("plugins")).unwrap();
         fs::copy(recorded::plugins().join("priority_basic.so"), place.path("plugins/priority_basic.so"))
@@ -164,7 +165,6 @@ impl Place {
             .args(words.split_whitespace())
             .current_dir(self.0.path())
             .env("PATH", format!("{}:/usr/bin:/bin", self.0.path().display()))
-            .env("USER", "user2")
             .env("SLURM_CONF", self.path("slurm.conf"))
             .output()
             .unwrap()

@@ -9,6 +9,15 @@ use multifactor2_snapshot::records::{
 };
 use multifactor2_snapshot::Snapshot;
 
+/// A directory with a command `id` that says that somebody else asks, as the first of `PATH`.
+pub fn path_as(user: &str, directory: &std::path::Path) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let id = directory.join("id");
+    std::fs::write(&id, format!("#!/bin/sh\necho {user}\n")).unwrap();
+    std::fs::set_permissions(&id, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:/usr/bin:/bin", directory.display())
+}
+
 /// When the snapshots were taken.
 pub const TIME: i64 = 1_800_000_000;
 

@@ -207,3 +207,17 @@ fn an_answer_that_cannot_be_printed_is_an_error() {
         assert_eq!((status, error.as_str()), (Some(0), ""), "{words}");
     }
 }
+
+/// `su` keeps `USER` of who was there before.
+#[test]
+fn who_asks_is_told_by_the_uid_and_not_by_the_environment() {
+    let place = Place::new();
+    let path = site::path_as("user2", place.directory.path());
+    let output = Command::new(env!("CARGO_BIN_EXE_multifactor2"))
+        .args(["queue", "--me", "-P", "-n", "-o", "User", "--from", "snapshot"])
+        .current_dir(place.directory.path())
+        .envs([("PATH", path.as_str()), ("USER", "user5"), ("LOGNAME", "user5")])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "user2", "{output:?}");
+}

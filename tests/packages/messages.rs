@@ -19,7 +19,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 19] = [
+const NOT_LOGGED: [(&str, &str); 22] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
     ("Exit status: 0, 1 for an error", "the help of check"),
     ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
@@ -35,6 +35,9 @@ const NOT_LOGGED: [(&str, &str); 19] = [
     ("{FIRST}{VERSION}: the last good settings", "the first line of a file"),
     ("What follows the key of the block.", "a comment of settings!"),
     ("The most that it counts, before its weight.", "the meaning of a setting"),
+    ("How the tickets of an account are divided", "the same"),
+    ("errors in settings before slurmctld reads them", "what docs/command.md says of check"),
+    ("multifactor2 check --from saved", "the example there"),
     ("owner {above:?} is not there yet", "a check in debug builds"),
     ("the last good settings: those that are written are bad", "what a snapshot says"),
     ("Reservations, wckeys, Unix groups", "the same"),

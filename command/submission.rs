@@ -1,9 +1,9 @@
 //! A job that could be submitted: options of sbatch(1), and the record that slurmctld would have of it.
 
 use clap::{Args, Parser};
-use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_snapshot::records::{Association, Job, Partition};
 use multifactor2_snapshot::Snapshot;
+use slurm_text::durations::{Grammar, Length};
 
 use crate::error::Error;
 use crate::model::billing;
@@ -147,16 +147,17 @@ fn typed(text: &str) -> Option<(Option<String>, u64)> {
 }
 
 fn minutes(text: &str) -> Result<u32, Error> {
-    if ["UNLIMITED", "INFINITE", "-1", "0"].iter().any(|none| none.eq_ignore_ascii_case(text)) {
+    if ["-1", "0"].contains(&text) {
         return Ok(UNLIMITED);
     }
-    let Some(Value::Duration(seconds)) = Kind::Duration.read(text) else {
-        return Err("give minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED".into());
-    };
-    u32::try_from(seconds.div_ceil(60))
-        .ok()
-        .filter(|minutes| i64::from(*minutes) <= MOST)
-        .ok_or_else(|| "this is too long: give UNLIMITED".into())
+    match Grammar::Conf.read(text) {
+        Some(Length::Unlimited) => Ok(UNLIMITED),
+        Some(Length::Seconds(seconds)) => u32::try_from(seconds.div_ceil(60))
+            .ok()
+            .filter(|minutes| i64::from(*minutes) <= MOST)
+            .ok_or_else(|| "this is too long: give UNLIMITED".into()),
+        _ => Err("give minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED".into()),
+    }
 }
 
 /// A job as slurmctld would have it, and what had to be assumed.

@@ -14,7 +14,7 @@ pub const MOST_ROWS: usize = 2_000_000;
 pub struct Row {
     /// Its line, from 1.
     pub line: usize,
-    /// The account above; empty for accounts directly below the root.
+    /// The account above, `root` below the root. Of a user it is `account`.
     pub parent: String,
     /// The account; of a user the one that it is in.
     pub account: String,
@@ -120,6 +120,7 @@ pub fn dump(text: &str) -> Dump<'_> {
                 };
                 let mut row = Row {
                     line,
+                    parent: parent.clone(),
                     partition: value(rest, "Partition").unwrap_or_default().to_owned(),
                     shares,
                     priority: value(rest, "Priority").and_then(whole).unwrap_or(0),
@@ -128,8 +129,7 @@ pub fn dump(text: &str) -> Dump<'_> {
                 if kind == "User" {
                     (row.account, row.user) = (parent.clone(), name.to_owned());
                 } else {
-                    let above = if parent == "root" { "" } else { parent };
-                    (row.account, row.parent) = (name.to_owned(), above.to_owned());
+                    name.clone_into(&mut row.account);
                     accounts.insert(name.to_lowercase());
                 }
                 dump.rows.push(row);
@@ -208,7 +208,12 @@ mod tests {
             .collect();
         assert_eq!(
             rows,
-            [("", "root", "root", 1), ("", "a", "", 40), ("a", "b", "", USE_PARENT), ("", "a", "u", 7)]
+            [
+                ("root", "root", "root", 1),
+                ("root", "a", "", 40),
+                ("a", "b", "", USE_PARENT),
+                ("a", "a", "u", 7)
+            ]
         );
         assert_eq!((dump.rows[3].partition.as_str(), dump.rows[3].priority, dump.rows[3].line), ("p", 2, 9));
         let [qos] = &dump.qos[..] else { panic!("{:?}", dump.qos) };

@@ -48,9 +48,8 @@ pub enum Grammar {
 }
 
 impl Grammar {
-    /// A text; `None` for one that the grammar does not have.
+    /// A text without blanks around it; `None` for one that the grammar does not have.
     pub fn read(self, text: &str) -> Option<Length> {
-        let text = text.trim();
         let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
         match self {
             Self::Conf | Self::Limit if is(&["UNLIMITED", "INFINITE"]) => Some(Length::Unlimited),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 pub const MOST_NAMES: usize = 10_000;
 
 /// The most records of one text that are read.
-pub const MOST_RECORDS: usize = 1_000_000;
+const MOST_RECORDS: usize = 1_000_000;
 
 /// What could not be read of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,9 +83,11 @@ pub fn field<'t>(line: &'t str, name: &str) -> Option<&'t str> {
 pub fn records<'t>(text: &'t str, begin: &str) -> (Vec<(usize, Cow<'t, str>)>, Unread) {
     let (mut records, mut unread) = (Vec::<(usize, Cow<'t, str>)>::new(), Unread::default());
     for (number, line) in (1..).zip(text.lines()) {
+        if line.trim().is_empty() {
+            continue;
+        }
         if line.starts_with(begin) && records.len() < MOST_RECORDS {
             records.push((number, Cow::Borrowed(line)));
-        } else if line.trim().is_empty() {
         } else if let (Some((_, record)), true) = (records.last_mut(), is_of_record(line)) {
             let record = record.to_mut();
             record.push(' ');

@@ -10,7 +10,7 @@ use crate::lines;
 pub const WEEK: u32 = 7 * 86_400;
 
 /// `PriorityCalcPeriod` where it is not set, in seconds.
-pub const CALC_PERIOD: u32 = 300;
+const CALC_PERIOD: u32 = 300;
 
 /// Reads parameters by name, wherever they are kept. What cannot be read counts as not set and is told in [`Self::problems`].
 pub struct Parameters<F> {
@@ -51,7 +51,7 @@ impl<'t, F: Fn(&str) -> Option<&'t str>> Parameters<F> {
     }
 
     /// A length of time in seconds, `u32::MAX` for one without end: a bare number is minutes, as in slurm.conf.
-    pub fn seconds(&mut self, name: &str, default: u32) -> u32 {
+    fn seconds(&mut self, name: &str, default: u32) -> u32 {
         let Some(text) = self.text(name) else { return default };
         let Some(length) = Grammar::Conf.read(text) else {
             self.bad(name, text);

@@ -7,9 +7,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::model::{Algorithm, Model};
-use crate::output::Printout;
-use crate::output::Schema;
-use crate::output::{numbers, Terminal};
+use crate::output::{numbers, Printout, Schema, Terminal};
 
 /// What a question is: its arguments are a value of the type that has this.
 pub trait Ask: clap::Args {

@@ -7,14 +7,11 @@ use serde::Serialize;
 
 use super::{About, Answer, Ask};
 use crate::error::Error;
-use crate::output::Schema;
 use crate::model::{Algorithm, Model, Options};
 use crate::options::{OfCluster, Printed};
-use crate::output::show::{close, for_programs, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::show::{close, for_programs, printout, Show};
+use crate::output::{Form, Page, Printout, Schema, Table, Terminal};
 use crate::progress::Progress;
-use crate::output::show::printout;
-use crate::output::Printout;
 
 /// Shows parameters and settings in force, and where each value came from
 #[derive(Clone, Debug, clap::Args)]

@@ -35,15 +35,13 @@ fn associations(rows: &[Row], unread: &mut Unread) -> Vec<Association> {
     // Ids and levels of accounts by name.
     let mut accounts = HashMap::from([("root".to_owned(), (1, 0))]);
     for row in rows {
-        let is_user = !row.user.is_empty();
-        let above = if is_user { &row.account } else { &row.parent };
-        let above = if above.is_empty() { "root" } else { above };
-        let Some((parent, depth)) = accounts.get(above).copied().filter(|(_, depth)| *depth < DEEPEST) else {
+        let Some((parent, depth)) = accounts.get(&row.parent).copied().filter(|(_, depth)| *depth < DEEPEST)
+        else {
             unread.note(row.line);
             continue;
         };
         let id = u32::try_from(associations.len() + 1).unwrap_or(u32::MAX);
-        if !is_user {
+        if row.user.is_empty() {
             accounts.insert(row.account.to_lowercase(), (id, depth + 1));
         }
         associations.push(Association {

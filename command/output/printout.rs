@@ -45,10 +45,7 @@ impl Printout {
     /// head.
     pub fn print(mut self) -> ExitCode {
         let written = io::stdout().write_all(self.out.as_bytes()).and_then(|()| io::stdout().flush());
-        if let Err(error) = written.or_else(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => Ok(()),
-            _ => Err(error),
-        }) {
+        if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             let error = Error::Output(format!("standard output: {error}: see where it goes to"));
             let failed = Self::failed([error.to_string().as_str()]);
             self = Self { err: self.err + &failed.err, status: error.status(), ..failed };

@@ -17,14 +17,11 @@ use crate::answers::{About, Answer, Ask};
 use crate::error::Error;
 use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
-use crate::output::Schema;
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
-use crate::output::show::Show;
-use crate::output::{escape, Terminal};
+use crate::output::show::{printout, Show};
+use crate::output::{escape, Printout, Schema, Terminal};
 use crate::progress::Progress;
-use crate::output::show::printout;
-use crate::output::Printout;
 
 /// What the help says besides.
 const HELP: &str = "\

@@ -10,14 +10,12 @@ use serde::Serialize;
 use super::queue::no_such_job;
 use super::{job_name, Answer, Ask};
 use crate::error::Error;
-use crate::output::Schema;
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
 use crate::options::{own_name, OfTime, Printed};
-use crate::output::Terminal;
-use crate::progress::Progress;
 use crate::output::show::printout;
-use crate::output::Printout;
+use crate::output::{Printout, Schema, Terminal};
+use crate::progress::Progress;
 use crate::submission::{associations_of, default_account, JobOptions};
 
 /// Those of [`JobOptions`].

@@ -18,14 +18,11 @@ use slurm_text::durations::{Grammar, Length};
 
 use super::{About, Answer as _, Ask};
 use crate::error::Error;
-use crate::output::Schema;
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
-use crate::output::show::Show;
-use crate::output::Terminal;
+use crate::output::show::{printout, Show};
+use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
-use crate::output::show::printout;
-use crate::output::Printout;
 
 pub use text::write;
 

@@ -22,10 +22,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer as _, Ask, Bare};
-use crate::output::Schema;
 use crate::options::AsJson;
-use crate::output::Terminal;
-use crate::output::Printout;
+use crate::output::{Printout, Schema, Terminal};
 use draft::Draft;
 pub use draft::{DraftLine, Note, Use};
 pub use page::Why;

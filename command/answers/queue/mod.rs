@@ -9,14 +9,12 @@ use serde::Serialize;
 
 use super::{finite, job_name, Answer, Ask};
 use crate::error::Error;
-use crate::output::Schema;
 use crate::model::order::Queue as Order;
 use crate::model::{Model, Slot};
 use crate::options::{own_name, OfTime, Printed};
-use crate::output::Terminal;
-use crate::progress::Progress;
 use crate::output::show::printout;
-use crate::output::Printout;
+use crate::output::{Printout, Schema, Terminal};
+use crate::progress::Progress;
 
 /// Shows waiting jobs in the order in which the scheduler looks at them
 #[derive(Clone, Debug, clap::Args)]

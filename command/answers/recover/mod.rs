@@ -14,14 +14,12 @@ use slurm_text::dates::{Period, TimeZone};
 use self::course::Course;
 use super::{Answer, Ask};
 use crate::error::Error;
-use crate::output::Schema;
 use crate::model::Model;
 use crate::options::{OfTime, Printed};
-use crate::output::numbers::{number, span, time};
-use crate::output::Terminal;
-use crate::progress::Progress;
 use crate::output::show::printout;
-use crate::output::Printout;
+use crate::output::{Printout, Schema, Terminal};
+use crate::output::numbers::{number, span, time};
+use crate::progress::Progress;
 use crate::submission::associations_of;
 
 /// Says how long until a fair-share factor reaches a value

@@ -23,11 +23,9 @@ use multifactor2_replay::Workload;
 use super::Ask;
 use crate::error::Error;
 use crate::files;
-use crate::output::Schema;
 use crate::options::AsJson;
-use crate::output::Terminal;
+use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
-use crate::output::Printout;
 
 use answer::{Document, Gaming, Input, Replay};
 use progress::Watch;

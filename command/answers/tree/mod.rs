@@ -14,13 +14,11 @@ use serde::Serialize;
 use super::{finite, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
-use crate::output::Schema;
 use crate::model::Model;
 use crate::options::{Files, OfTime, Printed, NO_FILES};
-use crate::output::Terminal;
-use crate::progress::Progress;
 use crate::output::show::printout;
-use crate::output::Printout;
+use crate::output::{Printout, Schema, Terminal};
+use crate::progress::Progress;
 
 /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
 #[derive(Clone, Debug, clap::Args)]

@@ -24,14 +24,12 @@ use super::{finite, job_name, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
 use crate::input;
-use crate::output::Schema;
 use crate::model::{Algorithm, Model, Options, Slot};
 use crate::options::{own_name, Files, OfTime, Printed};
-use crate::output::numbers::count;
-use crate::output::Terminal;
-use crate::progress::Progress;
 use crate::output::show::printout;
-use crate::output::Printout;
+use crate::output::{Printout, Schema, Terminal};
+use crate::output::numbers::count;
+use crate::progress::Progress;
 
 /// Shows the queue before and after a change: who gains, who loses, how far
 #[derive(Clone, Debug, clap::Args)]

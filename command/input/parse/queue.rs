@@ -147,7 +147,7 @@ fn listed(record: &str, mark: &str) -> Option<Listed> {
         eligible: time(eligible),
         accrue: time(accrue),
         start: time(start),
-        limit: Grammar::Limit.read(limit).and_then(Length::minutes),
+        limit: Grammar::Limit.read(limit.trim()).and_then(Length::minutes),
         // `1-4` where more would do.
         nodes: whole(nodes.split('-').next().unwrap_or_default())?,
         cpus: whole(cpus.split('-').next().unwrap_or_default())?,

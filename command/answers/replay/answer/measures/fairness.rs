@@ -8,8 +8,7 @@ const fn of(
     unit: Unit,
     of: fn(&Policy) -> f64,
 ) -> Measure {
-    let text = Some((Section::Shares, heading));
-    Measure { name, text, page: None, csv, unit, of: Of::Policy(of), over_runs: false, definition: None }
+    Measure { text: Some((Section::Shares, heading)), csv, ..Measure::new(name, unit, Of::Policy(of)) }
 }
 
 /// How far usage is from the shares.

@@ -8,8 +8,7 @@ const fn of(
     unit: Unit,
     of: fn(&Policy) -> f64,
 ) -> Measure {
-    let text = Some((Section::Waits, heading));
-    Measure { name, text, page: None, csv: Some(csv), unit, of: Of::Policy(of), over_runs: false, definition: None }
+    Measure { text: Some((Section::Waits, heading)), csv: Some(csv), ..Measure::new(name, unit, Of::Policy(of)) }
 }
 
 #[allow(clippy::cast_precision_loss)] // jobs, seconds

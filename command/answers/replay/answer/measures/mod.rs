@@ -120,6 +120,11 @@ pub struct Measure {
 }
 
 impl Measure {
+    /// Shown nowhere by itself.
+    const fn new(name: &'static str, unit: Unit, of: Of) -> Self {
+        Self { name, text: None, page: None, csv: None, unit, of, over_runs: false, definition: None }
+    }
+
     /// Of a policy.
     pub fn value(&self, policy: &Policy) -> f64 {
         match self.of {

@@ -3,16 +3,7 @@
 use super::{Measure, Of, Section, Unit};
 
 const fn wait(name: &'static str, csv: &'static str, unit: Unit, of: fn(&super::Waits) -> f64) -> Measure {
-    Measure {
-        name,
-        text: None,
-        page: None,
-        csv: Some(csv),
-        unit,
-        of: Of::Waits(of),
-        over_runs: false,
-        definition: None,
-    }
+    Measure { csv: Some(csv), ..Measure::new(name, unit, Of::Waits(of)) }
 }
 
 /// How long a job waits.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{bail, ensure, Context, Result};
 
 use crate::builder::SLOW_FILE;
-use crate::config::Config;
+use crate::config::{Config, replace};
 use crate::controller::{Controller, Mode};
 use crate::processes::{Daemon, Processes};
 use crate::usage::{assoc_usage, LeafUsage};
@@ -244,9 +244,7 @@ impl Cluster {
     /// If that cannot be written.
     pub fn slow(&self, milliseconds: u32, which: &str) -> Result<usize> {
         let file = self.directory.join(SLOW_FILE);
-        let new = file.with_extension("new");
-        fs::write(&new, format!("{milliseconds} {which}\n"))?;
-        fs::rename(new, &file)?;
+        replace(&file, format!("{milliseconds} {which}\n"))?;
         let log = fs::read_to_string(file.with_extension("log")).unwrap_or_default();
         Ok(log.lines().count())
     }
@@ -407,7 +405,7 @@ impl Cluster {
     }
 
     pub(crate) fn write_config(&self) -> Result<()> {
-        fs::write(self.directory.join("slurm.conf"), self.config.text()).context("writing slurm.conf")
+        replace(&self.directory.join("slurm.conf"), self.config.text())
     }
 
     // The end

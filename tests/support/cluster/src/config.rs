@@ -1,6 +1,19 @@
 //! `slurm.conf`: settings that later ones replace, and lines for nodes and partitions.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+/// Gives a file other contents at once: who reads it meanwhile finds the old ones or the new ones, whole. A slurmd that reads slurm.conf
+/// for one reconfigure ends for good where it finds it empty, as the next change begins.
+pub(crate) fn replace(file: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
+    let new = file.with_extension("new");
+    fs::write(&new, contents)
+        .and_then(|()| fs::rename(&new, file))
+        .with_context(|| format!("writing {}", file.display()))
+}
 
 /// The contents of a cluster's `slurm.conf`.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +70,31 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
     use super::*;
+
+    /// targets::forky lost both slurmds: it changed slurm.conf while they read it.
+    #[test]
+    fn a_file_that_is_replaced_is_never_half_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("slurm.conf");
+        let texts = ["a", "b"].map(|letter| letter.repeat(1 << 16));
+        replace(&file, &texts[0]).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for text in texts.iter().cycle().take(500) {
+                    replace(&file, text).unwrap();
+                }
+                over.store(true, Ordering::Relaxed);
+            });
+            while !over.load(Ordering::Relaxed) {
+                assert!(texts.contains(&fs::read_to_string(&file).unwrap()));
+            }
+        });
+    }
 
     #[test]
     fn later_settings_replace_earlier_ones_in_any_case() {

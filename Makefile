@@ -17,7 +17,9 @@ export SLURM_SRC
 FEATURES  := $(if $(SLURM_SRC),--features slurm-src)
 OUTPUT    ?= target/release
 BUILT     := $(OUTPUT)/libpriority_multifactor2.so
-COMPLETED := bash-completion/completions:bash zsh/site-functions:zsh fish/vendor_completions.d:fish
+# What the command makes of itself, and what of it goes below DATADIR; manual pages go to MANDIR.
+SHARE     := $(OUTPUT)/share
+SHARED    := bash-completion/completions zsh/site-functions fish/vendor_completions.d slurm-multifactor2/schema
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
@@ -33,17 +35,18 @@ build: command ## build the plugin and the commands (no Slurm tree needed; SLURM
 command: ## build the command multifactor2
 	@packaging/check-compilers rust
 	$(CARGO) build --release --locked --package multifactor2-command
+	env -u CARGO_BUILD_TARGET $(CARGO) run --release --locked -q --package multifactor2-command -- generate $(SHARE)
 
 define INSTALL_COMMAND
 	packaging/strip $(OUTPUT)/multifactor2
 	install -D -m 755 $(OUTPUT)/multifactor2.stripped "$(DESTDIR)$(BINDIR)/multifactor2"
 	ln -sf multifactor2 "$(DESTDIR)$(BINDIR)/swhy"
-	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" packaging/man/*.1
-	for shell in $(COMPLETED); do \
-		install -D -m 644 -t "$(DESTDIR)$(DATADIR)/$${shell%:*}" packaging/completions/$${shell#*:}/* || exit 1; done
+	install -D -m 644 -t "$(DESTDIR)$(MANDIR)/man1" $(SHARE)/man/man1/*
+	for directory in $(SHARED); do \
+		install -D -m 644 -t "$(DESTDIR)$(DATADIR)/$$directory" $(SHARE)/$$directory/* || exit 1; done
 endef
 
-install-command: command ## install the command alone, for login nodes: into BINDIR and MANDIR, completions into DATADIR
+install-command: command ## install the command alone, for login nodes: into BINDIR and MANDIR, completions and schemas into DATADIR
 	$(INSTALL_COMMAND)
 
 install: build ## install the plugin into DESTDIR/PLUGINDIR, the trial into SBINDIR, and the command
@@ -60,10 +63,11 @@ uninstall: ## remove what install or install-command has installed
 	@if file=$$(packaging/notice configured); then \
 		echo "$$file still says PriorityType=priority/multifactor2: change it first, or slurmctld will not start" >&2; exit 1; fi
 	rm -f "$(DESTDIR)$(PLUGINDIR)/$(PLUGIN)" "$(DESTDIR)$(SBINDIR)/multifactor2-trial"
-	rm -f "$(DESTDIR)$(BINDIR)/multifactor2" "$(DESTDIR)$(BINDIR)/swhy"
-	cd packaging/man && for page in *.[18]; do rm -f "$(DESTDIR)$(MANDIR)/man$${page##*.}/$$page"; done
-	cd packaging/completions && for shell in $(COMPLETED); do for file in $${shell#*:}/*; do \
-		rm -f "$(DESTDIR)$(DATADIR)/$${shell%:*}/$${file##*/}"; done; done
+	cd packaging/man && for page in *.8; do rm -f "$(DESTDIR)$(MANDIR)/man8/$$page"; done
+	for name in multifactor2 swhy; do \
+		rm -f "$(DESTDIR)$(BINDIR)/$$name" "$(DESTDIR)$(MANDIR)/man1/$$name".1 "$(DESTDIR)$(MANDIR)/man1/$$name"-*.1; \
+		for directory in $(SHARED); do (cd "$(DESTDIR)$(DATADIR)/$$directory" 2>/dev/null && rm -f $$name _$$name $$name.fish); done; done; \
+	rm -rf "$(DESTDIR)$(DATADIR)/slurm-multifactor2/schema"
 
 demo: ## show the documented example in a private cluster (as root installs what it needs; KEEP=1 leaves it running; POLICIES=1: the ticket policies)
 	tests/install-deps.sh demo
@@ -174,7 +178,7 @@ counts: ## write tests/bench/counts.tsv anew: instructions per job, which 'make 
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	$(IN_PROCESS) MULTIFACTOR2_WRITE_COUNTS=$(if $(VERSION),version,yes) $(CARGO) test --locked -p slurm-bench --test counts
 
-docs: ## rewrite what is made in docs, manual pages, completions and example: settings from their table, diagnostics from docs/messages.md
+docs: ## rewrite what is made in docs, priority_multifactor2(8) and the example: settings and subcommands from their tables, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
 	$(CARGO) run --locked -q -p multifactor2-command --example docs
 
@@ -224,8 +228,8 @@ release-check: ## everything that a release needs
 	rpmlint -r packaging/slurm-multifactor2.rpmlintrc dist/*.rpm packaging/slurm-multifactor2.spec
 	$(MAKE) deb
 	lintian --fail-on error dist/*.deb
-	cd packaging/man && mkdir -p ../../target/man/man1 && cp *.1 ../../target/man/man1 && \
-		test -z "$$(groff -man -t -ww -Tutf8 -I ../../target/man *.[18] 2>&1 >/dev/null)"
+	$(MAKE) command
+	test -z "$$(groff -man -t -ww -Tutf8 -I $(SHARE)/man $(SHARE)/man/man1/* packaging/man/*.8 2>&1 >/dev/null)"
 	$(MAKE) package-test
 	git diff --quiet HEAD
 

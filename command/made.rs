@@ -1,6 +1,8 @@
-//! What is made from the program itself: schemas of answers, manual pages, completions. `make docs` writes them, a test compares them.
+//! What is made from the program itself: manual pages, completions, schemas of answers, and the table of docs/command.md. All but the
+//! table is made when the command is built (`multifactor2 generate DIR`) and installed with it, below share.
 
 use std::path::Path;
+use std::{fs, io};
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -10,14 +12,26 @@ use clap_mangen::Man;
 use crate::answers::Question;
 use crate::cli::Cli;
 
-/// All files, with their paths in the project, which is at `root`.
+/// Writes all that is installed with the command, as it is to be below share: a directory for each of man, bash, zsh, fish, and schemas.
 ///
 /// # Errors
-/// docs/command.md cannot be read, or lacks the place for its table; or memory is exhausted.
-pub fn files(root: &Path) -> std::io::Result<Vec<(String, String)>> {
+/// A file cannot be written.
+pub fn generate(share: &Path) -> io::Result<()> {
+    for (name, text) in files()? {
+        let path = share.join(name);
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+/// The files, with their paths below share.
+fn files() -> io::Result<Vec<(String, String)>> {
     let schemas = Question::schemas().into_iter();
     let mut files: Vec<(String, String)> =
-        schemas.map(|schema| (format!("docs/schema/{}.json", schema.name), schema.text)).collect();
+        schemas.map(|schema| (format!("{SCHEMAS}/{}.json", schema.name), schema.text)).collect();
     let mut command = Cli::command();
     command.build();
     let pages: Vec<String> = command.get_subcommands().map(page).collect();
@@ -25,21 +39,25 @@ pub fn files(root: &Path) -> std::io::Result<Vec<(String, String)>> {
     for question in command.get_subcommands() {
         files.push(manual(question, &page(question), &[NAME.to_owned()])?);
         if question.get_name() == "why" {
-            files.push((format!("packaging/man/{SHORT}.1"), format!(".so man1/{}.1\n", page(question))));
+            files.push((format!("{MANUAL}/{SHORT}.1"), format!(".so man1/{}.1\n", page(question))));
             files.extend(completions(question.clone().name(SHORT).bin_name(SHORT), SHORT));
         }
     }
     files.extend(completions(Cli::command(), NAME));
-    let text = std::fs::read_to_string(root.join(PAGE))?;
+    Ok(files)
+}
+
+/// docs/command.md with the table of questions as it is now; `root` is the project's directory.
+///
+/// # Errors
+/// The page cannot be read, or lacks the place for its table.
+pub fn page_of_questions(root: &Path) -> io::Result<(&'static str, String)> {
+    let text = fs::read_to_string(root.join(PAGE))?;
     let with_table = text.split_once(BEGIN).and_then(|(before, rest)| {
         let (_, after) = rest.split_once(END)?;
-        Some(format!("{before}{BEGIN}{}{END}{after}", table(&command)))
+        Some(format!("{before}{BEGIN}{}{END}{after}", table(&Cli::command())))
     });
-    files.push((
-        PAGE.to_owned(),
-        with_table.ok_or_else(|| std::io::Error::other(format!("{PAGE} lacks {BEGIN}")))?,
-    ));
-    Ok(files)
+    Ok((PAGE, with_table.ok_or_else(|| io::Error::other(format!("{PAGE} lacks {BEGIN}")))?))
 }
 
 /// The page with the table of questions, and where the table is.
@@ -58,6 +76,9 @@ fn table(command: &Command) -> String {
 const NAME: &str = "multifactor2";
 /// What stands for `multifactor2 why`.
 const SHORT: &str = "swhy";
+/// Where manual pages and schemas are, below share. Help names the second.
+const MANUAL: &str = "man/man1";
+const SCHEMAS: &str = "slurm-multifactor2/schema";
 
 /// What the manual page of a question is called.
 fn page(question: &Command) -> String {
@@ -67,19 +88,19 @@ fn page(question: &Command) -> String {
 /// For each shell, under the name by which that shell looks for it.
 fn completions(mut command: Command, name: &str) -> [(String, String); 3] {
     let files = [
-        (Shell::Bash, format!("bash/{name}")),
-        (Shell::Zsh, format!("zsh/_{name}")),
-        (Shell::Fish, format!("fish/{name}.fish")),
+        (Shell::Bash, format!("bash-completion/completions/{name}")),
+        (Shell::Zsh, format!("zsh/site-functions/_{name}")),
+        (Shell::Fish, format!("fish/vendor_completions.d/{name}.fish")),
     ];
     files.map(|(shell, file)| {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command, name, &mut text);
-        (format!("packaging/completions/{file}"), readable(&text))
+        (file, readable(&text))
     })
 }
 
 /// A manual page. What help says behind the options are sections of it: examples, and what is before them.
-fn manual(command: &Command, name: &str, related: &[String]) -> std::io::Result<(String, String)> {
+fn manual(command: &Command, name: &str, related: &[String]) -> io::Result<(String, String)> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let (notes, examples) = help.split_once("Examples:\n").unwrap_or((&help, ""));
     let source = format!("{NAME} {}", env!("CARGO_PKG_VERSION"));
@@ -105,7 +126,7 @@ fn manual(command: &Command, name: &str, related: &[String]) -> std::io::Result<
     let related: Vec<String> = related.iter().map(|name| format!("{name}(1)")).collect();
     roff.control("SH", ["SEE ALSO"]).text([roman(related.join(", "))]);
     roff.to_writer(&mut text)?;
-    Ok((format!("packaging/man/{name}.1"), readable(&text)))
+    Ok((format!("{MANUAL}/{name}.1"), readable(&text)))
 }
 
 /// Without blanks at the ends of lines.

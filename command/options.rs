@@ -24,7 +24,7 @@ use crate::progress::Progress;
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[group(skip)]
 pub struct AsJson {
-    /// As JSON, with a schema in docs/schema
+    /// As JSON, with a schema in share/slurm-multifactor2/schema
     #[arg(long)]
     pub json: bool,
 }

@@ -83,7 +83,7 @@ pub trait Answer: Serialize + JsonSchema + Sized {
 
     /// The schema of the answer with what it is about.
     fn schema() -> Schema {
-        Schema::of::<Report<Self>>(Self::NAME)
+        Schema::of::<Report<Self>>(Self::NAME, Self::VERSION)
     }
 }
 

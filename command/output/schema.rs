@@ -7,14 +7,16 @@ use schemars::JsonSchema;
 pub struct Schema {
     /// What the answer is called.
     pub name: &'static str,
+    /// Its version, which is in the answer, too.
+    pub version: u32,
     /// The schema.
     pub text: String,
 }
 
 impl Schema {
     /// Of a value that `--json` prints.
-    pub fn of<D: JsonSchema>(name: &'static str) -> Self {
+    pub fn of<D: JsonSchema>(name: &'static str, version: u32) -> Self {
         let schema = schemars::schema_for!(D);
-        Self { name, text: serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n" }
+        Self { name, version, text: serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n" }
     }
 }

@@ -5,23 +5,64 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use clap::CommandFactory;
 use multifactor2_command::{cli::Cli, made};
 use multifactor2_snapshot::format;
 
 use crate::recorded;
 
 #[test]
-fn what_is_made_from_the_command_is_as_in_the_project() {
+fn the_page_has_the_questions_that_there_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for (path, text) in made::files(&root).unwrap() {
-        let found = fs::read_to_string(root.join(&path)).unwrap_or_default();
-        assert!(found == text, "{path} is not what the command says now: run 'make docs'");
+    let (path, text) = made::page_of_questions(&root).unwrap();
+    let found = fs::read_to_string(root.join(path)).unwrap();
+    assert!(found == text, "{path} is not what the command says now: run 'make docs'");
+}
+
+/// All that a package installs with the command, under each of its names; the same bytes each time.
+#[test]
+fn generate_writes_manual_pages_completions_and_schemas() {
+    let directory = tempfile::tempdir().unwrap();
+    let generate = |name: &str| {
+        let share = directory.path().join(name);
+        let status =
+            Command::new(env!("CARGO_BIN_EXE_multifactor2")).arg("generate").arg(&share).status().unwrap();
+        assert!(status.success());
+        share
+    };
+    let share = generate("one");
+    let same = Command::new("diff").arg("-r").arg(&share).arg(generate("other")).status().unwrap();
+    assert!(same.success());
+    let read = |name: &str| fs::read_to_string(share.join(name)).unwrap_or_else(|_| panic!("no {name}"));
+    for name in ["multifactor2", "swhy"] {
+        for file in [
+            format!("man/man1/{name}.1"),
+            format!("zsh/site-functions/_{name}"),
+            format!("fish/vendor_completions.d/{name}.fish"),
+        ] {
+            assert!(!read(&file).is_empty(), "{file}");
+        }
+        let completed = share.join("bash-completion/completions").join(name);
+        assert!(Command::new("bash").arg("-n").arg(completed).status().unwrap().success(), "{name}");
     }
+    let command = Cli::command();
+    let pages = read("man/man1/multifactor2.1").replace('\\', "");
+    for question in command.get_subcommands().map(clap::Command::get_name) {
+        read(&format!("man/man1/multifactor2-{question}.1"));
+        read(&format!("slurm-multifactor2/schema/{question}.json"));
+        assert!(pages.contains(&format!("multifactor2-{question}(1)")), "{question}");
+    }
+    assert!(!read("bash-completion/completions/multifactor2").contains("generate"));
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let failed =
+        Command::new(env!("CARGO_BIN_EXE_multifactor2")).arg("generate").arg(&file).output().unwrap();
+    assert_eq!(failed.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains(&file.display().to_string()), "{failed:?}");
 }
 
 #[test]
 fn every_example_in_the_help_works() {
-    use clap::CommandFactory;
     // As they stand there: the command itself, in a directory with the files that they name.
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &[u8]| fs::write(directory.path().join(name), text).unwrap();

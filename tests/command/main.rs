@@ -18,5 +18,6 @@ mod random;
 mod recorded;
 mod replay;
 mod site;
+mod versions;
 mod what_if;
 mod written;

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 
+use multifactor2_command::answers::Question;
 use multifactor2_command::output::Printout;
 use multifactor2_command::output::Terminal;
 use multifactor2_command::run::run;
@@ -95,9 +95,14 @@ fn json_is_as_its_schema_says() {
 fn is_as_its_schema_says(json: &str) {
     let value: Value = serde_json::from_str(json).unwrap();
     let name = value["schema"].as_str().unwrap().strip_prefix("multifactor2/").unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schema/{name}.json"));
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let schema = schema(name);
     conforms(&value, &schema, &schema, name).unwrap();
+}
+
+/// The schema of the answer of this name.
+pub fn schema(name: &str) -> Value {
+    let schema = Question::schemas().into_iter().find(|schema| schema.name == name).unwrap();
+    serde_json::from_str(&schema.text).unwrap()
 }
 
 /// Asks for a translation of a file.

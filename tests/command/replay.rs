@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use multifactor2_command::output::Printout;
 use multifactor2_command::output::Terminal;
@@ -11,7 +11,7 @@ use multifactor2_command::run::run;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::outputs::{answered, conforms};
+use crate::outputs::{answered, conforms, schema};
 
 /// A trace of two accounts on a machine that is too small, as sacct prints it.
 pub fn trace() -> String {
@@ -163,8 +163,7 @@ fn json_is_as_its_schema_says() {
     let printed = site.ask(words);
     assert!(answered(&printed), "{}", printed.err);
     let value: Value = serde_json::from_str(&printed.out).unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema/replay.json");
-    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let schema = schema("replay");
     conforms(&value, &schema, &schema, "replay").unwrap();
     assert_eq!(value["schema"], "multifactor2/replay");
     assert_eq!(value["answer"]["policies"][0]["name"], "fair-tree");

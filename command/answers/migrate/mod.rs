@@ -73,7 +73,7 @@ impl Ask for Arguments {
     const EXAMPLE: &'static str = "multifactor2 migrate maui.cfg";
 
     fn schemas() -> Vec<Schema> {
-        vec![Schema::of::<Bare<MigrateAnswer>>(MigrateAnswer::NAME)]
+        vec![Schema::of::<Bare<MigrateAnswer>>(MigrateAnswer::NAME, MigrateAnswer::VERSION)]
     }
 
     fn ask(&self, _: Terminal) -> Result<Printout, crate::error::Error> {

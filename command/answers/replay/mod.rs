@@ -138,7 +138,7 @@ impl Ask for Arguments {
     const EXAMPLE: &'static str = "multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf";
 
     fn schemas() -> Vec<Schema> {
-        vec![Schema::of::<Document>(answer::NAME)]
+        vec![Schema::of::<Document>(answer::NAME, answer::VERSION)]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {

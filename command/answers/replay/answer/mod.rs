@@ -17,6 +17,8 @@ use multifactor2_replay::measures as of_replay;
 
 /// What the JSON calls it.
 pub const NAME: &str = "replay";
+/// The version of its schema: it changes where a field changes its meaning or goes away.
+pub const VERSION: u32 = 1;
 
 /// The answer with its name, as `--json` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -32,7 +34,7 @@ pub struct Document {
 impl Document {
     /// Of an answer.
     pub fn new(answer: Replay) -> Self {
-        Self { schema: format!("multifactor2/{NAME}"), version: 1, answer }
+        Self { schema: format!("multifactor2/{NAME}"), version: VERSION, answer }
     }
 }
 

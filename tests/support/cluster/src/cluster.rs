@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{bail, ensure, Context, Result};
 
 use crate::builder::SLOW_FILE;
-use crate::config::{Config, replace};
+use crate::config::{replace, Config};
 use crate::controller::{Controller, Mode};
 use crate::processes::{Daemon, Processes};
 use crate::usage::{assoc_usage, LeafUsage};

@@ -3,8 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use multifactor2_command::input::commands::CONFIG;
 use multifactor2_command::input::texts::Texts;
 use multifactor2_command::input::{assemble, Problem};
+use multifactor2_fixtures::overlay::overlaid;
 use multifactor2_snapshot::Snapshot;
 
 /// The releases.
@@ -19,6 +21,9 @@ pub fn directory(release: &str) -> PathBuf {
 pub fn texts(release: &str, case: &str) -> Texts {
     let read = |case: &str| Texts::read(&directory(release).join(case)).unwrap();
     let (mut texts, first) = (read(case), read("multifactor2-root"));
+    if let Ok(overlay) = std::fs::read_to_string(directory(release).join(case).join("config.overlay")) {
+        texts.texts.insert(CONFIG.to_owned(), overlaid(&first.texts[CONFIG], &overlay));
+    }
     for (name, text) in first.texts {
         if !texts.manifest.failed.contains_key(&name) {
             texts.texts.entry(name).or_insert(text);

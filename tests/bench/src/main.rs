@@ -6,7 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
+use clap::{Parser, ValueEnum};
 use slurm_inproc::Plugin;
 use slurm_testcluster::Cluster;
 
@@ -15,81 +16,66 @@ use slurm_bench::report::Report;
 use slurm_bench::samples::Scene;
 use slurm_bench::{compare, daemon, page, policies, process};
 
-const USAGE: &str = "\
-usage: slurm-bench [--out DIRECTORY] [--docs PAGE] [--quick] [--only PART]...
-                   [--older PLUGIN]
-       slurm-bench [--out DIRECTORY] --docs PAGE --no-run
-
-  --out DIRECTORY  where results.md, results.csv and ratios.svg go, default bench-results
-  --docs PAGE      then rewrite the tables of this page, docs/performance.md
-  --no-run         measure nothing, take what is in DIRECTORY
-  --quick          fewer rounds, and no case of 1,000,000 jobs
-  --only PART      only that part, or those parts: 'pending' jobs, 'policies' of multifactor2.conf, 'running' jobs and 'growth' in
-                   in-process hosts; 'live' slurmctld, 'live-policies' there; 'answers' of the command there
-  --older PLUGIN   also measure beside this older build of the plugin, both without settings: the part 'older', and in 'live'
-
-MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with Slurm's source ('make bench' sets both).";
+/// Measures the plugin beside stock priority/multifactor. MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with
+/// Slurm's source: 'make bench' sets both.
+#[derive(Parser)]
+#[allow(clippy::doc_markdown)] // shown as help
+struct Arguments {
+    /// Where results.md, results.csv and ratios.svg go
+    #[arg(long, value_name = "DIRECTORY", default_value = "bench-results")]
+    out: PathBuf,
+    /// Then rewrite the tables of this page, docs/performance.md
+    #[arg(long, value_name = "PAGE")]
+    docs: Option<PathBuf>,
+    /// Measure nothing, take what is in DIRECTORY
+    #[arg(long, requires = "docs")]
+    no_run: bool,
+    /// Fewer rounds, and no case of 1,000,000 jobs
+    #[arg(long)]
+    quick: bool,
+    /// Also measure beside this older build of the plugin, both without settings: the part 'older', and in 'live'
+    #[arg(long, value_name = "PLUGIN")]
+    older: Option<PathBuf>,
+    /// Only these parts
+    #[arg(long, value_name = "PART")]
+    only: Vec<Part>,
+}
 
 /// What can be measured by itself.
-const PARTS: [&str; 8] =
-    ["pending", "policies", "older", "running", "growth", "live", "live-policies", "answers"];
-
-struct Arguments {
-    out: PathBuf,
-    /// The page whose tables are rewritten.
-    docs: Option<PathBuf>,
-    no_run: bool,
-    quick: bool,
-    older: Option<PathBuf>,
-    /// Of [`PARTS`]; all where none is named.
-    only: Vec<String>,
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Jobs that wait, in in-process hosts
+    Pending,
+    /// Those under policies of multifactor2.conf
+    Policies,
+    /// Those beside the older build
+    Older,
+    /// Jobs that run, in in-process hosts
+    Running,
+    /// More jobs and associations
+    Growth,
+    /// A real slurmctld
+    Live,
+    /// Policies there
+    LivePolicies,
+    /// Answers of the command there
+    Answers,
 }
 
 impl Arguments {
-    fn wants(&self, part: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|wanted| wanted == part)
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
     }
 }
 
 fn main() -> ExitCode {
-    match arguments().and_then(|arguments| arguments.map_or(Ok(()), |arguments| run(&arguments))) {
+    match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("slurm-bench: {error:#}");
             ExitCode::FAILURE
         }
     }
-}
-
-fn arguments() -> Result<Option<Arguments>> {
-    let mut parsed = Arguments {
-        out: "bench-results".into(),
-        docs: None,
-        no_run: false,
-        quick: false,
-        older: None,
-        only: Vec::new(),
-    };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--out" => parsed.out = words.next().context("--out needs a directory")?.into(),
-            "--docs" => parsed.docs = Some(words.next().context("--docs needs a page")?.into()),
-            "--older" => parsed.older = Some(words.next().context("--older needs a file")?.into()),
-            "--no-run" => parsed.no_run = true,
-            "--quick" => parsed.quick = true,
-            "--only" => match words.next().filter(|part| PARTS.contains(&part.as_str())) {
-                Some(part) => parsed.only.push(part),
-                None => bail!("--only needs one of {}\n\n{USAGE}", PARTS.join(", ")),
-            },
-            "-h" | "--help" => {
-                println!("{USAGE}");
-                return Ok(None);
-            }
-            other => bail!("unknown argument '{other}'\n\n{USAGE}"),
-        }
-    }
-    Ok(Some(parsed))
 }
 
 fn run(arguments: &Arguments) -> Result<()> {
@@ -118,7 +104,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
     let quick = if arguments.quick { " (--quick)" } else { "" };
     report.note(format!("Machine: {}; rounds of each case: {rounds}{quick}", process::machine()));
     let load = process::load();
-    if arguments.wants("pending") {
+    if arguments.wants(Part::Pending) {
         for heap in ["fresh", "arrays", "scattered"] {
             for associations in [1000, 10_000] {
                 for tres in [false, true] {
@@ -128,26 +114,26 @@ fn measure(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    if arguments.wants("policies") {
+    if arguments.wants(Part::Policies) {
         let scene =
             Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
         policies::pending(&scene, rounds, &mut report)?;
     }
-    if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants("older")) {
+    if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants(Part::Older)) {
         for heap in ["fresh", "arrays", "scattered"] {
             let scene = Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap };
             policies::older(&scene, older, rounds, &mut report)?;
         }
     }
-    if arguments.wants("running") {
+    if arguments.wants(Part::Running) {
         let running = Scene { jobs: 20_000, associations: 1000, tres: false, heap: "fresh" };
         compare::running(&running, rounds, &mut report)?;
         policies::running(&running, rounds, &mut report)?;
     }
-    if arguments.wants("growth") {
+    if arguments.wants(Part::Growth) {
         growth(arguments.quick, rounds, &mut report)?;
     }
-    if arguments.wants("live") {
+    if arguments.wants(Part::Live) {
         let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
         let (times, sizes): (_, &[u32]) = if arguments.quick { (1, &[1000]) } else { (2, &[1000, 10_000]) };
         for associations in sizes {
@@ -155,12 +141,12 @@ fn measure(arguments: &Arguments) -> Result<()> {
             daemon::live(100_000, *associations, builds, times, rounds.min(8), &mut report)?;
         }
     }
-    if arguments.wants("live-policies") {
+    if arguments.wants(Part::LivePolicies) {
         let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
         let times = if arguments.quick { 1 } else { 2 };
         daemon::live_policies(100_000, &plugin, times, rounds.min(8), &mut report)?;
     }
-    if arguments.wants("answers") {
+    if arguments.wants(Part::Answers) {
         answers(arguments)?;
     }
     report.note(format!("Load averages at the begin: {load}; at the end: {}", process::load()));

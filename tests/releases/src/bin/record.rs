@@ -2,19 +2,21 @@
 //!
 //! In each release it starts a cluster with what has misled a parser before: associations of partitions, `Fairshare=parent`, jobs in
 //! several partitions, held ones, arrays, names with marks in them. It asks as several users, under each value of `PrivateData` and
-//! each algorithm. A case has only the texts that it is about; the others are those of `multifactor2-root`.
+//! each algorithm. A case has only the texts that it is about, and of the settings what differs; the others are those of
+//! `multifactor2-root`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use multifactor2_command::input::ask::Question;
 use multifactor2_command::input::commands::{
     ASSOCIATIONS, CONFIG, NAMES, PARTITIONS, PRIORITIES, QOS, QUEUE, SHARES,
 };
 use multifactor2_command::input::texts::Texts;
+use multifactor2_fixtures::overlay::{difference, overlaid};
 use slurm_releases::{Suite, SUITES};
 use slurm_testcluster::{Account, Accounts, Cluster, Job, Release, Shares};
 
@@ -114,13 +116,21 @@ impl Recorder {
         let texts = slurm_releases::asked::ask(cluster, &question, user, MARK)?;
         let mut left = texts.clone();
         left.texts.retain(|name, _| about.contains(&name.as_str()));
-        match &self.first {
-            Some(first) => left.texts.retain(|name, text| {
-                first.texts.get(name).map(|first| timeless(first)) != Some(timeless(text))
-            }),
-            None => self.first = Some(texts),
+        let directory = self.directory.join(case);
+        let Some(first) = &self.first else {
+            self.first = Some(texts);
+            return left.save(&directory).context(case.to_owned());
+        };
+        left.texts
+            .retain(|name, text| first.texts.get(name).map(|first| timeless(first)) != Some(timeless(text)));
+        let config = left.texts.remove(CONFIG);
+        left.save(&directory).context(case.to_owned())?;
+        if let Some(config) = config {
+            let overlay = difference(&first.texts[CONFIG], &config);
+            ensure!(overlaid(&first.texts[CONFIG], &overlay) == config, "{case}: more differs than settings");
+            fs::write(directory.join("config.overlay"), overlay)?;
         }
-        left.save(&self.directory.join(case)).context(case.to_owned())
+        Ok(())
     }
 
     /// What the commands say without slurmctld.

@@ -181,6 +181,7 @@ counts: ## write tests/bench/counts.tsv anew: instructions per job, which 'make 
 docs: ## rewrite what is made in docs, priority_multifactor2(8) and the example: settings and subcommands from their tables, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
 	$(CARGO) run --locked -q -p multifactor2-command --example docs
+	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p slurm-multifactor2 --lib phases
 
 # FIGURES=--quick leaves the gains of those who play, which take most of the time.
 FIGURES   ?=

@@ -6,6 +6,32 @@
 //! held, by the table of [`super::callers`]. A circle of arrows is a deadlock that waits for its moment: it ends the process with
 //! the two places named, without two threads having to meet.
 
+/// How a lock may be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Not at all.
+    None,
+    /// For reading.
+    Read,
+    /// For writing, or for reading.
+    Write,
+}
+
+/// A part of a cycle, and what it may take of slurmctld's and the association manager's locks; of others nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseLocks {
+    /// What it is called.
+    pub phase: &'static str,
+    /// Jobs, with nodes and partitions for reading.
+    pub jobs: Level,
+    /// Associations.
+    pub associations: Level,
+    /// QOS.
+    pub qos: Level,
+    /// TRES.
+    pub tres: Level,
+}
+
 #[cfg(debug_assertions)]
 mod checked {
     use std::cell::{Cell, RefCell};
@@ -13,6 +39,7 @@ mod checked {
 
     use parking_lot::Mutex;
 
+    use super::{Level, PhaseLocks};
     use crate::host::callers::{held, taken, LOCKS, LOCK_COUNT};
     use crate::host::layout::Release;
 
@@ -31,6 +58,7 @@ mod checked {
     thread_local! {
         static HELD: Cell<Levels> = const { Cell::new([0; NODES]) };
         static CALLER: RefCell<String> = const { RefCell::new(String::new()) };
+        static PHASE: Cell<Option<PhaseLocks>> = const { Cell::new(None) };
     }
 
     static GRAPH: Mutex<Option<Box<Arrows>>> = Mutex::new(None);
@@ -150,13 +178,42 @@ mod checked {
         numbered.map(|(at, level)| (first + at, u8::from(*level == 2) + 1)).collect()
     }
 
+    /// This thread is in a phase of a cycle from now on, or in none.
+    pub fn enter(phase: Option<PhaseLocks>) {
+        PHASE.set(phase);
+    }
+
+    /// The phase of this thread, if it is in one, has these locks.
+    fn assert_of_phase(wanted: &[(usize, u8)]) {
+        let Some(phase) = PHASE.get() else { return };
+        for (node, level) in wanted {
+            let most = match LOCKS[*node] {
+                "job" => phase.jobs,
+                "node" | "part" if phase.jobs != Level::None => Level::Read,
+                "assoc" => phase.associations,
+                "qos" => phase.qos,
+                "tres" => phase.tres,
+                _ => Level::None,
+            };
+            if *level > most as u8 {
+                fail(&format!(
+                    "{} is taken in the phase '{}', which has {most:?} of it",
+                    name(*node),
+                    phase.phase
+                ));
+            }
+        }
+    }
+
     /// Notes that slurmctld's locks are about to be taken, all of which only one call may take.
     pub fn take_slurmctld(levels: &[u32]) {
         let held = HELD.get();
         if held[..ASSOC].iter().any(|level| *level != 0) {
             fail("slurmctld's locks are taken twice by one thread");
         }
-        take(&wanted(&levels[..ASSOC], 0), "lock_slurmctld");
+        let wanted = wanted(&levels[..ASSOC], 0);
+        assert_of_phase(&wanted);
+        take(&wanted, "lock_slurmctld");
     }
 
     /// Notes that they were let go of.
@@ -170,7 +227,9 @@ mod checked {
         if held[ASSOC..LOCK_COUNT].iter().any(|level| *level != 0) {
             fail("the association manager's locks are taken twice by one thread");
         }
-        take(&wanted(levels, ASSOC), "assoc_mgr_lock");
+        let wanted = wanted(levels, ASSOC);
+        assert_of_phase(&wanted);
+        take(&wanted, "assoc_mgr_lock");
     }
 
     /// Notes that they were let go of.
@@ -241,8 +300,11 @@ mod checked {
 
 #[cfg(not(debug_assertions))]
 mod checked {
+    use super::PhaseLocks;
     use crate::host::layout::Release;
 
+    /// Notes nothing.
+    pub fn enter(_phase: Option<PhaseLocks>) {}
     pub fn take_slurmctld(_levels: &[u32]) {}
     pub fn leave_slurmctld() {}
     pub fn take_assoc(_levels: &[u32]) {}
@@ -270,8 +332,8 @@ mod checked {
     }
 }
 
+pub use checked::{enter, take_own, Entered, Own};
 pub(super) use checked::{leave_assoc, leave_slurmctld, take_assoc, take_slurmctld, visit};
-pub use checked::{take_own, Entered, Own};
 
 #[cfg(all(test, debug_assertions))]
 mod tests {
@@ -341,6 +403,27 @@ mod tests {
         assert!(attempt(|| take_own(1)).is_none());
         assert!(attempt(|| take_own(2)).is_none());
         let _third = take_own(3);
+    }
+
+    #[test]
+    fn a_lock_that_the_phase_of_a_cycle_does_not_have_is_noticed() {
+        let phase = PhaseLocks {
+            phase: "Gather",
+            jobs: Level::Read,
+            associations: Level::Read,
+            qos: Level::None,
+            tres: Level::None,
+        };
+        enter(Some(phase));
+        take_slurmctld(&[0, 1, 1, 1, 0, 0]);
+        take_assoc(&[1, 0, 0, 0, 0, 0, 0]);
+        leave_assoc();
+        assert!(attempt(|| take_assoc(&QOS)).is_none());
+        leave_slurmctld();
+        assert!(attempt(|| take_slurmctld(&JOBS)).is_none(), "for writing");
+        enter(None);
+        take_slurmctld(&JOBS);
+        take_assoc(&QOS);
     }
 
     /// The deadlock of sprio: slurmctld asks with its lock for QOS, and takes associations before QOS elsewhere.

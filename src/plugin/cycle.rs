@@ -1,21 +1,5 @@
-//! One decay cycle: decay and charge usage, distribute tickets, give every pending job its priority.
-//!
-//! | phase | locks |
-//! |---|---|
-//! | prepare the state file | none |
-//! | site factors | jobs for writing |
-//! | gather: read every job once, see [`super::gather`] | jobs, associations and QOS for reading |
-//! | announce: the state file names this cycle | none |
-//! | account: reset, decay, charge running jobs; our own sums of usage likewise | jobs, associations and QOS for writing |
-//! | save our own sums, where there are any, and whose last run was cut off | none; jobs for reading to forget those that are gone |
-//! | distribute: read usage, compute | associations for reading |
-//! | hand out the tickets of single jobs, where they have any | none |
-//! | write what sshare shows | associations for writing |
-//! | weigh targets and give points, where the settings ask for some | none |
-//! | finish the priorities | none |
-//! | write them | jobs for writing; associations and QOS for reading |
-//! | look what is odd in the configuration, and whom it names that there is not | jobs, associations and QOS for reading |
-//! | read what a snapshot has, where one is due; another thread writes it | jobs, associations, QOS and TRES for reading |
+//! One decay cycle: decay and charge usage, distribute tickets, give every pending job its priority. [`Phase`] has its parts in their
+//! order, with the locks of each.
 //!
 //! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
 //!
@@ -37,6 +21,7 @@ use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
+use super::phases::{Phase, Phases};
 use super::points::{GroupFinder, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
@@ -119,6 +104,7 @@ impl Plugin {
             self.health.remind(now);
             return;
         }
+        let mut phases = Phases::begin();
         self.health.begin_look();
         if !self.records_are_sound(unlocked) {
             self.leave_out(now);
@@ -131,20 +117,30 @@ impl Plugin {
         let before = self.progress.times();
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
+        phases.enter(Phase::Prepare);
         attempt(|| self.progress.prepare(host, &config, times));
         if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
+            phases.enter(Phase::SiteFactors);
             attempt(|| {
                 faults::point("site_factors");
                 host.update_site_factors(&unlocked.jobs_write());
             });
         }
+        phases.enter(Phase::Gather);
         let Gathered { mut drafts, charged, queues, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.health.has_failed() {
             self.leave_out(now);
             return;
         }
-        if self.account(unlocked, &config, &charged, &mut schedule.repeated, times, reset.is_some()) {
+        if self.account(
+            unlocked,
+            &mut phases,
+            &config,
+            &charged,
+            &mut schedule.repeated,
+            (times, reset.is_some()),
+        ) {
             // Otherwise the next cycle does it.
             reset.inspect(|at| schedule.note_reset(*at, now));
         }
@@ -152,23 +148,28 @@ impl Plugin {
             self.leave_out(now);
             return;
         }
+        phases.enter(Phase::Save);
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
         attempt(|| self.save_interrupted(unlocked, &config));
+        phases.enter(Phase::Distribute);
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, points.group_names(), &self.thread);
             points.read_own_usage(&self.own_usage);
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queues, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
+            phases.enter(Phase::Value);
             // Where it fails all jobs keep their priorities, which are nearer to what they should be than those without points.
             Self::value(&mut drafts, points);
         } else if config.fair_share {
             self.distribute::<Shares>(unlocked, &config, &mut drafts, queues, |_, _, _| ());
         }
+        phases.enter(Phase::Publish);
         if config.fair_share {
             attempt(|| self.publish(unlocked));
             attempt(|| self.explain_associations(unlocked));
         }
+        phases.enter(Phase::Finish);
         faults::point("finish");
         // What the last cycle knew is let go of behind the lock.
         let mut origins = self.origins.lock();
@@ -187,12 +188,15 @@ impl Plugin {
             );
         }
         schedule.has_warned_of_sunk &= finished.sunk > 0;
+        phases.enter(Phase::Write);
         let tally = self.write_priorities(unlocked, &config, finished, now);
         explain::tally(&tally);
+        phases.enter(Phase::Look);
         if config.fair_share {
             attempt(|| self.advise(unlocked));
         }
         attempt(|| self.warn_of_unknown(unlocked));
+        phases.enter(Phase::Snapshot);
         attempt(|| self.take_snapshot(unlocked, &config, &mut schedule.known_jobs, now));
     }
 
@@ -258,21 +262,23 @@ impl Plugin {
     fn account(
         &self,
         unlocked: &mut Unlocked,
+        phases: &mut Phases,
         config: &Config,
         seen: &[Seen],
         repeated: &mut Repeated,
-        times: Times,
-        reset: bool,
+        (times, reset): (Times, bool),
     ) -> bool {
         /// slurmctld saves every five minutes.
         const TRIES: u32 = 3;
         let mut charged = None;
         for left in (0..TRIES).rev() {
+            phases.enter(Phase::Announce);
             // A save that is under way is over then, so that what is announced does not change before it is charged.
             drop(unlocked.associations::<Usage>());
             if attempt(|| self.progress.announce(config, times)).is_none() {
                 break;
             }
+            phases.enter(Phase::Charge);
             let charge = || {
                 faults::point("announced");
                 self.charge(unlocked, config, seen, repeated, (times, reset), left == 0)

@@ -57,11 +57,11 @@ pub struct Known<'k> {
     pub points: Option<&'k PointsState>,
 }
 
-/// What there is of a job besides its evaluation.
+/// What the priorities of a job in each of its partitions and QOS come from.
 #[derive(Debug)]
-pub struct Beside<'b> {
-    /// A buffer for its TRES.
-    pub tres: &'b mut [f64],
+pub struct Variants<'b> {
+    /// Its own.
+    pub of_job: &'b Evaluation,
     /// What it has in each of its books, where it has variants or is explained.
     pub holdings: Option<Holdings<'b>>,
     /// Its points in each of its partitions and QOS.
@@ -153,8 +153,8 @@ impl<'c> Evaluator<'c> {
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
         let is_wanted = job.has_variants() || self.explain;
         let holdings = is_wanted.then(|| standing.holdings(&share));
-        let beside = Beside { tres, holdings, points };
-        self.write_more(job, lock, qos.as_ref(), &evaluation, beside, priority);
+        let variants = Variants { of_job: &evaluation, holdings, points };
+        self.write_more(job, lock, qos.as_ref(), &variants, tres, priority);
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
 
@@ -215,19 +215,19 @@ impl<'c> Evaluator<'c> {
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         qos: Option<&facts::Qos>,
-        evaluation: &Evaluation,
-        beside: Beside<'_>,
+        variants: &Variants<'_>,
+        tres: &mut [f64],
         priority: u32,
     ) -> bool {
+        let Variants { of_job: evaluation, holdings, points } = variants;
         keep_fair_share(job, qos, evaluation.fair_share);
-        let (variants, changed) = self.write_variants(job, lock, evaluation, &beside);
-        let Beside { tres, holdings, points } = beside;
+        let (written, changed) = self.write_variants(job, lock, variants);
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
-            let variants: Vec<u32> = variants.iter().map(Cell::get).collect();
+            let variants: Vec<u32> = written.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
-            let tickets = holdings.and_then(|holdings| holdings.explained());
-            let points = points.map(|points| points.explain());
+            let tickets = holdings.as_ref().and_then(Holdings::explained);
+            let points = points.as_ref().map(PointsEntries::explain);
             let job = ExplainedJob { id, evaluation, tickets, points, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
         }
@@ -240,14 +240,13 @@ impl<'c> Evaluator<'c> {
         &self,
         job: Job<'a, Write>,
         lock: &AssocLock<'_, V>,
-        evaluation: &Evaluation,
-        beside: &Beside<'_>,
+        variants: &Variants<'_>,
     ) -> (&'a [Cell<u32>], bool) {
         let Some(slots) = partitions::priorities(job, lock, self.core.now) else { return (&[], false) };
         let id = job.get(|job| job.job_id);
         let increase = self.config.flags.increase_only();
         let (mut at, mut changed) = (0, false);
-        self.for_each_variant(job.read_only(), lock, (evaluation, beside), |_, _, variant| {
+        self.for_each_variant(job.read_only(), lock, variants, |_, _, variant| {
             let priority = warn_of_overflow(id, Priority::from_sum(variant.sum_of_variant()));
             if let Some(slot) = slots.get(at) {
                 let old = slot.get();
@@ -266,12 +265,11 @@ impl<'c> Evaluator<'c> {
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
-        (of_job, beside): (&Evaluation, &Beside<'_>),
+        Variants { of_job, holdings, points }: &Variants<'_>,
         mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_, V::Qos>>, Evaluation),
     ) {
         let mut buffer = self.core.scratch();
-        let entries = Entries::of(job, lock, beside.holdings.as_ref());
-        let points = beside.points.as_ref();
+        let entries = Entries::of(job, lock, holdings.as_ref());
         let several_qos = job.qos_list(lock);
         let mut in_partition = |partition: Option<Partition<'_>>| {
             let tres = self.tres(job, partition);
@@ -284,7 +282,7 @@ impl<'c> Evaluator<'c> {
                 })
             };
             let site = |qos: Option<Qos<'_, V::Qos>>| {
-                points.map_or(of_job.site, |points| points.site(partition, qos))
+                points.as_ref().map_or(of_job.site, |points| points.site(partition, qos))
             };
             if let Some(list) = several_qos {
                 list.for_each(|qos| {

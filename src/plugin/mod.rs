@@ -26,6 +26,7 @@ mod last_numbers;
 mod names;
 mod origins;
 mod palette;
+mod phases;
 mod points;
 mod posting;
 pub mod progress;

@@ -11,16 +11,16 @@ use multifactor2_core::factors::Evaluation;
 use multifactor2_core::policy::pools::JobTickets;
 use rustc_hash::FxHashMap;
 
-use super::books::ByBook;
+use super::books::{tickets, ByBook};
 use super::config::Config;
 use super::drafts::{Drafts, Finished};
-use super::evaluator::Known;
+use super::evaluator::{Evaluated, Known};
 use super::last_numbers::LastNumbers;
 use super::points::{PointsEntries, PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
 use super::standing::{Holdings, Share, Standing};
-use crate::host::access::Open;
-use crate::host::locks::{AssocLock, Levels};
+use crate::host::access::{Open, Write};
+use crate::host::locks::{AssocLock, JobLock, Levels};
 use crate::host::records::Job;
 
 /// What every priority came from: the last distribution, the drafts of the last cycle, and what was set since.
@@ -51,11 +51,11 @@ pub struct Origins {
 
 /// How points were asked for of a job that was set between two cycles.
 #[derive(Debug)]
-pub struct Asked {
+struct Asked {
     /// When.
-    pub at: i64,
+    at: i64,
     /// User and account, where the association is newer than the last cycle.
-    pub newcomer: Option<(String, String)>,
+    newcomer: Option<(String, String)>,
 }
 
 /// What priorities came from before the cycle that runs.
@@ -107,24 +107,44 @@ impl Origins {
         tickets.unwrap_or_default()
     }
 
-    /// Notes the tickets that a job has got between two cycles.
-    pub fn note_tickets<A: Open>(&mut self, job: Job<'_, A>, tickets: ByBook<JobTickets>) {
-        self.since.insert(job.get(|job| job.job_id), (tickets, job.named_association()));
-    }
-
-    /// Notes what a job has that is set between two cycles.
-    pub fn note_share(&mut self, id: u32, share: Share) {
-        if share.by_entry {
-            self.shares.insert(id, share);
-        } else {
-            self.shares.remove(&id);
+    /// Notes what came of a job that is set between two cycles: the tickets that it has got, and what it has in each of its entries.
+    pub fn note_set(
+        &mut self,
+        jobs: &JobLock<'_, Write>,
+        job: Job<'_, Write>,
+        evaluated: &mut Evaluated,
+        now: i64,
+    ) {
+        let id = job.get(|job| job.job_id);
+        self.note_evaluation(jobs, job, evaluated, now);
+        if evaluated.share.joins {
+            self.since.insert(id, (tickets(&evaluated.share.in_books), job.named_association()));
+        }
+        if job.has_variants() {
+            if evaluated.share.by_entry {
+                self.shares.insert(id, std::mem::take(&mut evaluated.share));
+            } else {
+                self.shares.remove(&id);
+            }
         }
     }
 
-    /// Notes how the points of a job in several partitions or QOS were asked for: those of its other entries are asked for in the
-    /// same way when they are shown.
-    pub fn note_asked(&mut self, id: u32, asked: Asked) {
-        self.asked.insert(id, asked);
+    /// Notes what the priority of a job came from `now`, and of one in several partitions or QOS how its points were asked for: those of its
+    /// other entries are asked for in the same way when they are shown.
+    pub fn note_evaluation(
+        &mut self,
+        jobs: &JobLock<'_, Write>,
+        job: Job<'_, Write>,
+        evaluated: &mut Evaluated,
+        now: i64,
+    ) {
+        let id = job.get(|job| job.job_id);
+        if let Some(evaluation) = evaluated.evaluation {
+            self.set.note(id, evaluation, |id| jobs.job(id).is_some());
+        }
+        if self.points.is_some() && job.has_variants() {
+            self.asked.insert(id, Asked { at: now, newcomer: evaluated.newcomer.take() });
+        }
     }
 
     /// What a job in several partitions or QOS has in each of its books; `None` for one whose entries all have the same, if its priority is newer than

@@ -5,14 +5,15 @@
 //! where nothing is computed the number that is there is the answer.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::rules::charge::Period;
 
-use super::books::tickets;
 use super::charging::Charger;
+use super::config::Config;
 use super::evaluator::Evaluator;
-use super::origins::{Asked, Origins};
+use super::origins::Origins;
 use super::progress::own_usage::Counting;
 use super::Plugin;
 use crate::host::access::{Read, Write};
@@ -29,34 +30,25 @@ pub fn after(last: u32) -> u32 {
     last.saturating_sub(1).max(1)
 }
 
+/// A job that slurmctld asks a number for.
+#[derive(Clone, Copy)]
+struct Submission<'s, 'l> {
+    jobs: &'s JobLock<'l, Write>,
+    job: Job<'s, Write>,
+}
+
 impl Plugin {
-    /// `priority_p_set`: the priority of a new or changed job; the one that it has where none can be computed.
+    /// `priority_p_set`: the priority of a new or changed job; the one that it has where none can be computed. A plain job has a short way;
+    /// any other is admitted, then computed.
     pub fn set(&self, jobs: &JobLock<'_, Write>, last: u32, job: Job<'_, Write>) -> u32 {
-        if let Some(number) = self.set_plain(jobs, job) {
-            return number;
-        }
-        // Mostly known, and then the lock is taken later and once.
-        let admitted = self.inspector.knows(job.read_only())
-            || self.admits(&jobs.associations::<Factors>(), job.read_only(), false);
-        if self.is_passive() || !admitted {
-            return self.keep(last, job);
-        }
-        let Some(config) = self.config() else { return self.keep(last, job) };
-        if self.has_site_factor() {
-            jobs.host().set_site_factor(job);
-        }
-        let evaluator = Evaluator::new(jobs.host(), &config, clock::now());
-        let number = if evaluator.explain {
-            self.evaluate_set::<Explained>(jobs, &evaluator, job)
-        } else {
-            self.evaluate_set::<Factors>(jobs, &evaluator, job)
-        };
-        self.origins.lock().numbers.note(job.address(), number);
-        number
+        let submission = Submission { jobs, job };
+        self.compute_plain(submission)
+            .or_else(|| self.admit(submission).map(|config| self.compute(submission, &config)))
+            .unwrap_or_else(|| self.keep(last, job))
     }
 
     /// The priority of a plain job, where the settings ask for nothing else of it; `None` for all others.
-    fn set_plain(&self, jobs: &JobLock<'_, Write>, job: Job<'_, Write>) -> Option<u32> {
+    fn compute_plain(&self, Submission { jobs, job }: Submission<'_, '_>) -> Option<u32> {
         let is_short =
             self.only_priorities.load(Ordering::Relaxed) && !self.has_site_factor() && !log::explains();
         if !is_short || self.is_passive() || !job.is_plain() || !self.inspector.knows(job.read_only()) {
@@ -78,6 +70,46 @@ impl Plugin {
         set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         numbers.note(job.address(), number);
         Some(number)
+    }
+
+    /// The settings for a job whose record is as it should be; `None` where nothing is computed.
+    fn admit(&self, Submission { jobs, job }: Submission<'_, '_>) -> Option<Arc<Config>> {
+        // Mostly known, and then the lock is taken later and once.
+        let admitted = self.inspector.knows(job.read_only())
+            || self.admits(&jobs.associations::<Factors>(), job.read_only(), false);
+        if self.is_passive() || !admitted {
+            return None;
+        }
+        self.config()
+    }
+
+    /// The priority of a job by all that settings ask for.
+    fn compute(&self, submission: Submission<'_, '_>, config: &Config) -> u32 {
+        let Submission { jobs, job } = submission;
+        if self.has_site_factor() {
+            jobs.host().set_site_factor(job);
+        }
+        let evaluator = Evaluator::new(jobs.host(), config, clock::now());
+        if evaluator.explain {
+            self.evaluate::<Explained>(submission, &evaluator)
+        } else {
+            self.evaluate::<Factors>(submission, &evaluator)
+        }
+    }
+
+    fn evaluate<V: Levels<Assoc = Read, Qos = Read>>(
+        &self,
+        Submission { jobs, job }: Submission<'_, '_>,
+        evaluator: &Evaluator<'_>,
+    ) -> u32 {
+        let lock = jobs.associations::<V>();
+        let mut origins = self.origins.lock();
+        let mut tres = evaluator.core.scratch();
+        let known = origins.known(job, evaluator.config);
+        let mut evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
+        origins.note_set(jobs, job, &mut evaluated, evaluator.core.now);
+        origins.numbers.note(job.address(), evaluated.priority);
+        evaluated.priority
     }
 
     /// The number that a job keeps where nothing is computed. A new job, and one that is released or resumed, has none: it comes behind
@@ -109,33 +141,6 @@ impl Plugin {
             self.health.remind(clock::now());
         }
         number
-    }
-
-    fn evaluate_set<V: Levels<Assoc = Read, Qos = Read>>(
-        &self,
-        jobs: &JobLock<'_, Write>,
-        evaluator: &Evaluator<'_>,
-        job: Job<'_, Write>,
-    ) -> u32 {
-        let lock = jobs.associations::<V>();
-        let mut origins = self.origins.lock();
-        let mut tres = evaluator.core.scratch();
-        let known = origins.known(job, evaluator.config);
-        let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
-        if let Some(evaluation) = evaluated.evaluation {
-            origins.set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
-        }
-        if origins.points.is_some() && job.has_variants() {
-            let asked = Asked { at: evaluator.core.now, newcomer: evaluated.newcomer };
-            origins.note_asked(job.get(|job| job.job_id), asked);
-        }
-        if evaluated.share.joins {
-            origins.note_tickets(job, tickets(&evaluated.share.in_books));
-        }
-        if job.has_variants() {
-            origins.note_share(job.get(|job| job.job_id), evaluated.share);
-        }
-        evaluated.priority
     }
 
     /// `priority_p_job_end`: the last charge of a job.

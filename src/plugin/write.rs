@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use super::books::ByBook;
 use super::config::Config;
 use super::drafts::{Draft, Drafts, Finished, Task};
-use super::evaluator::{Beside, Evaluated, Evaluator, Known};
-use super::origins::{Asked, Origins};
+use super::evaluator::{Evaluated, Evaluator, Known, Variants};
+use super::origins::Origins;
 use super::points::PointsState;
 use super::set_jobs::SetJobs;
 use super::standing::{Share, Standing};
@@ -122,15 +122,9 @@ impl Plugin {
                 faults::point("initial");
                 if evaluator.is_computed(job) && self.admits(&lock, job.read_only(), true) {
                     let known = Known { tickets: ByBook::default(), ..origins.known(job, config) };
-                    let evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
-                    let id = job.get(|job| job.job_id);
-                    if let Some(evaluation) = evaluated.evaluation {
-                        origins.set.note(id, evaluation, |id| jobs.job(id).is_some());
-                    }
-                    if origins.points.is_some() && job.has_variants() {
-                        origins.note_asked(id, Asked { at: now, newcomer: evaluated.newcomer });
-                    }
+                    let mut evaluated = evaluator.evaluate(job, &lock, &mut tres, known);
                     assign(job, evaluated.priority, config);
+                    origins.note_evaluation(&jobs, job, &mut evaluated, now);
                 }
             });
         }
@@ -174,8 +168,8 @@ impl Writer<'_, '_> {
         let now = self.evaluator.core.now;
         let is_wanted = job.has_variants() || self.evaluator.explain;
         let points = self.points.filter(|_| is_wanted);
-        let beside = Beside {
-            tres: &mut self.tres[..],
+        let variants = Variants {
+            of_job: &evaluation,
             holdings: if is_wanted { self.drafts.holdings(job, self.standing) } else { None },
             points: points.and_then(|points| {
                 points.entries(self.lock, job, (points.node(self.standing, job), None), now)
@@ -183,7 +177,7 @@ impl Writer<'_, '_> {
         };
         let priority = draft.priority();
         self.changed |=
-            self.evaluator.write_more(job, self.lock, qos.as_ref(), &evaluation, beside, priority);
+            self.evaluator.write_more(job, self.lock, qos.as_ref(), &variants, self.tres, priority);
         priority
     }
 

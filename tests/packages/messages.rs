@@ -19,7 +19,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 22] = [
+const NOT_LOGGED: [(&str, &str); 24] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
     ("Exit status: 0, 1 for an error", "the help of check"),
     ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
@@ -32,6 +32,8 @@ const NOT_LOGGED: [(&str, &str); 22] = [
     ("slurmctld's locks are taken twice", "the same"),
     ("the association manager's locks are taken twice", "the same"),
     ("{} is taken after one of the same rank", "the same"),
+    ("{} is taken in the phase", "the same"),
+    ("{next:?} after {:?}", "the check of the order of phases, in debug builds"),
     ("{FIRST}{VERSION}: the last good settings", "the first line of a file"),
     ("What follows the key of the block.", "a comment of settings!"),
     ("The most that it counts, before its weight.", "the meaning of a setting"),

@@ -24,7 +24,7 @@ use crate::host::records::{self, AssociationUsage, Job, QosUsage};
 use crate::host::{clock, partitions, views, Host};
 use crate::plugin::config::Config;
 use crate::plugin::drafts::Drafts;
-use crate::plugin::evaluator::{Beside, Evaluator};
+use crate::plugin::evaluator::{Evaluator, Variants};
 use crate::plugin::names::Names;
 use crate::plugin::origins::Origins;
 use crate::plugin::points::{PointsEntries, PointsState};
@@ -153,7 +153,7 @@ impl Plugin {
         let touched = views::jobs_of_snapshot(host);
         let evaluator = Evaluator::new(host, config, now);
         let reader = Reader::of_sizes(&config.settings, now);
-        let (mut tres, mut next) = (evaluator.core.scratch(), 0);
+        let mut next = 0;
         for begin in (0..known_jobs.count()).step_by(CHUNK) {
             if self.thread.is_stopping() {
                 return None;
@@ -169,13 +169,8 @@ impl Plugin {
                 }
                 attempt(|| {
                     if job.state().is_pending() {
-                        let mut reading = Reading {
-                            evaluator: &evaluator,
-                            origins: &origins,
-                            lock: &lock,
-                            tres: &mut tres,
-                        };
-                        gathered.read_waiting(&mut reading, job, &mut next);
+                        let reading = Reading { evaluator: &evaluator, origins: &origins, lock: &lock };
+                        gathered.read_waiting(&reading, job, &mut next);
                     } else if job.state().holds_resources() {
                         gathered.read_running(&lock, &reader, &config.settings, job);
                     }
@@ -311,8 +306,6 @@ struct Reading<'r, 'l> {
     evaluator: &'r Evaluator<'r>,
     origins: &'r Origins,
     lock: &'r AssocLock<'l, Explained>,
-    /// A buffer.
-    tres: &'r mut [f64],
 }
 
 impl Gathered {
@@ -341,7 +334,7 @@ impl Gathered {
         self.rare(&wckey)
     }
 
-    fn read_waiting(&mut self, reading: &mut Reading<'_, '_>, job: Job<'_>, next: &mut usize) {
+    fn read_waiting(&mut self, reading: &Reading<'_, '_>, job: Job<'_>, next: &mut usize) {
         let Reading { evaluator, origins, lock, .. } = *reading;
         let config = evaluator.config;
         let (id, (address, association)) = (job.get(|job| job.job_id), job.named_association());
@@ -404,13 +397,7 @@ impl Gathered {
     }
 
     /// What the job has in each of its partitions and QOS.
-    fn read_variants(
-        &mut self,
-        reading: &mut Reading<'_, '_>,
-        job: Job<'_>,
-        mut more: More,
-        next: &mut usize,
-    ) {
+    fn read_variants(&mut self, reading: &Reading<'_, '_>, job: Job<'_>, mut more: More, next: &mut usize) {
         let Reading { evaluator, origins, lock, .. } = *reading;
         let id = job.get(|job| job.job_id);
         if let Some(list) = job.partitions() {
@@ -422,9 +409,9 @@ impl Gathered {
         let own = unshift(job.get(|job| job.site_factor));
         let qos_of_job = self.qos(lock, job);
         let points = origins.points_of(lock, job, evaluator.core.now);
-        let beside = Beside { tres: &mut *reading.tres, holdings: origins.holdings_of(job), points };
+        let variants = Variants { of_job: &evaluation, holdings: origins.holdings_of(job), points };
         let first = self.entries.len();
-        evaluator.for_each_variant(job, lock, (&evaluation, &beside), |partition, qos, variant| {
+        evaluator.for_each_variant(job, lock, &variants, |partition, qos, variant| {
             let qos = qos.map(|qos| qos.text(|qos| qos.name).into_owned());
             self.entries.push(Entry {
                 job: id,

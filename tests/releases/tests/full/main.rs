@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use shared::{check_log, example, submit_example};
 use slurm_releases::{cluster, SUITES};
-use slurm_testcluster::{Builder, Cluster, Job, Release};
+use slurm_testcluster::{Builder, Cluster, Job, Release, Version};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -117,7 +117,7 @@ fn sshare_without_the_plugin_file_says_so() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("cannot") && said.contains("priority/multifactor2"), "{output:?}");
         // From 23.02.2 on sshare loads the priority plugin at its start; before, when it prints FairShare.
-        let loads_always = (release.version.year, release.version.month) >= (23, 11);
+        let loads_always = release.version >= Version::parse("23.02.2").unwrap();
         assert_eq!(output.status.success(), !loads_always, "{output:?}");
         check_log(&cluster);
     });

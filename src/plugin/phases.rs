@@ -1,0 +1,189 @@
+//! The phases of a cycle: their order, and which of Slurm's locks each may take. `Plugin::run_cycle` enters one after the other; debug
+//! builds end where a lock is taken that the phase does not have, or where the order is another ([`order`]). docs/architecture.md has
+//! the same as a table, which a test compares and `make docs` writes.
+
+use crate::host::order::{self, Level, PhaseLocks};
+
+use Level::{None, Read, Write};
+
+macro_rules! phases {
+    ($($(#[doc = $why:literal])+ $Phase:ident ($($function:path),+), [$jobs:ident, $associations:ident, $qos:ident, $tres:ident];)+) => {
+        /// A phase of a cycle.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Phase {
+            $($(#[doc = $why])+ $Phase,)+
+        }
+
+        impl Phase {
+            /// What it may take.
+            fn locks(self) -> PhaseLocks {
+                match self {
+                    $(Self::$Phase => PhaseLocks {
+                        phase: stringify!($Phase), jobs: $jobs, associations: $associations, qos: $qos, tres: $tres,
+                    },)+
+                }
+            }
+
+            /// All of them, in their order, with what does them, and why they are there.
+            #[cfg(test)]
+            const ALL: &'static [(Self, &'static [&'static str], &'static str)] =
+                &[$((Self::$Phase, &[$(stringify!($function)),+], concat!($($why),+)),)+];
+        }
+    };
+}
+
+// What each may take of jobs (with nodes and partitions for reading), associations, QOS and TRES.
+phases! {
+    /// Once, and again after a cycle that was left out: all associations and QOS, and jobs of every kind
+    Check(records_are_sound), [Read, Read, Read, None];
+
+    /// The state file of this cycle is written and synced beside the one that is there, before jobs are read: no wait
+    /// for the disk between reading and charging
+    Prepare(Progress::prepare), [None, None, None, None];
+
+    /// The site's plugin, where there is one, may write job records
+    SiteFactors(update_site_factors), [Write, None, None, None];
+
+    /// Every job once: who waits, a `Draft` of each priority, the ids of who runs. Above 100,000 jobs chunk by chunk.
+    /// TRES, where shares go by dominant ones, before jobs and by themselves
+    Gather(gather_known, gather_list, Gathered::read), [Read, Read, Read, Read];
+
+    /// The locks are taken once and let go of: a save that was under way is over then. Then, without a lock, the
+    /// state file is replaced: it names this cycle and the `assoc_usage` that lies there
+    Announce(Progress::announce), [None, Write, Write, Read];
+
+    /// One hold, without a call that waits for a disk. Has slurmctld saved since (`Watch::is_unchanged`)? Then let
+    /// go, and announce once more. Else reset, decay (all usage by one factor), and charges of running jobs: found by
+    /// id (`find_job_record`), 4096 at a time each read once and then each association and QOS written once, with the
+    /// sums in registers and in the order of the jobs. One step for a save of usage and for the end of a job (see *A
+    /// restart* below). Our own sums of usage, where targets need such, are counted with it
+    Charge(charge), [Write, Write, Write, Read];
+
+    /// `multifactor2_usage` is replaced, where there are sums of our own, and `multifactor2_interrupted`, where
+    /// `Charge=Requeued` is in force and something has changed; jobs only to look which of the noted ones are gone
+    Save(OwnUsage::save, save_interrupted), [Read, None, None, None];
+
+    /// Read usage and shape, compute; each book by itself; usage is slurmctld's less that of books, or comes from our
+    /// own sums (`OwnUsage::measures`), added up along the same tree. Points, where lines ask for some, learn what is
+    /// new and weigh targets by usage as this cycle has left it (`PointsQueue::learn`). QOS only for these. Tickets
+    /// of single jobs are handed out without a lock
+    Distribute(Standing::distribute), [None, Read, Read, None];
+
+    /// Every job gets its points, where lines ask for some
+    Value(PointsQueue::value), [None, None, None, None];
+
+    /// Write what `sshare` shows, by id: what came in between is left for the next cycle
+    Publish(Standing::publish), [None, Write, None, None];
+
+    /// Add the factors of associations, in stock's order of addition; see what changes
+    Finish(Drafts::finish), [None, None, None, None];
+
+    /// Chunk by chunk: changed numbers only, jobs found by id; for jobs in several partitions or QOS, or with a
+    /// `UsageThreshold`, more than the number. TRES for their names, where priorities are explained
+    Write(write_priorities), [Write, Read, Read, Read];
+
+    /// What is odd in the configuration, and whom it names that there is not
+    Look(advise, warn_of_unknown), [Read, Read, Read, None];
+
+    /// Where one is due: what the records hold, 10,000 jobs at a time. A thread of its own does the rest
+    Snapshot(take_snapshot), [Read, Read, Read, Read];
+}
+
+/// A cycle on its way through the phases. Nothing of it is left in a release build.
+#[derive(Debug)]
+pub struct Phases {
+    current: Phase,
+}
+
+impl Phases {
+    /// A cycle begins.
+    pub fn begin() -> Self {
+        order::enter(Some(Phase::Check.locks()));
+        Self { current: Phase::Check }
+    }
+
+    /// The next phase begins. Some are left out by some cycles; a cycle that slurmctld's save came in between is announced again.
+    #[inline]
+    pub fn enter(&mut self, next: Phase) {
+        let again = (self.current, next) == (Phase::Charge, Phase::Announce);
+        debug_assert!(next > self.current || again, "{next:?} after {:?}", self.current);
+        self.current = next;
+        order::enter(Some(next.locks()));
+    }
+}
+
+impl Drop for Phases {
+    fn drop(&mut self) {
+        order::enter(Option::None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::path::Path;
+    use std::{env, fs};
+
+    use super::*;
+
+    const BEGIN: &str = "<!-- begin phases: made by \"make docs\" from src/plugin/phases.rs -->\n";
+    const END: &str = "<!-- end phases -->\n";
+
+    fn in_words(locks: &PhaseLocks) -> String {
+        let each = [
+            ("jobs", locks.jobs),
+            ("associations", locks.associations),
+            ("QOS", locks.qos),
+            ("TRES", locks.tres),
+        ];
+        let with = |wanted: Level, verb: &str| {
+            let names: Vec<&str> =
+                each.iter().filter(|(_, level)| *level == wanted).map(|(name, _)| *name).collect();
+            (!names.is_empty()).then(|| format!("{} {verb}", names.join(", ")))
+        };
+        let parts: Vec<String> =
+            [with(Level::Write, "write"), with(Read, "read")].into_iter().flatten().collect();
+        if parts.is_empty() {
+            "none".to_owned()
+        } else {
+            parts.join("; ")
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_phases_of_a_cycle() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md");
+        let page = fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let mut table = "| phase | function | locks | why |\n|---|---|---|---|\n".to_owned();
+        for (phase, functions, why) in Phase::ALL {
+            let functions: Vec<String> = functions.iter().map(|name| format!("`{name}`")).collect();
+            let (functions, locks) = (functions.join(", "), in_words(&phase.locks()));
+            let _ = writeln!(table, "| {phase:?} | {functions} | {locks} | {} |", why.trim());
+        }
+        let now = format!("{before}{BEGIN}{table}{END}{after}");
+        if env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some() {
+            fs::write(&path, &now).unwrap();
+        }
+        assert!(fs::read_to_string(&path).unwrap() == now, "{}: run 'make docs'", path.display());
+    }
+
+    #[test]
+    #[should_panic(expected = "Gather after Write")]
+    fn another_order_is_noticed() {
+        let mut phases = Phases::begin();
+        phases.enter(Phase::Write);
+        phases.enter(Phase::Gather);
+    }
+
+    #[test]
+    fn a_cycle_may_leave_phases_out_and_announce_again() {
+        let mut phases = Phases::begin();
+        for phase in
+            [Phase::Gather, Phase::Announce, Phase::Charge, Phase::Announce, Phase::Charge, Phase::Write]
+        {
+            phases.enter(phase);
+        }
+    }
+}

@@ -280,6 +280,42 @@ fn what_is_removed_goes_to_the_account_above_and_what_is_moved_takes_its_usage_w
     assert_eq!(associations(&sums.readings(Model::HalfLife)), [500.0, 0.0, 500.0, 300.0, 200.0]);
 }
 
+/// With columns, too: those of who has none stay empty, although each cycle has some.
+#[test]
+fn groups_and_partitions_that_nobody_has_used_for_long_are_forgotten() {
+    for tres in [vec![], vec!["gres/gpu".to_owned()]] {
+        let mut sums = Sums::new(Recipe { tres, ..recipe() }, 1000, 0);
+        let settle = |sums: &mut Sums, now: i64, decay: f64, users: &[(u32, f64)]| {
+            let mut tally = Tally::default();
+            tally.begin(sums.windows_at(now), sums.width());
+            for (user, rate) in users {
+                let one = Charge { start: sums.since(), run: 100.0, rate: *rate, decayed: 100.0 * rate };
+                charge(sums, &mut tally, *user, &one);
+                let place = sums.association(*user);
+                tally.add_columns(place, 0, &vec![*rate; sums.width()]);
+            }
+            sums.settle(Cycle { now, decay, last_reset: 0, tally: &tally }, &mut Vec::new());
+            let readings = sums.readings(Model::HalfLife);
+            (
+                readings.groups.contains_key(&104),
+                readings.groups.contains_key(&105),
+                readings.partitions.len(),
+            )
+        };
+        assert_eq!(settle(&mut sums, 1100, 1.0, &[(4, 1.0), (5, 1.0)]), (true, true, 1));
+        // All of it has decayed, but the windows still have it.
+        assert_eq!(settle(&mut sums, 1200, 1e-9, &[(5, 1.0)]), (true, true, 1));
+        for now in (1300..2000).step_by(100) {
+            settle(&mut sums, now, 1.0, &[(5, 1.0)]);
+        }
+        assert_eq!(settle(&mut sums, 2000, 1.0, &[(5, 1.0)]), (false, true, 1));
+        for now in (2100..3000).step_by(100) {
+            settle(&mut sums, now, 1e-3, &[]);
+        }
+        assert_eq!(settle(&mut sums, 3000, 1.0, &[]), (false, false, 0));
+    }
+}
+
 #[test]
 fn another_recipe_keeps_what_it_can() {
     let mut sums = Sums::new(recipe(), 1000, 0);

@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// targets::forky lost both slurmds: it changed slurm.conf while they read it.
+    /// `targets::forky` lost both slurmds: it changed slurm.conf while they read it.
     #[test]
     fn a_file_that_is_replaced_is_never_half_there() {
         let directory = tempfile::tempdir().unwrap();

@@ -205,15 +205,18 @@ mod checked {
         }
     }
 
+    fn take_of_host(wanted: &[(usize, u8)], what: &str) {
+        assert_of_phase(wanted);
+        take(wanted, what);
+    }
+
     /// Notes that slurmctld's locks are about to be taken, all of which only one call may take.
     pub fn take_slurmctld(levels: &[u32]) {
         let held = HELD.get();
         if held[..ASSOC].iter().any(|level| *level != 0) {
             fail("slurmctld's locks are taken twice by one thread");
         }
-        let wanted = wanted(&levels[..ASSOC], 0);
-        assert_of_phase(&wanted);
-        take(&wanted, "lock_slurmctld");
+        take_of_host(&wanted(&levels[..ASSOC], 0), "lock_slurmctld");
     }
 
     /// Notes that they were let go of.
@@ -227,9 +230,7 @@ mod checked {
         if held[ASSOC..LOCK_COUNT].iter().any(|level| *level != 0) {
             fail("the association manager's locks are taken twice by one thread");
         }
-        let wanted = wanted(levels, ASSOC);
-        assert_of_phase(&wanted);
-        take(&wanted, "assoc_mgr_lock");
+        take_of_host(&wanted(levels, ASSOC), "assoc_mgr_lock");
     }
 
     /// Notes that they were let go of.

@@ -335,7 +335,7 @@ impl Gathered {
     }
 
     fn read_waiting(&mut self, reading: &Reading<'_, '_>, job: Job<'_>, next: &mut usize) {
-        let Reading { evaluator, origins, lock, .. } = *reading;
+        let Reading { evaluator, origins, lock } = *reading;
         let config = evaluator.config;
         let (id, (address, association)) = (job.get(|job| job.job_id), job.named_association());
         let association = if address == 0 { 0 } else { association };
@@ -398,7 +398,7 @@ impl Gathered {
 
     /// What the job has in each of its partitions and QOS.
     fn read_variants(&mut self, reading: &Reading<'_, '_>, job: Job<'_>, mut more: More, next: &mut usize) {
-        let Reading { evaluator, origins, lock, .. } = *reading;
+        let Reading { evaluator, origins, lock } = *reading;
         let id = job.get(|job| job.job_id);
         if let Some(list) = job.partitions() {
             list.for_each_ro(|partition| more.partitions.push(self.partition(partition)));

@@ -210,9 +210,14 @@ fn the_command_is_complete_in_both_packages() {
         assert!(spec.contains(&format!("\n%{{_bindir}}/{name}\n")), "{name}");
         assert!(rules.contains(&format!("/{name}\n")), "{name}");
     }
+    assert!(spec.contains("\ncp -r share/. %{buildroot}%{_datadir}\n"));
+    for part in
+        ["share/man/man1/*", "share/bash-completion", "share/fish", "share/slurm-multifactor2", "share/zsh/"]
+    {
+        assert!(rules.contains(&format!(" {part}")), "{part}");
+    }
     for text in [spec, rules] {
-        for part in ["share", "packaging/monitoring", "docs/command.md", "vendor/tools/THIRD-PARTY-LICENSES"]
-        {
+        for part in ["packaging/monitoring", "docs/command.md", "vendor/tools/THIRD-PARTY-LICENSES"] {
             assert!(text.contains(part), "{part}");
         }
     }

@@ -250,7 +250,10 @@ fn a_table_of_another_major_release_is_refused_at_the_start() {
         let other =
             if (release.version.year, release.version.month) == (25, 5) { "25.11.0" } else { "25.05.0" };
         // What is noticed first depends on the two releases: the size of slurm_conf, or a text in it.
-        let expected = [&format!("does not match the layout of Slurm {other}"), "SLURM_SRC="];
+        let version = release.version;
+        let found =
+            format!("does not match the layout of Slurm {other} chosen for release {version}: slurm_conf");
+        let expected = [&found, "SLURM_SRC="];
         refuses(&release, "MULTIFACTOR2_TEST_LAYOUT", other, &expected);
     }
 }

@@ -94,7 +94,11 @@ pub fn read(path: &Path, conf: Option<&Path>) -> Result<Snapshot, Problem> {
     read_with_texts(path, conf).map(|(snapshot, _)| snapshot)
 }
 
-fn read_with_texts(path: &Path, conf: Option<&Path>) -> Result<(Snapshot, Option<Texts>), Problem> {
+/// The same with what Slurm said, where that is what was kept.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_texts(path: &Path, conf: Option<&Path>) -> Result<(Snapshot, Option<Texts>), Problem> {
     let about = std::fs::metadata(path).map_err(|error| Problem::of_file(path, &error))?;
     let kept = path.join(SNAPSHOT);
     let file_of_snapshot =

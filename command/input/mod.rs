@@ -12,6 +12,6 @@ mod settings;
 pub mod texts;
 
 pub use assemble::assemble;
-pub use load::{load, load_with_texts, read, Arguments};
+pub use load::{load, load_with_texts, read, read_with_texts, Arguments};
 pub use problem::Problem;
 pub use settings::{parameters, settings};

@@ -1,20 +1,25 @@
 //! Partitions and nodes, as `scontrol show partition` and `scontrol show node` print them, also with `-o`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use slurm_text::lines::{self, field, whole};
-use slurm_text::{partitions, tres};
+use slurm_text::{hosts, partitions, tres};
 
 use crate::workload::{BillingWeights, Machine, Partition, Pool, NO_LIMIT};
 
-/// The machine of partitions and, where they are known, nodes. `None` where there is no partition. Without nodes partitions share
-/// nodes only where they name the same; the second result says that they may share others.
+/// The machine of partitions and, where they are known, nodes. `None` where there is no partition. Without nodes they are those that
+/// partitions name, if all of a partition can be alike. Where that cannot be, partitions share nodes only where they name the same;
+/// the second result says that they may share others.
 pub fn machine(partitions: &str, nodes: Option<&str>) -> Option<(Machine, bool)> {
-    let (told, _) = partitions::partitions(partitions);
+    of_partitions(&partitions::partitions(partitions).0, nodes)
+}
+
+/// The same of partitions that are read already.
+pub fn of_partitions(told: &[partitions::Partition], nodes: Option<&str>) -> Option<(Machine, bool)> {
     if told.is_empty() {
         return None;
     }
-    let nodes = nodes.map(self::nodes).filter(|nodes| !nodes.is_empty());
+    let nodes = nodes.map(self::nodes).filter(|nodes| !nodes.is_empty()).or_else(|| named_nodes(told));
     let most_cpus = nodes.iter().flatten().map(|node| node.0).max();
     let partitions: Vec<Partition> = told.iter().map(|told| partition(told, most_cpus)).collect();
     if let Some(nodes) = nodes {
@@ -22,7 +27,7 @@ pub fn machine(partitions: &str, nodes: Option<&str>) -> Option<(Machine, bool)>
     }
     let mut machine = Machine { pools: Vec::new(), partitions };
     let mut pools: HashMap<&str, u16> = HashMap::new();
-    for (partition, told) in machine.partitions.iter_mut().zip(&told) {
+    for (partition, told) in machine.partitions.iter_mut().zip(told) {
         let next = u16::try_from(machine.pools.len()).unwrap_or(u16::MAX);
         let name = told.node_list.as_str();
         let pool = if name.is_empty() { next } else { *pools.entry(name).or_insert(next) };
@@ -47,6 +52,32 @@ fn nodes(text: &str) -> Vec<(u32, Vec<String>)> {
         (cpus.and_then(whole).unwrap_or_default(), partitions.split(',').map(str::to_owned).collect())
     };
     records.iter().map(|(_, record)| node(record)).collect()
+}
+
+/// The most places of nodes in partitions that are told apart.
+const MOST_PLACES: usize = 1_000_000;
+
+/// CPUs and partitions of each node, as partitions name them: each has its part of the partition's CPUs. `None` where two partitions
+/// come to different CPUs of a node, or the names cannot be read.
+fn named_nodes(told: &[partitions::Partition]) -> Option<Vec<(u32, Vec<String>)>> {
+    let mut found: BTreeMap<String, (u32, Vec<String>)> = BTreeMap::new();
+    let mut places = 0;
+    for partition in told {
+        let names = hosts::names(&partition.node_list)?;
+        let (cpus, nodes) = (partition.cpus?, partition.nodes?);
+        places += names.len();
+        if places > MOST_PLACES || names.len() != nodes as usize || !names.is_empty() && cpus % nodes != 0 {
+            return None;
+        }
+        for name in names {
+            let node = found.entry(name).or_insert_with(|| (cpus / nodes, Vec::new()));
+            if node.0 != cpus / nodes {
+                return None;
+            }
+            node.1.push(partition.name.clone());
+        }
+    }
+    Some(found.into_values().collect()).filter(|nodes: &Vec<_>| !nodes.is_empty())
 }
 
 /// A partition of a replay, of what is told of it.
@@ -108,9 +139,30 @@ mod tests {
     }
 
     #[test]
-    fn without_nodes_partitions_are_apart() {
+    fn without_nodes_they_are_those_that_partitions_name() {
         let (machine, may_share) = machine(PARTITIONS, None).unwrap();
-        assert!(may_share);
-        assert_eq!(machine.pools, [Pool { cpus: 24, nodes: 3 }, Pool { cpus: 16, nodes: 2 }]);
+        assert!(!may_share);
+        assert_eq!(machine.pools, [Pool { cpus: 8, nodes: 1 }, Pool { cpus: 16, nodes: 2 }]);
+        assert_eq!(
+            (&machine.partitions[0].pools[..], &machine.partitions[1].pools[..]),
+            (&[0, 1][..], &[1][..])
+        );
+    }
+
+    #[test]
+    fn partitions_whose_nodes_differ_are_apart() {
+        // A node of one has 8 CPUs, of the other 7 and a half, or 4, or their number is another than that of their names.
+        for (from, to) in
+            [("TotalCPUs=16", "TotalCPUs=15"), ("TotalCPUs=16", "TotalCPUs=8"), ("n[2-3]", "n[2-4]")]
+        {
+            let (machine, may_share) = machine(&PARTITIONS.replace(from, to), None).unwrap();
+            assert!(may_share, "{to}");
+            let cpus = to.split_once("TotalCPUs=").map_or(16, |(_, cpus)| cpus.parse().unwrap());
+            assert_eq!(machine.pools, [Pool { cpus: 24, nodes: 3 }, Pool { cpus, nodes: 2 }]);
+            assert_eq!(
+                (&machine.partitions[0].pools[..], &machine.partitions[1].pools[..]),
+                (&[0][..], &[1][..])
+            );
+        }
     }
 }

@@ -37,7 +37,8 @@ pub const FILES: [TraceFile; 7] = [
 const JOBS: &str = "sacct.txt";
 const ASSOCIATIONS: &str = "associations.txt";
 const DUMP: &str = "sacctmgr-dump.txt";
-const QOS: &str = "qos.txt";
+/// `sacctmgr -P show qos`
+pub const QOS: &str = "qos.txt";
 /// `scontrol show config`
 pub const CONFIG: &str = "config.txt";
 /// `scontrol show partition`
@@ -96,7 +97,7 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
     };
     match (config, &of_file) {
         (Some((_, text)), _) => builder.set_config(Config::parse(&text)),
-        (None, Some(site)) => builder.set_config(site.config.clone()),
+        (None, Some(site)) => builder.set_config(site.config.clone().unwrap_or_default()),
         (None, None) => builder.miss(
             CONFIG,
             "fair-share alone has a weight, usage has a half-life of 7 days, and the scheduler runs by its defaults",

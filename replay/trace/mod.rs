@@ -31,6 +31,9 @@ pub use sacct::COLUMNS;
 /// The command whose output is a trace: allocations only, sizes without units, times in seconds since 1970.
 pub const SACCT: &str = "SLURM_TIME_FORMAT=%s sacct -a -X -P --noconvert -S 2024-01-01 -E now -o JobIDRaw,JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Timelimit,ReqTRES,AllocTRES,State,Priority";
 
+/// What a trace of jobs alone does not tell.
+pub const MACHINE: &str = "the machine";
+
 /// How a trace is collected by hand, file by file of a directory.
 pub fn how() -> String {
     let mut text = String::from(
@@ -132,7 +135,7 @@ pub fn parse(reader: impl BufRead, file: &str) -> Result<Workload, TraceError> {
     }
     if builder.lacks_machine() {
         builder.miss(
-            "the machine",
+            MACHINE,
             "its size is taken from the most CPUs that were in use at one time, which is at most what there was: give --procs or --partition",
         );
     }

@@ -11,16 +11,7 @@ use slurm_text::hosts;
 use super::cluster;
 use super::config::Config;
 use super::problems::{ProblemKind, Problems};
-use crate::workload::{Machine, Partition};
-
-/// What a slurm.conf tells.
-#[derive(Clone, Debug, Default)]
-pub struct Site {
-    /// Its parameters.
-    pub config: Config,
-    /// Its nodes and partitions; `None` where it has no partition with nodes.
-    pub machine: Option<Machine>,
-}
+use crate::workload::{Machine, Partition, Site};
 
 /// A line `NodeName=…` or `PartitionName=…`: its keys in lower case.
 type ConfLine = HashMap<String, String>;
@@ -37,7 +28,7 @@ pub fn read(path: &Path, problems: &mut Problems) -> Option<Site> {
             reader.line(&pairs);
         }
     }
-    Some(Site { machine: reader.machine(), config: reader.config })
+    Some(Site { machine: reader.machine(), config: Some(reader.config), ..Site::default() })
 }
 
 #[derive(Default)]
@@ -164,8 +155,8 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let mut problems = Problems::default();
         let site = read(&path, &mut problems).unwrap();
-        assert_eq!(site.config.get("PriorityWeightFairshare"), Some("100"));
-        assert_eq!(site.config.get("SchedulerParameters"), Some("bf_interval=60,defer"));
+        assert_eq!(site.config.as_ref().unwrap().get("PriorityWeightFairshare"), Some("100"));
+        assert_eq!(site.config.as_ref().unwrap().get("SchedulerParameters"), Some("bf_interval=60,defer"));
         let machine = site.machine.unwrap();
         assert_eq!((machine.cpus(), machine.nodes()), (2 * 60 + 2 * 8, 4));
         let [all, fat] = &machine.partitions[..] else { panic!("{:?}", machine.partitions) };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::names::LONGEST_NAME;
-use super::{Association, Job, Machine, Missing, Names, Qos, Workload, NO_LIMIT};
+use super::{Association, Job, Machine, Missing, Names, Qos, Site, Workload, NO_LIMIT};
 use crate::trace::config::Config;
 use crate::trace::problems::{ProblemKind, Problems};
 
@@ -214,9 +214,6 @@ impl Builder {
 
     /// Takes parameters of slurm.conf.
     pub fn set_config(&mut self, config: Config) {
-        for problem in config.problems() {
-            self.miss("slurm.conf", problem);
-        }
         self.config = Some(config);
     }
 
@@ -234,20 +231,7 @@ impl Builder {
         // Stable: jobs of one second stay in the order of the source, which is that of their ids in most.
         self.jobs.sort_by_key(|job| job.submit);
         self.jobs.shrink_to_fit();
-        if let Some(machine) =
-            self.machine.as_mut().filter(|_| self.config.as_ref().is_some_and(|c| c.has_flag("MAX_TRES")))
-        {
-            for partition in &mut machine.partitions {
-                partition.billing.largest = true;
-            }
-        }
-        let mut qos: Vec<Qos> = self.qos_names.iter().map(Qos::named).collect();
-        for listed in std::mem::take(&mut self.qos) {
-            match self.qos_names.find(&listed.name) {
-                Some(number) => qos[number as usize] = listed,
-                None => qos.push(listed),
-            }
-        }
+        let qos = self.qos_names.iter().map(Qos::named).collect();
         let mut workload = Workload {
             jobs: self.jobs,
             users: self.users,
@@ -257,12 +241,18 @@ impl Builder {
             qos,
             partitions: self.partitions,
             partition_sets: self.partition_sets,
-            machine: self.machine,
-            config: self.config.unwrap_or_default(),
+            machine: None,
+            config: Config::default(),
             missing: self.missing,
             problems: self.problems,
         };
         workload.grow(self.listed, &self.pairs);
+        workload.set_site(Site {
+            associations: Vec::new(),
+            qos: self.qos,
+            config: self.config,
+            machine: self.machine,
+        });
         workload
     }
 }

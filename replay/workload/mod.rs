@@ -7,6 +7,7 @@ mod builder;
 mod machine;
 mod names;
 mod setup;
+mod site;
 
 pub use associations::{Association, Qos, ROOT};
 /// The most QOS that are read.
@@ -16,6 +17,7 @@ pub use builder::{Builder, Draft, ListedAssociation, TooMany};
 pub use machine::{BillingWeights, Machine, MachineError, Partition, Pool};
 pub use names::Names;
 pub use setup::Setup;
+pub use site::Site;
 
 use crate::trace::config::Config;
 use crate::trace::problems::Problems;

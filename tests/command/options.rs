@@ -116,6 +116,7 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("replay", "--scheduler", "", "--scheduler fcfs", Differs),
     ("replay", "--procs", "", "--procs 16", Differs),
     ("replay", "--partition", "", "--partition main=2x8", Differs),
+    ("replay", "--from", "--json", "--from snapshot", Differs),
     ("replay", "--shares", "", "--shares nowhere", Says("nowhere")),
     ("replay", "--slurm-conf", "", "--slurm-conf nowhere", Says("nowhere")),
     ("replay", "--runs", "", "--runs 1", Differs),

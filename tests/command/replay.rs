@@ -5,13 +5,17 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
+use multifactor2_command::input::assemble;
+use multifactor2_command::input::commands::{CONFIG, PARTITIONS};
 use multifactor2_command::output::Printout;
 use multifactor2_command::output::Terminal;
 use multifactor2_command::run::run;
+use multifactor2_snapshot::{format, Snapshot};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::outputs::{answered, conforms, schema};
+use crate::recorded;
 
 /// A trace of two accounts on a machine that is too small, as sacct prints it.
 pub fn trace() -> String {
@@ -400,4 +404,73 @@ fn two_choices_are_named_where_each_is_best_by_one_measure() {
         "{text}"
     );
     assert!(text.contains("Choose fifo if waits are to be short on average"), "{text}");
+}
+
+/// The machine, shares, QOS and parameters of `--from` are those that files of the trace would tell.
+#[test]
+fn a_cluster_from_elsewhere_is_as_if_it_stood_in_the_trace() {
+    for release in recorded::RELEASES {
+        let (site, texts) = (Site::new(), recorded::texts(release, "multifactor2-root"));
+        let snapshot = assemble(&texts, None).unwrap();
+        let mut jobs = trace();
+        // Whose shares the cluster has.
+        for (ours, theirs) in [("<b>chem</b>", "c"), ("physics", "b")] {
+            jobs = jobs.replace(ours, theirs);
+        }
+        fs::write(site.path("sacct.txt"), &jobs).unwrap();
+        texts.save(&site.path("saved")).unwrap();
+        fs::create_dir(site.path("trace")).unwrap();
+        let mut associations = String::from("Account|User|Share|ParentName\n");
+        let name_of = |id: u32| snapshot.associations.iter().find(|of| of.id == id).map(|of| &of.account);
+        for of in snapshot.associations.iter().filter(|of| of.partition.is_empty()) {
+            let parent = name_of(of.parent).filter(|_| of.user.is_empty()).map_or("", String::as_str);
+            let _ = writeln!(associations, "{}|{}|{}|{parent}", of.account, of.user, of.shares);
+        }
+        let mut qos = String::from("Name|Priority|UsageFactor\n");
+        for of in &snapshot.qos {
+            let _ = writeln!(qos, "{}|{}|{}", of.name, of.priority, of.usage_factor);
+        }
+        for (name, text) in [
+            ("sacct.txt", &*jobs),
+            ("config.txt", texts.text(CONFIG)),
+            ("partitions.txt", texts.text(PARTITIONS)),
+            ("associations.txt", &associations),
+            ("qos.txt", &qos),
+        ] {
+            fs::write(site.path("trace").join(name), text).unwrap();
+        }
+        let ask = |words: &str| -> Value {
+            let printed = site.ask(&format!("{words} --json"));
+            assert_eq!(printed.status, 0, "{release}: {}", printed.err);
+            let mut document: Value = serde_json::from_str(&printed.out).unwrap();
+            let mut answer = document["answer"].take();
+            answer["trace"].as_object_mut().unwrap().remove("name").unwrap();
+            answer
+        };
+        let (plain, inside) = (ask("@sacct.txt --procs 8"), ask("@trace"));
+        assert_ne!(plain["policies"], inside["policies"], "{release}");
+        assert_eq!(inside, ask("@sacct.txt --from @saved"), "{release}");
+    }
+}
+
+/// A snapshot does not tell which nodes partitions share; a machine of all of them would be larger than the cluster.
+#[test]
+fn a_machine_that_a_snapshot_cannot_tell_is_not_guessed() {
+    let (site, mut snapshot) = (Site::new(), recorded::snapshot("24.11.5", "multifactor2-root"));
+    let mut ask = |change: &dyn Fn(&mut Snapshot)| {
+        change(&mut snapshot);
+        let mut bytes = Vec::new();
+        format::write(&snapshot, &mut bytes).unwrap();
+        fs::write(site.path("snapshot"), bytes).unwrap();
+        site.ask("@sacct.txt --from @snapshot")
+    };
+    let shared = ask(&|_| ());
+    assert_eq!(shared.status, 0, "{}", shared.err);
+    assert!(shared.out.contains("does not tell which nodes partitions share"), "{}", shared.out);
+    let apart = ask(&|snapshot| snapshot.partitions.truncate(1));
+    assert!(!apart.out.contains("which nodes partitions share"), "{}", apart.out);
+    assert_ne!(shared.out, apart.out);
+    let hidden = ask(&|snapshot| snapshot.about.partial_tree = true);
+    assert_eq!((hidden.status, hidden.out.as_str()), (3, ""));
+    assert!(hidden.err.contains("only a part of the tree"), "{}", hidden.err);
 }

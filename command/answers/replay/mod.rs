@@ -7,6 +7,7 @@ mod output;
 mod progress;
 mod pseudonyms;
 mod runs;
+mod site;
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use multifactor2_replay::measures::fair_start;
 use multifactor2_replay::order;
 use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
-use multifactor2_replay::trace::{self, associations, directory, problems::Problems};
+use multifactor2_replay::trace::{self, associations, problems::Problems};
 use multifactor2_replay::workload::Machine;
 use multifactor2_replay::Workload;
 
@@ -39,12 +40,13 @@ const STOPPED: u8 = 130;
 const DAY: i64 = 86_400;
 
 /// What says how a trace is replayed, and does not go with `--export`.
-const OF_A_REPLAY: [&str; 17] = [
+const OF_A_REPLAY: [&str; 18] = [
     "trace",
     "policies",
     "scheduler",
     "procs",
     "partitions",
+    "from",
     "shares",
     "slurm_conf",
     "runs",
@@ -98,6 +100,10 @@ pub struct Arguments {
     /// A machine of these partitions: NAME=NODESxCPUS or NAME=CPUS, such as gpu=40x8
     #[arg(long = "partition", value_name = "NAME=NODESxCPUS")]
     pub partitions: Vec<String>,
+    /// The cluster as what 'queue --save DIR' or another question kept, a snapshot of the plugin or a file of 'sacctmgr dump' tell of it: shares, QOS,
+    /// weights, half-life, SchedulerParameters, partitions. Names have to be those of the trace
+    #[arg(long, value_name = "PATH")]
+    pub from: Option<PathBuf>,
     /// Shares from a file: output of 'sacctmgr dump' or 'sacctmgr -P show assoc'
     #[arg(long, value_name = "FILE")]
     pub shares: Option<PathBuf>,
@@ -160,6 +166,9 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
     let progress = Progress::begin();
     progress.step("Reading the trace");
     let mut workload = trace::read(path).map_err(|error| Error::Source(error.to_string()))?;
+    if let Some(path) = &asked.from {
+        site::take(&mut workload, path)?;
+    }
     if let Some(file) = &asked.shares {
         set_shares(&mut workload, file)?;
     }
@@ -244,17 +253,8 @@ fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), Error> {
 fn set_slurm_conf(workload: &mut Workload, file: &Path) -> Result<(), Error> {
     let mut problems = Problems::default();
     let site = trace::slurm_conf::read(file, &mut problems);
-    let site = site.ok_or_else(|| Error::of_source(file, &"there is no such file: check the name"))?;
+    workload.set_site(site.ok_or_else(|| Error::of_source(file, &"there is no such file: check the name"))?);
     workload.problems.append(problems);
-    // What was told to be missing is here.
-    workload.missing.retain(|missing| missing.what != directory::CONFIG);
-    workload.config = site.config;
-    if site.machine.is_some() {
-        workload
-            .missing
-            .retain(|missing| ![directory::PARTITIONS, directory::NODES].contains(&missing.what.as_str()));
-        workload.machine = site.machine;
-    }
     Ok(())
 }
 

@@ -63,6 +63,7 @@
 #![forbid(unsafe_code)]
 
 pub mod books;
+pub mod calendar;
 pub mod competition;
 pub mod decay;
 pub mod evaluator;

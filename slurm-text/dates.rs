@@ -1,7 +1,8 @@
-//! Times, dates, and the periods after which slurmctld sets all usage to 0.
+//! Times, dates, and the calendar of a time zone.
 
-use jiff::civil::{self, DateTime, Weekday};
+use jiff::civil::{self, DateTime};
 use jiff::{Timestamp, ToSpan};
+use multifactor2_core::calendar::{Calendar, Day};
 use multifactor2_core::settings::value::Date;
 
 pub use jiff::tz::TimeZone;
@@ -67,69 +68,33 @@ pub fn seconds(date: &Date, zone: &TimeZone) -> Option<i64> {
     Some(civil.ok()?.to_zoned(zone.clone()).ok()?.timestamp().as_second())
 }
 
-/// `PriorityUsageResetPeriod`: how often slurmctld sets all usage to 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(serde::Serialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", serde(rename_all = "snake_case"))]
-pub enum Period {
-    /// At the beginning of each day.
-    Daily,
-    /// At the beginning of each Sunday.
-    Weekly,
-    /// At the beginning of each month.
-    Monthly,
-    /// At the beginning of January, April, July and October.
-    Quarterly,
-    /// At the beginning of each year.
-    Yearly,
-}
+/// The calendar of a time zone.
+#[derive(Clone, Copy, Debug)]
+pub struct Zone<'z>(pub &'z TimeZone);
 
-impl Period {
-    /// As slurm.conf has it and `scontrol show config` prints it; `None` for `NONE`, and for `NOW`, which resets once.
-    pub fn read(text: &str) -> Option<Self> {
-        match text.trim().to_ascii_uppercase().as_str() {
-            "DAILY" => Some(Self::Daily),
-            "WEEKLY" => Some(Self::Weekly),
-            "MONTHLY" => Some(Self::Monthly),
-            "QUARTERLY" => Some(Self::Quarterly),
-            "YEARLY" => Some(Self::Yearly),
-            _ => None,
-        }
+impl Calendar for Zone<'_> {
+    fn day(&self, at: i64) -> Option<Day> {
+        let date = Timestamp::from_second(at).ok()?.to_zoned(self.0.clone()).date();
+        let part = |value: i8| u8::try_from(value).ok();
+        Some(Day {
+            year: date.year().into(),
+            month: part(date.month())?,
+            day: part(date.day())?,
+            weekday: part(date.weekday().to_sunday_zero_offset())?,
+        })
     }
 
-    /// In words, as in "reset ...".
-    pub fn described(self) -> &'static str {
-        match self {
-            Self::Daily => "each day",
-            Self::Weekly => "each Sunday",
-            Self::Monthly => "each month",
-            Self::Quarterly => "each quarter",
-            Self::Yearly => "each year",
-        }
-    }
-
-    /// The first reset after a time, in a zone (`_next_reset` in `priority_multifactor.c`).
-    pub fn next(self, after: i64, zone: &TimeZone) -> Option<i64> {
-        let today = Timestamp::from_second(after).ok()?.to_zoned(zone.clone()).date();
-        let month = |year: i16, month: i8| civil::Date::new(year, month, 1).ok();
-        let months_on = |count: i8| match today.month() + count {
-            later if later > 12 => month(today.year().checked_add(1)?, later - 12),
-            later => month(today.year(), later),
-        };
-        let date = match self {
-            Self::Daily => today.tomorrow().ok()?,
-            Self::Weekly if today.weekday() == Weekday::Sunday => today.checked_add(7.days()).ok()?,
-            Self::Weekly => today.nth_weekday(1, Weekday::Sunday).ok()?,
-            Self::Monthly => months_on(1)?,
-            Self::Quarterly => months_on(3 - (today.month() - 1) % 3)?,
-            Self::Yearly => month(today.year().checked_add(1)?, 1)?,
-        };
-        Some(date.to_zoned(zone.clone()).ok()?.timestamp().as_second())
+    fn midnight(&self, year: i32, month: u8, days: i32) -> Option<i64> {
+        let first = civil::Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, 1).ok()?;
+        let date = first.checked_add(days.days()).ok()?;
+        Some(date.to_zoned(self.0.clone()).ok()?.timestamp().as_second())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use multifactor2_core::calendar::ResetPeriod;
+
     use super::*;
 
     #[test]
@@ -166,10 +131,11 @@ mod tests {
     }
 
     /// The next reset after a time of day, as a date.
-    fn next(period: Period, date: &str, zone: &TimeZone) -> String {
+    fn next(period: ResetPeriod, date: &str, zone: &TimeZone) -> String {
         let date: DateTime = date.parse().unwrap();
         let now = date.to_zoned(zone.clone()).unwrap().timestamp().as_second();
-        let next = Timestamp::from_second(period.next(now, zone).unwrap()).unwrap().to_zoned(zone.clone());
+        let next =
+            Timestamp::from_second(period.next(now, &Zone(zone)).unwrap()).unwrap().to_zoned(zone.clone());
         next.strftime("%Y-%m-%d %H:%M").to_string()
     }
 
@@ -177,15 +143,16 @@ mod tests {
     fn resets_are_where_slurmctld_has_them() {
         for zone in [TimeZone::UTC, TimeZone::system(), TimeZone::fixed(jiff::tz::offset(-11))] {
             // A Wednesday.
-            assert_eq!(next(Period::Daily, "2026-12-30T15:00:00", &zone), "2026-12-31 00:00");
-            assert_eq!(next(Period::Weekly, "2026-12-30T15:00:00", &zone), "2027-01-03 00:00");
-            assert_eq!(next(Period::Weekly, "2027-01-03T00:00:00", &zone), "2027-01-10 00:00");
-            assert_eq!(next(Period::Monthly, "2026-12-30T15:00:00", &zone), "2027-01-01 00:00");
-            assert_eq!(next(Period::Quarterly, "2026-03-31T15:00:00", &zone), "2026-04-01 00:00");
-            assert_eq!(next(Period::Quarterly, "2026-10-01T00:00:00", &zone), "2027-01-01 00:00");
-            assert_eq!(next(Period::Yearly, "2026-01-01T00:00:00", &zone), "2027-01-01 00:00");
+            assert_eq!(next(ResetPeriod::Daily, "2026-12-30T15:00:00", &zone), "2026-12-31 00:00");
+            assert_eq!(next(ResetPeriod::Weekly, "2026-12-30T15:00:00", &zone), "2027-01-03 00:00");
+            assert_eq!(next(ResetPeriod::Weekly, "2027-01-03T00:00:00", &zone), "2027-01-10 00:00");
+            assert_eq!(next(ResetPeriod::Monthly, "2026-12-30T15:00:00", &zone), "2027-01-01 00:00");
+            assert_eq!(next(ResetPeriod::Quarterly, "2026-03-31T15:00:00", &zone), "2026-04-01 00:00");
+            assert_eq!(next(ResetPeriod::Quarterly, "2026-10-01T00:00:00", &zone), "2027-01-01 00:00");
+            assert_eq!(next(ResetPeriod::Yearly, "2026-01-01T00:00:00", &zone), "2027-01-01 00:00");
         }
-        assert_eq!((Period::read("NONE"), Period::read("now")), (None, None));
-        assert_eq!(Period::read("Weekly"), Some(Period::Weekly));
+        for never in [ResetPeriod::None, ResetPeriod::Now] {
+            assert_eq!(never.next(0, &Zone(&TimeZone::UTC)), None);
+        }
     }
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use multifactor2_core::books::{BookAt, BookSet};
+use multifactor2_core::calendar::ResetPeriod;
 use multifactor2_core::evaluator::{Evaluator, FactorConfig};
 use multifactor2_core::factors::{increase_only, ClusterSize, Evaluation, Priority, NICE_OFFSET};
 use multifactor2_core::facts::{self, Facts, JobSize, Tres, NO_VAL};
 use multifactor2_core::policy::pools::{JobNames, Names};
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
-use slurm_text::dates::{Period, TimeZone};
+use slurm_text::dates::{TimeZone, Zone};
 
 use super::books::{Book, Books};
 use super::charges::Charges;
@@ -41,7 +42,7 @@ pub struct Multifactor<'s> {
     /// Half-life, and the time of the first job.
     since: (u32, i64),
     /// `PriorityUsageResetPeriod`, and when usage is reset the next time.
-    reset: Option<(Period, i64)>,
+    reset: Option<(ResetPeriod, i64)>,
     points: Option<JobPoints>,
     /// Buffers.
     usage: Vec<f64>,
@@ -91,8 +92,8 @@ impl<'s> Multifactor<'s> {
             since,
             reset: config
                 .get("PriorityUsageResetPeriod")
-                .and_then(Period::read)
-                .and_then(|period| Some((period, period.next(start, &TimeZone::UTC)?))),
+                .and_then(ResetPeriod::read)
+                .and_then(|period| Some((period, period.next(start, &Zone(&TimeZone::UTC))?))),
             points: None,
             partitions: machine
                 .partitions
@@ -389,7 +390,7 @@ impl Order for Multifactor<'_> {
         if let Some((period, next)) = &mut self.reset {
             if now >= *next {
                 self.books.iter_mut().for_each(|book| book.usage.reset());
-                *next = period.next(now, &TimeZone::UTC).unwrap_or(i64::MAX);
+                *next = period.next(now, &Zone(&TimeZone::UTC)).unwrap_or(i64::MAX);
             }
         }
         for Book { usage, tree, .. } in self.books.iter_mut() {

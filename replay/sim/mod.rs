@@ -15,7 +15,7 @@ mod world;
 
 use std::fmt;
 
-use slurm_text::dates::Period;
+use multifactor2_core::calendar::ResetPeriod;
 
 use crate::order::{Order, Policy};
 use crate::workload::{Machine, MachineError, Setup, Workload};
@@ -96,7 +96,9 @@ impl Plan<'_> {
         for (name, value) in [
             (
                 "the time zone of the cluster: midnight is that of UTC in PriorityUsageResetPeriod",
-                config.get("PriorityUsageResetPeriod").filter(|value| Period::read(value).is_some()),
+                config
+                    .get("PriorityUsageResetPeriod")
+                    .filter(|value| ResetPeriod::read(value).is_some_and(ResetPeriod::repeats)),
             ),
             ("PreemptType", config.get("PreemptType").filter(|value| !value.ends_with("/none"))),
             ("PriorityWeightAssoc", config.get("PriorityWeightAssoc").filter(|value| *value != "0")),

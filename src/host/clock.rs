@@ -1,5 +1,6 @@
 //! Time of day and the local calendar, from libc as in the host: usage resets happen at local midnight.
 
+use multifactor2_core::calendar::{Calendar, Day};
 use multifactor2_core::settings::value::Date;
 
 /// Seconds since the epoch.
@@ -43,45 +44,92 @@ impl Local {
             second: part(self.0.tm_sec),
         }
     }
+}
 
-    /// Midnight at the beginning of the day that `time` falls in; `None` where the C library cannot tell.
-    pub fn midnight_before(time: i64) -> Option<Self> {
-        let Self(mut tm) = Self::at(time)?;
-        (tm.tm_hour, tm.tm_min, tm.tm_sec) = (0, 0, 0);
-        Some(Self(tm))
+/// The calendar of the time zone that this process runs in.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalCalendar;
+
+impl Calendar for LocalCalendar {
+    fn day(&self, at: i64) -> Option<Day> {
+        let Local(tm) = Local::at(at)?;
+        let part = |part: libc::c_int| u8::try_from(part).ok();
+        Some(Day {
+            year: tm.tm_year.checked_add(1900)?,
+            month: part(tm.tm_mon + 1)?,
+            day: part(tm.tm_mday)?,
+            weekday: part(tm.tm_wday)?,
+        })
     }
 
-    /// Days since Sunday (0 to 6).
-    pub fn weekday(self) -> u8 {
-        u8::try_from(self.0.tm_wday).unwrap_or(0)
-    }
-
-    /// Month (0 to 11).
-    pub fn month(self) -> u8 {
-        u8::try_from(self.0.tm_mon).unwrap_or(0)
-    }
-
-    /// The day so many days later, or earlier.
-    #[must_use]
-    pub fn plus_days(mut self, days: i32) -> Self {
-        self.0.tm_mday += days;
-        self
-    }
-
-    /// The first day of a month of the same year, `month` counted from 0; 12 is January of the next year.
-    #[must_use]
-    pub fn first_of(mut self, month: u8) -> Self {
-        self.0.tm_mday = 1;
-        self.0.tm_mon = i32::from(month % 12);
-        self.0.tm_year += i32::from(month / 12);
-        self
-    }
-
-    /// As seconds since the epoch; daylight saving time is worked out anew, as Slurm's own `slurm_mktime` does.
-    pub fn seconds(self) -> i64 {
-        let mut tm = self.0;
+    fn midnight(&self, year: i32, month: u8, days: i32) -> Option<i64> {
+        // SAFETY: zero is a valid value of every member.
+        let mut tm: libc::tm = unsafe { std::mem::zeroed() };
+        (tm.tm_year, tm.tm_mon) = (year.checked_sub(1900)?, i32::from(month) - 1);
+        tm.tm_mday = days.checked_add(1)?;
+        // Daylight saving time is worked out anew, as Slurm's own `slurm_mktime` does.
         tm.tm_isdst = -1;
         // SAFETY: a live structure, which mktime may normalise.
-        unsafe { libc::mktime(&raw mut tm) }
+        Some(unsafe { libc::mktime(&raw mut tm) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use multifactor2_core::calendar::ResetPeriod;
+
+    use super::*;
+
+    const DAY: i64 = 24 * 60 * 60;
+
+    /// Around noon of 2026-11-21, a Saturday, in most time zones. The expectations hold in all of them.
+    const NOW: i64 = 1_795_262_400;
+
+    fn next(period: ResetPeriod, last: i64) -> Option<i64> {
+        period.next_or_missed(last, NOW, &LocalCalendar)
+    }
+
+    fn today() -> Day {
+        LocalCalendar.day(NOW).unwrap()
+    }
+
+    fn midnight(year: i32, month: u8, day: u8) -> i64 {
+        LocalCalendar.midnight(year, month, i32::from(day) - 1).unwrap()
+    }
+
+    #[test]
+    fn next_reset_of_every_period() {
+        let (today, to_sunday) = (today(), i64::from(7 - today().weekday));
+        assert_eq!((today.year, today.month), (2026, 11));
+        let day = midnight(2026, 11, today.day);
+        assert_eq!([ResetPeriod::None, ResetPeriod::Now].map(|period| next(period, NOW)), [None; 2]);
+        assert_eq!(next(ResetPeriod::Daily, NOW), Some(day + DAY));
+        assert_eq!(next(ResetPeriod::Weekly, NOW), Some(day + to_sunday * DAY));
+        assert_eq!(next(ResetPeriod::Monthly, NOW), Some(midnight(2026, 12, 1)));
+        assert_eq!(next(ResetPeriod::Quarterly, NOW), Some(midnight(2027, 1, 1)));
+        assert_eq!(next(ResetPeriod::Yearly, NOW), Some(midnight(2027, 1, 1)));
+    }
+
+    #[test]
+    fn quarters_begin_in_january_april_july_and_october() {
+        let begins = [4, 4, 4, 7, 7, 7, 10, 10, 10, 13, 13, 13];
+        for (month, begin) in (1..).zip(begins) {
+            let next = next(ResetPeriod::Quarterly, midnight(2026, month, 1)).unwrap();
+            let expected = if begin == 13 { midnight(2027, 1, 1) } else { midnight(2026, begin, 1) };
+            assert_eq!(next, expected, "after month {month}");
+        }
+    }
+
+    #[test]
+    fn resets_missed_while_down_happen_once() {
+        let day = midnight(2026, 11, today().day);
+        for days in 1..5 {
+            // Within a few days of each other no clock change interferes at this time of the year.
+            assert_eq!(next(ResetPeriod::Daily, day - days * DAY), Some(day));
+        }
+        let week = 7 * DAY;
+        let next = next(ResetPeriod::Weekly, NOW - 3 * week).unwrap();
+        assert!(next <= NOW && next > NOW - week);
+        assert_eq!(LocalCalendar.day(next).unwrap().weekday, 0);
     }
 }

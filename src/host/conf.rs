@@ -8,6 +8,9 @@
 
 use std::ffi::{CStr, CString};
 
+use multifactor2_core::calendar::ResetPeriod;
+
+use super::constants;
 use super::layout::{ConfLayout, Field, Ptr};
 use super::Host;
 
@@ -29,6 +32,11 @@ numbers!(u16 u32 u64);
 pub struct Conf(&'static Host);
 
 impl Conf {
+    /// `PriorityUsageResetPeriod`
+    pub fn reset_period(self) -> ResetPeriod {
+        reset_period(self.get(|conf| conf.priority_reset_period))
+    }
+
     /// Reads a number.
     pub fn get<T: Number>(self, pick: impl FnOnce(&'static ConfLayout) -> Field<ConfLayout, T>) -> T {
         // SAFETY: an object of the host that lives as long as the process, in the layout of the running release.
@@ -104,5 +112,38 @@ impl Host {
             self.free(weights.cast());
             Some(copy)
         }
+    }
+}
+
+/// The period that a number of `slurm_conf` stands for. Slurm checks the value.
+fn reset_period(number: u16) -> ResetPeriod {
+    match number {
+        constants::PRIORITY_RESET_NOW => ResetPeriod::Now,
+        constants::PRIORITY_RESET_DAILY => ResetPeriod::Daily,
+        constants::PRIORITY_RESET_WEEKLY => ResetPeriod::Weekly,
+        constants::PRIORITY_RESET_MONTHLY => ResetPeriod::Monthly,
+        constants::PRIORITY_RESET_QUARTERLY => ResetPeriod::Quarterly,
+        constants::PRIORITY_RESET_YEARLY => ResetPeriod::Yearly,
+        _ => ResetPeriod::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reset_periods_are_those_of_slurm_conf() {
+        let numbers = [
+            0,
+            constants::PRIORITY_RESET_NOW,
+            constants::PRIORITY_RESET_DAILY,
+            constants::PRIORITY_RESET_WEEKLY,
+            constants::PRIORITY_RESET_MONTHLY,
+            constants::PRIORITY_RESET_QUARTERLY,
+            constants::PRIORITY_RESET_YEARLY,
+        ];
+        let words = ["NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"];
+        assert_eq!(numbers.map(|number| reset_period(number).word()), words);
     }
 }

@@ -11,6 +11,7 @@
 
 use tracing::{debug, warn};
 
+use multifactor2_core::calendar::ResetPeriod;
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::rules::charge::Period;
@@ -27,13 +28,13 @@ use super::posting::UNDERFLOW;
 use super::progress::history::Times;
 use super::progress::own_usage::Counting;
 use super::queue::{Queues, BAD_COMMENT};
-use super::reset::Period as ResetPeriod;
 use super::standing::Standing;
 use super::waiting::Waiting;
 use super::{explain, usage, Plugin};
 use crate::faults;
 use crate::host::access::{Open, Read};
 use crate::host::checks::can_look;
+use crate::host::clock::LocalCalendar;
 use crate::host::jobs::{walk_seen, Direction, Seen};
 use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{AssocLock, Factors, Levels, Shares, Shown, Unlocked, Usage};
@@ -59,7 +60,7 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule of the current configuration.
     pub fn read(host: &'static Host) -> Self {
-        let period = ResetPeriod::of(host.conf().get(|conf| conf.priority_reset_period));
+        let period = host.conf().reset_period();
         Self {
             period,
             next_reset: None,
@@ -81,7 +82,7 @@ impl Schedule {
             return Some(now);
         }
         if self.next_reset.is_none() {
-            self.next_reset = self.period.next(last, now);
+            self.next_reset = self.period.next_or_missed(last, now, &LocalCalendar);
         }
         self.next_reset.filter(|at| now >= *at)
     }
@@ -91,7 +92,7 @@ impl Schedule {
         if self.period == ResetPeriod::Now {
             self.period = ResetPeriod::None;
         }
-        self.next_reset = self.period.next(at, now);
+        self.next_reset = self.period.next_or_missed(at, now, &LocalCalendar);
     }
 }
 

@@ -32,7 +32,6 @@ mod posting;
 pub mod progress;
 mod queue;
 mod rates;
-mod reset;
 mod set_jobs;
 mod snapshot;
 mod sprio;

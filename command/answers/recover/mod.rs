@@ -4,12 +4,13 @@
 mod course;
 mod text;
 
+use multifactor2_core::calendar::ResetPeriod;
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::settings::UsageMeasure;
 use multifactor2_core::Node;
-use schemars::JsonSchema;
-use serde::Serialize;
-use slurm_text::dates::{Period, TimeZone};
+use schemars::{json_schema, JsonSchema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+use slurm_text::dates::{TimeZone, Zone};
 
 use self::course::Course;
 use super::{Answer, Ask};
@@ -87,10 +88,35 @@ pub struct Recover {
 /// A reset of all usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reset {
-    /// How often.
-    pub period: Period,
+    /// How often: daily, weekly, monthly, quarterly or yearly.
+    #[serde(serialize_with = "word")]
+    #[schemars(schema_with = "words")]
+    pub period: ResetPeriod,
     /// The next one, in seconds since 1970.
     pub at: i64,
+}
+
+fn word<S: Serializer>(period: &ResetPeriod, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&period.word().to_ascii_lowercase())
+}
+
+fn words(_: &mut SchemaGenerator) -> schemars::Schema {
+    let repeated = ResetPeriod::ALL.into_iter().filter(|period| period.repeats());
+    let words: Vec<String> = repeated.map(|period| period.word().to_ascii_lowercase()).collect();
+    json_schema!({ "type": "string", "enum": words })
+}
+
+/// In words, as in "reset ...".
+fn described(period: ResetPeriod) -> &'static str {
+    match period {
+        ResetPeriod::None => "never",
+        ResetPeriod::Now => "once",
+        ResetPeriod::Daily => "each day",
+        ResetPeriod::Weekly => "each Sunday",
+        ResetPeriod::Monthly => "each month",
+        ResetPeriod::Quarterly => "each quarter",
+        ResetPeriod::Yearly => "each year",
+    }
 }
 
 /// A user in an account.
@@ -193,9 +219,9 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
         .collect();
     let users: Vec<Node> = places.iter().map(|(_, node)| *node).collect();
     let half_life = model.config.half_life;
-    let reset = model.snapshot.parameter("PriorityUsageResetPeriod").and_then(Period::read);
+    let reset = model.snapshot.parameter("PriorityUsageResetPeriod").and_then(ResetPeriod::read);
     let reset =
-        reset.and_then(|period| Some(Reset { period, at: period.next(model.at, &TimeZone::system())? }));
+        reset.and_then(|period| Some(Reset { period, at: period.next(model.at, &Zone(&TimeZone::system()))? }));
     let assumptions = assumptions(model);
     let mut accounts = Vec::new();
     for (place, node) in &places {
@@ -251,7 +277,7 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
         remarks.push(match reset {
             Some(reset) => format!(
                 "PriorityDecayHalfLife is 0: usage does not decay. PriorityUsageResetPeriod sets that of everybody to 0 {}, next on {}.",
-                reset.period.described(),
+                described(reset.period),
                 time(reset.at)
             ),
             None => "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is not set: usage never goes down by itself. A factor rises only \
@@ -261,7 +287,7 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
     } else if let Some(reset) = reset {
         remarks.push(format!(
             "PriorityUsageResetPeriod sets the usage of everybody to 0 {}, next on {}.",
-            reset.period.described(),
+            described(reset.period),
             time(reset.at)
         ));
     }

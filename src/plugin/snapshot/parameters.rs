@@ -13,10 +13,9 @@ use crate::host::constants::{
     PRIORITY_FLAGS_ACCRUE_ALWAYS, PRIORITY_FLAGS_CALCULATE_RUNNING, PRIORITY_FLAGS_FAIR_TREE,
     PRIORITY_FLAGS_INCR_ONLY, PRIORITY_FLAGS_MAX_TRES, PRIORITY_FLAGS_NO_NORMAL_ASSOC,
     PRIORITY_FLAGS_NO_NORMAL_PART, PRIORITY_FLAGS_NO_NORMAL_QOS, PRIORITY_FLAGS_NO_NORMAL_TRES,
-    PRIORITY_FLAGS_SIZE_RELATIVE, PRIORITY_RESET_DAILY, PRIORITY_RESET_MONTHLY, PRIORITY_RESET_NOW,
-    PRIORITY_RESET_QUARTERLY, PRIORITY_RESET_WEEKLY, PRIORITY_RESET_YEARLY, PRIVATE_DATA_ACCOUNTS,
-    PRIVATE_DATA_EVENTS, PRIVATE_DATA_JOBS, PRIVATE_DATA_NODES, PRIVATE_DATA_PARTITIONS,
-    PRIVATE_DATA_RESERVATIONS, PRIVATE_DATA_USAGE, PRIVATE_DATA_USERS,
+    PRIORITY_FLAGS_SIZE_RELATIVE, PRIVATE_DATA_ACCOUNTS, PRIVATE_DATA_EVENTS, PRIVATE_DATA_JOBS,
+    PRIVATE_DATA_NODES, PRIVATE_DATA_PARTITIONS, PRIVATE_DATA_RESERVATIONS, PRIVATE_DATA_USAGE,
+    PRIVATE_DATA_USERS,
 };
 use crate::host::layout::{ConfLayout, Field, Ptr};
 use crate::host::Host;
@@ -88,18 +87,6 @@ fn span(seconds: u32) -> String {
     }
 }
 
-fn reset_period(number: u16) -> &'static str {
-    match number {
-        PRIORITY_RESET_NOW => "NOW",
-        PRIORITY_RESET_DAILY => "DAILY",
-        PRIORITY_RESET_WEEKLY => "WEEKLY",
-        PRIORITY_RESET_MONTHLY => "MONTHLY",
-        PRIORITY_RESET_QUARTERLY => "QUARTERLY",
-        PRIORITY_RESET_YEARLY => "YEARLY",
-        _ => "NONE",
-    }
-}
-
 /// What `PrivateData` hides of what a snapshot shows; `None` for nothing.
 pub fn hidden(host: &'static Host) -> Option<String> {
     let hidden = host.conf().get(|conf| conf.private_data) & SHOWN;
@@ -134,10 +121,7 @@ impl Told {
             ("PriorityParameters", text(|conf| conf.priority_params)),
             ("PrioritySiteFactorPlugin", text(|conf| conf.site_factor_plugin)),
             ("PriorityType", text(|conf| conf.priority_type)),
-            (
-                "PriorityUsageResetPeriod",
-                reset_period(conf.get(|conf| conf.priority_reset_period)).to_owned(),
-            ),
+            ("PriorityUsageResetPeriod", conf.reset_period().word().to_owned()),
             ("PriorityWeightAge", number(|conf| conf.priority_weight_age).to_string()),
             ("PriorityWeightAssoc", number(|conf| conf.priority_weight_assoc).to_string()),
             ("PriorityWeightFairShare", number(|conf| conf.priority_weight_fs).to_string()),
@@ -170,17 +154,6 @@ mod tests {
         ] {
             assert_eq!(span(seconds), shown);
         }
-    }
-
-    #[test]
-    fn reset_periods_are_those_of_slurm_conf() {
-        let numbers =
-            [0, PRIORITY_RESET_NOW, PRIORITY_RESET_DAILY, PRIORITY_RESET_WEEKLY, PRIORITY_RESET_MONTHLY];
-        assert_eq!(numbers.map(reset_period), ["NONE", "NOW", "DAILY", "WEEKLY", "MONTHLY"]);
-        assert_eq!(
-            [PRIORITY_RESET_QUARTERLY, PRIORITY_RESET_YEARLY].map(reset_period),
-            ["QUARTERLY", "YEARLY"]
-        );
     }
 
     #[test]

@@ -96,6 +96,7 @@ pub struct Reset {
     pub at: i64,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde asks for it
 fn word<S: Serializer>(period: &ResetPeriod, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&period.word().to_ascii_lowercase())
 }

@@ -61,6 +61,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// What says `pub` can be used by other crates.
+#![warn(unreachable_pub)]
 
 pub mod books;
 pub mod calendar;

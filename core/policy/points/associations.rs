@@ -52,7 +52,7 @@ pub(super) struct Associations {
 
 impl Associations {
     /// None yet.
-    pub fn new(lines: Lines<'_>) -> Self {
+    pub(super) fn new(lines: Lines<'_>) -> Self {
         let Lines { named, priorities, targets } = lines;
         let objects = |kind| {
             let others = Object::new(priorities.of_others(kind), targets.of_others(kind));
@@ -88,7 +88,12 @@ impl Associations {
     }
 
     /// Takes a tree and what its associations are called. Distances are 0 and nothing is capped until they are weighed.
-    pub fn learn<'n>(&mut self, tree: &ShareTree, names: impl Fn(Node) -> Names<'n>, lines: Lines<'_>) {
+    pub(super) fn learn<'n>(
+        &mut self,
+        tree: &ShareTree,
+        names: impl Fn(Node) -> Names<'n>,
+        lines: Lines<'_>,
+    ) {
         *self = Self::new(lines);
         let Lines { priorities, targets, .. } = lines;
         let asks = |kind| priorities.has(kind) || targets.has(kind);
@@ -166,7 +171,7 @@ impl Associations {
     }
 
     /// Compares usage with targets.
-    pub fn weigh(&mut self, tree: &ShareTree, usage: [&TargetUsage; 2], targets: &Targets) {
+    pub(super) fn weigh(&mut self, tree: &ShareTree, usage: [&TargetUsage; 2], targets: &Targets) {
         let totals = usage.map(TargetUsage::of_root);
         self.read(tree, usage, targets);
         self.users.judge(&totals);
@@ -277,13 +282,13 @@ impl Associations {
 
     /// What an association has.
     #[inline]
-    pub fn own(&self, node: Node) -> Option<&Own> {
+    pub(super) fn own(&self, node: Node) -> Option<&Own> {
         self.own.get(node.index())
     }
 
     /// What an association has that is newer than the tree: what its user has elsewhere, what its account has, and all accounts above.
     #[cold]
-    pub fn of_names(&self, names: Option<Names<'_>>) -> Own {
+    pub(super) fn of_names(&self, names: Option<Names<'_>>) -> Own {
         let Some(names) = names else { return self.nobody };
         let user = self.users.get(self.users.find(folded(LineKind::User, names.user).as_ref()));
         let name = folded(LineKind::Account, names.account);
@@ -300,7 +305,7 @@ impl Associations {
     }
 
     /// Whether there is a user or account of a name that lines name.
-    pub fn has(&self, kind: LineKind, name: &str) -> bool {
+    pub(super) fn has(&self, kind: LineKind, name: &str) -> bool {
         let name = folded(kind, name);
         match kind {
             LineKind::User => !self.missing.contains(name.as_ref()),

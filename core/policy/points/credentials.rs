@@ -42,7 +42,7 @@ pub(super) struct Priorities {
 }
 
 impl Priorities {
-    pub fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings) -> Self {
         let mut priorities = Self::default();
         for line in &settings.credentials {
             #[allow(clippy::cast_precision_loss)] // at most 10^9
@@ -53,22 +53,22 @@ impl Priorities {
     }
 
     /// Whether there are any of a kind.
-    pub fn has(&self, kind: LineKind) -> bool {
+    pub(super) fn has(&self, kind: LineKind) -> bool {
         !self.by_kind[kind as usize].is_empty()
     }
 
     /// The priority of an object.
-    pub fn priority(&self, kind: LineKind, name: &str) -> f64 {
+    pub(super) fn priority(&self, kind: LineKind, name: &str) -> f64 {
         self.own(kind, name).unwrap_or_else(|| self.of_others(kind))
     }
 
     /// The priority that the line of an object itself gives.
-    pub fn own(&self, kind: LineKind, name: &str) -> Option<f64> {
+    pub(super) fn own(&self, kind: LineKind, name: &str) -> Option<f64> {
         self.by_kind[kind as usize].own(kind, name).copied().filter(|priority| *priority != 0.0)
     }
 
     /// The priority of those without one of their own.
-    pub fn of_others(&self, kind: LineKind) -> f64 {
+    pub(super) fn of_others(&self, kind: LineKind) -> f64 {
         self.by_kind[kind as usize].of_others().copied().unwrap_or_default()
     }
 }

@@ -69,14 +69,14 @@ pub(super) struct Goal {
 
 impl Goal {
     /// The distance for usage of these totals; 0 where nothing was used at all.
-    pub fn delta(&self, usage: f64, totals: Totals) -> f64 {
+    pub(super) fn delta(&self, usage: f64, totals: Totals) -> f64 {
         let total = if self.of_available { totals.available } else { totals.delivered };
         let used = percentage(usage, total).filter(|_| totals.delivered > 0.0);
         used.map_or(0.0, |used| self.factor * delta(self.percent, used, self.side, self.measure))
     }
 
     /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together.
-    pub fn delta_on_level(&self, usage: f64, level: f64) -> f64 {
+    pub(super) fn delta_on_level(&self, usage: f64, level: f64) -> f64 {
         let used = percentage(usage, level).unwrap_or_default();
         delta(self.percent, used, self.side, self.measure)
     }
@@ -92,7 +92,7 @@ pub(super) struct Ceiling {
 
 impl Ceiling {
     /// What it leaves.
-    pub fn room(&self, usage: f64, totals: Totals) -> f64 {
+    pub(super) fn room(&self, usage: f64, totals: Totals) -> f64 {
         self.cap.room(usage, totals)
     }
 }
@@ -106,17 +106,17 @@ pub(super) struct Rules {
 
 impl Rules {
     /// With those of another where there are none.
-    pub fn or(self, others: Self) -> Self {
+    pub(super) fn or(self, others: Self) -> Self {
         Self { goal: self.goal.or(others.goal), ceiling: self.ceiling.or(others.ceiling) }
     }
 
     /// The distance of an object from its target, by both usages and their totals.
-    pub fn delta(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
+    pub(super) fn delta(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
         self.goal.map_or(0.0, |goal| goal.delta(usage[goal.by], totals[goal.by]))
     }
 
     /// What its cap leaves.
-    pub fn room(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
+    pub(super) fn room(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
         self.ceiling.map_or(NO_CAP, |ceiling| ceiling.room(usage[ceiling.by], totals[ceiling.by]))
     }
 }
@@ -133,7 +133,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    pub fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings) -> Self {
         let by = |window: bool| if window { WINDOW } else { HALFLIFE };
         let window = settings.target_usage == TargetUsage::Window;
         let mut targets = Self {
@@ -175,32 +175,32 @@ impl Targets {
     }
 
     /// Whether there are any of a kind.
-    pub fn has(&self, kind: LineKind) -> bool {
+    pub(super) fn has(&self, kind: LineKind) -> bool {
         self.has_goals(kind) || self.has_ceilings(kind)
     }
 
     /// Whether there are targets, floors or ceilings of a kind.
-    pub fn has_goals(&self, kind: LineKind) -> bool {
+    pub(super) fn has_goals(&self, kind: LineKind) -> bool {
         !self.goals[kind as usize].is_empty()
     }
 
     /// Whether there are caps of a kind.
-    pub fn has_ceilings(&self, kind: LineKind) -> bool {
+    pub(super) fn has_ceilings(&self, kind: LineKind) -> bool {
         !self.ceilings[kind as usize].is_empty()
     }
 
     /// Whether those count that no line names.
-    pub fn has_others(&self, kind: LineKind) -> bool {
+    pub(super) fn has_others(&self, kind: LineKind) -> bool {
         self.of_others(kind) != Rules::default()
     }
 
     /// What holds for an object.
-    pub fn rules(&self, kind: LineKind, name: &str) -> Rules {
+    pub(super) fn rules(&self, kind: LineKind, name: &str) -> Rules {
         self.own(kind, name).or(self.of_others(kind))
     }
 
     /// What lines say that name it.
-    pub fn own(&self, kind: LineKind, name: &str) -> Rules {
+    pub(super) fn own(&self, kind: LineKind, name: &str) -> Rules {
         Rules {
             goal: self.goals[kind as usize].own(kind, name).copied(),
             ceiling: self.ceilings[kind as usize].own(kind, name).copied(),
@@ -208,7 +208,7 @@ impl Targets {
     }
 
     /// What holds for one that no line names.
-    pub fn of_others(&self, kind: LineKind) -> Rules {
+    pub(super) fn of_others(&self, kind: LineKind) -> Rules {
         Rules {
             goal: self.goals[kind as usize].of_others().copied(),
             ceiling: self.ceilings[kind as usize].of_others().copied(),
@@ -216,7 +216,7 @@ impl Targets {
     }
 
     /// The target of an account or user without a line, which has this part of the shares of its siblings.
-    pub fn by_share(&self, share: f64) -> Goal {
+    pub(super) fn by_share(&self, share: f64) -> Goal {
         Goal {
             percent: 100.0 * share,
             of_available: false,

@@ -61,7 +61,7 @@ impl<T> Default for ByName<T> {
 }
 
 impl<T: Clone> ByName<T> {
-    pub fn insert(&mut self, kind: LineKind, names: &[String], value: T) {
+    pub(super) fn insert(&mut self, kind: LineKind, names: &[String], value: T) {
         for name in names {
             if name == "*" {
                 self.others.get_or_insert(value.clone());
@@ -71,21 +71,21 @@ impl<T: Clone> ByName<T> {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.named.is_empty() && self.others.is_none()
     }
 
     /// What holds for an object.
-    pub fn get(&self, kind: LineKind, name: &str) -> Option<&T> {
+    pub(super) fn get(&self, kind: LineKind, name: &str) -> Option<&T> {
         self.own(kind, name).or(self.of_others())
     }
 
     /// What a line says that names it.
-    pub fn own(&self, kind: LineKind, name: &str) -> Option<&T> {
+    pub(super) fn own(&self, kind: LineKind, name: &str) -> Option<&T> {
         self.named.get(folded(kind, name).as_ref())
     }
 
-    pub fn of_others(&self) -> Option<&T> {
+    pub(super) fn of_others(&self) -> Option<&T> {
         self.others.as_ref()
     }
 }

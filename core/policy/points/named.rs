@@ -28,7 +28,7 @@ pub(super) struct NamedLines {
 }
 
 impl NamedLines {
-    pub fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings) -> Self {
         let mut lines = Vec::new();
         let mut add = |place: &Place, setting, word: String, kind: LineKind, names: &[String]| {
             let names = names.iter().filter(|name| *name != "*").cloned().collect();
@@ -51,7 +51,7 @@ impl NamedLines {
     }
 
     /// The names of one kind.
-    pub fn of_kind(&self, kind: LineKind) -> impl Iterator<Item = &str> {
+    pub(super) fn of_kind(&self, kind: LineKind) -> impl Iterator<Item = &str> {
         self.lines
             .iter()
             .filter(move |line| line.kind == kind)
@@ -60,24 +60,24 @@ impl NamedLines {
     }
 
     /// Each group once.
-    pub fn groups(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = &str> {
         let mut seen = std::collections::HashSet::new();
         self.of_kind(LineKind::Group).filter(move |name| seen.insert(*name))
     }
 
     /// Takes the numbers of groups.
-    pub fn learn_groups(&mut self, groups: &HashMap<String, u32>) {
+    pub(super) fn learn_groups(&mut self, groups: &HashMap<String, u32>) {
         let number = |name: &str| groups.get(name).copied().or_else(|| name.parse().ok());
         self.groups = self.groups().filter_map(|name| Some((name.to_owned(), number(name)?))).collect();
     }
 
     /// The numbers of the groups that are known, in the order of the lines.
-    pub fn numbers(&self) -> impl Iterator<Item = (&str, u32)> {
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&str, u32)> {
         self.groups().filter_map(|name| Some((name, *self.groups.get(name)?)))
     }
 
     /// What all partitions need to know.
-    pub fn needs(&self, settings: &Settings) -> Needs {
+    pub(super) fn needs(&self, settings: &Settings) -> Needs {
         let has = |kind| self.lines.iter().any(|line| line.kind == kind && line.setting != "Component");
         let window = settings.target_usage == crate::settings::TargetUsage::Window;
         let by_window = |line: &crate::settings::Target| line.window.unwrap_or(window);
@@ -108,7 +108,7 @@ impl NamedLines {
     }
 
     /// All of them; `has` tells whether there is a user or account of a name.
-    pub fn all<'s>(
+    pub(super) fn all<'s>(
         &'s self,
         has: impl Fn(LineKind, &str) -> bool + Copy + 's,
     ) -> impl Iterator<Item = Named<'s>> {

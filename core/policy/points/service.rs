@@ -59,7 +59,7 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub fn of(settings: &Settings) -> Self {
+    pub(super) fn of(settings: &Settings) -> Self {
         let mut promises = Self::default();
         for (line, at) in settings.services.iter().zip(0..) {
             let kind = LineKind::from(line.kind);
@@ -79,28 +79,28 @@ impl Promises {
     }
 
     /// Which line holds for a QOS.
-    pub fn of_qos(&self, name: &str) -> Option<u32> {
+    pub(super) fn of_qos(&self, name: &str) -> Option<u32> {
         self.qos.get(LineKind::Qos, name).copied()
     }
 
     /// Which line holds for a QOS without a line of its own.
-    pub fn of_other_qos(&self) -> Option<u32> {
+    pub(super) fn of_other_qos(&self) -> Option<u32> {
         self.qos.of_others().copied()
     }
 
     /// Which line holds for a partition where none does for the QOS.
-    pub fn of_partition(&self, name: &str) -> Option<u32> {
+    pub(super) fn of_partition(&self, name: &str) -> Option<u32> {
         self.partitions.get(LineKind::Partition, name).copied()
     }
 
     /// Which line holds for a partition without a line of its own.
-    pub fn of_other_partitions(&self) -> Option<u32> {
+    pub(super) fn of_other_partitions(&self) -> Option<u32> {
         self.partitions.of_others().copied()
     }
 
     /// The line that holds for a job: that for its QOS before that for its partition.
     #[inline]
-    pub fn promise(&self, qos: Option<u32>, partition: Option<u32>) -> Option<&Promise> {
+    pub(super) fn promise(&self, qos: Option<u32>, partition: Option<u32>) -> Option<&Promise> {
         self.all.get(qos.or(partition)? as usize)
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct Object {
 
 impl Object {
     /// One that has this priority and these rules, and has used nothing yet.
-    pub fn new(credential: f64, rules: Rules) -> Self {
+    pub(super) fn new(credential: f64, rules: Rules) -> Self {
         Self {
             held: Held { credential, delta: 0.0 },
             weight: rules.goal.map_or(0.0, |goal| goal.weight),
@@ -96,12 +96,12 @@ impl<K> Default for Objects<K> {
 
 impl<K: Eq + Hash> Objects<K> {
     /// None but the one that stands for all others.
-    pub fn new(others: Object) -> Self {
+    pub(super) fn new(others: Object) -> Self {
         Self { at: FxHashMap::default(), all: vec![others], named: 1 }
     }
 
     /// Where an object is, that is made where it is not known yet.
-    pub fn insert(&mut self, key: K, make: impl FnOnce(&K) -> Object) -> u32 {
+    pub(super) fn insert(&mut self, key: K, make: impl FnOnce(&K) -> Object) -> u32 {
         let next = u32::try_from(self.all.len()).unwrap_or_default();
         let all = &mut self.all;
         let at = self.at.entry(key).or_insert_with_key(|key| {
@@ -114,7 +114,7 @@ impl<K: Eq + Hash> Objects<K> {
     }
 
     /// Where an object is.
-    pub fn find<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> u32
+    pub(super) fn find<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> u32
     where
         K: std::borrow::Borrow<Q>,
     {
@@ -122,22 +122,22 @@ impl<K: Eq + Hash> Objects<K> {
     }
 
     #[inline]
-    pub fn get(&self, at: u32) -> &Object {
+    pub(super) fn get(&self, at: u32) -> &Object {
         self.all.get(at as usize).or(self.all.first()).unwrap_or(&NOTHING)
     }
 
-    pub fn get_mut(&mut self, at: u32) -> Option<&mut Object> {
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut Object> {
         self.all.get_mut(at as usize)
     }
 
-    pub fn forget_usage(&mut self) {
+    pub(super) fn forget_usage(&mut self) {
         for object in &mut self.all {
             object.usage = [0.0; 2];
         }
     }
 
     /// Compares the usage of all with their rules.
-    pub fn judge(&mut self, totals: &[Totals; 2]) {
+    pub(super) fn judge(&mut self, totals: &[Totals; 2]) {
         for object in &mut self.all {
             object.held.delta = object.rules.delta(object.usage, totals);
             object.room = object.rules.room(object.usage, totals);
@@ -147,7 +147,7 @@ impl<K: Eq + Hash> Objects<K> {
 
 impl<K: Eq + Hash + Clone> Objects<K> {
     /// Takes usage. With `grow` also that of objects that no line names. Those whose usage is gone are forgotten once they are many.
-    pub fn read(&mut self, usage: [&FxHashMap<K, f64>; 2], grow: bool) {
+    pub(super) fn read(&mut self, usage: [&FxHashMap<K, f64>; 2], grow: bool) {
         let live = usage.iter().map(|usage| usage.len()).sum::<usize>() + self.named as usize;
         if self.all.len() > 2 * live + 64 {
             self.at.retain(|_, at| *at < self.named);

@@ -41,16 +41,16 @@ pub(super) struct Terms<const N: usize> {
 }
 
 impl<const N: usize> Terms<N> {
-    pub fn of(terms: [Term; N]) -> Self {
+    pub(super) fn of(terms: [Term; N]) -> Self {
         Self { weights: terms.map(|term| weight(term.weight)), caps: terms.map(|term| cap(term.cap)) }
     }
 
     /// Whether a part counts.
-    pub fn counts(&self, part: usize) -> bool {
+    pub(super) fn counts(&self, part: usize) -> bool {
         self.weights.get(part).is_some_and(|weight| *weight != 0.0)
     }
 
-    pub fn sum(&self, values: [f64; N]) -> f64 {
+    pub(super) fn sum(&self, values: [f64; N]) -> f64 {
         let mut sum = 0.0;
         for ((value, weight), cap) in values.into_iter().zip(self.weights).zip(self.caps) {
             sum += weight * value.min(cap);
@@ -59,7 +59,7 @@ impl<const N: usize> Terms<N> {
     }
 
     /// The same with numbers that are added to the weights.
-    pub fn sum_with(&self, values: [f64; N], more: [f64; N]) -> f64 {
+    pub(super) fn sum_with(&self, values: [f64; N], more: [f64; N]) -> f64 {
         let mut sum = 0.0;
         for (((value, weight), cap), more) in values.into_iter().zip(self.weights).zip(self.caps).zip(more) {
             sum += (weight + more) * value.min(cap);

@@ -18,7 +18,7 @@ use crate::tree::{at, Node, ShareTree};
 
 /// Tickets of the share tree, diluted over the jobs that divide them.
 #[derive(Clone, Debug, Default)]
-pub struct DilutedTickets {
+pub(super) struct DilutedTickets {
     pool: f64,
     kind: DilutionKind,
     /// `DilutionRunning`

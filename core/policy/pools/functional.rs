@@ -49,7 +49,7 @@ struct FunctionalPart {
 
 /// Tickets that go by functional shares, whatever was used.
 #[derive(Clone, Debug, Default)]
-pub struct FunctionalTickets {
+pub(super) struct FunctionalTickets {
     pool: f64,
     /// Shares of an object are divided among its jobs.
     shared: bool,

@@ -9,7 +9,7 @@ use crate::ties::rank;
 
 /// A job in its group: what orders it stands beside it, as a look at the job itself for every comparison costs more than to order.
 #[derive(Clone, Copy, Debug)]
-pub struct GroupPlace {
+pub(super) struct GroupPlace {
     before: f64,
     order: u64,
     /// The job's id.
@@ -28,7 +28,7 @@ impl GroupPlace {
 
 /// Places of jobs, group by group.
 #[derive(Debug, Default)]
-pub struct Groups {
+pub(super) struct Groups {
     places: Vec<GroupPlace>,
     /// Where each group begins; one more than there are groups.
     begins: Vec<u32>,
@@ -37,7 +37,7 @@ pub struct Groups {
 impl Groups {
     /// `group` says in which of `count` groups the job at an index is; `None` leaves it out. `before` are tickets that come first
     /// in the order. The jobs of a group are in no order until it is put in [`Self::sort`].
-    pub fn of(
+    pub(super) fn of(
         jobs: &[WaitingJob],
         count: usize,
         before: Option<&[f64]>,
@@ -65,7 +65,7 @@ impl Groups {
     }
 
     /// With all groups in their orders.
-    pub fn sorted(mut self) -> Self {
+    pub(super) fn sorted(mut self) -> Self {
         for group in 0..self.count() {
             self.sort(group);
         }
@@ -73,7 +73,7 @@ impl Groups {
     }
 
     /// Puts the jobs of a group in their order.
-    pub fn sort(&mut self, group: usize) {
+    pub(super) fn sort(&mut self, group: usize) {
         let places = &mut self.places[range(&self.begins, group)];
         // Jobs come by their ids, which mostly is their order already.
         if !places.is_sorted_by(|a, b| a.compare(b).is_le()) {
@@ -82,27 +82,27 @@ impl Groups {
     }
 
     /// The first job of a group, also of one that is not sorted.
-    pub fn head(&self, group: usize) -> Option<GroupPlace> {
+    pub(super) fn head(&self, group: usize) -> Option<GroupPlace> {
         self.group(group).iter().copied().min_by(GroupPlace::compare)
     }
 
     /// How many groups there are, empty ones included.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.begins.len().saturating_sub(1)
     }
 
     /// The jobs of a group.
-    pub fn group(&self, group: usize) -> &[GroupPlace] {
+    pub(super) fn group(&self, group: usize) -> &[GroupPlace] {
         &self.places[range(&self.begins, group)]
     }
 
     /// The jobs of all groups, one group after the other.
-    pub fn all(&self) -> &[GroupPlace] {
+    pub(super) fn all(&self) -> &[GroupPlace] {
         &self.places
     }
 
     /// Where the jobs of some groups are among all.
-    pub fn range(&self, groups: Range<usize>) -> Range<usize> {
+    pub(super) fn range(&self, groups: Range<usize>) -> Range<usize> {
         self.begins[groups.start] as usize..self.begins[groups.end] as usize
     }
 }

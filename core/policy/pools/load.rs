@@ -2,7 +2,7 @@
 
 /// How much is left of tickets behind what runs and what comes before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
+pub(super) struct Rule {
     /// `DilutionQuantum`: so much makes half of it.
     pub quantum: f64,
     /// `DilutionExponent`
@@ -13,7 +13,7 @@ pub struct Rule {
 
 impl Rule {
     /// (q / (q + size))^e; all of it where the size is no number or negative.
-    pub fn left(&self, size: f64) -> f64 {
+    pub(super) fn left(&self, size: f64) -> f64 {
         if size.is_nan() || size <= 0.0 {
             return 1.0;
         }
@@ -29,19 +29,19 @@ impl Rule {
 
 /// Normalised shares of those who compete.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shares {
+pub(super) struct Shares {
     sum: f64,
     count: f64,
 }
 
 impl Shares {
     /// With those of one more.
-    pub fn and(self, shares: f64) -> Self {
+    pub(super) fn and(self, shares: f64) -> Self {
         Self { sum: self.sum + shares, count: self.count + 1.0 }
     }
 
     /// What the sizes of one of them are multiplied by: the mean shares by its own.
-    pub fn scale(self, own: f64) -> f64 {
+    pub(super) fn scale(self, own: f64) -> f64 {
         if self.sum > 0.0 && own > 0.0 {
             self.sum / self.count / own
         } else {
@@ -52,7 +52,7 @@ impl Shares {
 
 /// What there is of jobs, by association.
 #[derive(Clone, Debug, Default)]
-pub struct Load {
+pub(super) struct Load {
     /// Sizes of those that wait.
     pub waiting: Vec<f64>,
     /// Sizes of those that run; nothing where they do not count.
@@ -67,7 +67,7 @@ pub struct Load {
 
 impl Load {
     /// Nothing, in a tree of so many associations.
-    pub fn clear(&mut self, associations: usize) {
+    pub(super) fn clear(&mut self, associations: usize) {
         for sizes in [&mut self.waiting, &mut self.running, &mut self.joined] {
             sizes.clear();
             sizes.resize(associations, 0.0);

@@ -120,7 +120,7 @@ type Set = Vec<u32>;
 
 /// Tickets that lines of settings give to named objects.
 #[derive(Clone, Debug, Default)]
-pub struct OverrideTickets {
+pub(super) struct OverrideTickets {
     lines: Vec<Override>,
     /// Which lines are in force.
     in_force: Vec<bool>,
@@ -148,7 +148,7 @@ pub struct OverrideTickets {
 
 impl OverrideTickets {
     /// See [`super::Pools::begin`].
-    pub fn begin(&mut self, now: Date) -> Vec<Change> {
+    pub(super) fn begin(&mut self, now: Date) -> Vec<Change> {
         let mut changes = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
             let in_force =
@@ -206,12 +206,12 @@ impl OverrideTickets {
     }
 
     /// See [`super::Pools::own_tickets`].
-    pub fn own_tickets(&self) -> OwnTickets {
+    pub(super) fn own_tickets(&self) -> OwnTickets {
         self.own_tickets
     }
 
     /// See [`super::Pools::extra`].
-    pub fn extra(&mut self, names: JobNames<'_>) -> Extra {
+    pub(super) fn extra(&mut self, names: JobNames<'_>) -> Extra {
         let (mut set, mut own) = (Set::new(), if self.admin_comment { f64::from(names.own) } else { 0.0 });
         let object = |at: u32| &self.objects[at as usize];
         set.extend(self.of_names.iter().filter(|at| self.is_of_job(object(**at), names)));
@@ -235,17 +235,17 @@ impl OverrideTickets {
     }
 
     /// The turns of the waiting jobs of the last cycle, in their order; none where nobody asks for them.
-    pub fn take_turns(&mut self) -> Vec<Turn> {
+    pub(super) fn take_turns(&mut self) -> Vec<Turn> {
         std::mem::take(&mut self.turns)
     }
 
     /// The turn of a job that begins to wait now.
-    pub fn next_turn(&self) -> Turn {
+    pub(super) fn next_turn(&self) -> Turn {
         self.turn.next()
     }
 
     /// What a job with such tickets has in one of its partitions and QOS: what these add counts in their own entry only.
-    pub fn in_entry(&self, tickets: f64, (extra, turn): (Extra, Turn), entry: JobNames<'_>) -> f64 {
+    pub(super) fn in_entry(&self, tickets: f64, (extra, turn): (Extra, Turn), entry: JobNames<'_>) -> f64 {
         let has = self.extras.get(extra.0 as usize).map_or(&[][..], |(set, _)| set.as_slice());
         let changed = self.of_names.iter().map(|at| {
             let object = &self.objects[*at as usize];

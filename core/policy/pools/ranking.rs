@@ -15,7 +15,7 @@ use crate::ties::rank;
 
 /// An object of a group, with the shares that the group has in it.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub(super) struct Part {
     /// The object by a number.
     pub object: u32,
     /// Shares, where they are not the object's own.
@@ -71,7 +71,7 @@ struct Branch {
 
 /// Groups of jobs as the leaves of a tree of what they have in common, to find who comes next.
 #[derive(Debug)]
-pub struct Ranking {
+pub(super) struct Ranking {
     groups: Groups,
     /// How many of each group have won.
     won: Vec<u32>,
@@ -87,7 +87,7 @@ pub struct Ranking {
 impl Ranking {
     /// `parts` are the objects of a group, by numbers below `objects`; `own` is what a group's head claims besides, by group and index of
     /// the job. [`Self::refresh`] comes next.
-    pub fn new<P: Iterator<Item = Part>>(
+    pub(super) fn new<P: Iterator<Item = Part>>(
         groups: Groups,
         objects: usize,
         parts: impl Fn(usize) -> P,
@@ -139,7 +139,7 @@ impl Ranking {
     }
 
     /// All claims anew: `gives` is what an object gives to the next job.
-    pub fn refresh(&mut self, gives: impl Fn(Part) -> f64) {
+    pub(super) fn refresh(&mut self, gives: impl Fn(Part) -> f64) {
         for at in (0..self.branches.len()).rev() {
             let Branch { part, seat, begin, width, .. } = self.branches[at];
             let (begin, width) = (begin as usize, width as usize);
@@ -156,7 +156,7 @@ impl Ranking {
     }
 
     /// An object gives something else from here on.
-    pub fn change(&mut self, object: u32, gives: impl Fn(Part) -> f64) {
+    pub(super) fn change(&mut self, object: u32, gives: impl Fn(Part) -> f64) {
         let (begins, all) = &self.of_object;
         let changed = begins[object as usize] as usize..begins[object as usize + 1] as usize;
         for branch in &all[changed.clone()] {
@@ -170,7 +170,7 @@ impl Ranking {
     }
 
     /// The next winner, as group and index of the job. What its objects give is still to be changed.
-    pub fn next(&mut self, own: impl Fn(usize, usize) -> f64) -> Option<(usize, usize)> {
+    pub(super) fn next(&mut self, own: impl Fn(usize, usize) -> f64) -> Option<(usize, usize)> {
         let group = self.best_on(0).group as usize;
         if group >= self.groups.count() {
             return None;
@@ -188,12 +188,12 @@ impl Ranking {
     }
 
     /// The jobs of a group that have not won, by index, in no order.
-    pub fn left(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn left(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
         self.groups.group(group)[self.won[group] as usize..].iter().map(|place| place.job as usize)
     }
 
     /// How many groups there are, empty ones included.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.groups.count()
     }
 

@@ -22,7 +22,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// The jobs of a cycle.
 #[derive(Clone, Copy, Debug)]
-pub struct Jobs<'j> {
+pub(super) struct Jobs<'j> {
     pub queue: &'j PoolQueue<'j>,
     /// What they have of earlier pools.
     pub before: Option<&'j [f64]>,
@@ -40,7 +40,7 @@ impl Jobs<'_> {
 
 /// The order of all jobs below each association, and what each has of the tickets so far.
 #[derive(Clone, Debug)]
-pub struct TreeOrder {
+pub(super) struct TreeOrder {
     rule: Rule,
     /// See [`super::dilution::DilutedTickets`].
     by_shares: bool,
@@ -115,7 +115,7 @@ struct Entry {
 }
 
 impl TreeOrder {
-    pub fn new(rule: Rule, by_shares: bool) -> Self {
+    pub(super) fn new(rule: Rule, by_shares: bool) -> Self {
         Self {
             rule,
             by_shares,
@@ -129,12 +129,12 @@ impl TreeOrder {
     }
 
     /// Forgets all jobs.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         *self = Self::new(self.rule, self.by_shares);
     }
 
     /// The tickets of every waiting job.
-    pub fn hand_out(&mut self, jobs: &Jobs<'_>, load: &Load, tickets: &mut [f64]) {
+    pub(super) fn hand_out(&mut self, jobs: &Jobs<'_>, load: &Load, tickets: &mut [f64]) {
         let Ground { tree, fair_share } = jobs.queue.ground;
         self.read(tree, fair_share, load);
         let Some(top) = self.top else { return };
@@ -246,7 +246,7 @@ impl TreeOrder {
     ///
     /// It is what the next cycle gives the job where sizes are 1, nothing is had of earlier pools and nobody else begins to wait, also of
     /// somebody new under `Distribution=tickets`, but for users with `Fairshare=parent` beside others. Else it is near that.
-    pub fn next(
+    pub(super) fn next(
         &self,
         ground: Ground<'_>,
         leaf: Node,

@@ -7,6 +7,7 @@ mod cases;
 mod compensated;
 mod golden;
 mod next;
+mod promises;
 mod properties;
 
 use std::fmt::Write;

@@ -16,7 +16,6 @@ mod points;
 mod points_page;
 mod policies_page;
 mod pools;
-mod pools_golden;
 mod priority;
 mod promises;
 mod properties;

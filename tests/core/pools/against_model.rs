@@ -17,13 +17,13 @@ use crate::random::near;
 /// Less than this is rounding.
 const ROUNDING: f64 = 1e-12;
 
-fn in_engine(case: &Case) -> Vec<(JobTickets, f64)> {
+pub fn in_engine(case: &Case) -> Vec<(JobTickets, f64)> {
     let mut engine = engine(&case.config, &case.tree, &case.objects, &case.jobs);
     let tickets = engine.cycle(&case.jobs);
     tickets.into_iter().map(|tickets| (tickets, engine.factor(tickets))).collect()
 }
 
-fn agree(found: &(JobTickets, f64), expected: &ModelTickets) -> bool {
+pub fn agree(found: &(JobTickets, f64), expected: &ModelTickets) -> bool {
     let (JobTickets { overridden, functional, share_tree, .. }, factor) = *found;
     near(overridden, expected.o)
         && near(functional, expected.f)
@@ -32,7 +32,7 @@ fn agree(found: &(JobTickets, f64), expected: &ModelTickets) -> bool {
 }
 
 /// A case in words, with what was found and what was expected.
-fn report(case: &Case, found: &[(JobTickets, f64)], expected: &[ModelTickets]) -> String {
+pub fn report(case: &Case, found: &[(JobTickets, f64)], expected: &[ModelTickets]) -> String {
     let mut lines = vec![text(&case.config, &case.objects, &case.jobs)];
     lines.extend(case.tree.nodes.iter().map(|row| format!("{row:?}")));
     for ((job, found), expected) in case.jobs.iter().zip(found).zip(expected) {

@@ -177,7 +177,7 @@ fn config(random: &mut Rng, tree: &ModelTree) -> ModelConfig {
         hierarchy: pick(random, &HIERARCHIES).to_owned(),
         compensation,
         max_functional_jobs: from(random, &[200, 200, 4, 1]),
-        share_override: true,
+        share_override: !one_in(random, 4),
         share_functional: random.bool(),
         weights: from(random, &WEIGHTS),
         functional: [

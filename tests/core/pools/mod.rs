@@ -75,14 +75,14 @@ impl Engine {
         pools.learn(tree, |node| names[node.index()]);
     }
 
-    /// The association of a job.
+    /// The association of a job; none of the tree for one that is not there.
     pub fn node(&self, user: &str, account: &str) -> Node {
         let rows = &self.described.nodes;
         let is_it = |at: &usize| {
             let row = &rows[*at];
             row.user && row.name == user && row.parent.is_some_and(|parent| rows[parent].name == account)
         };
-        self.nodes[(0..rows.len()).find(is_it).expect("an association")]
+        (0..rows.len()).find(is_it).map_or_else(|| outside(&self.tree), |at| self.nodes[at])
     }
 
     fn extra(&mut self, job: &ModelJob) -> Extra {
@@ -151,6 +151,13 @@ impl Engine {
     }
 }
 
+/// A node that a tree does not have: the last of one that is larger.
+fn outside(tree: &ShareTree) -> Node {
+    let mut specs = vec![NodeSpec { parent: None, shares: 1, user: false }];
+    specs.resize(tree.len() + 1, NodeSpec { parent: Some(0), shares: 1, user: true });
+    ShareTree::build(&specs).position(tree.len()).expect("it is in the larger one")
+}
+
 /// Jobs with an even id have their own tickets by a line, the others by their comment.
 fn has_line(job: &ModelJob) -> bool {
     job.id % 2 == 0
@@ -165,7 +172,7 @@ pub fn text(config: &ModelConfig, objects: &[ModelObject], jobs: &[ModelJob]) ->
     let yes = |yes: bool| if yes { "yes" } else { "no" };
     let mut text = format!(
         "TicketsShare={}\nTicketsFunctional={}\nPolicyHierarchy={}\nCompensationFactor={}\nMaxFunctionalJobs={}\n\
-         ShareFunctionalShares={}\nDistribution={}\nDilution={}\nDilutionQuantum={}\nDilutionExponent={}\n\
+         ShareFunctionalShares={}\nShareOverrideTickets={}\nDistribution={}\nDilution={}\nDilutionQuantum={}\nDilutionExponent={}\n\
          DilutionRunning={}\n",
         config.tickets_share,
         config.tickets_functional,
@@ -173,6 +180,7 @@ pub fn text(config: &ModelConfig, objects: &[ModelObject], jobs: &[ModelJob]) ->
         config.compensation,
         config.max_functional_jobs,
         yes(config.share_functional),
+        yes(config.share_override),
         match config.distribution {
             ModelDistribution::Tickets => "tickets",
             ModelDistribution::Standing => "standing",
@@ -209,7 +217,13 @@ pub fn text(config: &ModelConfig, objects: &[ModelObject], jobs: &[ModelJob]) ->
             ModelKind::Partition => "Partition",
             ModelKind::WcKey => "WCKey",
         };
-        writeln!(text, "Override={kind} Name={name} Tickets={tickets} Shared={}", yes(*shared)).unwrap();
+        write!(text, "Override={kind} Name={name} Tickets={tickets}").unwrap();
+        let own = if *shared == config.share_override {
+            String::new()
+        } else {
+            format!(" Shared={}", yes(*shared))
+        };
+        writeln!(text, "{own}").unwrap();
     }
     for job in jobs.iter().filter(|job| has_line(job) && job.own > 0.0) {
         writeln!(text, "Override=Job Name={} Tickets={}", job.id, job.own).unwrap();

@@ -148,6 +148,22 @@ record! {
         partial_tree: bool,
         /// Not all waiting jobs are here: places in the queue cannot be known.
         partial_queue: bool,
+        /// Why not: `hidden`, `not_asked` or `not_answered`; empty where all are here.
+        queue_unknown: String,
+        /// The same as a sentence.
+        queue_because: String,
+        /// The QOS say which others they may preempt.
+        knows_preemption: bool,
+    }
+}
+
+impl About {
+    /// Not all waiting jobs are here, and why: the first reason stays.
+    pub fn lack_queue(&mut self, unknown: &str, because: &str) {
+        if !self.partial_queue {
+            self.partial_queue = true;
+            (self.queue_unknown, self.queue_because) = (unknown.to_owned(), because.to_owned());
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub struct CommandAnswer {
 pub struct Question<'a> {
     /// `-M`
     pub cluster: Option<&'a str>,
-    /// QOS as slurmdbd has them, too.
+    /// QOS as slurmdbd has them, too; asked in any case where they change the order of the queue.
     pub qos: bool,
     /// The weights of this host, too.
     pub local_weights: bool,
@@ -71,7 +71,8 @@ pub fn ask_with(
     };
     let release = slurm_text::config::release(texts.text(commands::CONFIG));
     let mut calls = commands::calls(question.cluster, mark, release);
-    calls.extend(question.qos.then(commands::qos));
+    let qos = question.qos || preempts_by_qos(texts.text(commands::CONFIG));
+    calls.extend(qos.then(commands::qos));
     calls.extend(question.local_weights.then(commands::local_weights));
     for call in &calls {
         match run(call) {
@@ -87,6 +88,12 @@ pub fn ask_with(
         }
     }
     Ok(texts)
+}
+
+/// Only slurmdbd says which QOS may preempt which.
+fn preempts_by_qos(config: &str) -> bool {
+    let parameters = slurm_text::config::parameters(config);
+    parameters.iter().any(|(name, value)| name.eq_ignore_ascii_case("PreemptType") && value.ends_with("/qos"))
 }
 
 /// Slurm's own words, and what they ask for.

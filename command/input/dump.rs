@@ -19,7 +19,7 @@ pub fn snapshot(text: &str) -> Snapshot {
     let mut snapshot = Snapshot { associations, qos: qos(dump.qos), ..Snapshot::default() };
     snapshot.about.cluster = dump.cluster;
     "files".clone_into(&mut snapshot.about.source);
-    snapshot.about.partial_queue = true;
+    snapshot.about.lack_queue("not_asked", "a file of 'sacctmgr dump' has no jobs.");
     snapshot.about.hidden.push(
         "A file of 'sacctmgr dump' has accounts, users and shares only: usage, jobs, weights and the algorithm are unknown."
             .to_owned(),

@@ -29,7 +29,7 @@ use closed::Closed;
 pub use config::Config;
 pub use difference::{Believe, Difference};
 pub use jobs::{Addends, EntryRank, JobRank};
-pub use order::{Queue, Slot, Step};
+pub use order::{Slot, Step};
 pub use shares::{Competitors, InBook, Shares, ShownStanding};
 pub use tree::Tree;
 
@@ -79,11 +79,6 @@ impl<'s> Model<'s> {
         let tree = Tree::of(snapshot, &config, at);
         if let Some(note) = tree.note(snapshot) {
             notes.push(note);
-        }
-        if snapshot.about.partial_queue {
-            notes.push(
-                "Not all waiting jobs can be seen: places are those among the jobs that can.".to_owned(),
-            );
         }
         let (anew, open) = (options.recompute, Closed::default());
         let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew, closed: &open };

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Deref;
 
 use multifactor2_snapshot::records::Job;
 use schemars::JsonSchema;
@@ -82,11 +83,53 @@ struct Het {
     has_reservation: bool,
 }
 
-/// All slots in their order.
+/// All slots that can be seen, in their order. What is between two of them is not known, nor what is before the first.
 #[derive(Clone, Debug, Default)]
-pub struct Queue {
+pub struct VisibleQueue {
     /// The first is looked at first.
     pub slots: Vec<Slot>,
+}
+
+/// All slots that there are, in their order. Only this has places.
+#[derive(Clone, Debug, Default)]
+pub struct WholeQueue(VisibleQueue);
+
+impl Deref for WholeQueue {
+    type Target = VisibleQueue;
+
+    fn deref(&self) -> &VisibleQueue {
+        &self.0
+    }
+}
+
+/// Why there is no [`WholeQueue`], and what can be seen.
+#[derive(Clone, Debug)]
+pub struct PartialQueue {
+    /// What can be seen.
+    pub visible: VisibleQueue,
+    /// Why it is not all.
+    pub why: Unknown,
+}
+
+/// Why something is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Unknown {
+    /// What kind of reason it is.
+    pub kind: UnknownKind,
+    /// The reason in plain language.
+    pub sentence: String,
+}
+
+/// What kind of reason there is for not knowing something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownKind {
+    /// `PrivateData` hides it from who asked.
+    Hidden,
+    /// Nobody asked Slurm for it.
+    NotAsked,
+    /// Slurm was asked and did not say.
+    NotAnswered,
 }
 
 /// Tasks that have not left their array.
@@ -94,7 +137,65 @@ const NO_TASK: u32 = 0xffff_fffe;
 
 impl Model<'_> {
     /// The queue: all jobs that may be started, in the order in which slurmctld looks at them.
-    pub fn queue(&self) -> Queue {
+    ///
+    /// # Errors
+    /// Not all of them are known, or not everything that their order goes by: there are no places then.
+    pub fn queue(&self) -> Result<WholeQueue, PartialQueue> {
+        let visible = self.visible_queue();
+        match self.lacks(&visible) {
+            None => Ok(WholeQueue(visible)),
+            Some(why) => Err(PartialQueue { visible, why }),
+        }
+    }
+
+    /// Why a queue is not the whole one.
+    fn lacks(&self, queue: &VisibleQueue) -> Option<Unknown> {
+        let about = &self.snapshot.about;
+        if about.partial_queue {
+            let kind = match about.queue_unknown.as_str() {
+                "hidden" => UnknownKind::Hidden,
+                "not_asked" => UnknownKind::NotAsked,
+                _ => UnknownKind::NotAnswered,
+            };
+            let sentence = match about.queue_because.as_str() {
+                "" => "Not all waiting jobs are in this snapshot.",
+                because => because,
+            };
+            return Some(Unknown { kind, sentence: sentence.to_owned() });
+        }
+        queue.slots.iter().find_map(|slot| self.order_lacks(slot, &queue.slots[0]))
+    }
+
+    /// What is not known that decides between two slots.
+    pub fn order_lacks(&self, a: &Slot, b: &Slot) -> Option<Unknown> {
+        let (of_a, of_b) = (self.partition_of(a), self.partition_of(b));
+        let is_told = |name: &str| self.snapshot.partitions.iter().any(|partition| partition.name == name);
+        if let Some(name) = [of_a, of_b].into_iter().find(|name| of_a != of_b && !is_told(name)) {
+            let private = self.snapshot.parameter("PrivateData").unwrap_or_default().to_ascii_lowercase();
+            let hides = private.split(',').any(|word| ["partitions", "all"].contains(&word.trim()));
+            return Some(Unknown {
+                kind: if hides { UnknownKind::Hidden } else { UnknownKind::NotAnswered },
+                sentence: format!(
+                    "{}the PriorityTier of partition {name} is not known, and it decides before the priority.",
+                    if hides { "PrivateData=partitions hides partitions: " } else { "" }
+                ),
+            });
+        }
+        let by_qos = self.config.preemption == Preemption::Qos && !self.snapshot.about.knows_preemption;
+        if by_qos && (a.qos != b.qos || a.qos.is_none()) {
+            let asked = self.snapshot.about.source == "plugin";
+            return Some(Unknown {
+                kind: if asked { UnknownKind::NotAsked } else { UnknownKind::NotAnswered },
+                sentence: "PreemptType=preempt/qos decides before the priority, and which QOS preempts which is not known: only \
+                           'sacctmgr show qos' says so."
+                    .to_owned(),
+            });
+        }
+        None
+    }
+
+    /// What can be seen of the queue.
+    fn visible_queue(&self) -> VisibleQueue {
         let tiers: HashMap<&str, u32> = self
             .snapshot
             .partitions
@@ -137,7 +238,7 @@ impl Model<'_> {
             // May-preempt need not be an order: A before B before C before A is possible, which no sort of the library allows.
             slots = merge_sorted(slots, &|a, b| self.compare_slots(a, b).0);
         }
-        Queue { slots }
+        VisibleQueue { slots }
     }
 
     /// Over all entries of all components, as backfill works it out; a component that is held holds all.
@@ -236,10 +337,31 @@ impl Slot {
     }
 }
 
-impl Queue {
-    /// Where a job is: the place of its first slot, from 0.
-    pub fn first_of(&self, job: usize) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.job == job)
+impl VisibleQueue {
+    /// The first slot of a job.
+    pub fn first_of(&self, job: usize) -> Option<&Slot> {
+        self.slots.iter().find(|slot| slot.job == job)
+    }
+}
+
+impl WholeQueue {
+    /// The slots of a job, with their places from 0.
+    pub fn places(&self, job: usize) -> impl Iterator<Item = (usize, &Slot)> {
+        self.slots.iter().enumerate().filter(move |(_, slot)| slot.job == job)
+    }
+
+    /// The slots of the same partition that are before a place.
+    pub fn before(&self, model: &Model<'_>, at: usize) -> Vec<&Slot> {
+        let partition = model.partition_of(&self.slots[at]);
+        self.slots[..at].iter().filter(|slot| model.partition_of(slot) == partition).collect()
+    }
+}
+
+/// What can be seen, of a queue that may be whole.
+pub fn visible(queue: &Result<WholeQueue, PartialQueue>) -> &VisibleQueue {
+    match queue {
+        Ok(whole) => whole,
+        Err(partial) => &partial.visible,
     }
 }
 

@@ -18,6 +18,7 @@ mod random;
 mod recorded;
 mod replay;
 mod site;
+mod unknown;
 mod versions;
 mod what_if;
 mod written;

@@ -20,7 +20,7 @@ fn two(change: impl Fn(&mut Job)) -> Snapshot {
 
 fn decides(snapshot: &Snapshot) -> (u32, Step) {
     let model = Model::of(snapshot, Options::default());
-    let queue = model.queue();
+    let queue = model.queue().unwrap();
     let [a, b] = queue.slots.as_slice() else { panic!("{:?}", queue.slots) };
     assert_eq!(model.compare_slots(a, b).0, Ordering::Less);
     (model.job_of(a).id, model.compare_slots(a, b).1)
@@ -56,6 +56,7 @@ fn tasks_of_one_array_come_in_their_order_and_before_jobs_with_a_higher_id() {
 fn a_qos_that_may_preempt_another_comes_first() {
     let mut snapshot = two(|job| (job.qos, job.priority) = ("high".to_owned(), 1));
     snapshot.parameters.insert("PreemptType".to_owned(), "preempt/qos".to_owned());
+    snapshot.about.knows_preemption = true;
     assert_eq!(decides(&snapshot), (1, Step::Priority));
     snapshot.qos[1].preempt = vec!["normal".to_owned()];
     assert_eq!(decides(&snapshot), (2, Step::Preemption));
@@ -70,7 +71,7 @@ fn components_of_a_heterogeneous_job_count_together_where_the_site_says_so() {
     snapshot.jobs.push(Job { het_job: 3, priority: 100, ..second });
     let order = |snapshot: &Snapshot| {
         let model = Model::of(snapshot, Options::default());
-        model.queue().slots.iter().map(|slot| model.job_of(slot).id).collect::<Vec<_>>()
+        model.queue().unwrap().slots.iter().map(|slot| model.job_of(slot).id).collect::<Vec<_>>()
     };
     assert_eq!(order(&snapshot), [3, 2, 1, 4]);
     for (rule, expected) in [("min", [2, 1, 3, 4]), ("max", [3, 4, 2, 1]), ("avg", [2, 1, 3, 4])] {
@@ -90,11 +91,11 @@ fn held_jobs_and_those_whose_time_has_not_come_are_in_no_queue() {
     ] {
         let snapshot = two(change);
         let model = Model::of(&snapshot, Options::default());
-        assert_eq!(model.queue().slots.len(), 1);
+        assert_eq!(model.queue().unwrap().slots.len(), 1);
     }
     let snapshot = two(|job| (job.eligible, job.competes) = (site::TIME + 1, false));
     let model = Model::of(&snapshot, Options { at: Some(site::TIME + 1), ..Options::default() });
-    assert_eq!(model.queue().slots.len(), 2, "its time has come");
+    assert_eq!(model.queue().unwrap().slots.len(), 2, "its time has come");
     assert!(model.jobs[1].competes);
 }
 
@@ -106,7 +107,7 @@ proptest! {
     fn the_queue_is_in_the_order_of_the_comparison(seed: u64, recompute: bool) {
         let snapshot = site::random(site::Size { associations: 20, jobs: 40 }, seed);
         let model = Model::of(&snapshot, Options { recompute, ..Options::default() });
-        let slots = model.queue().slots;
+        let slots = model.queue().unwrap().slots.clone();
         for (at, a) in slots.iter().enumerate() {
             for b in &slots[at + 1..] {
                 let (order, step) = model.compare_slots(a, b);

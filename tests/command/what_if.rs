@@ -49,7 +49,7 @@ fn usage(snapshot: &Snapshot, account: &str, user: &str) -> f64 {
 #[test]
 fn without_a_change_the_queue_is_as_it_is() {
     let answer = ask(&site(), &[]).unwrap();
-    assert_eq!((answer.tau, answer.moved, answer.changes.len()), (Some(1.0), 0, 0));
+    assert_eq!((answer.tau, answer.moved, answer.changes.len()), (Some(1.0), Some(0), 0));
     assert_eq!(answer.standings, []);
     for (place, row) in answer.rows.iter().enumerate() {
         assert_eq!((row.position_before, row.position_after), (Some(place + 1), Some(place + 1)));
@@ -70,7 +70,7 @@ fn shares_move_jobs() {
     assert_eq!(jobs, [1003, 1001, 1002]);
     let before: Vec<_> = answer.rows.iter().map(|row| row.position_before.unwrap()).collect();
     assert_eq!(before, [3, 2, 1]);
-    assert_eq!((answer.tau, answer.moved), (Some(-1.0), 2));
+    assert_eq!((answer.tau, answer.moved), (Some(-1.0), Some(2)));
     // f has no tickets, so its user gets the lowest factor; e has all of d's.
     assert_eq!(answer.rows[0].fair_share_after, Some(1.0));
     assert_eq!(answer.rows[2].fair_share_after, Some(0.0));
@@ -119,7 +119,7 @@ fn weights_and_half_life_are_those_of_slurm_conf() {
     let snapshot = site();
     let half_life = changes(&["--half-life", "14-0"]);
     let now = what_if::what_if(&snapshot, None, &half_life).unwrap();
-    assert_eq!((now.moved, now.standings.len()), (0, 0));
+    assert_eq!((now.moved, now.standings.len()), (Some(0), 0));
     assert!(now.remarks[0].contains("stays") && now.remarks[0].contains("--at"), "{:?}", now.remarks);
     // Two weeks later usage is a half, not a quarter (with the half-life as Slurm computes it).
     let later = what_if::what_if(&snapshot, Some(site::TIME + 14 * 86_400), &half_life).unwrap();
@@ -282,7 +282,7 @@ proptest! {
         let shares = match one.shares { 0x7FFF_FFFF => "parent".to_owned(), shares => shares.to_string() };
         let words = ["--shares".to_owned(), format!("{}={shares}", one.account)];
         let answer = ask(&snapshot, &words.each_ref().map(String::as_str)).unwrap();
-        prop_assert_eq!(answer.moved, 0);
+        prop_assert_eq!(answer.moved, Some(0));
         prop_assert_eq!(answer.standings, []);
         prop_assert!(answer.tau.is_none_or(|tau| tau >= 1.0));
         for row in answer.rows {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{finite, job_name, Answer, Ask};
 use crate::error::Error;
-use crate::model::order::Queue as Order;
+use crate::model::order::{visible, Unknown};
 use crate::model::{Model, Slot};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::printout;
@@ -86,7 +86,9 @@ impl Filter {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueAnswer {
-    /// How many places the queue has: one for each partition of a job.
+    /// Why places are not known; `None` where they are.
+    pub unknown: Option<Unknown>,
+    /// How many places the queue has: one for each partition of a job. Where places are not known, those that can be seen.
     pub places: usize,
     /// How many jobs are in it, where all tasks of an array that wait together are one.
     pub jobs: usize,
@@ -101,10 +103,10 @@ pub struct QueueAnswer {
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueRow {
-    /// Its place in the whole queue, from 1.
-    pub position: usize,
-    /// Its place among those of its partition, from 1.
-    pub rank: usize,
+    /// Its place in the whole queue, from 1; `None` where places are not known.
+    pub position: Option<usize>,
+    /// Its place among those of its partition, from 1; `None` where places are not known.
+    pub rank: Option<usize>,
     /// As squeue shows it.
     pub job: String,
     /// Its id.
@@ -169,6 +171,7 @@ pub struct Outside {
 
 impl Answer for QueueAnswer {
     const NAME: &'static str = "queue";
+    const VERSION: u32 = 2;
 }
 
 /// Answers it.
@@ -190,13 +193,16 @@ pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<QueueAnswer, Error> {
         filter.partitions.is_empty() || filter.partitions.iter().any(|name| name == partition)
     };
     let order = model.queue();
+    let (whole, visible) = (order.as_ref().ok(), visible(&order));
     let (mut ranks, mut rows): (HashMap<&str, usize>, Vec<QueueRow>) = (HashMap::new(), Vec::new());
-    for (at, slot) in order.slots.iter().enumerate() {
+    let mut first = None;
+    for (at, slot) in visible.slots.iter().enumerate() {
         let partition = model.partition_of(slot);
         let rank = ranks.entry(partition).or_default();
         *rank += 1;
         if is_asked_for(slot.job) && in_partition(partition) {
-            rows.push(row(model, slot, at + 1, *rank));
+            first = first.or(Some(at));
+            rows.push(row(model, slot, whole.is_some().then_some((at + 1, *rank))));
         }
     }
     let outside = (0..model.jobs.len()).filter(|job| {
@@ -204,15 +210,16 @@ pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<QueueAnswer, Error> {
             && is_asked_for(*job)
             && in_partition(&model.snapshot.jobs[*job].partition)
     });
-    let ahead = match rows.first() {
-        Some(first) if !filter.asks_for_all() => {
-            ahead(model, before(model, &order, first.position - 1).into_iter())
+    let ahead = match (whole, first) {
+        (Some(whole), Some(first)) if !filter.asks_for_all() => {
+            ahead(model, whole.before(model, first).into_iter())
         }
         _ => Vec::new(),
     };
     Ok(QueueAnswer {
-        places: order.slots.len(),
-        jobs: order.slots.iter().map(|slot| slot.job).collect::<HashSet<_>>().len(),
+        unknown: order.as_ref().err().map(|partial| partial.why.clone()),
+        places: visible.slots.len(),
+        jobs: visible.slots.iter().map(|slot| slot.job).collect::<HashSet<_>>().len(),
         ahead,
         outside: outside.map(|job| self::outside(model, job)).collect(),
         rows,
@@ -225,12 +232,6 @@ pub fn no_such_job(name: &str) -> String {
         "no waiting job is called {name}: look with 'squeue -j {name}'; a job that runs or has ended has no place in the queue, and with \
          PrivateData=jobs the jobs of others cannot be seen"
     )
-}
-
-/// The slots of the same partition that are before one.
-pub fn before<'q>(model: &Model<'_>, order: &'q Order, at: usize) -> Vec<&'q Slot> {
-    let partition = model.partition_of(&order.slots[at]);
-    order.slots[..at].iter().filter(|slot| model.partition_of(slot) == partition).collect()
 }
 
 /// Whose they are, most first.
@@ -261,12 +262,12 @@ pub fn ahead<'q>(model: &Model<'_>, slots: impl Iterator<Item = &'q Slot>) -> Ve
     ahead
 }
 
-fn row(model: &Model<'_>, slot: &Slot, position: usize, rank: usize) -> QueueRow {
+fn row(model: &Model<'_>, slot: &Slot, place: Option<(usize, usize)>) -> QueueRow {
     let (job, of_job) = (model.job_of(slot), &model.jobs[slot.job]);
     let qos = slot.entry.map_or(&job.qos, |entry| &of_job.entries[entry].qos);
     QueueRow {
-        position,
-        rank,
+        position: place.map(|(position, _)| position),
+        rank: place.map(|(_, rank)| rank),
         job: job_name(model, slot.job),
         id: job.id,
         user: job.user.clone(),

@@ -30,11 +30,14 @@ impl Show for QueueAnswer {
             return Ok(text);
         }
         let mut page = Page::new(terminal);
-        page.headline(&format!(
-            "{} in {}, first those that the scheduler looks at first. Higher priority comes sooner.",
-            count(self.jobs, "job", "jobs"),
-            count(self.places, "place of the queue", "places of the queue")
-        ));
+        let jobs = count(self.jobs, "job", "jobs");
+        page.headline(&match &self.unknown {
+            None => format!(
+                "{jobs} in {}, first those that the scheduler looks at first. Higher priority comes sooner.",
+                count(self.places, "place of the queue", "places of the queue")
+            ),
+            Some(unknown) => format!("{jobs} can be seen. Places are not known: {}", unknown.sentence),
+        });
         if self.rows.is_empty() {
             page.paragraph("None of them is among those that are asked for.");
         } else {
@@ -60,8 +63,8 @@ impl Show for QueueAnswer {
 
 fn cells(row: &QueueRow) -> Vec<String> {
     vec![
-        row.position.to_string(),
-        row.rank.to_string(),
+        row.position.map_or_else(String::new, |position| position.to_string()),
+        row.rank.map_or_else(String::new, |rank| rank.to_string()),
         row.job.clone(),
         row.user.clone(),
         row.account.clone(),

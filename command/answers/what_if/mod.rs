@@ -24,6 +24,7 @@ use super::{finite, job_name, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
 use crate::input;
+use crate::model::order::{visible, Unknown};
 use crate::model::{Algorithm, Model, Options, Slot};
 use crate::options::{own_name, Files, OfTime, Printed};
 use crate::output::show::printout;
@@ -99,10 +100,13 @@ pub struct WhatIf {
     pub remarks: Vec<String>,
     /// How priorities come about after the change.
     pub algorithm_after: Algorithm,
-    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` for fewer than two places in both.
+    /// Why places are not known; `None` where they are.
+    pub unknown: Option<Unknown>,
+    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` for fewer than two places in both, or where
+    /// places are not known.
     pub tau: Option<f64>,
-    /// Places of the queue that are in both and have another position.
-    pub moved: usize,
+    /// Places of the queue that are in both and have another position; `None` where places are not known.
+    pub moved: Option<usize>,
     /// The places of both queues, in their order after the change, then those that are no longer there.
     pub rows: Vec<ChangeRow>,
     /// Accounts with jobs in the queue, who gains most first.
@@ -116,9 +120,9 @@ pub struct WhatIf {
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeRow {
-    /// Its place in the whole queue before the change, from 1; `None` where it was not there.
+    /// Its place in the whole queue before the change, from 1; `None` where it was not there, or places are not known.
     pub position_before: Option<usize>,
-    /// The same after it; `None` where it is no longer there.
+    /// The same after it; `None` where it is no longer there, or places are not known.
     pub position_after: Option<usize>,
     /// How many places it moves forward; backward where it is negative.
     pub gain: Option<i64>,
@@ -190,6 +194,7 @@ pub struct StandingChange {
 
 impl Answer for WhatIf {
     const NAME: &'static str = "what-if";
+    const VERSION: u32 = 2;
 }
 
 /// Answers it, for the time `at`, or that of the snapshot.
@@ -214,15 +219,23 @@ pub fn of_model(now: &Model<'_>, changes: &Changes) -> Result<WhatIf, Error> {
         remarks.extend(differs(now, &before));
     }
     remarks.extend(after.notes.iter().filter(|note| !before.notes.contains(note)).cloned());
-    let (queue_before, queue_after) = (places(&before), places(&after));
-    let tau = order::tau(&keys(&queue_before), &keys(&queue_after));
-    let rows = rows((&before, queue_before), (&after, queue_after), &edited.submitted);
+    let ((queue_before, lacks_before), (queue_after, lacks_after)) = (places(&before), places(&after));
+    let unknown = lacks_before.or(lacks_after);
+    let tau = order::tau(&keys(&queue_before), &keys(&queue_after)).filter(|_| unknown.is_none());
+    let mut rows = rows((&before, queue_before), (&after, queue_after), &edited.submitted);
+    if unknown.is_some() {
+        for row in &mut rows {
+            (row.position_before, row.position_after, row.gain) = (None, None, None);
+        }
+    }
+    let moved = rows.iter().filter(|row| row.gain.is_some_and(|gain| gain != 0)).count();
     Ok(WhatIf {
         changes: edited.said,
         remarks,
         algorithm_after: after.config.algorithm,
         tau,
-        moved: rows.iter().filter(|row| row.gain.is_some_and(|gain| gain != 0)).count(),
+        moved: unknown.is_none().then_some(moved),
+        unknown,
         accounts: groups(&rows, |row| &row.account),
         users: groups(&rows, |row| &row.user),
         standings: standings(&before, &after),
@@ -239,8 +252,7 @@ fn differs(now: &Model<'_>, before: &Model<'_>) -> Option<String> {
     if now.recomputed {
         return None;
     }
-    let now = places(now);
-    let computed = places(before);
+    let ((now, None), (computed, None)) = (places(now), places(before)) else { return None };
     let others = now.iter().zip(&computed).filter(|(now, computed)| now.key != computed.key).count();
     (others > 0 || now.len() != computed.len()).then(|| {
         format!(
@@ -259,13 +271,15 @@ struct JobPlace<'m> {
     slot: Slot,
 }
 
-fn places<'m>(model: &'m Model<'_>) -> Vec<JobPlace<'m>> {
+/// All that can be seen, in their order, and why these are not all.
+fn places<'m>(model: &'m Model<'_>) -> (Vec<JobPlace<'m>>, Option<Unknown>) {
     let place = |slot: Slot| {
         let job = model.job_of(&slot);
         let qos = slot.entry.map_or(&job.qos, |entry| &model.jobs[slot.job].entries[entry].qos);
         JobPlace { key: (job.id, model.partition_of(&slot), qos), slot }
     };
-    model.queue().slots.into_iter().map(place).collect()
+    let queue = model.queue();
+    (visible(&queue).slots.iter().copied().map(place).collect(), queue.err().map(|partial| partial.why))
 }
 
 /// The fair-share factor of a job: as computed, or what its addend says.

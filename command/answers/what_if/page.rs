@@ -19,14 +19,17 @@ pub fn page(report: &Report<WhatIf>) -> Result<String, Error> {
     page = answer.remarks.iter().fold(page, |page, remark| page.warning(remark));
     let gains: Vec<f64> = answer.rows.iter().filter_map(|row| row.gain).map(signed).collect();
     page = page.facts(&[
-        ("Places that move", format!("{} of {}", answer.moved, gains.len())),
+        (
+            "Places that move",
+            answer.moved.map_or_else(|| "not known".to_owned(), |moved| format!("{moved} of {}", gains.len())),
+        ),
         ("Kendall's tau", answer.tau.map_or_else(|| "-".to_owned(), number)),
         ("Accounts that gain", gaining(&answer.accounts, |mean| mean > 0.0)),
         ("Accounts that lose", gaining(&answer.accounts, |mean| mean < 0.0)),
         ("Users that gain", gaining(&answer.users, |mean| mean > 0.0)),
         ("Users that lose", gaining(&answer.users, |mean| mean < 0.0)),
     ]);
-    if answer.moved > 0 {
+    if answer.moved.is_some_and(|moved| moved > 0) {
         let places = svg::Axis { name: "places forward", unit: |places| format!("{places:.0}") };
         page = page.section("How far places move").chart(&svg::histogram(
             "Places of the queue by how far they move",

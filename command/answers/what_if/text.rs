@@ -49,9 +49,10 @@ impl WhatIf {
             return "Nothing is different: this is the queue as it is. See 'multifactor2 what-if --help' for what can be.".to_owned();
         }
         let both = self.rows.iter().filter(|row| row.gain.is_some()).count();
-        let mut line = match self.moved {
-            0 => format!("No place of the queue moves, of {both}."),
-            moved => format!("{} of {both} in the queue.", count(moved, "place moves", "places move")),
+        let mut line = match (&self.unknown, self.moved) {
+            (Some(unknown), _) => format!("Priorities are as below. Places are not known: {}", unknown.sentence),
+            (None, None | Some(0)) => format!("No place of the queue moves, of {both}."),
+            (None, Some(moved)) => format!("{} of {both} in the queue.", count(moved, "place moves", "places move")),
         };
         if let Some(tau) = self.tau {
             let tau = number(tau);

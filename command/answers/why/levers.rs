@@ -4,9 +4,8 @@ use multifactor2_core::books::BookAt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::queue::before;
 use super::{addends_of, Step};
-use crate::model::order::Queue;
+use crate::model::order::WholeQueue;
 use crate::model::{Model, Slot};
 use crate::output::numbers::span;
 
@@ -17,8 +16,8 @@ pub struct Lever {
     pub what: String,
     /// How much more priority that is.
     pub gain: f64,
-    /// The place in the partition that follows, from 1, if everybody else stays as they are.
-    pub rank: usize,
+    /// The place in the partition that follows, from 1, if no other priority changes meanwhile; `None` where places are not known.
+    pub rank: Option<usize>,
 }
 
 /// What usage of the job's own association takes from its factor.
@@ -39,8 +38,12 @@ fn factor_without(model: &Model<'_>, job: usize, association: usize, book: BookA
 }
 
 /// All that raise the priority, the largest first.
-pub fn of(model: &Model<'_>, queue: &Queue, at: usize, own_usage: Option<f64>) -> Vec<Lever> {
-    let slot = &queue.slots[at];
+pub fn of(
+    model: &Model<'_>,
+    slot: &Slot,
+    place: Option<(&WholeQueue, usize)>,
+    own_usage: Option<f64>,
+) -> Vec<Lever> {
     let (job, rank) = (model.job_of(slot), &model.jobs[slot.job]);
     let Some(addends) = addends_of(model, slot).filter(|_| !job.direct) else { return Vec::new() };
     let book = model.book_in(slot.job, model.partition_of(slot));
@@ -49,7 +52,8 @@ pub fn of(model: &Model<'_>, queue: &Queue, at: usize, own_usage: Option<f64>) -
     let mut levers = Vec::new();
     let mut add = |what: String, gain: f64| {
         if gain >= 1.0 {
-            levers.push(Lever { what, gain, rank: rank_with(model, queue, at, slot, gain) });
+            let rank = place.map(|(queue, at)| rank_with(model, queue, at, slot, gain));
+            levers.push(Lever { what, gain, rank });
         }
     };
     if let Some(cost) = own_usage {
@@ -82,7 +86,7 @@ pub fn of(model: &Model<'_>, queue: &Queue, at: usize, own_usage: Option<f64>) -
 }
 
 /// The place in its partition with so much more priority.
-fn rank_with(model: &Model<'_>, queue: &Queue, at: usize, slot: &Slot, gain: f64) -> usize {
+fn rank_with(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot, gain: f64) -> usize {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     let priority = slot.priority.saturating_add(gain as u32);
     let mut lifted = *slot;
@@ -91,5 +95,5 @@ fn rank_with(model: &Model<'_>, queue: &Queue, at: usize, slot: &Slot, gain: f64
         let (order, step) = model.compare_slots(other, &lifted);
         order.is_lt() && step != Step::Nothing
     };
-    before(model, queue, at).iter().filter(stays).count() + 1
+    queue.before(model, at).iter().filter(stays).count() + 1
 }

@@ -30,12 +30,10 @@ impl Show for Why {
         if !self.levers.is_empty() {
             page.title("What would change it most");
             for lever in &self.levers {
-                page.item(&format!(
-                    "{} Priority + {}: {} in the partition, if everybody else stays.",
-                    lever.what,
-                    number(lever.gain),
-                    ordinal(lever.rank)
-                ));
+                let place = lever.rank.map_or_else(String::new, |rank| {
+                    format!(": {} in the partition, if no other priority changes meanwhile", ordinal(rank))
+                });
+                page.item(&format!("{} Priority + {}{place}.", lever.what, number(lever.gain)));
             }
         }
         if !self.next.is_empty() {

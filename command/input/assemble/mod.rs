@@ -84,7 +84,12 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     }
 
     // Who competes is what sprio shows.
-    snapshot.about.partial_queue |= unread_sums != Unread::default();
+    for (unread, command) in [(&unread_jobs, "squeue"), (&unread_sums, "sprio")] {
+        if *unread != Unread::default() {
+            let because = format!("{command} said something of jobs that cannot be read here.");
+            snapshot.about.lack_queue("not_answered", &because);
+        }
+    }
     let mut hidden = Vec::new();
     let unread = [
         (unread_parts, "scontrol show partition"),

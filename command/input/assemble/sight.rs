@@ -34,7 +34,8 @@ pub(super) fn look(
                 .any(|word| word.eq_ignore_ascii_case(what) || word.eq_ignore_ascii_case("all"))
     };
     if hides("jobs") {
-        snapshot.about.partial_queue = true;
+        let because = "PrivateData=jobs hides the jobs of others, so it is not known how many stand before.";
+        snapshot.about.lack_queue("hidden", because);
         hidden.push(
             "PrivateData=jobs hides the jobs of others, but those in accounts that you coordinate: places in the queue, who is \
              before you, and how many jobs others have cannot be known."
@@ -58,9 +59,13 @@ pub(super) fn look(
                 .to_owned(),
         );
     }
-    if failed(QUEUE).is_some() {
-        snapshot.about.partial_queue = true;
+    for (name, command) in [(QUEUE, "squeue"), (PRIORITIES, "sprio")] {
+        // priority/basic has no addends, and its priorities are those of squeue.
+        if failed(name).is_some() && !(name == PRIORITIES && algorithm == Algorithm::Basic) {
+            snapshot.about.lack_queue("not_answered", &format!("{command} gave no answer."));
+        }
     }
+    snapshot.about.knows_preemption = texts.texts.contains_key(QOS);
     if left > 0 {
         hidden.push(format!(
             "{left} jobs of sprio's answer are not in squeue's: they were submitted or started between the two, and are left out."

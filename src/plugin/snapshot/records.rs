@@ -69,6 +69,10 @@ fn about(gathered: &Gathered) -> About {
         hidden,
         partial_tree: false,
         partial_queue: false,
+        queue_unknown: String::new(),
+        queue_because: String::new(),
+        // Slurm keeps it as bits by QOS, in a field that no layout here has.
+        knows_preemption: false,
         cpus: host.cluster_cpus(),
         nodes: host.node_count(),
     }

@@ -9,6 +9,7 @@ use super::{self as why, Competitor};
 use crate::answers::queue::no_such_job;
 use crate::answers::{association_name, job_name, Answer};
 use crate::error::Error;
+use crate::model::order::{visible, PartialQueue, WholeQueue};
 use crate::model::reasons;
 use crate::model::{Addends, Model, Slot, Step};
 use crate::output::numbers::{number, time};
@@ -72,18 +73,23 @@ pub fn compare(model: &Model<'_>, a: &str, b: &str) -> Result<Compare, Error> {
     }
     let queue = model.queue();
     // Where both wait in one partition, that is where they compete.
-    let slots = |job: usize| queue.slots.iter().filter(move |slot| slot.job == job);
+    let slots = |job: usize| visible(&queue).slots.iter().filter(move |slot| slot.job == job);
     let shared = slots(job_a)
         .find_map(|a| slots(job_b).find(|b| model.partition_of(a) == model.partition_of(b)).map(|b| (a, b)));
     let pair = shared.or_else(|| slots(job_a).next().zip(slots(job_b).next()));
     let Some((a, b)) = pair else { return Ok(outside(model, &queue, job_a, job_b)) };
+    if let Some(unknown) = model.order_lacks(a, b) {
+        let names = (job_name(model, job_a), job_name(model, job_b));
+        let what = format!("which of job {} and job {} comes first is not known: {}", names.0, names.1, unknown.sentence);
+        return Err(Error::Source(what));
+    }
     let (order, step) = model.compare_slots(a, b);
     let (first, second) = if order.is_gt() { (b, a) } else { (a, b) };
     Ok(inside(model, first, second, step))
 }
 
-fn outside(model: &Model<'_>, queue: &crate::model::Queue, a: usize, b: usize) -> Compare {
-    let is_in = |job: usize| queue.first_of(job).is_some();
+fn outside(model: &Model<'_>, queue: &Result<WholeQueue, PartialQueue>, a: usize, b: usize) -> Compare {
+    let is_in = |job: usize| visible(queue).first_of(job).is_some();
     let (first, second) = if is_in(b) { (b, a) } else { (a, b) };
     let (names, reason) = (
         (job_name(model, first), job_name(model, second)),

@@ -1,0 +1,242 @@
+//! What an answer says in words: the dominant reason, what else is worth knowing, what to do next.
+
+use std::collections::BTreeMap;
+
+use super::{addends_of, path, ReasonKind, QueuePlace, Why};
+use crate::answers::association_name;
+use crate::model::order::WholeQueue;
+use crate::model::reasons::Reason;
+use crate::model::{Addends, Model, Step};
+use crate::output::numbers::{count, number, ordinal, span};
+
+impl Why {
+    pub(super) fn dominant(&self, model: &Model<'_>, job: usize) -> String {
+        let record = &model.snapshot.jobs[job];
+        let Reason { sentence, .. } = &self.reason;
+        match (self.kind, self.places.first()) {
+            (ReasonKind::Held, _) => format!("Job {} is held, so it has no place in the queue. {sentence}", self.job),
+            (ReasonKind::NotEligible, _) if record.eligible > model.at => format!(
+                "Job {} may not start before {}. {sentence}",
+                self.job,
+                crate::output::numbers::time(record.eligible)
+            ),
+            (ReasonKind::NotEligible, _) => format!("Job {} is not in the queue yet. {sentence}", self.job),
+            (ReasonKind::Obstacle, _) => {
+                format!("Job {} waits for something that a higher priority does not help against. {sentence}", self.job)
+            }
+            (ReasonKind::SetByHand, Some(place)) => format!(
+                "The priority of job {} was set by hand to {}: nothing else counts. It is {} of {} in partition {}.",
+                self.job, place.priority, ordinal(place.rank), place.of, place.partition
+            ),
+            (ReasonKind::SetByHand, None) => format!(
+                "The priority of job {} was set by hand to {}: nothing else counts.{}",
+                self.job, self.priority, self.no_place()
+            ),
+            (ReasonKind::Waits, _) => format!(
+                "Job {} waits for its turn with priority {}.{}",
+                self.job, self.priority, self.no_place()
+            ),
+            (ReasonKind::First, Some(place)) => {
+                let place = self.places.iter().find(|place| place.rank == 1).unwrap_or(place);
+                let others = count(place.elsewhere, "job", "jobs");
+                let sentence = match (self.waits_for_room(), place.elsewhere) {
+                    (false, _) => sentence.clone(),
+                    (true, 0) => {
+                        "The scheduler looks at it first, so it starts as soon as there is room for it.".to_owned()
+                    }
+                    (true, _) => format!(
+                        "Before it in the whole queue: {others} of other partitions. Those whose partitions share nodes with {} can take \
+                         these first.",
+                        place.partition
+                    ),
+                };
+                format!("Job {} is first of {} in partition {}. {sentence}", self.job, place.of, place.partition)
+            }
+            (_, Some(place)) => {
+                let mut text = format!(
+                    "Job {} is {} of {} in partition {}",
+                    self.job, ordinal(place.rank), place.of, place.partition
+                );
+                text += &self.who_is_before(model, job, place);
+                text + "."
+            }
+            (_, None) => format!("Job {} is not in the queue. {sentence}", self.job),
+        }
+    }
+
+    /// What to say where a place would stand.
+    fn no_place(&self) -> String {
+        let sentence = self.unknown.as_ref().map(|unknown| unknown.sentence.as_str());
+        sentence.map_or_else(String::new, |sentence| format!(" Its place is not known: {sentence}"))
+    }
+
+    /// It is first, and Slurm's reason is that of an earlier look, when others were before it.
+    fn waits_for_room(&self) -> bool {
+        self.kind == ReasonKind::First && matches!(self.reason.name.as_str(), "Priority" | "None")
+    }
+
+    /// Whose the jobs before it are, and why those stand better.
+    fn who_is_before(&self, model: &Model<'_>, job: usize, place: &QueuePlace) -> String {
+        let Some(most) = place.ahead.first() else { return String::new() };
+        let before = place.rank - 1;
+        let mut text = if before == 1 {
+            format!("; the one before it belongs to account {}", most.account)
+        } else if most.jobs == before {
+            format!("; all {before} before it belong to account {}", most.account)
+        } else if most.part < 0.1 {
+            let accounts = count(place.ahead.len(), "account", "accounts");
+            return format!(
+                "; the {before} before it belong to {accounts}, none of which has a tenth of them"
+            );
+        } else {
+            format!("; {} of the {before} before it belong to account {}", most.jobs, most.account)
+        };
+        if most.account == self.account {
+            text += ", which is your own";
+        } else if let Some(standing) = path::stands_better(model, (job, &place.partition), &most.account) {
+            text += &standing;
+        }
+        text
+    }
+
+    pub(super) fn more(&self, model: &Model<'_>, job: usize) -> Vec<String> {
+        let mut details = Vec::new();
+        if let (Some(cost), Some(factor)) =
+            (self.cost_of_own_usage.filter(|cost| *cost > 0.0005), self.fair_share)
+        {
+            let decay = match model.config.half_life {
+                0 => String::new(),
+                half_life => format!(", which halves every {},", span(i64::from(half_life))),
+            };
+            let whose = model.jobs[job].association.map(|association| association_name(model, association));
+            details.push(format!(
+                "Usage of {}{decay} takes {} of the scale from 0 to 1: the fair-share factor is {}.",
+                whose.unwrap_or_default(),
+                number(cost),
+                number(factor)
+            ));
+        }
+        details.extend(self.about_book(model));
+        details.extend(self.about_closed(model, job));
+        if self.kind == ReasonKind::Obstacle {
+            for place in &self.places {
+                details.push(format!(
+                    "It is {} of {} in partition {}, with priority {}.",
+                    ordinal(place.rank),
+                    place.of,
+                    place.partition,
+                    place.priority
+                ));
+            }
+        } else {
+            for place in self.places.iter().skip(1) {
+                details.push(format!(
+                    "In partition {} it is {} of {}.",
+                    place.partition,
+                    ordinal(place.rank),
+                    place.of
+                ));
+            }
+        }
+        let start = model.snapshot.jobs[job].start;
+        if start > model.at && (self.unknown.is_some() || !self.places.is_empty()) {
+            details.push(format!(
+                "Backfill expects it to start at {}; that changes with every job that ends early or is submitted.",
+                crate::output::numbers::time(start)
+            ));
+        }
+        details
+    }
+
+    /// Where only the place hinders the job: with whom it competes.
+    fn about_closed(&self, model: &Model<'_>, job: usize) -> Option<String> {
+        let record = &model.snapshot.jobs[job];
+        let partition = self.places.first().map_or(&record.partition, |place| &place.partition);
+        model.closed_partition(model.book_in(job, partition))?;
+        Some(format!(
+            "By fair-share it competes only with jobs that partition {partition}, its nodes or a reservation keep from starting there, \
+             so that their order is right when they may start."
+        ))
+    }
+
+    /// Where usage is kept apart by partitions, which usage counts.
+    fn about_book(&self, model: &Model<'_>) -> Option<String> {
+        let book = self.book.as_ref()?;
+        let lines = &model.config.settings.as_ref()?.books;
+        let line = lines.iter().find(|line| line.name.eq_ignore_ascii_case(book));
+        Some(match line {
+            Some(line) => format!(
+                "Fair-share is that of book {book}: what was used in {} {} counts, and nothing else.",
+                if line.partitions.len() == 1 { "partition" } else { "partitions" },
+                line.partitions.join(", ")
+            ),
+            None => "Fair-share is that of the default book: what was used in partitions of other books does not count."
+                .to_owned(),
+        })
+    }
+
+    pub(super) fn what_next(&self, model: &Model<'_>, job: usize) -> Vec<String> {
+        let mut next = Vec::new();
+        let id = model.snapshot.jobs[job].id;
+        if self.waits_for_room() {
+            next.push("A shorter time limit or a smaller request can let it start in a gap.".to_owned());
+        } else if !matches!(self.kind, ReasonKind::Behind | ReasonKind::Waits) && !self.reason.remedy.is_empty() {
+            next.push(self.reason.remedy.replace("JOBID", &id.to_string()));
+        }
+        if let (ReasonKind::Behind | ReasonKind::SetByHand, Some(place)) = (self.kind, self.places.first()) {
+            if model.snapshot.jobs[job].limit.is_none() {
+                next.push(
+                    "The job has no time limit of its own. With one that is near what it needs, backfill can start it in a gap: \
+                     'scontrol update JobId=JOBID TimeLimit=T'."
+                        .replace("JOBID", &id.to_string()),
+                );
+            } else {
+                next.push(
+                    "A shorter time limit or a smaller request lets backfill start the job in a gap."
+                        .to_owned(),
+                );
+            }
+            next.push(format!(
+                "See who is before it with 'multifactor2 queue --partition {}'.",
+                place.partition
+            ));
+        }
+        next
+    }
+}
+
+/// What puts most of those before a place there.
+pub(super) fn decides(model: &Model<'_>, queue: &WholeQueue, at: usize) -> Vec<String> {
+    let (slot, before) = (&queue.slots[at], queue.before(model, at));
+    let mut details = Vec::new();
+    let mut whatever: BTreeMap<Step, usize> = BTreeMap::new();
+    for step in before.iter().map(|other| model.compare_slots(other, slot).1) {
+        if step < Step::Priority {
+            *whatever.entry(step).or_default() += 1;
+        }
+    }
+    for (step, jobs) in whatever {
+        let jobs = count(jobs, "job is", "jobs are");
+        details.push(format!("{jobs} before it whatever the priority: {}.", step.described()));
+    }
+    let own = addends_of(model, slot);
+    let by_priority: Vec<[f64; 9]> = before
+        .iter()
+        .filter(|other| model.compare_slots(other, slot).1 == Step::Priority)
+        .filter_map(|other| Some(addends_of(model, other)?.signed()))
+        .collect();
+    let Some(own) = own.map(|own| own.signed()).filter(|_| !by_priority.is_empty()) else { return details };
+    #[allow(clippy::cast_precision_loss)] // a count of jobs
+    let jobs = by_priority.len() as f64;
+    let mean = |at: usize| by_priority.iter().map(|other| other[at] - own[at]).sum::<f64>() / jobs;
+    let means: Vec<f64> = (0..9).map(mean).collect();
+    let largest = (0..9).max_by(|a, b| means[*a].total_cmp(&means[*b])).filter(|at| means[*at] > 0.0);
+    if let Some(largest) = largest {
+        details.push(format!(
+            "What lifts those with a higher priority most is {}: on average they have {} more of it.",
+            Addends::NAMES[largest],
+            number(means[largest])
+        ));
+    }
+    details
+}

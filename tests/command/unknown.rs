@@ -1,0 +1,147 @@
+//! Nothing is said of places where the queue is not known as a whole: who hides it, who did not ask, who did not answer.
+
+use multifactor2_command::answers::queue::{self, QueueAnswer};
+use multifactor2_command::answers::why::compare::compare;
+use multifactor2_command::answers::why::{self, ReasonKind, Why};
+use multifactor2_command::answers::{what_if, Answer};
+use multifactor2_command::input::ask::{ask_with, CommandAnswer, Question};
+use multifactor2_command::input::commands::{CONFIG, PARTITIONS, PRIORITIES, QOS, QUEUE};
+use multifactor2_command::input::{assemble, texts::Texts};
+use multifactor2_command::model::order::UnknownKind;
+use multifactor2_command::model::{Model, Options};
+use multifactor2_command::options::{AsJson, Printed};
+use multifactor2_command::output::{show::printout, Terminal};
+use multifactor2_snapshot::Snapshot;
+
+use crate::recorded;
+
+/// What speaks of a place, in any answer.
+const OF_PLACES: [&str; 10] = [
+    " first of ",
+    "1st of",
+    "2nd of",
+    "3rd of",
+    "th of",
+    "looks at it first",
+    "before it",
+    " in the partition",
+    "would have position",
+    "place of the queue",
+];
+
+fn shown<A: Answer + multifactor2_command::output::show::Show>(model: &Model<'_>, answer: A) -> String {
+    printout(model, answer, AsJson::default(), &Printed::default(), Terminal::PLAIN).unwrap().out
+}
+
+/// Asks what has places, of all jobs, and returns what it is that is not known.
+fn assert_no_place(snapshot: &Snapshot, what: &str) -> UnknownKind {
+    let model = Model::of(snapshot, Options::default());
+    let partial = model.queue().expect_err(what);
+    let all: QueueAnswer = queue::queue(&model, &queue::Filter::default()).unwrap();
+    assert!(all.rows.iter().all(|row| row.position.is_none() && row.rank.is_none()), "{what}");
+    assert!(all.ahead.is_empty() && all.unknown.as_ref() == Some(&partial.why), "{what}");
+    let mut texts = vec![shown(&model, all)];
+    let changes = what_if::Changes::default();
+    let what_if = what_if::of_model(&model, &changes).unwrap();
+    assert!(what_if.moved.is_none() && what_if.tau.is_none() && what_if.unknown.is_some(), "{what}");
+    assert!(what_if.rows.iter().all(|row| row.position_before.is_none() && row.position_after.is_none()));
+    for job in 0..snapshot.jobs.len() {
+        let why: Why = why::of_job(&model, &model.queue(), job);
+        assert!(why.places.is_empty() && why.levers.iter().all(|lever| lever.rank.is_none()), "{what}");
+        assert!(!matches!(why.kind, ReasonKind::First | ReasonKind::Behind), "{what}: {why:?}");
+        let is_in = model.jobs[job].is_eligible;
+        assert_eq!(why.unknown.is_some(), is_in, "{what}: {why:?}");
+        assert!(!is_in || !why.sentence.contains("is not in the queue"), "{what}: {}", why.sentence);
+        texts.push(shown(&model, why));
+    }
+    for text in texts {
+        for words in OF_PLACES {
+            assert!(!text.contains(words), "{what} says \"{words}\": {text}");
+        }
+    }
+    partial.why.kind
+}
+
+fn without(texts: &Texts, name: &str) -> Snapshot {
+    let mut texts = texts.clone();
+    texts.texts.remove(name);
+    texts.manifest.failed.insert(name.to_owned(), "it took too long".to_owned());
+    assemble(&texts, None).unwrap()
+}
+
+#[test]
+fn who_sees_a_part_of_the_queue_is_told_no_place() {
+    for release in recorded::RELEASES {
+        assert!(Model::of(&recorded::snapshot(release, "multifactor2-root"), Options::default())
+            .queue()
+            .is_ok());
+        for case in ["jobs-ada", "all-ada", "all-nemo"] {
+            let snapshot = recorded::snapshot(release, case);
+            assert_eq!(assert_no_place(&snapshot, &format!("{release} {case}")), UnknownKind::Hidden);
+        }
+        // An operator sees everything.
+        let operator = recorded::snapshot(release, "all-olga");
+        assert!(Model::of(&operator, Options::default()).queue().is_ok(), "{release}");
+    }
+}
+
+#[test]
+fn a_command_that_did_not_answer_leaves_no_place() {
+    for release in recorded::RELEASES {
+        let texts = recorded::texts(release, "multifactor2-root");
+        for name in [QUEUE, PRIORITIES, PARTITIONS] {
+            let what = format!("{release} without {name}");
+            assert_eq!(assert_no_place(&without(&texts, name), &what), UnknownKind::NotAnswered, "{what}");
+        }
+    }
+}
+
+/// Once every tier was 1 then.
+#[test]
+fn partitions_that_are_hidden_have_no_tier() {
+    let mut snapshot = recorded::snapshot("24.11.5", "multifactor2-root");
+    snapshot.parameters.insert("PrivateData".to_owned(), "partitions".to_owned());
+    let waits = |partition: &str| {
+        let is_there = |job: &&multifactor2_snapshot::records::Job| {
+            job.partition == partition && job.partitions.is_empty() && job.priority > 0
+        };
+        let model = Model::of(&snapshot, Options::default());
+        let place = snapshot.jobs.iter().position(|job| is_there(&job));
+        place.filter(|place| model.jobs[*place].is_eligible).map(|place| snapshot.jobs[place].id.to_string())
+    };
+    let named: Vec<String> =
+        snapshot.partitions.iter().filter_map(|partition| waits(&partition.name)).collect();
+    let [first, second, ..] = &named[..] else { panic!("jobs of two partitions: {named:?}") };
+    assert!(compare(&Model::of(&snapshot, Options::default()), first, second).is_ok());
+    snapshot.partitions.clear();
+    assert_eq!(assert_no_place(&snapshot, "no partitions"), UnknownKind::Hidden);
+    let refused = compare(&Model::of(&snapshot, Options::default()), first, second).unwrap_err().to_string();
+    assert!(refused.contains("comes first is not known: PrivateData=partitions"), "{refused}");
+}
+
+#[test]
+fn preemption_by_qos_is_asked_for_or_there_is_no_place() {
+    let texts = recorded::texts("24.11.5", "multifactor2-root");
+    let config = texts.text(CONFIG).to_owned();
+    let line = config.lines().find(|line| line.starts_with("PreemptType ")).unwrap();
+    let by_qos = config.replace(line, "PreemptType             = preempt/qos");
+    for (config, asked) in [(&config, false), (&by_qos, true)] {
+        let mut names = Vec::new();
+        let mut run = |call: &multifactor2_command::input::commands::Call| {
+            names.push(call.name);
+            let text = if call.name == CONFIG { config.clone() } else { String::new() };
+            Ok(CommandAnswer { is_good: true, text, said: String::new() })
+        };
+        ask_with(&Question::default(), 0, "mark", &mut run).unwrap();
+        assert_eq!(names.contains(&QOS), asked, "{names:?}");
+    }
+    let mut texts = texts;
+    texts.texts.insert(CONFIG.to_owned(), by_qos);
+    assert!(Model::of(&assemble(&texts, None).unwrap(), Options::default()).queue().is_ok());
+    let unanswered = without(&texts, QOS);
+    assert_eq!(assert_no_place(&unanswered, "without QOS"), UnknownKind::NotAnswered);
+    // The plugin cannot say.
+    let mut of_plugin = unanswered;
+    "plugin".clone_into(&mut of_plugin.about.source);
+    assert_eq!(assert_no_place(&of_plugin, "of the plugin"), UnknownKind::NotAsked);
+}

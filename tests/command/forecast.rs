@@ -2,8 +2,11 @@
 
 use multifactor2_command::answers::cost::{self, Cost};
 use multifactor2_command::answers::recover::{self, Asked, Others, Recover};
+use multifactor2_command::answers::what_if;
 use multifactor2_command::model::billing::{bill, Rule};
 use multifactor2_command::model::{Model, Options};
+use multifactor2_command::options::{AsJson, Printed};
+use multifactor2_command::output::Terminal;
 use multifactor2_command::submission::JobOptions;
 use multifactor2_fixtures::assert_near;
 use multifactor2_snapshot::records::{Association, Running, Tres};
@@ -189,9 +192,48 @@ fn a_job_costs_what_it_is_billed_until_its_limit() {
     assert_near(chem.factor_after.unwrap(), (-2.0 * part).exp2(), "after");
     assert_near(chem.priority_lost.unwrap(), 10_000.0 * ((-1.5_f64).exp2() - (-2.0 * part).exp2()), "lost");
     assert!(chem.asked && answer.accounts.len() == 2);
-    // The first is the one that loses least.
-    let lost: Vec<f64> = answer.accounts.iter().map(|account| account.priority_lost.unwrap()).collect();
-    assert!(lost[0] <= lost[1], "{lost:?}");
+    let priorities: Vec<u32> = answer.accounts.iter().map(|account| account.priority.unwrap()).collect();
+    assert!(priorities[0] > priorities[1] && answer.accounts[0].account == "bio", "{priorities:?}");
+}
+
+/// Who has used too much loses next to nothing by one job more: that account was recommended, where the job is behind all.
+#[test]
+fn the_account_of_the_highest_priority_is_named_not_that_which_loses_least() {
+    let mut snapshot = two("7-00:00:00");
+    for (id, usage) in [(1, 1.01e8), (2, 1e8), (3, 1e8)] {
+        snapshot.associations[id - 1].usage = usage;
+    }
+    let ben = snapshot.associations[4].clone();
+    snapshot.jobs = (1..4).map(|id| site::job(id, &ben)).collect();
+    site::show(&mut snapshot);
+    let answer = cost_of(&snapshot, "-A chem -p main -c 4 -t 60", "ada").unwrap();
+    let [best, other] = &answer.accounts[..] else { panic!("{answer:?}") };
+    assert_eq!((best.account.as_str(), other.account.as_str(), other.asked), ("bio", "chem", true));
+    assert!(best.priority_lost > other.priority_lost, "{answer:?}");
+    // What it says is what the submission would do.
+    for account in &answer.accounts {
+        let submissions = vec![options(&format!("-A {} -p main -c 4 -t 60", account.account))];
+        let changes =
+            what_if::Changes { submissions, submitter: Some("ada".to_owned()), ..Default::default() };
+        let after = what_if::of_model(&model(&snapshot), &changes).unwrap();
+        let row = after.rows.iter().find(|row| row.submitted).unwrap();
+        assert_eq!(account.priority, row.priority_after);
+        assert_eq!((account.rank, account.of), (row.position_after, Some(4)));
+    }
+    assert_eq!((best.rank, other.rank), (Some(1), Some(4)));
+    let said = multifactor2_command::output::show::printout(
+        &model(&snapshot),
+        answer.clone(),
+        AsJson::default(),
+        &Printed::default(),
+        Terminal::PLAIN,
+    );
+    let says = format!("highest in account bio: {}, 1st of 4 in partition main.", best.priority.unwrap());
+    assert!(said.unwrap().out.contains(&says), "{says}");
+    // A user who sees a part of the queue is told no place.
+    snapshot.about.lack_queue("hidden", "PrivateData=jobs hides the jobs of others.");
+    let part = cost_of(&snapshot, "-A chem -p main -c 4 -t 60", "ada").unwrap();
+    assert!(part.accounts.iter().all(|account| account.rank.is_none() && account.of.is_none()));
 }
 
 #[test]

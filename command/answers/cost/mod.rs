@@ -1,6 +1,7 @@
 //! What a job costs: the usage that it adds, and what that takes from the fair-share factor, in each account of the user.
 
 mod text;
+mod turn;
 
 use multifactor2_core::settings::UsageMeasure;
 use multifactor2_snapshot::records::{Association, Job};
@@ -22,7 +23,7 @@ use crate::submission::{associations_of, default_account, JobOptions};
 const JOB_OPTIONS: [&str; 10] =
     ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
-/// Says what a job adds to usage and takes from the fair-share factor, and in which account least
+/// Says what a job adds to usage and takes from the fair-share factor, and in which account its priority would be highest
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
@@ -63,6 +64,9 @@ impl Ask for Arguments {
     }
 }
 
+/// Each account takes a model of its own.
+const MOST_ACCOUNTS: usize = 8;
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
@@ -90,7 +94,8 @@ pub struct Cost {
     pub charge_factor: f64,
     /// The usage that it adds if it runs until its limit, in seconds times billing; `None` without a limit.
     pub usage: Option<f64>,
-    /// The accounts of the user, the one where it costs least first; where that is not known, in the order of the tree.
+    /// The accounts of the user, the one where the job would have the highest priority first; of equal ones that where it costs least.
+    /// Where neither is known, in the order of the tree.
     pub accounts: Vec<Account>,
     /// What was assumed, and what cannot be known, one sentence each.
     pub remarks: Vec<String>,
@@ -113,10 +118,17 @@ pub struct Account {
     pub factor_after: Option<f64>,
     /// What that takes from each priority: the difference times `PriorityWeightFairShare`.
     pub priority_lost: Option<f64>,
+    /// The priority that the job would have there at the next calculation; `None` where it is not known, or the job has no turn.
+    pub priority: Option<u32>,
+    /// Its place in the partition then, from 1; `None` where the whole queue is not known.
+    pub rank: Option<usize>,
+    /// How many would wait in the partition.
+    pub of: Option<usize>,
 }
 
 impl Answer for Cost {
     const NAME: &'static str = "cost";
+    const VERSION: u32 = 2;
 }
 
 /// Answers it for a job that waits.
@@ -126,7 +138,7 @@ impl Answer for Cost {
 pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, Error> {
     let place = model.job_called(name).ok_or_else(|| no_such_job(name))?;
     let job = &model.snapshot.jobs[place];
-    let mut cost = cost(model, job, Vec::new())?;
+    let mut cost = cost(model, job, Some(place), Vec::new())?;
     cost.job = job_name(model, place);
     if job.tres.is_empty() {
         cost.remarks.push("What the job asks for of each TRES is not known here.".to_owned());
@@ -152,7 +164,7 @@ pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result
         is_any
     };
     let submission = options.job(model.snapshot, user, model.at)?;
-    let mut cost = cost(model, &submission.job, submission.assumed)?;
+    let mut cost = cost(model, &submission.job, None, submission.assumed)?;
     if is_any {
         cost.accounts.iter_mut().for_each(|account| account.asked = false);
         cost.remarks.push(format!(
@@ -163,7 +175,13 @@ pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result
     Ok(cost)
 }
 
-fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, Error> {
+/// `place`: that of the job in the snapshot, where it waits.
+fn cost(
+    model: &Model<'_>,
+    job: &Job,
+    place: Option<usize>,
+    mut remarks: Vec<String>,
+) -> Result<Cost, Error> {
     let snapshot = model.snapshot;
     let partition = snapshot.partitions.iter().find(|partition| partition.name == job.partition);
     if partition.is_none() {
@@ -194,6 +212,7 @@ fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, 
     }
     let why_not = why_not(model);
     let weigh = plain.filter(|_| why_not.is_none());
+    let has_turn = why_not.is_none() && !job.direct && (place.is_none() || job.priority > 0);
     remarks.extend(why_not);
     if weigh.is_some() {
         remarks.push(
@@ -211,10 +230,24 @@ fn cost(model: &Model<'_>, job: &Job, mut remarks: Vec<String>) -> Result<Cost, 
     };
     let mut accounts: Vec<Account> =
         of_user.iter().filter(takes).map(|one| account(model, one, job, weigh)).collect();
+    if has_turn && accounts.len() > MOST_ACCOUNTS {
+        remarks.push(format!("Priorities are not computed for more than {MOST_ACCOUNTS} accounts."));
+    } else if has_turn {
+        for (account, association) in accounts.iter_mut().zip(of_user.iter().filter(takes)) {
+            if let Some(turn) = turn::in_account(model, (job, place), association) {
+                account.priority = Some(turn.priority);
+                (account.rank, account.of) = turn.place.unzip();
+            }
+        }
+    }
+    if accounts.iter().any(|account| account.priority.is_some()) {
+        remarks.push("Limits of accounts, users and QOS are not looked at: one of them may hold the job.".to_owned());
+    }
     accounts.sort_by(|a, b| {
         let lost = |account: &Account| account.priority_lost.unwrap_or(f64::INFINITY);
         let factor = |account: &Account| account.factor_after.unwrap_or_default();
-        lost(a).total_cmp(&lost(b)).then_with(|| factor(b).total_cmp(&factor(a)))
+        let by_priority = b.priority.cmp(&a.priority);
+        by_priority.then_with(|| lost(a).total_cmp(&lost(b))).then_with(|| factor(b).total_cmp(&factor(a)))
     });
     Ok(Cost {
         job: String::new(),
@@ -287,5 +320,8 @@ fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Optio
         factor_before: before,
         factor_after: after,
         priority_lost: lost.map(|lost| lost * f64::from(model.config.factors.weights.fair_share)),
+        priority: None,
+        rank: None,
+        of: None,
     }
 }

@@ -7,7 +7,7 @@ use crate::answers::About;
 use crate::error::Error;
 use crate::model::billing::Rule;
 use crate::options::Printed;
-use crate::output::numbers::{addend, number, span, usage};
+use crate::output::numbers::{addend, number, ordinal, span, usage};
 use crate::output::show::{close, optional, Show};
 use crate::output::{Form, Page, Table, Terminal};
 
@@ -50,14 +50,25 @@ impl Cost {
                 self.account
             ),
         };
-        if let Some(least) = self.accounts.first().filter(|account| account.priority_lost.is_some()) {
-            if self.accounts.len() > 1 && least.asked {
-                line += " None of the other accounts would cost less.";
-            } else if self.accounts.len() > 1 {
-                let _ = write!(line, " It would cost least in account {}.", least.account);
-            }
+        if self.accounts.len() > 1 {
+            line += &self.best();
         }
         line
+    }
+
+    /// Which of several accounts to choose: that of the highest priority, which need not be the one where it costs least.
+    fn best(&self) -> String {
+        let Some(first) = self.accounts.first() else { return String::new() };
+        let Some(priority) = first.priority else { return String::new() };
+        let asked = self.accounts.iter().find(|account| account.asked);
+        if first.asked || asked.is_some_and(|asked| asked.priority == first.priority) {
+            return " Its priority would be higher in none of the other accounts.".to_owned();
+        }
+        let place = match (first.rank, first.of) {
+            (Some(rank), Some(of)) => format!(", {} of {of} in partition {}", ordinal(rank), self.partition),
+            _ => String::new(),
+        };
+        format!(" Its priority would be highest in account {}: {priority}{place}.", first.account)
     }
 
     fn tres(&self) -> Table {
@@ -100,7 +111,7 @@ impl Cost {
     }
 
     fn accounts(&self) -> Table {
-        let mut table = Table::new(&["Account", "Charge>", "FairShare now>", "after>", "Priority lost>", ""]);
+        let mut table = Table::new(&["Account", "Priority>", "Rank>", "Charge>", "FairShare now>", "after>", "Priority lost>", ""]);
         for account in &self.accounts {
             let mut name = account.account.clone();
             if !account.partition.is_empty() {
@@ -108,6 +119,8 @@ impl Cost {
             }
             table.row(vec![
                 name,
+                account.priority.map_or_else(|| "-".to_owned(), |priority| priority.to_string()),
+                account.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
                 number(account.charge_factor),
                 optional(account.factor_before),
                 optional(account.factor_after),

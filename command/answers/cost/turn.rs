@@ -1,0 +1,40 @@
+//! When a job would have its turn in another account: the same cluster with the job there, computed as the next calculation would.
+
+use multifactor2_snapshot::records::{Association, Job};
+
+use crate::model::order::visible;
+use crate::model::{Model, Options};
+
+/// Where a job would stand.
+pub(super) struct Turn {
+    /// The priority in its first partition.
+    pub priority: u32,
+    /// The place there, from 1, and how many wait there; `None` where the whole queue is not known.
+    pub place: Option<(usize, usize)>,
+}
+
+/// A job, with its place in the snapshot where it waits already, if it were of another association; `None` where it would not compete.
+pub(super) fn in_account(
+    model: &Model<'_>,
+    (job, place): (&Job, Option<usize>),
+    association: &Association,
+) -> Option<Turn> {
+    let mut snapshot = model.snapshot.clone();
+    let at = place.unwrap_or_else(|| {
+        snapshot.jobs.push(job.clone());
+        snapshot.jobs.len() - 1
+    });
+    let moved = &mut snapshot.jobs[at];
+    moved.account.clone_from(&association.account);
+    moved.association = association.id;
+    let there = Model::of(&snapshot, Options { at: Some(model.at), recompute: true });
+    let queue = there.queue();
+    let slot = visible(&queue).first_of(at)?;
+    let partition = there.partition_of(slot);
+    let place = queue.as_ref().ok().and_then(|queue| {
+        let (at, _) = queue.places(at).next()?;
+        let of = queue.slots.iter().filter(|other| there.partition_of(other) == partition).count();
+        Some((queue.before(&there, at).len() + 1, of))
+    });
+    Some(Turn { priority: slot.priority, place })
+}

@@ -433,7 +433,7 @@ record! {
         qos_addend: f64,
         /// TRES
         tres_addend: f64,
-        /// Points there.
+        /// Points there. Where those of the job are not told, how many more than the job has.
         points: f64,
     }
 }

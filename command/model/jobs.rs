@@ -356,7 +356,7 @@ impl One<'_> {
             .all
             .points
             .map(|book| book.explain(&looks, (job, node), (place.partition, partition), place.qos).total);
-        let shown = || place.shown.filter(|_| !job.points.is_empty()).map(|shown| as_points(shown.points));
+        let shown = || place.shown.map(|shown| as_points(shown.points));
         if let Some(points) = points.or_else(shown) {
             variant.site = with_points(Looks::job(job).site, points);
         }
@@ -416,7 +416,7 @@ fn shown_entry(job: &Job, entry: &Entry) -> Addends {
         partition: entry.partition_addend,
         qos: entry.qos_addend,
         tres: entry.tres_addend,
-        site: of_job.site - points + if job.points.is_empty() { 0.0 } else { entry.points },
+        site: of_job.site - points + entry.points,
         ..of_job
     }
 }

@@ -3,14 +3,19 @@
 use multifactor2_command::answers::why::compare;
 use multifactor2_command::answers::why::{self, ReasonKind, Why};
 use multifactor2_command::answers::{queue, tree};
+use multifactor2_command::input::assemble;
+use multifactor2_command::input::commands::PRIORITIES;
 use multifactor2_command::model::reasons;
 use multifactor2_command::model::{Algorithm, Believe, Model, Options, Step};
+use multifactor2_command::options::{AsJson, Printed};
+use multifactor2_command::output::show::printout;
+use multifactor2_command::output::Terminal;
 use multifactor2_fixtures::assert_near;
 use multifactor2_fixtures::example::number;
 use multifactor2_snapshot::records::{About, Group, Job, Usage};
 use multifactor2_snapshot::Snapshot;
 
-use crate::site;
+use crate::{recorded, site};
 
 /// Of the example with job 1001, of user2, changed.
 fn changed(change: impl Fn(&mut Job)) -> Snapshot {
@@ -109,6 +114,77 @@ fn the_sum_the_way_and_the_levers_of_the_example() {
     let (a, d): (f64, f64) = (0.4 * 0.4 / (0.2 / 0.75), 0.6 * 0.6 / (0.25 / 0.75));
     assert_near(why.cost_of_own_usage.unwrap(), a / d - why.fair_share.unwrap(), "cost");
     assert!(why.levers.windows(2).all(|pair| pair[0].gain >= pair[1].gain) && why.levers.len() == 3);
+}
+
+/// sprio has a row for each partition, with a SITE of its own, in which points are; it was that of the job in all of them.
+#[test]
+fn each_partition_has_its_own_site() {
+    for release in recorded::RELEASES {
+        let mut texts = recorded::texts(release, "multifactor2-root");
+        let sums = texts.text(PRIORITIES).to_owned();
+        // A job in two partitions: in `held` it has 5000 more.
+        let id = |row: &str| row.split('|').next().unwrap().parse::<u32>().unwrap();
+        let several = |row: &&str| sums.lines().filter(|other| id(other) == id(row)).count() > 1;
+        let row = sums.lines().filter(several).find(|row| row.ends_with("|held")).unwrap();
+        let mut cells: Vec<String> = row.split('|').map(str::to_owned).collect();
+        let more = |cell: &str| (cell.parse::<i64>().unwrap() + 5000).to_string();
+        (cells[1], cells[3]) = (more(&cells[1]), more(&cells[3]));
+        texts.texts.insert(PRIORITIES.to_owned(), sums.replace(row, &cells.join("|")));
+        let snapshot = assemble(&texts, None).unwrap();
+        let place = snapshot.jobs.iter().position(|job| job.id == id(row)).unwrap();
+        let model = Model::of(&snapshot, Options::default());
+        let site = |partition: &str| {
+            let entry = model.jobs[place].entries.iter().find(|entry| entry.partition == partition).unwrap();
+            let shown = entry.shown.unwrap();
+            assert!((f64::from(entry.priority) - shown.sum()).abs() < 1.0, "{release}: {entry:?}");
+            (shown.site, entry.computed.map(|(computed, _)| computed.site))
+        };
+        let ((of_held, computed_held), (of_gpu, computed_gpu)) = (site("held"), site("gpu"));
+        assert_near(of_held - of_gpu, 5000.0, release);
+        if let (Some(held), Some(gpu)) = (computed_held, computed_gpu) {
+            assert_near(held - gpu, 5000.0, release);
+        }
+        assert_eq!(why::of_job(&model, &model.queue(), place).lacks, None, "{release}");
+    }
+}
+
+/// sprio leaves out jobs whose time has not come: what their priority is made of is not known in full, and was said to be.
+#[test]
+fn a_sum_that_is_not_the_priority_says_what_it_lacks() {
+    let mut snapshot = site::example();
+    let of = |snapshot: &Snapshot| {
+        let model = Model::of(snapshot, Options::default());
+        let why = why::of_job(&model, &model.queue(), 0);
+        let text = printout(&model, why.clone(), AsJson::default(), &Printed::default(), Terminal::PLAIN);
+        (why, text.unwrap().out)
+    };
+    let (whole, text) = of(&snapshot);
+    assert!(
+        whole.lacks.is_none() && text.contains(&format!("The priority {} is the sum of", whole.priority))
+    );
+    snapshot.jobs[0].priority += 700;
+    let (moved, text) = of(&snapshot);
+    let lacks = moved.lacks.unwrap();
+    assert!((lacks.amount - 700.0).abs() < 1.0, "{lacks:?}");
+    assert!(text.contains("not known: Slurm shows addends that do not make up this number"), "{text}");
+    assert!(text.contains(&format!("What is known of the priority {}", moved.priority)), "{text}");
+    snapshot.jobs[0].is_computed = false;
+    let (unshown, text) = of(&snapshot);
+    assert!(unshown.lacks.unwrap().sentence.starts_with("sprio does not show this job"), "{text}");
+    snapshot.parameters.insert("PriorityFlags".to_owned(), "INCR_ONLY".to_owned());
+    snapshot.jobs[0].is_computed = true;
+    assert!(of(&snapshot).0.lacks.unwrap().sentence.contains("INCR_ONLY"));
+}
+
+/// It was "tickets 10000 / 0".
+#[test]
+fn nothing_is_divided_by_the_tickets_of_nobody() {
+    let mut snapshot = site::example();
+    for job in &mut snapshot.jobs {
+        (job.eligible, job.competes) = (0, false);
+    }
+    let fair_share = ask(&snapshot).terms.into_iter().find(|term| term.name == "FAIRSHARE").unwrap();
+    assert_eq!(fair_share.numbers, "nobody competes now");
 }
 
 #[test]

@@ -96,6 +96,8 @@ pub struct Why {
     pub priority: u32,
     /// What that is the sum of, in the order of addition; none where it is set by hand, or the job is held.
     pub terms: Vec<Term>,
+    /// What the sum lacks of the priority, and why; `None` where it lacks nothing.
+    pub lacks: Option<Lacks>,
     /// The book whose shares and usage count, that of its first place; `None` where there are no books.
     pub book: Option<String>,
     /// From the root down to the association of the job, in that book.
@@ -130,6 +132,15 @@ pub enum ReasonKind {
     First,
     /// Others come before it.
     Behind,
+}
+
+/// What a sum of addends lacks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Lacks {
+    /// The priority less the sum.
+    pub amount: f64,
+    /// Why the sum is another number.
+    pub sentence: String,
 }
 
 /// A place in the queue.
@@ -206,6 +217,7 @@ pub fn of_job(model: &Model<'_>, queue: &Result<WholeQueue, PartialQueue>, job: 
         details: Vec::new(),
         priority: first.map_or(rank.priority, |slot| slot.priority),
         book: model.book_name(book).map(str::to_owned),
+        lacks: None,
         terms: terms::of(model, job, entry, book),
         path: rank.association.map(|association| path::of(model, association, book)).unwrap_or_default(),
         fair_share: model.factor_in(job, book),
@@ -217,6 +229,7 @@ pub fn of_job(model: &Model<'_>, queue: &Result<WholeQueue, PartialQueue>, job: 
         places,
         unknown,
     };
+    why.lacks = terms::lacks(model, job, &why.terms, why.priority);
     why.sentence = why.dominant(model, job);
     let mut details = Vec::new();
     if let (Some((queue, at)), ReasonKind::Behind) = (at, kind) {

@@ -5,6 +5,8 @@ use multifactor2_core::settings::FairShareScale;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::super::finite;
+use super::Lacks;
 use crate::model::{Addends, Algorithm, Model};
 use crate::output::numbers::{addend, number, span};
 
@@ -63,6 +65,30 @@ pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>, book: BookAt) -> 
     });
     terms.collect()
 }
+
+/// What the terms lack of a priority. The plugins round the sum down, and no job that may run has less than 1.
+pub fn lacks(model: &Model<'_>, job: usize, terms: &[Term], priority: u32) -> Option<Lacks> {
+    let sum: f64 = terms.iter().map(|term| term.product).sum();
+    let amount = f64::from(priority) - sum.max(1.0);
+    if terms.is_empty() || priority == 0 || amount.abs() < 1.0 {
+        return None;
+    }
+    let record = &model.snapshot.jobs[job];
+    let sentence = if !record.is_computed && !model.recomputed {
+        "sprio does not show this job: it leaves out those whose time has not come. JOBSIZE, TRES and what else is not known here is not in \
+         the sum."
+    } else if model.config.increase_only && amount > 0.0 {
+        "PriorityFlags=INCR_ONLY keeps the number of an earlier calculation while it is higher."
+    } else if amount.abs() < 1.0 + ROUNDED {
+        "sprio shows whole numbers: each addend may be off by a half."
+    } else {
+        "Slurm shows addends that do not make up this number: one of them was calculated at another time."
+    };
+    Some(Lacks { amount: finite(amount), sentence: sentence.to_owned() })
+}
+
+/// Of nine addends each may be rounded by half.
+const ROUNDED: f64 = 4.5;
 
 fn formula(model: &Model<'_>, job: usize, book: BookAt, name: &str) -> (String, String) {
     let (record, config) = (&model.snapshot.jobs[job], &model.config);
@@ -130,12 +156,20 @@ fn classic(model: &Model<'_>, job: usize, book: BookAt) -> Option<String> {
 
 fn tickets(model: &Model<'_>, job: usize, book: BookAt) -> Option<String> {
     let in_book = model.shares.in_book(book);
+    // Of most tickets there is nothing to divide by where nobody competes.
+    let part = |tickets: f64, most: f64| {
+        if most > 0.0 {
+            format!("{} / {}", number(tickets), number(most))
+        } else {
+            "nobody competes now".to_owned()
+        }
+    };
     if let (Some(pools), Some(tickets)) = (in_book.pools(), in_book.tickets_of_job(job)) {
-        return Some(format!("{} / {}", number(tickets.total()), number(pools.max_tickets())));
+        return Some(part(tickets.total(), pools.max_tickets()));
     }
     let tickets = model.standings_in(book)[model.jobs[job].association?].tickets?;
     let most = in_book.fair_share()?.max_tickets();
-    Some(format!("{} / {}", number(tickets), number(most)))
+    Some(part(tickets, most))
 }
 
 fn parts(model: &Model<'_>, job: usize, book: BookAt, name: &str) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Why a job has its place: the reason first, then the sum, the way from the root, what would help.
 
-use crate::answers::why::{Level, Term, Why};
+use crate::answers::why::{Lacks, Level, Term, Why};
 use crate::answers::About;
 use crate::error::Error;
 use crate::model::{Believe, Difference};
@@ -16,8 +16,11 @@ impl Show for Why {
         self.details.iter().for_each(|detail| page.paragraph(detail));
         self.ahead(&mut page);
         if !self.terms.is_empty() {
-            page.title(&format!("The priority {} is the sum of", self.priority));
-            page.ready(&terms(&self.terms).show(Form::Columns, true, terminal));
+            page.title(&match &self.lacks {
+                None => format!("The priority {} is the sum of", self.priority),
+                Some(_) => format!("What is known of the priority {}", self.priority),
+            });
+            page.ready(&terms(&self.terms, self.lacks.as_ref()).show(Form::Columns, true, terminal));
             for term in self.terms.iter().filter(|term| !term.of.is_empty() && term.product != 0.0) {
                 page.item(&format!("{}: {}", term.name, term.of.join(", ")));
             }
@@ -55,7 +58,7 @@ impl Why {
     }
 }
 
-fn terms(terms: &[Term]) -> Table {
+fn terms(terms: &[Term], lacks: Option<&Lacks>) -> Table {
     let mut table = Table::new(&["Addend", "Factor>", "Weight>", "Product>", "Part>", "How"]);
     let mut sum = 0.0;
     for term in terms {
@@ -77,6 +80,11 @@ fn terms(terms: &[Term]) -> Table {
             percent(term.part),
             how,
         ]);
+    }
+    if let Some(Lacks { amount, sentence }) = lacks {
+        sum += amount;
+        let how = format!("not known: {sentence}");
+        table.row(vec!["-".to_owned(), String::new(), String::new(), addend(*amount), String::new(), how]);
     }
     table.row(vec![
         "Sum".to_owned(),

@@ -26,11 +26,11 @@ pub(super) fn fill(snapshot: &mut Snapshot, listed: Vec<Listed>, sums: &[Sum], w
             continue;
         }
         let tres = by_position(&snapshot.tres, &job.tres);
-        if sums.len() > 1 {
-            snapshot.entries.extend(sums.iter().map(|sum| entry(&job, sum, weights)));
-        }
         // The record has the priority of the partition that was tried last.
         let own = sums.iter().find(|sum| sum.priority == job.priority).or(sums.first()).copied();
+        if let (Some(own), true) = (own, sums.len() > 1) {
+            snapshot.entries.extend(sums.iter().map(|sum| entry(&job, (sum, own), weights)));
+        }
         snapshot.jobs.push(waiting(job, tres, own, weights));
     }
     snapshot.running = running.into_values().collect();
@@ -50,7 +50,8 @@ pub(super) fn addend((rounded, part): (f64, f64), weight: f64) -> f64 {
     }
 }
 
-fn entry(job: &Listed, sum: &Sum, weights: &Weights) -> Entry {
+/// `own`: what the record of the job has, which is that of one of its entries.
+fn entry(job: &Listed, (sum, own): (&Sum, &Sum), weights: &Weights) -> Entry {
     Entry {
         job: job.id,
         partition: sum.partition.clone(),
@@ -60,7 +61,8 @@ fn entry(job: &Listed, sum: &Sum, weights: &Weights) -> Entry {
         partition_addend: addend(sum.partition_addend, weights.partition),
         qos_addend: addend(sum.qos, weights.qos),
         tres_addend: sum.tres,
-        points: 0.0,
+        // sprio shows points within SITE.
+        points: sum.site - own.site,
     }
 }
 

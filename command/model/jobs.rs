@@ -9,6 +9,7 @@ use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::{JobNames, JobTickets, Pools};
 use multifactor2_core::Node;
 use multifactor2_snapshot::records::{Entry, Job};
+use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -131,6 +132,12 @@ pub(super) struct Evaluated<'m> {
     pub points: Option<&'m Book>,
 }
 
+/// Whether the size of the cluster is not known, which JOBSIZE goes by.
+pub fn lacks_size(snapshot: &Snapshot) -> bool {
+    let about = &snapshot.about;
+    about.source != "plugin" && (about.cpus == 0 || about.nodes == 0)
+}
+
 /// What is not known for any job.
 #[derive(Clone, Copy, Default)]
 struct Unknown {
@@ -154,9 +161,7 @@ impl Evaluated<'_> {
         let unknown = Unknown {
             fair_share: weights.fair_share != 0
                 && (!self.shares.is_computed() || !self.looks.tree.is_whole(snapshot)),
-            job_size: weights.job_size != 0
-                && about.source != "plugin"
-                && (about.cpus == 0 || about.nodes == 0),
+            job_size: weights.job_size != 0 && lacks_size(snapshot),
             tres: config.factors.tres_weights.is_some()
                 && !snapshot.jobs.is_empty()
                 && (snapshot.jobs.iter().all(|job| job.tres.is_empty()) || self.lacks_tres_of_partitions()),

@@ -28,7 +28,7 @@ pub use crate::algorithm::Algorithm;
 use closed::Closed;
 pub use config::Config;
 pub use difference::{Believe, Difference};
-pub use jobs::{Addends, EntryRank, JobRank};
+pub use jobs::{lacks_size, Addends, EntryRank, JobRank};
 pub use order::{Slot, Step};
 pub use shares::{Competitors, InBook, Shares, ShownStanding};
 pub use tree::Tree;

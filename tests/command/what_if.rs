@@ -110,6 +110,36 @@ fn usage_is_given_in_hours_and_never_below_nothing() {
     assert_near(usage(&exact, "c", "user2"), 5400.0, "user2");
 }
 
+/// Where partitions overlap in part the size of the cluster is not told: JOBSIZE stayed at the old weight, and nothing moved.
+#[test]
+fn the_weight_of_job_sizes_counts_without_the_size_of_the_cluster() {
+    let mut snapshot = site();
+    for (at, job) in snapshot.jobs.iter_mut().enumerate() {
+        (job.cpus, job.size_cpus, job.nodes) = (1 << at, 1 << at, 1);
+    }
+    snapshot.parameters.insert("PriorityWeightJobSize".to_owned(), "1000".to_owned());
+    site::show(&mut snapshot);
+    let with_size = ask(&snapshot, &["--weight", "jobsize=500000"]).unwrap();
+    // As the commands tell it.
+    "commands".clone_into(&mut snapshot.about.source);
+    (snapshot.about.cpus, snapshot.about.nodes) = (0, 0);
+    let without = ask(&snapshot, &["--weight", "jobsize=500000"]).unwrap();
+    assert!(with_size.moved > Some(0));
+    for (with_size, without) in with_size.rows.iter().zip(&without.rows) {
+        assert_eq!((with_size.id, with_size.gain), (without.id, without.gain));
+        let [a, b] = [with_size, without].map(|row| row.priority_after.unwrap());
+        assert!(a.abs_diff(b) <= 1, "{a} and {b}");
+    }
+    let refused = ask(&snapshot, &["--submit", "-A c -p main -t 60", "--as", "user2"]).unwrap_err();
+    assert!(refused.contains("size of the cluster is not known here"), "{refused}");
+    // Of a weight of 0 nothing is shown that could be multiplied.
+    snapshot.parameters.insert("PriorityWeightJobSize".to_owned(), "0".to_owned());
+    snapshot.jobs.iter_mut().for_each(|job| job.job_size = 0.0);
+    let refused = ask(&snapshot, &["--weight", "jobsize=10"]).unwrap_err();
+    assert!(refused.contains("Slurm does not show JOBSIZE while its weight is 0"), "{refused}");
+    assert!(ask(&snapshot, &["--submit", "-A c -p main -t 60", "--as", "user2"]).is_ok());
+}
+
 #[test]
 fn weights_and_half_life_are_those_of_slurm_conf() {
     let answer = ask(&site(), &["--weight", "fairshare=0,age=20000"]).unwrap();

@@ -11,7 +11,7 @@ use multifactor2_snapshot::Snapshot;
 use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};
 use crate::error::Error;
 use crate::input;
-use crate::model::{Algorithm, Model};
+use crate::model::{lacks_size, Algorithm, Model};
 use crate::output::numbers;
 
 /// A changed snapshot.
@@ -26,6 +26,10 @@ pub struct Changed {
     /// The ids of the jobs that were added.
     pub submitted: Vec<u32>,
 }
+
+/// What to say where partitions overlap in a way that the cluster's size cannot be told from.
+const NO_SIZE: &str = "the size of the cluster is not known here";
+const SIZE_FROM: &str = "use a snapshot of the plugin with --from";
 
 /// Applies changes to the snapshot of a model. Their order makes no difference.
 ///
@@ -51,6 +55,10 @@ pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, Error> {
         let user = changes.submitter.as_deref().unwrap_or_default();
         let submission = options.job(&edited.snapshot, user, model.at)?;
         let mut job = submission.job;
+        let weight = edited.snapshot.parameter("PriorityWeightJobSize").unwrap_or_default();
+        if lacks_size(model.snapshot) && weight.trim().parse::<f64>().is_ok_and(|weight| weight > 0.0) {
+            return Err(format!("--submit: {NO_SIZE}, so JOBSIZE of a new job cannot be computed: {SIZE_FROM}").into());
+        }
         if !model.shares.is_computed() {
             // What the next job of the user would get, as sshare shows it.
             let factor = edited.snapshot.associations.iter().find(|one| one.id == job.association);
@@ -221,6 +229,9 @@ impl Changed {
                 {
                     self.scale_fair_share(old, weight)?;
                 }
+                if *name == "JobSize" && lacks_size(model.snapshot) {
+                    self.scale_job_size(old, weight)?;
+                }
                 self.set_parameter(&parameter, format!("{weight:.0}"));
                 self.said.push(format!("{parameter} is {weight}, not {old}."));
             }
@@ -257,6 +268,16 @@ impl Changed {
         let by = if old > 0.0 { weight / old } else { 0.0 };
         self.snapshot.jobs.iter_mut().for_each(|job| job.fair_share *= by);
         self.snapshot.entries.iter_mut().for_each(|entry| entry.fair_share *= by);
+        Ok(())
+    }
+
+    /// The same of the size of jobs, where that of the cluster is not known.
+    fn scale_job_size(&mut self, old: f64, weight: f64) -> Result<(), Error> {
+        if old == 0.0 && weight > 0.0 {
+            return Err(format!("--weight jobsize: {NO_SIZE}, and Slurm does not show JOBSIZE while its weight is 0: {SIZE_FROM}").into());
+        }
+        let by = if old > 0.0 { weight / old } else { 0.0 };
+        self.snapshot.jobs.iter_mut().for_each(|job| job.job_size *= by);
         Ok(())
     }
 

@@ -224,6 +224,8 @@ record! {
         is_default: bool,
         /// `DefaultTime` in minutes, where it is known and there is one.
         default_time: Option<u32>,
+        /// `Nodes`, as Slurm writes many names at once; empty where they are not told, as in a snapshot of the plugin.
+        nodes: String,
     }
 }
 

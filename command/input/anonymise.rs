@@ -66,6 +66,8 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
     }
     for row in &mut snapshot.partitions {
         partitions.change(&mut row.name);
+        // Names of hosts.
+        row.nodes.clear();
         qos.change(&mut row.qos);
     }
     for row in &mut snapshot.qos {

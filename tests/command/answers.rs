@@ -95,6 +95,61 @@ fn first_of_a_small_partition_is_not_looked_at_first() {
     assert!(!why.sentence.contains("looks at it first"), "{}", why.sentence);
     let says = "Before it in the whole queue: 1 job of other partitions.";
     assert!(why.sentence.contains(says), "{}", why.sentence);
+    assert_eq!(why.places[0].competing, None);
+    let with_nodes = |main: &str, tier: u32| {
+        let mut snapshot = changed(|job| job.partition = "gpu".into());
+        for (partition, nodes) in snapshot.partitions.iter_mut().zip([main, "n[3-4]"]) {
+            nodes.clone_into(&mut partition.nodes);
+        }
+        snapshot.partitions[0].tier = tier;
+        let why = ask(&snapshot);
+        (why.places[0].competing, why.sentence)
+    };
+    let (competing, sentence) = with_nodes("n[1-3]", 1);
+    assert_eq!(competing, Some(1));
+    let says =
+        "1 job of other partitions stands before it for nodes that it may use: 1 in main (1 of its 2 nodes).";
+    assert!(sentence.ends_with(says), "{sentence}");
+    let (_, sentence) = with_nodes("n[1-4]", 7);
+    assert!(sentence.ends_with("1 in main (2 of its 2 nodes, by a higher PriorityTier)."), "{sentence}");
+    // They share none: nobody is before it where it may start.
+    let (competing, sentence) = with_nodes("n[1-2]", 1);
+    assert_eq!(competing, Some(0));
+    assert!(sentence.contains("looks at it first"), "{sentence}");
+}
+
+/// It was "first of 1 in partition gpu", at place 9 of those who compete for the same nodes: counted again by hand in what Slurm said.
+#[test]
+fn who_stands_before_it_for_the_same_nodes_is_counted() {
+    for release in recorded::RELEASES {
+        let snapshot = recorded::snapshot(release, "multifactor2-root");
+        let model = Model::of(&snapshot, Options::default());
+        let queue = model.queue().unwrap();
+        let nodes = |name: &str| match name {
+            "main" | "gpu" => ["n1", "n2"].as_slice(),
+            "held" => &["n1"],
+            "secret" => &["n2"],
+            other => panic!("{other}"),
+        };
+        for (at, slot) in queue.slots.iter().enumerate() {
+            let own = model.partition_of(slot);
+            let shares = |other: &str| nodes(other).iter().any(|node| nodes(own).contains(node));
+            let before = |wanted: &dyn Fn(&str) -> bool| -> std::collections::BTreeSet<usize> {
+                let found = queue.slots[..at].iter().filter(|other| wanted(model.partition_of(other)));
+                found.map(|other| other.job).filter(|job| *job != slot.job).collect()
+            };
+            let in_own = before(&|partition| partition == own);
+            let elsewhere = before(&|partition| partition != own && shares(partition));
+            let expected = elsewhere.difference(&in_own).count();
+            let why = why::of_job(&model, &model.queue(), slot.job);
+            let place = why.places.iter().find(|place| place.position == at + 1).unwrap();
+            assert_eq!(place.competing, Some(expected), "{release}: {place:?}");
+            let is_first = why.sentence.contains("looks at it first");
+            assert!(
+                !is_first || why.places.iter().any(|place| place.rank == 1 && place.competing == Some(0))
+            );
+        }
+    }
 }
 
 #[test]

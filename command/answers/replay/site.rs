@@ -22,7 +22,7 @@ pub(super) fn take(workload: &mut Workload, path: &Path) -> Result<(), Error> {
         let why = format!("{}: only a part of the tree is in it: save it as an operator", path.display());
         return Err(Error::Source(why));
     }
-    // The command's own text says which nodes partitions have; a snapshot does not.
+    // The command's own text says which nodes partitions have; a snapshot of the plugin does not.
     let machine = match texts {
         Some(texts) => cluster::machine(texts.text(PARTITIONS), None),
         None => machine(&snapshot),
@@ -94,11 +94,12 @@ fn machine(snapshot: &Snapshot) -> Option<(Machine, bool)> {
         max_time: partition.max_time.map_or(Length::Unlimited, |minutes| Length::Seconds(u64::from(minutes) * 60)),
         state: partition.state.clone(),
         billing_weights: partition.billing_weights.clone(),
+        node_list: partition.nodes.clone(),
         cpus: count(partition, "cpu"),
         nodes: count(partition, "node"),
         ..Partition::of(&partition.name, slurm_text::durations::Grammar::Limit, |_| None)
     };
     let told: Vec<Partition> = snapshot.partitions.iter().map(told).collect();
-    // A snapshot does not say how partitions share the nodes that they have.
+    // A snapshot of the plugin does not say which nodes they have.
     cluster::of_partitions(&told, None)
 }

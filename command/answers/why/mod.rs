@@ -1,6 +1,7 @@
 //! Why a job has its priority and its place: the one dominant reason, then everything that it follows from.
 
 pub mod compare;
+mod competing;
 mod levers;
 mod path;
 mod sentences;
@@ -25,6 +26,7 @@ use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 use compare::Compare;
+pub use competing::Sharing;
 pub use levers::Lever;
 pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
@@ -156,8 +158,12 @@ pub struct QueuePlace {
     pub rank: usize,
     /// How many wait in the partition.
     pub of: usize,
-    /// How many places before it in the whole queue are those of other jobs in other partitions.
+    /// How many jobs come before it in the whole queue that are not before it in the partition.
     pub elsewhere: usize,
+    /// How many of these are in partitions that share nodes with its own; `None` where it is not known which nodes partitions have.
+    pub competing: Option<usize>,
+    /// Those partitions, most jobs first.
+    pub sharing: Vec<Sharing>,
     /// The priority there.
     pub priority: u32,
     /// Whose jobs are before it in the partition, most first.
@@ -267,6 +273,8 @@ fn place(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot) -> Queue
     for other in &before {
         *steps.entry(model.compare_slots(other, slot).1).or_default() += 1;
     }
+    let elsewhere = competing::elsewhere(model, queue, at);
+    let (competing, sharing) = elsewhere.sharing.unzip();
     let job = model.job_of(slot);
     QueuePlace {
         partition: partition.to_owned(),
@@ -274,10 +282,9 @@ fn place(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot) -> Queue
         position: at + 1,
         rank: before.len() + 1,
         of: queue.slots.iter().filter(|other| model.partition_of(other) == partition).count(),
-        elsewhere: queue.slots[..at]
-            .iter()
-            .filter(|other| other.job != slot.job && model.partition_of(other) != partition)
-            .count(),
+        elsewhere: elsewhere.jobs,
+        competing,
+        sharing: sharing.unwrap_or_default(),
         priority: slot.priority,
         ahead: ahead(model, before.into_iter()),
         steps: steps.into_iter().map(|(step, jobs)| StepCount { step, jobs }).collect(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{addends_of, path, ReasonKind, QueuePlace, Why};
+use super::{addends_of, competing, path, ReasonKind, QueuePlace, Why};
 use crate::answers::association_name;
 use crate::model::order::WholeQueue;
 use crate::model::reasons::Reason;
@@ -38,15 +38,16 @@ impl Why {
             ),
             (ReasonKind::First, Some(place)) => {
                 let place = self.places.iter().find(|place| place.rank == 1).unwrap_or(place);
-                let others = count(place.elsewhere, "job", "jobs");
-                let sentence = match (self.waits_for_room(), place.elsewhere) {
+                let sentence = match (self.waits_for_room(), place.competing) {
                     (false, _) => sentence.clone(),
-                    (true, 0) => {
+                    (true, Some(0)) => {
                         "The scheduler looks at it first, so it starts as soon as there is room for it.".to_owned()
                     }
-                    (true, _) => format!(
-                        "Before it in the whole queue: {others} of other partitions. Those whose partitions share nodes with {} can take \
-                         these first.",
+                    (true, Some(jobs)) => competing::sentence(jobs, &place.sharing),
+                    (true, None) => format!(
+                        "Before it in the whole queue: {} of other partitions. Those whose partitions share nodes with {} can take these \
+                         first.",
+                        count(place.elsewhere, "job", "jobs"),
                         place.partition
                     ),
                 };
@@ -137,6 +138,12 @@ impl Why {
                     place.of
                 ));
             }
+        }
+        if self.kind == ReasonKind::Behind {
+            let first = self.places.first().and_then(|place| Some((place.competing?, &place.sharing)));
+            details.extend(
+                first.filter(|(jobs, _)| *jobs > 0).map(|(jobs, sharing)| competing::sentence(jobs, sharing)),
+            );
         }
         let start = model.snapshot.jobs[job].start;
         if start > model.at && (self.unknown.is_some() || !self.places.is_empty()) {

@@ -151,6 +151,7 @@ fn partitions_of(parts: Vec<partitions::Partition>, tres: &[Tres]) -> Vec<Partit
         billing_weights: part.billing_weights,
         qos: part.qos,
         is_default: part.is_default,
+        nodes: part.node_list,
     };
     parts.into_iter().map(row).collect()
 }

@@ -298,6 +298,7 @@ fn partition_of(record: records::Partition<'_>) -> Partition {
         // Commands alone ask for these.
         is_default: false,
         default_time: None,
+        nodes: String::new(),
     }
 }
 

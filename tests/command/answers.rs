@@ -108,10 +108,10 @@ fn first_of_a_small_partition_is_not_looked_at_first() {
     let (competing, sentence) = with_nodes("n[1-3]", 1);
     assert_eq!(competing, Some(1));
     let says =
-        "1 job of other partitions stands before it for nodes that it may use: 1 in main (1 of its 2 nodes).";
+        "1 job of other partitions stands before it for nodes that it may use: 1 in main, which has 1 of these 2.";
     assert!(sentence.ends_with(says), "{sentence}");
     let (_, sentence) = with_nodes("n[1-4]", 7);
-    assert!(sentence.ends_with("1 in main (2 of its 2 nodes, by a higher PriorityTier)."), "{sentence}");
+    assert!(sentence.ends_with("1 in main, which has all of them, by a higher PriorityTier."), "{sentence}");
     // They share none: nobody is before it where it may start.
     let (competing, sentence) = with_nodes("n[1-2]", 1);
     assert_eq!(competing, Some(0));

@@ -52,6 +52,7 @@ fn assert_no_place(snapshot: &Snapshot, what: &str) -> UnknownKind {
         let is_in = model.jobs[job].is_eligible;
         assert_eq!(why.unknown.is_some(), is_in, "{what}: {why:?}");
         assert!(!is_in || !why.sentence.contains("is not in the queue"), "{what}: {}", why.sentence);
+        assert!(why.kind != ReasonKind::Waits || !why.next.is_empty(), "{what}: nothing to do");
         texts.push(shown(&model, why));
     }
     for text in texts {

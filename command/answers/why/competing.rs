@@ -89,16 +89,19 @@ fn sharing(
     Some((jobs.len(), all))
 }
 
-/// The same in words: "3 jobs stand before it in other partitions: …".
+/// The same in words: "3 jobs of other partitions stand before it for nodes that it may use: …".
 pub(super) fn sentence(jobs: usize, sharing: &[Sharing]) -> String {
     let one = |of: &Sharing| {
         let by_tier = match of.by_tier {
             0 => String::new(),
             all if all == of.jobs => ", by a higher PriorityTier".to_owned(),
-            some => format!(", {some} by a higher PriorityTier"),
+            some => format!(", {some} of them by a higher PriorityTier"),
         };
-        let nodes = count(of.of, "node", "nodes");
-        format!("{} in {} ({} of its {nodes}{by_tier})", of.jobs, of.partition, of.nodes)
+        let nodes = match of.nodes {
+            all if all == of.of => "all of them".to_owned(),
+            some => format!("{some} of these {}", of.of),
+        };
+        format!("{} in {}, which has {nodes}{by_tier}", of.jobs, of.partition)
     };
     let named: Vec<String> = sharing.iter().take(NAMED).map(one).collect();
     let more = match sharing.len().saturating_sub(NAMED) {
@@ -109,7 +112,7 @@ pub(super) fn sentence(jobs: usize, sharing: &[Sharing]) -> String {
     format!(
         "{} of other partitions {verb} before it for nodes that it may use: {}{more}.",
         count(jobs, "job", "jobs"),
-        named.join(", ")
+        named.join("; ")
     )
 }
 

@@ -190,7 +190,7 @@ impl Why {
         } else if !matches!(self.kind, ReasonKind::Behind | ReasonKind::Waits) && !self.reason.remedy.is_empty() {
             next.push(self.reason.remedy.replace("JOBID", &id.to_string()));
         }
-        if let (ReasonKind::Behind | ReasonKind::SetByHand, Some(place)) = (self.kind, self.places.first()) {
+        if matches!(self.kind, ReasonKind::Behind | ReasonKind::SetByHand | ReasonKind::Waits) {
             if model.snapshot.jobs[job].limit.is_none() {
                 next.push(
                     "The job has no time limit of its own. With one that is near what it needs, backfill can start it in a gap: \
@@ -203,10 +203,9 @@ impl Why {
                         .to_owned(),
                 );
             }
-            next.push(format!(
-                "See who is before it with 'multifactor2 queue --partition {}'.",
-                place.partition
-            ));
+            next.extend(self.places.first().map(|place| {
+                format!("See who is before it with 'multifactor2 queue --partition {}'.", place.partition)
+            }));
         }
         next
     }

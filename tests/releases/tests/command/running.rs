@@ -70,6 +70,7 @@ fn answers_hold_while_jobs_run_and_usage_decays(release: &Release) {
                 from,
                 conf: priority.ends_with('2').then_some(&*conf),
                 whole: true,
+                sees_queue: true,
                 classic,
                 lag: Some(lag),
                 wrong: Vec::new(),

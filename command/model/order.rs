@@ -66,6 +66,8 @@ pub struct Slot {
     pub tier: u32,
     /// The job, or under `bf_hetjob_prio` a component of its heterogeneous job, has a reservation.
     pub has_reservation: bool,
+    /// The tier is that of the partition; 1 where the partition is not told.
+    has_tier: bool,
     /// The place of its QOS.
     qos: Option<usize>,
     submit: i64,
@@ -169,8 +171,9 @@ impl Model<'_> {
     /// What is not known that decides between two slots.
     pub fn order_lacks(&self, a: &Slot, b: &Slot) -> Option<Unknown> {
         let (of_a, of_b) = (self.partition_of(a), self.partition_of(b));
-        let is_told = |name: &str| self.snapshot.partitions.iter().any(|partition| partition.name == name);
-        if let Some(name) = [of_a, of_b].into_iter().find(|name| of_a != of_b && !is_told(name)) {
+        if let Some((_, name)) =
+            [(a, of_a), (b, of_b)].into_iter().find(|(slot, _)| !slot.has_tier && of_a != of_b)
+        {
             let private = self.snapshot.parameter("PrivateData").unwrap_or_default().to_ascii_lowercase();
             let hides = private.split(',').any(|word| ["partitions", "all"].contains(&word.trim()));
             return Some(Unknown {
@@ -217,6 +220,7 @@ impl Model<'_> {
                     entry,
                     priority,
                     tier: tiers.get(partition).copied().unwrap_or(1),
+                    has_tier: tiers.contains_key(partition),
                     has_reservation: !job.reservation.is_empty(),
                     qos: qos.get(of_qos).copied(),
                     submit: job.submit,
@@ -348,6 +352,11 @@ impl WholeQueue {
     /// The slots of a job, with their places from 0.
     pub fn places(&self, job: usize) -> impl Iterator<Item = (usize, &Slot)> {
         self.slots.iter().enumerate().filter(move |(_, slot)| slot.job == job)
+    }
+
+    /// How many slots a partition has.
+    pub fn count_in(&self, model: &Model<'_>, partition: &str) -> usize {
+        self.slots.iter().filter(|slot| model.partition_of(slot) == partition).count()
     }
 
     /// The slots of the same partition that are before a place.

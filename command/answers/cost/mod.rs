@@ -228,13 +228,13 @@ fn cost(
         let has_own = || of_user.iter().any(|other| other.account == one.account && is_for(other));
         is_for(one) || one.partition.is_empty() && !has_own()
     };
-    let mut accounts: Vec<Account> =
-        of_user.iter().filter(takes).map(|one| account(model, one, job, weigh)).collect();
+    let own: Vec<&Association> = of_user.iter().filter(takes).copied().collect();
+    let mut accounts: Vec<Account> = own.iter().map(|one| account(model, one, job, weigh)).collect();
     if has_turn && accounts.len() > MOST_ACCOUNTS {
         remarks.push(format!("Priorities are not computed for more than {MOST_ACCOUNTS} accounts."));
     } else if has_turn {
-        for (account, association) in accounts.iter_mut().zip(of_user.iter().filter(takes)) {
-            if let Some(turn) = turn::in_account(model, (job, place), association) {
+        for (account, turn) in accounts.iter_mut().zip(turn::in_each(model, (job, place), &own)) {
+            if let Some(turn) = turn {
                 account.priority = Some(turn.priority);
                 (account.rank, account.of) = turn.place.unzip();
             }

@@ -13,28 +13,33 @@ pub(super) struct Turn {
     pub place: Option<(usize, usize)>,
 }
 
-/// A job, with its place in the snapshot where it waits already, if it were of another association; `None` where it would not compete.
-pub(super) fn in_account(
+/// A job, with its place in the snapshot where it waits already, if it were of each of these associations; `None` where it would not
+/// compete.
+pub(super) fn in_each(
     model: &Model<'_>,
     (job, place): (&Job, Option<usize>),
-    association: &Association,
-) -> Option<Turn> {
+    associations: &[&Association],
+) -> Vec<Option<Turn>> {
     let mut snapshot = model.snapshot.clone();
     let at = place.unwrap_or_else(|| {
         snapshot.jobs.push(job.clone());
         snapshot.jobs.len() - 1
     });
-    let moved = &mut snapshot.jobs[at];
-    moved.account.clone_from(&association.account);
-    moved.association = association.id;
-    let there = Model::of(&snapshot, Options { at: Some(model.at), recompute: true });
+    let turn = |association: &&Association| {
+        let moved = &mut snapshot.jobs[at];
+        moved.account.clone_from(&association.account);
+        moved.association = association.id;
+        of(&Model::of(&snapshot, Options { at: Some(model.at), recompute: true }), at)
+    };
+    associations.iter().map(turn).collect()
+}
+
+fn of(there: &Model<'_>, job: usize) -> Option<Turn> {
     let queue = there.queue();
-    let slot = visible(&queue).first_of(at)?;
-    let partition = there.partition_of(slot);
+    let slot = visible(&queue).first_of(job)?;
     let place = queue.as_ref().ok().and_then(|queue| {
-        let (at, _) = queue.places(at).next()?;
-        let of = queue.slots.iter().filter(|other| there.partition_of(other) == partition).count();
-        Some((queue.before(&there, at).len() + 1, of))
+        let (at, _) = queue.places(job).next()?;
+        Some((queue.before(there, at).len() + 1, queue.count_in(there, there.partition_of(slot))))
     });
     Some(Turn { priority: slot.priority, place })
 }

@@ -27,6 +27,14 @@ pub struct Changed {
     pub submitted: Vec<u32>,
 }
 
+/// What an addend is multiplied with that Slurm shows under an old weight; `None` where it shows none.
+fn ratio(old: f64, new: f64) -> Option<f64> {
+    if old > 0.0 {
+        return Some(new / old);
+    }
+    (old != 0.0 || new <= 0.0).then_some(0.0)
+}
+
 /// What to say where partitions overlap in a way that the cluster's size cannot be told from.
 const NO_SIZE: &str = "the size of the cluster is not known here";
 const SIZE_FROM: &str = "use a snapshot of the plugin with --from";
@@ -55,8 +63,7 @@ pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, Error> {
         let user = changes.submitter.as_deref().unwrap_or_default();
         let submission = options.job(&edited.snapshot, user, model.at)?;
         let mut job = submission.job;
-        let weight = edited.snapshot.parameter("PriorityWeightJobSize").unwrap_or_default();
-        if lacks_size(model.snapshot) && weight.trim().parse::<f64>().is_ok_and(|weight| weight > 0.0) {
+        if lacks_size(model.snapshot) && edited.weight_of("PriorityWeightJobSize") > 0.0 {
             return Err(format!("--submit: {NO_SIZE}, so JOBSIZE of a new job cannot be computed: {SIZE_FROM}").into());
         }
         if !model.shares.is_computed() {
@@ -219,11 +226,7 @@ impl Changed {
         match &change.of {
             Weighted::Factor(name) => {
                 let parameter = format!("PriorityWeight{name}");
-                let old: f64 = self
-                    .snapshot
-                    .parameter(&parameter)
-                    .and_then(|old| old.trim().parse().ok())
-                    .unwrap_or(0.0);
+                let old = self.weight_of(&parameter);
                 if *name == "FairShare"
                     && !(model.shares.is_computed() && model.tree.is_whole(model.snapshot))
                 {
@@ -259,13 +262,17 @@ impl Changed {
         Ok(())
     }
 
+    /// A weight of slurm.conf; 0 where it is not set.
+    fn weight_of(&self, parameter: &str) -> f64 {
+        self.snapshot.parameter(parameter).and_then(|weight| weight.trim().parse().ok()).unwrap_or(0.0)
+    }
+
     /// Fair-share is what Slurm shows: the factor stays, the weight is another.
     fn scale_fair_share(&mut self, old: f64, weight: f64) -> Result<(), Error> {
-        if old == 0.0 && weight > 0.0 {
-            return Err("--weight fairshare: the fair-share factors cannot be computed here, and Slurm does not show them while the weight \
-                        is 0: use a snapshot of the plugin with --from".into());
-        }
-        let by = if old > 0.0 { weight / old } else { 0.0 };
+        let by = ratio(old, weight).ok_or(
+            "--weight fairshare: the fair-share factors cannot be computed here, and Slurm does not show them while the weight is 0: use \
+             a snapshot of the plugin with --from",
+        )?;
         self.snapshot.jobs.iter_mut().for_each(|job| job.fair_share *= by);
         self.snapshot.entries.iter_mut().for_each(|entry| entry.fair_share *= by);
         Ok(())
@@ -273,10 +280,9 @@ impl Changed {
 
     /// The same of the size of jobs, where that of the cluster is not known.
     fn scale_job_size(&mut self, old: f64, weight: f64) -> Result<(), Error> {
-        if old == 0.0 && weight > 0.0 {
-            return Err(format!("--weight jobsize: {NO_SIZE}, and Slurm does not show JOBSIZE while its weight is 0: {SIZE_FROM}").into());
-        }
-        let by = if old > 0.0 { weight / old } else { 0.0 };
+        let by = ratio(old, weight).ok_or_else(|| {
+            format!("--weight jobsize: {NO_SIZE}, and Slurm does not show JOBSIZE while its weight is 0: {SIZE_FROM}")
+        })?;
         self.snapshot.jobs.iter_mut().for_each(|job| job.job_size *= by);
         Ok(())
     }

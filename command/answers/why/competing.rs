@@ -40,11 +40,11 @@ fn nodes(model: &Model<'_>, name: &str) -> Option<BTreeSet<String>> {
     hosts::names(&partition.nodes).filter(|nodes| !nodes.is_empty())
 }
 
-/// Looks at what is before a place: each job once, and none that stands before it in its own partition.
-pub(super) fn elsewhere(model: &Model<'_>, queue: &WholeQueue, at: usize) -> Elsewhere {
+/// Looks at what is before a place: each job once, and none of those `before` it in its own partition.
+pub(super) fn elsewhere(model: &Model<'_>, queue: &WholeQueue, at: usize, before: &[&Slot]) -> Elsewhere {
     let slot = &queue.slots[at];
     let own = model.partition_of(slot);
-    let in_own: HashSet<usize> = queue.before(model, at).iter().map(|other| other.job).collect();
+    let in_own: HashSet<usize> = before.iter().map(|other| other.job).collect();
     let mut by_partition: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
     let mut jobs = HashSet::new();
     for other in &queue.slots[..at] {

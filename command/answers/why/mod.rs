@@ -273,7 +273,7 @@ fn place(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot) -> Queue
     for other in &before {
         *steps.entry(model.compare_slots(other, slot).1).or_default() += 1;
     }
-    let elsewhere = competing::elsewhere(model, queue, at);
+    let elsewhere = competing::elsewhere(model, queue, at, &before);
     let (competing, sharing) = elsewhere.sharing.unzip();
     let job = model.job_of(slot);
     QueuePlace {
@@ -281,7 +281,7 @@ fn place(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot) -> Queue
         qos: slot.entry.map_or(&job.qos, |entry| &model.jobs[slot.job].entries[entry].qos).clone(),
         position: at + 1,
         rank: before.len() + 1,
-        of: queue.slots.iter().filter(|other| model.partition_of(other) == partition).count(),
+        of: queue.count_in(model, partition),
         elsewhere: elsewhere.jobs,
         competing,
         sharing: sharing.unwrap_or_default(),

@@ -2,6 +2,7 @@
 //! (from the five commands and from the plugin's snapshot), Fair Tree and classic, for root, an operator, a coordinator and an ordinary user,
 //! whatever `PrivateData` hides, and while jobs run and usage decays. In the oldest and the newest release by `make test`, in all by `make test-releases`.
 
+mod recomputed;
 #[cfg(feature = "full")]
 mod running;
 
@@ -15,6 +16,7 @@ use multifactor2_command::input::ask::Question;
 use multifactor2_command::output::Terminal;
 use multifactor2_command::run;
 use multifactor2_fixtures::random;
+use recomputed::Recomputed;
 use serde_json::Value;
 use slurm_releases::asked::ask;
 use slurm_testcluster::{Account, Accounts, Cluster, Job, Release, Row, Shares};
@@ -49,6 +51,9 @@ pub const ALGORITHMS: [(&str, &str); 3] = [
     ("priority/multifactor", "NO_FAIR_TREE"),
 ];
 
+/// Nodes that partitions share by chance.
+const NODES: u16 = 4;
+
 /// What `PrivateData` may hide.
 const PRIVATE: [&str; 6] = ["none", "jobs", "usage", "users", "accounts", "jobs,usage,users,accounts"];
 
@@ -82,7 +87,7 @@ impl Truth {
 /// What Slurm says to a user, kept in a directory.
 pub fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
     let question = Question { cluster: None, qos: true, local_weights: true };
-    let texts = ask(cluster, &question, user, "|m4rk|");
+    let texts = ask(cluster, &question, user, recomputed::MARK);
     let saved = cluster.directory().join(format!("asked-{name}-{user}"));
     texts.unwrap_or_else(|problem| panic!("{user}: {problem}")).save(&saved).unwrap();
     saved
@@ -131,6 +136,8 @@ struct Cell<'c>(&'c str, Option<f64>, f64);
 /// What differs from what Slurm shows, one line each.
 struct Look<'l> {
     truth: &'l Truth,
+    /// The places of root's view, where they stay while everybody asks.
+    places: Option<&'l Recomputed>,
     from: &'l Path,
     conf: Option<&'l Path>,
     /// All is seen.
@@ -206,6 +213,8 @@ impl Look<'_> {
         if !rows.iter().all(|row| row["position"].is_null() != self.sees_queue) {
             self.wrong.push(format!("queue: positions of {rows:?}"));
         }
+        let places = self.places.filter(|_| self.sees_queue);
+        self.wrong.extend(places.and_then(|places| places.wrong_queue(rows)));
         if self.whole && rows.len() != self.truth.priorities.len() {
             self.wrong.push(format!(
                 "queue: {} places, sprio has {}",
@@ -240,6 +249,9 @@ impl Look<'_> {
             if why["places"].as_array().unwrap().is_empty() == self.sees_queue {
                 self.wrong.push(format!("why {job}: places {}", why["places"]));
             }
+            let places = self.places.filter(|_| self.sees_queue);
+            self.wrong.extend(places.and_then(|places| places.wrong_why(job, why)));
+            self.wrong.extend(wrong_sum(job, why));
             if !is_of_row {
                 continue;
             }
@@ -304,6 +316,16 @@ impl Look<'_> {
     }
 }
 
+/// A sum that is not the priority, and no word of what it lacks.
+fn wrong_sum(job: &str, why: &Value) -> Option<String> {
+    let product = |term: &Value| term["product"].as_f64().unwrap();
+    let sum: f64 = why["terms"].as_array().unwrap().iter().map(product).sum();
+    let lacks = why["lacks"]["amount"].as_f64().unwrap_or_default();
+    let priority = why["priority"].as_f64().unwrap();
+    ((sum + lacks - priority).abs() >= 1.0)
+        .then(|| format!("why {job}: the sum is {sum}, it lacks {lacks}, the priority is {priority}"))
+}
+
 /// Random accounts and users; `parent`, equal ones and ones without shares among them.
 fn tree(random: &mut fastrand::Rng) -> (Accounts, Vec<(String, String)>) {
     let mut users = Vec::new();
@@ -323,6 +345,15 @@ fn tree(random: &mut fastrand::Rng) -> (Accounts, Vec<(String, String)>) {
         tree = tree.account(account);
     }
     (tree.account(Account::new("ops", 1).user("olga", 1).user("kurt", 1)), users)
+}
+
+/// A partition that is down, with some of the nodes and some tier.
+fn partition(random: &mut fastrand::Rng, name: &str, job_factor: u32) -> String {
+    let first = random.u16(1..=NODES);
+    let (last, tier) = (random.u16(first..=NODES), random.u8(1..3));
+    format!(
+        "PartitionName={name} Nodes=n[{first}-{last}] State=DOWN PriorityJobFactor={job_factor} PriorityTier={tier}"
+    )
 }
 
 pub fn sacctmgr(cluster: &Cluster, line: &str) {
@@ -348,8 +379,10 @@ fn answers_are_what_slurm_shows(release: &Release) {
         .set("PriorityDecayHalfLife", "0")
         .set("PriorityWeightPartition", "2000")
         .set("PriorityWeightQOS", "3000")
-        .line("PartitionName=held Nodes=n1 State=DOWN PriorityJobFactor=10")
-        .line("PartitionName=extra Nodes=n1 State=DOWN PriorityJobFactor=5 PriorityTier=3")
+        .nodes(NODES)
+        .line(&partition(&mut random, "held", 10))
+        .line(&partition(&mut random, "extra", 5))
+        .line(&partition(&mut random, "more", 7))
         .start()
         .unwrap();
     sacctmgr(&cluster, "modify user olga set adminlevel=operator");
@@ -358,7 +391,7 @@ fn answers_are_what_slurm_shows(release: &Release) {
         if random.u8(..4) == 0 {
             continue;
         }
-        let partition = ["held", "extra", "held,extra"][random.usize(..3)];
+        let partition = ["held", "extra", "more", "held,extra", "extra,more,held"][random.usize(..5)];
         let job = Job::new(&**user).account(account).partition(partition);
         cluster.submit(&job.arg(format!("--nice={}", random.u8(..100)))).unwrap();
     }
@@ -372,10 +405,12 @@ fn answers_are_what_slurm_shows(release: &Release) {
         fs::write(&conf, settings.clone() + &lines).unwrap();
         settle(&cluster);
         let (truth, all) = asked_at_once(&cluster, name, &WHO);
+        let places = Recomputed::of(&cluster, &all[0].1);
         for (user, from) in &all {
             // What is in the books is known to the plugin alone, and that is said.
             let look = Look {
                 truth: &truth,
+                places: Some(&places),
                 from,
                 conf: Some(&conf),
                 whole: lines.is_empty(),
@@ -402,12 +437,14 @@ fn answers_are_what_slurm_shows(release: &Release) {
             let what = format!("{private} {priority} {flags}");
             settle(&cluster);
             let (truth, all) = asked_at_once(&cluster, &what.replace(['/', ','], "-"), &WHO);
+            let places = Recomputed::of(&cluster, &all[0].1);
             for (user, from) in &all {
                 let sees_all = matches!(*user, "root" | "olga");
                 // Names of users and accounts are hidden from sacctmgr, and are no part of the numbers.
                 let hides = private.contains("jobs") || private.contains("usage");
                 let look = Look {
                     truth: &truth,
+                    places: Some(&places),
                     from,
                     conf: is_ours.then_some(&*conf),
                     whole: sees_all || !hides,
@@ -442,6 +479,8 @@ fn of_snapshot(cluster: &Cluster, snapshot: &Path, name: &str) {
     let truth = cluster.wait_for("a snapshot that stays while it is compared", WAIT, asked).unwrap();
     let look = Look {
         truth: &truth,
+        // It has no nodes of partitions.
+        places: None,
         from: &copy,
         conf: None,
         whole: true,

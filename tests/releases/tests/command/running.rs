@@ -67,6 +67,7 @@ fn answers_hold_while_jobs_run_and_usage_decays(release: &Release) {
             let lag = if classic { 2.0 * f64::from(RUNNING * CYCLE) / usage } else { 0.0 };
             let look = Look {
                 truth: &truth,
+                places: None,
                 from,
                 conf: priority.ends_with('2').then_some(&*conf),
                 whole: true,

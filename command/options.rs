@@ -15,7 +15,7 @@ use slurm_text::dates::{self, TimeZone};
 use crate::answers::check::host;
 use crate::assumed;
 use crate::error::Error;
-use crate::input;
+use crate::input::{self, Needs};
 use crate::model::{Model, Options};
 use crate::output::Form;
 use crate::progress::Progress;
@@ -102,17 +102,17 @@ impl OfCluster {
     /// # Errors
     /// There is none: what is wrong, and what to do.
     pub fn snapshot(&self, progress: &Progress) -> Result<Snapshot, Error> {
-        load(&self.input, false, progress)
+        load(&self.input, &Needs::default(), progress)
     }
 }
 
 impl OfTime {
-    /// The snapshot that is asked for; `needs_qos`: with what slurmdbd alone tells of QOS.
+    /// The snapshot that is asked for, with what the question needs.
     ///
     /// # Errors
     /// There is none: what is wrong, and what to do.
-    pub fn snapshot(&self, needs_qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
-        load(&self.input, needs_qos, progress)
+    pub fn snapshot(&self, needs: &Needs, progress: &Progress) -> Result<Snapshot, Error> {
+        load(&self.input, needs, progress)
     }
 
     /// What is computed from it, for the time that is asked for.
@@ -125,13 +125,13 @@ impl OfTime {
     }
 }
 
-fn load(options: &input::Arguments, needs_qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
-    let mut snapshot = input::load(options, needs_qos, progress)?;
+fn load(options: &input::Arguments, needs: &Needs, progress: &Progress) -> Result<Snapshot, Error> {
+    let mut snapshot = input::load(options, needs, progress)?;
     progress.step("Computing");
     if options.conf.is_none() {
         // The files of this host are of this cluster only.
         let is_here = options.from.is_none() && options.cluster.is_none();
-        let file = is_here.then(|| host::slurm_conf().with_file_name("multifactor2.conf"));
+        let file = is_here.then(host::multifactor2_conf);
         assumed::find(&mut snapshot, file.as_deref());
     }
     Ok(snapshot)

@@ -148,20 +148,27 @@ record! {
         partial_tree: bool,
         /// Not all waiting jobs are here: places in the queue cannot be known.
         partial_queue: bool,
-        /// Why not: `hidden`, `not_asked` or `not_answered`; empty where all are here.
+        /// Why places are not known: `hidden`, `not_asked` or `not_answered`; empty where they are.
         queue_unknown: String,
         /// The same as a sentence.
         queue_because: String,
         /// The QOS say which others they may preempt.
         knows_preemption: bool,
+        /// When a question read this snapshot of the plugin, where it found it by itself; 0 else.
+        asked: i64,
     }
 }
 
 impl About {
     /// Not all waiting jobs are here, and why: the first reason stays.
     pub fn lack_queue(&mut self, unknown: &str, because: &str) {
-        if !self.partial_queue {
-            self.partial_queue = true;
+        self.doubt_queue(unknown, because);
+        self.partial_queue = true;
+    }
+
+    /// Places are not known, though all jobs are here, and why: the first reason stays.
+    pub fn doubt_queue(&mut self, unknown: &str, because: &str) {
+        if self.queue_unknown.is_empty() && !self.partial_queue {
             (self.queue_unknown, self.queue_because) = (unknown.to_owned(), because.to_owned());
         }
     }

@@ -128,6 +128,8 @@ pub struct About {
     pub at: i64,
     /// Where all this came from: `plugin`, `commands` or `files`.
     pub source: String,
+    /// How old the snapshot of the plugin was that was found on this host, in seconds; `None` where another source was used.
+    pub age: Option<i64>,
     /// The queue goes by priorities that were computed here, not by those that Slurm has.
     pub recomputed: bool,
     /// What is hidden from who asked, one sentence each.
@@ -148,6 +150,7 @@ impl About {
             computed: about.time,
             at: model.at,
             source: about.source.clone(),
+            age: (about.asked != 0).then(|| (about.asked - about.taken).max(0)),
             recomputed: model.recomputed,
             hidden: about.hidden.clone(),
             notes: model.notes.clone(),

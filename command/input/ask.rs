@@ -1,18 +1,24 @@
-//! Asks Slurm: each command once, with nothing of the environment that would change what it prints.
+//! Asks Slurm: each command once, at most four side by side, with nothing of the environment that would change what it prints, and
+//! within a time that is given.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::commands::{self, Call, ENVIRONMENT};
+use super::parse;
 use super::texts::{Manifest, Texts, MOST_BYTES};
 use super::Problem;
 
-/// How long a command may take.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long an answer may take, where nothing else is said.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many commands run at a time: slurmctld has others to serve.
+const SIDE_BY_SIDE: usize = 4;
 
 /// How often a running command is looked at.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -35,49 +41,104 @@ pub struct Question<'a> {
     pub cluster: Option<&'a str>,
     /// QOS as slurmdbd has them, too; asked in any case where they change the order of the queue.
     pub qos: bool,
-    /// The weights of this host, too.
+    /// The weights of this host, too. sprio gets all jobs from slurmctld once more for that.
     pub local_weights: bool,
+    /// These jobs only, as `squeue -j` takes them; all where there are none.
+    pub jobs: Vec<String>,
 }
 
-/// Asks the Slurm of this host; `before` is told the program that is asked next.
-///
-/// # Errors
-/// If what every answer needs cannot be had: with what Slurm said, and what to do.
-pub fn ask(question: &Question, before: &mut dyn FnMut(&str)) -> Result<Texts, Problem> {
-    let uid = std::fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid());
-    ask_with(question, uid, &commands::mark(), &mut |call| {
-        before(call.program);
-        run(call, TIMEOUT)
-    })
+/// Runs a command: `Sync`, as several run side by side.
+pub type Run<'r> = &'r (dyn Fn(&Call) -> Result<CommandAnswer, Problem> + Sync);
+
+/// The time until which commands may run.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    whole: Duration,
+    end: Instant,
 }
 
-/// The same by another way to run a command, as this user.
+impl Until {
+    /// An answer may take so long from now on.
+    pub fn within(whole: Duration) -> Self {
+        Self { whole, end: Instant::now() + whole }
+    }
+
+    /// How long a command may take: of the whole time two thirds, where it asks slurmdbd a sixth, and no longer than what is left.
+    fn of(self, call: &Call) -> Duration {
+        let most = if call.program == "sacctmgr" { self.whole / 6 } else { self.whole * 2 / 3 };
+        most.min(self.end.saturating_duration_since(Instant::now()))
+    }
+
+    /// Runs a command of this host.
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(self, call: &Call) -> Result<CommandAnswer, Problem> {
+        run(call, self.of(call))
+    }
+}
+
+/// Asks for the configuration, which says what else is to be asked; `uid` is who asks.
 ///
 /// # Errors
-/// As [`ask`].
-pub fn ask_with(
-    question: &Question,
-    uid: u32,
-    mark: &str,
-    run: &mut dyn FnMut(&Call) -> Result<CommandAnswer, Problem>,
-) -> Result<Texts, Problem> {
+/// If it cannot be had: with what Slurm said, and what to do.
+pub fn configuration(cluster: Option<&str>, uid: u32, mark: &str, run: Run<'_>) -> Result<Texts, Problem> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let manifest = Manifest::new(i64::try_from(now).unwrap_or(0), uid, question.cluster, mark);
+    let manifest = Manifest::new(i64::try_from(now).unwrap_or(0), uid, cluster, mark);
     let mut texts = Texts { manifest, ..Texts::default() };
-    let first = commands::config(question.cluster);
+    let first = commands::config(cluster);
     match run(&first)? {
         CommandAnswer { is_good: true, text, .. } => texts.texts.insert(first.name.to_owned(), text),
         answer => return Err(refused(&first, &answer.said)),
     };
+    Ok(texts)
+}
+
+/// Asks for the rest. What gives no answer is noted.
+pub fn rest(texts: &mut Texts, question: &Question<'_>, run: Run<'_>) {
     let release = slurm_text::config::release(texts.text(commands::CONFIG));
-    let mut calls = commands::calls(question.cluster, mark, release);
+    texts.manifest.jobs.clone_from(&question.jobs);
+    let mut calls = commands::calls(question, &texts.manifest.mark, release);
     let qos = question.qos || preempts_by_qos(texts.text(commands::CONFIG));
     calls.extend(qos.then(commands::qos));
     calls.extend(question.local_weights.then(commands::local_weights));
-    for call in &calls {
-        match run(call) {
+    several(texts, &calls, run);
+    if !question.jobs.is_empty() {
+        // Tasks of arrays and components have ids of their own, which squeue tells.
+        let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest.mark);
+        let ids: Vec<u32> = listed.iter().map(|job| job.id).collect();
+        if ids.is_empty() {
+            texts.texts.insert(commands::PRIORITIES.to_owned(), String::new());
+        } else {
+            several(texts, &[commands::priorities(question.cluster, &ids)], run);
+        }
+    }
+}
+
+/// Asks for some of it.
+pub fn several(texts: &mut Texts, calls: &[Call], run: Run<'_>) {
+    let next = AtomicUsize::new(0);
+    let (sender, answers) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE.min(calls.len()) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some(call) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // The receiver lives as long as all threads.
+                    let _ = sender.send((call, run(call)));
+                }
+            });
+        }
+    });
+    drop(sender);
+    for (call, answer) in answers {
+        match answer {
             Ok(CommandAnswer { is_good: true, text, .. }) => {
                 texts.texts.insert(call.name.to_owned(), text);
+            }
+            // It has ended, or there never was one.
+            Ok(answer) if call.name == commands::QUEUE && answer.said.contains("Invalid job id") => {
+                texts.texts.insert(call.name.to_owned(), String::new());
             }
             Ok(answer) => {
                 texts.manifest.failed.insert(call.name.to_owned(), one_line(&answer.said));
@@ -87,11 +148,25 @@ pub fn ask_with(
             }
         }
     }
+}
+
+/// All that a question asks, of the Slurm of this host or by another way to run a command.
+///
+/// # Errors
+/// As [`configuration`].
+pub fn ask_with(question: &Question<'_>, uid: u32, mark: &str, run: Run<'_>) -> Result<Texts, Problem> {
+    let mut texts = configuration(question.cluster, uid, mark, run)?;
+    rest(&mut texts, question, run);
     Ok(texts)
 }
 
+/// The uid that asks.
+pub fn own_uid() -> u32 {
+    std::fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
+}
+
 /// Only slurmdbd says which QOS may preempt which.
-fn preempts_by_qos(config: &str) -> bool {
+pub fn preempts_by_qos(config: &str) -> bool {
     let parameters = slurm_text::config::parameters(config);
     parameters.iter().any(|(name, value)| name.eq_ignore_ascii_case("PreemptType") && value.ends_with("/qos"))
 }
@@ -185,7 +260,7 @@ fn wait(child: &mut Child, timeout: Duration) -> io::Result<bool> {
             let _ = child.wait();
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                format!("no answer in {} s", timeout.as_secs()),
+                format!("no answer in {} s", timeout.as_secs_f64().round()),
             ));
         }
         thread::sleep(PAUSE);

@@ -11,6 +11,8 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
+use super::ask::Question;
+
 /// One command and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -93,8 +95,8 @@ pub(crate) const PRIORITY_LETTERS: [char; 18] =
     ['i', 'Y', 'y', 'S', 'A', 'a', 'B', 'b', 'F', 'f', 'J', 'j', 'P', 'p', 'Q', 'q', 'N', 'T'];
 
 /// Columns of `sacctmgr show qos`.
-pub(crate) const QOS_COLUMNS: [&str; 6] =
-    ["id", "priority", "usagefactor", "usagethreshold", "flags", "name"];
+pub(crate) const QOS_COLUMNS: [&str; 7] =
+    ["id", "priority", "usagefactor", "usagethreshold", "flags", "preempt", "name"];
 
 /// A mark that nobody could know before, for [`calls`].
 pub fn mark() -> String {
@@ -113,23 +115,53 @@ pub fn config(cluster: Option<&str>) -> Call {
     of(cluster, call(CONFIG, "scontrol", &["show", "config"]))
 }
 
-/// The others that every answer but `cost` and `check` needs, of slurmctld's release (year and month).
-pub fn calls(cluster: Option<&str>, mark: &str, release: (u32, u32)) -> Vec<Call> {
+/// The others that every answer but `cost` and `check` needs, of slurmctld's release (year and month). Where jobs are named, sprio is
+/// asked later, see [`priorities`].
+pub fn calls(question: &Question<'_>, mark: &str, release: (u32, u32)) -> Vec<Call> {
+    let mut all = vec![
+        partitions(question.cluster),
+        of(
+            question.cluster,
+            call(ASSOCIATIONS, "scontrol", &["-o", "show", "assoc_mgr", "flags=users,assoc,qos"]),
+        ),
+        of(question.cluster, call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")])),
+        queue(question.cluster, mark, release, &question.jobs),
+    ];
+    if question.jobs.is_empty() {
+        all.push(priorities(question.cluster, &[]));
+    }
+    all
+}
+
+/// The partitions with their nodes.
+pub fn partitions(cluster: Option<&str>) -> Call {
+    of(cluster, call(PARTITIONS, "scontrol", &["-a", "-o", "show", "partition"]))
+}
+
+/// Jobs that wait or run; `jobs` only, where some are named.
+pub fn queue(cluster: Option<&str>, mark: &str, release: (u32, u32), jobs: &[String]) -> Call {
     let numbers = JOB_NUMBERS.map(|column| format!("{column}:|"));
     let texts = JOB_TEXTS.map(|column| format!("{column}:{mark}"));
     let columns = format!("{},{}", numbers.join(","), texts.join(","));
-    let letters = PRIORITY_LETTERS.map(|letter| format!("%{letter}|")).concat() + "%r";
     // From 23.02 on squeue puts tasks that have a record of their own, and another priority, into the line of their array. The one
     // way to see them is to see every task.
     let queue = if release < (23, 2) { "-ha" } else { "-har" };
-    let all = [
-        call(PARTITIONS, "scontrol", &["-a", "-o", "show", "partition"]),
-        call(ASSOCIATIONS, "scontrol", &["-o", "show", "assoc_mgr", "flags=users,assoc,qos"]),
-        call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")]),
-        call(QUEUE, "squeue", &[queue, "-t", STATES, "-O", &columns]),
-        call(PRIORITIES, "sprio", &["-h", "-o", &letters]),
-    ];
-    all.into_iter().map(|call| of(cluster, call)).collect()
+    let mut call = call(QUEUE, "squeue", &[queue, "-t", STATES, "-O", &columns]);
+    if !jobs.is_empty() {
+        call.arguments.extend(["-j".to_owned(), jobs.join(",")]);
+    }
+    of(cluster, call)
+}
+
+/// The addends of all jobs that compete, or of these.
+pub fn priorities(cluster: Option<&str>, jobs: &[u32]) -> Call {
+    let letters = PRIORITY_LETTERS.map(|letter| format!("%{letter}|")).concat() + "%r";
+    let mut call = call(PRIORITIES, "sprio", &["-h", "-o", &letters]);
+    if !jobs.is_empty() {
+        let ids: Vec<String> = jobs.iter().map(u32::to_string).collect();
+        call.arguments.extend(["-j".to_owned(), ids.join(",")]);
+    }
+    of(cluster, call)
 }
 
 /// `UsageFactor` and `UsageThreshold`, which slurmdbd alone tells.

@@ -2,13 +2,15 @@
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use multifactor2_snapshot::{format, Snapshot};
 use slurm_text::dump::is_dump;
 
-use super::ask::{ask, Question};
+use super::ask::{self, Question, Run, Until};
 use super::texts::{self, Texts};
-use super::{anonymise, assemble, dump, settings, Problem};
+use super::{anonymise, assemble, commands, dump, found, settings, Problem};
+use crate::answers::check::host;
 use crate::error::Error;
 use crate::files::NewDirectory;
 use crate::progress::Progress;
@@ -40,14 +42,40 @@ pub struct Arguments {
     /// Ask another cluster, by way of slurmdbd
     #[arg(short = 'M', long = "cluster", value_name = "NAME", conflicts_with = "from")]
     pub cluster: Option<String>,
+    /// Ask Slurm, also where the plugin's snapshot can be read on this host
+    #[arg(long, conflicts_with = "from")]
+    pub live: bool,
+    /// How long Slurm may take for all of the answer; what it has not said by then is missing, and named
+    #[arg(long, value_name = "SECONDS", default_value_t = ask::TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub timeout: u64,
 }
 
-/// The snapshot that the options ask for; `qos`: with what slurmdbd alone tells of QOS.
+/// What a question needs to know.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// What slurmdbd alone tells of QOS.
+    pub qos: bool,
+    /// The weights of this host, and nothing of the plugin's snapshot.
+    pub host: bool,
+    /// These jobs only, as squeue calls them, and no place; all where there are none.
+    pub jobs: Vec<String>,
+    /// How these jobs stand now, where all else is of a snapshot.
+    pub now: Vec<String>,
+}
+
+impl Needs {
+    /// QOS as slurmdbd has them, and all jobs.
+    pub fn of_qos() -> Self {
+        Self { qos: true, ..Self::default() }
+    }
+}
+
+/// The snapshot that the options ask for.
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Snapshot, Error> {
-    load_with_texts(arguments, qos, progress).map(|(snapshot, _)| snapshot)
+pub fn load(arguments: &Arguments, needs: &Needs, progress: &Progress) -> Result<Snapshot, Error> {
+    load_with_texts(arguments, needs, progress).map(|(snapshot, _)| snapshot)
 }
 
 /// The same with what Slurm said, where that is what the snapshot is made from.
@@ -56,7 +84,7 @@ pub fn load(arguments: &Arguments, qos: bool, progress: &Progress) -> Result<Sna
 /// As [`load`].
 pub fn load_with_texts(
     arguments: &Arguments,
-    qos: bool,
+    needs: &Needs,
     progress: &Progress,
 ) -> Result<(Snapshot, Option<Texts>), Error> {
     let conf = arguments.conf.as_deref();
@@ -70,10 +98,8 @@ pub fn load_with_texts(
         {
             return Err(Error::Question(format!("-M {cluster}: this is not one cluster: name one cluster")));
         }
-        let question = Question { cluster, qos, local_weights: true };
-        let texts = ask(&question, &mut |program| progress.step(format!("Asking {program}")))?;
-        progress.step("Reading what Slurm said");
-        (assemble(&texts, conf)?, Some(texts))
+        let until = Until::within(Duration::from_secs(arguments.timeout));
+        live(arguments, needs, progress, &|call| until.run(call))?
     };
     let snapshot = if arguments.anonymise { anonymise::anonymise(&snapshot) } else { snapshot };
     if let Some(directory) = &arguments.save {
@@ -84,6 +110,58 @@ pub fn load_with_texts(
         }
     }
     Ok((snapshot, texts))
+}
+
+/// From the plugin's snapshot of this host, else from what Slurm says.
+fn live(
+    arguments: &Arguments,
+    needs: &Needs,
+    progress: &Progress,
+    run: Run<'_>,
+) -> Result<(Snapshot, Option<Texts>), Error> {
+    let (cluster, conf) = (arguments.cluster.as_deref(), arguments.conf.as_deref());
+    progress.step("Asking scontrol");
+    let mut texts = ask::configuration(cluster, ask::own_uid(), &commands::mark(), run)?;
+    let mut not_used = None;
+    if cluster.is_none() && !arguments.live && !needs.host {
+        match of_plugin(&texts, needs, conf, run) {
+            Ok(Some(snapshot)) => return Ok((snapshot, None)),
+            Ok(None) => {}
+            Err(problem) => not_used = Some(problem.to_string()),
+        }
+    }
+    progress.step("Asking squeue, sprio, sshare and scontrol");
+    let question = Question { cluster, qos: needs.qos, local_weights: needs.host, jobs: needs.jobs.clone() };
+    ask::rest(&mut texts, &question, run);
+    progress.step("Reading what Slurm said");
+    let mut snapshot = assemble(&texts, conf)?;
+    snapshot.about.hidden.extend(not_used.map(|problem| format!("{problem}.")));
+    Ok((snapshot, Some(texts)))
+}
+
+/// The plugin's snapshot of this host, with what single requests tell; `None` where there is none that has what is asked for.
+fn of_plugin(
+    texts: &Texts,
+    needs: &Needs,
+    conf: Option<&Path>,
+    run: Run<'_>,
+) -> Result<Option<Snapshot>, Problem> {
+    let configuration = texts.text(commands::CONFIG);
+    let file = conf.map_or_else(host::multifactor2_conf, Path::to_owned);
+    let Some(place) = found::Place::of(configuration, &file) else { return Ok(None) };
+    let Some(mut snapshot) = place.read(texts.manifest.taken)? else { return Ok(None) };
+    let mut single = texts.clone();
+    single.manifest.jobs.clone_from(&needs.now);
+    let mut calls = vec![commands::partitions(None)];
+    if ask::preempts_by_qos(configuration) {
+        calls.push(commands::qos());
+    }
+    if !needs.now.is_empty() {
+        let release = slurm_text::config::release(configuration);
+        calls.push(commands::queue(None, &texts.manifest.mark, release, &needs.now));
+    }
+    ask::several(&mut single, &calls, run);
+    Ok(found::complete(&mut snapshot, &single).then_some(snapshot))
 }
 
 /// The snapshot in a file or a saved directory, which may come from anywhere; `conf` is what `--conf` names.

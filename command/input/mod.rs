@@ -5,6 +5,7 @@ pub mod ask;
 mod assemble;
 pub mod commands;
 pub mod dump;
+pub mod found;
 mod load;
 pub mod parse;
 mod problem;
@@ -12,6 +13,6 @@ mod settings;
 pub mod texts;
 
 pub use assemble::assemble;
-pub use load::{load, load_with_texts, read, read_with_texts, Arguments};
+pub use load::{load, load_with_texts, read, read_with_texts, Arguments, Needs};
 pub use problem::Problem;
 pub use settings::{parameters, settings};

@@ -38,6 +38,9 @@ pub struct Manifest {
     pub mark: String,
     /// The version of this command.
     pub by: String,
+    /// The jobs that were asked for; none for all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<String>,
     /// What could not be had, by name, and why.
     pub failed: BTreeMap<String, String>,
 }
@@ -62,6 +65,7 @@ impl Manifest {
             cluster: cluster.map(str::to_owned),
             mark: mark.to_owned(),
             by: env!("CARGO_PKG_VERSION").to_owned(),
+            jobs: Vec::new(),
             failed: BTreeMap::new(),
         }
     }

@@ -153,7 +153,7 @@ impl Model<'_> {
     /// Why a queue is not the whole one.
     fn lacks(&self, queue: &VisibleQueue) -> Option<Unknown> {
         let about = &self.snapshot.about;
-        if about.partial_queue {
+        if about.partial_queue || !about.queue_unknown.is_empty() {
             let kind = match about.queue_unknown.as_str() {
                 "hidden" => UnknownKind::Hidden,
                 "not_asked" => UnknownKind::NotAsked,

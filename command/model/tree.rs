@@ -101,6 +101,12 @@ impl Tree {
         if self.is_whole(snapshot) || snapshot.associations.is_empty() {
             return None;
         }
+        if self.hides_competitors(snapshot) && snapshot.about.queue_unknown == "not_asked" {
+            return Some(
+                "Who else waits was not asked, and tickets depend on that: FAIRSHARE is what Slurm shows."
+                    .to_owned(),
+            );
+        }
         if self.hides_competitors(snapshot) && !snapshot.about.partial_tree {
             return Some(
                 "Who else waits cannot be seen, and tickets depend on that: FAIRSHARE and standings are what Slurm shows. Ask as an operator, \

@@ -32,7 +32,13 @@ pub fn printout<A: Answer + Show>(
     if form.json {
         return Printout::json(&report);
     }
-    report.answer.show(&report.about, printed, terminal).map(Printout::text)
+    let shown = report.answer.show(&report.about, printed, terminal)?;
+    // Programs read a table.
+    let age = report.about.age.filter(|_| printed.form() == Form::Columns);
+    Ok(Printout::text(match age {
+        Some(age) => format!("From the snapshot of the plugin, {age} s old.\n{shown}"),
+        None => shown,
+    }))
 }
 
 /// A table for programs; `None` where one for people is asked for.

@@ -7,6 +7,7 @@ mod browser;
 mod example;
 mod forecast;
 mod hostile;
+mod live;
 mod made;
 mod model;
 mod options;

@@ -25,9 +25,11 @@ enum Seen {
     Says(&'static str),
     /// There is this file afterwards, with these words.
     Writes(&'static str, &'static str),
+    /// It counts only where Slurm runs: there is this test in `live.rs`.
+    Live(&'static str),
 }
 
-use Seen::{Differs, Says, Writes};
+use Seen::{Differs, Live, Says, Writes};
 
 /// A question, its words, and whether it is about a cluster: then it is that of the example.
 const QUESTIONS: [(&str, &str, bool); 11] = [
@@ -60,6 +62,15 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     (CLUSTER, "--anonymise", "", "--save kept --anonymise", Writes("kept/snapshot", "\"account3\"")),
     (CLUSTER, "--conf", "", "--conf nowhere", Says("nowhere")),
     (CLUSTER, "--cluster", "", "--cluster a,b", Says("this is not one cluster")),
+    (CLUSTER, "--live", "", "--live", Live("live_asks_slurm_also_where_a_snapshot_can_be_read")),
+    (
+        CLUSTER,
+        "--timeout",
+        "",
+        "--timeout 3",
+        Live("slurm_is_asked_within_a_time_and_by_four_commands_at_most"),
+    ),
+    ("why", "--place", "", "--place", Live("place_is_asked_for_with_place")),
     (TABLE, "--parsable2", "", "--parsable2", Differs),
     (TABLE, "--parsable", "", "--parsable", Differs),
     (TABLE, "--csv", "", "--csv", Differs),
@@ -211,6 +222,11 @@ fn is_of(proof: &str, question: &str) -> bool {
 }
 
 fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str, Seen)) {
+    if let Live(test) = seen {
+        let name = format!("fn {test}()");
+        assert!(include_str!("live.rs").contains(&name), "{question} {option}: no {test}");
+        return;
+    }
     let place = Place::new();
     let with = words(question, &format!("{beside} {given}"));
     let output = place.ask(&with);
@@ -224,7 +240,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
             assert!(written.contains(part), "multifactor2 {with}: {said}\n{file}: {written}");
             return;
         }
-        Differs => (),
+        Differs | Live(_) => (),
     }
     let before = text(&Place::new().ask(&words(question, beside)));
     assert_ne!(before, said, "multifactor2 {with}");
@@ -288,6 +304,7 @@ fn options_that_do_not_go_together_are_refused() {
         "queue --json --noheader",
         "tree --html page.html --format job",
         "tree --from snapshot --cluster a",
+        "tree --from snapshot --live",
         "check --from snapshot --plugins .",
         "check --cluster a --plugins .",
         "check --save kept --plugins .",

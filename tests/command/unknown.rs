@@ -1,5 +1,7 @@
 //! Nothing is said of places where the queue is not known as a whole: who hides it, who did not ask, who did not answer.
 
+use std::sync::Mutex;
+
 use multifactor2_command::answers::queue::{self, QueueAnswer};
 use multifactor2_command::answers::why::compare::compare;
 use multifactor2_command::answers::why::{self, ReasonKind, Why};
@@ -127,18 +129,35 @@ fn preemption_by_qos_is_asked_for_or_there_is_no_place() {
     let line = config.lines().find(|line| line.starts_with("PreemptType ")).unwrap();
     let by_qos = config.replace(line, "PreemptType             = preempt/qos");
     for (config, asked) in [(&config, false), (&by_qos, true)] {
-        let mut names = Vec::new();
-        let mut run = |call: &multifactor2_command::input::commands::Call| {
-            names.push(call.name);
+        let names = Mutex::new(Vec::new());
+        let run = |call: &multifactor2_command::input::commands::Call| {
+            names.lock().unwrap().push(call.name);
             let text = if call.name == CONFIG { config.clone() } else { String::new() };
             Ok(CommandAnswer { is_good: true, text, said: String::new() })
         };
-        ask_with(&Question::default(), 0, "mark", &mut run).unwrap();
+        ask_with(&Question::default(), 0, "mark", &run).unwrap();
+        let names = names.into_inner().unwrap();
         assert_eq!(names.contains(&QOS), asked, "{names:?}");
     }
     let mut texts = texts;
     texts.texts.insert(CONFIG.to_owned(), by_qos);
-    assert!(Model::of(&assemble(&texts, None).unwrap(), Options::default()).queue().is_ok());
+    // What an earlier version has saved does not say it.
+    assert_eq!(assert_no_place(&assemble(&texts, None).unwrap(), "an old answer"), UnknownKind::NotAnswered);
+    // Bug: the column was not asked for, so each QOS was taken to preempt none, and places were told all the same.
+    let old = texts.text(QOS).to_owned();
+    let column = |line: &str| match line.rsplit_once('|').unwrap() {
+        (rest, "Name") => format!("{rest}|Preempt|Name\n"),
+        (rest, "high") => format!("{rest}|normal,low|high\n"),
+        (rest, name) => format!("{rest}||{name}\n"),
+    };
+    texts.texts.insert(QOS.to_owned(), old.lines().map(column).collect());
+    let snapshot = assemble(&texts, None).unwrap();
+    let high = snapshot.qos.iter().find(|qos| qos.name == "high").unwrap();
+    assert_eq!(high.preempt, ["normal", "low"]);
+    let model = Model::of(&snapshot, Options::default());
+    let queue = model.queue().unwrap_or_else(|partial| panic!("{:?}", partial.why));
+    let first_others = queue.slots.iter().position(|slot| model.job_of(slot).qos != "high").unwrap();
+    assert!(queue.slots[first_others..].iter().all(|slot| model.job_of(slot).qos != "high"));
     let unanswered = without(&texts, QOS);
     assert_eq!(assert_no_place(&unanswered, "without QOS"), UnknownKind::NotAnswered);
     // The plugin cannot say.

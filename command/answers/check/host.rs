@@ -12,6 +12,11 @@ pub fn slurm_conf() -> PathBuf {
     env::var_os("SLURM_CONF").map_or_else(|| PathBuf::from("/etc/slurm/slurm.conf"), PathBuf::from)
 }
 
+/// The multifactor2.conf of this machine, beside slurm.conf.
+pub fn multifactor2_conf() -> PathBuf {
+    slurm_conf().with_file_name("multifactor2.conf")
+}
+
 /// The last value of a setting in slurm.conf and what it includes. What else is there is not looked at.
 pub fn setting_of(slurm_conf: &Path, name: &str) -> Option<String> {
     let pairs = files::read(slurm_conf)?.statements.into_iter().flat_map(|statement| match statement {

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use crate::answers::{About, Answer, Ask};
 use crate::error::Error;
-use crate::input;
 use crate::input::commands::LOCAL_WEIGHTS;
+use crate::input::{self, Needs};
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
 use crate::output::show::{printout, Show};
@@ -132,7 +132,7 @@ pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
         return (report, Snapshot::default());
     }
     let from = input.from.as_deref();
-    let cluster = input::load_with_texts(input, true, progress);
+    let cluster = input::load_with_texts(input, &Needs { qos: true, host: true, ..Needs::default() }, progress);
     let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
     let file = arguments.file.as_deref().or(input.conf.as_deref());
     settings(file, snapshot, from.is_some(), &mut report);

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::queue::no_such_job;
 use super::{job_name, Answer, Ask};
 use crate::error::Error;
+use crate::input::Needs;
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
 use crate::options::{own_name, OfTime, Printed};
@@ -53,7 +54,7 @@ impl Ask for Arguments {
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(true, &progress)?;
+        let snapshot = self.of.snapshot(&Needs::of_qos(), &progress)?;
         let model = self.of.model(&snapshot)?;
         let cost = if let Some(job) = &self.job {
             of_job(&model, job)?

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{finite, job_name, Answer, Ask};
 use crate::error::Error;
+use crate::input::Needs;
 use crate::model::order::{visible, Unknown};
 use crate::model::{Model, Slot};
 use crate::options::{own_name, OfTime, Printed};
@@ -45,7 +46,7 @@ impl Ask for Arguments {
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(false, &progress)?;
+        let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
         let model = self.of.model(&snapshot)?;
         let mut filter = self.filter.clone();
         if self.me {

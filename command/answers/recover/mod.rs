@@ -15,6 +15,7 @@ use slurm_text::dates::{TimeZone, Zone};
 use self::course::Course;
 use super::{Answer, Ask};
 use crate::error::Error;
+use crate::input::Needs;
 use crate::model::Model;
 use crate::options::{OfTime, Printed};
 use crate::output::show::printout;
@@ -47,7 +48,7 @@ impl Ask for Arguments {
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(true, &progress)?;
+        let snapshot = self.of.snapshot(&Needs::of_qos(), &progress)?;
         let model = self.of.model(&snapshot)?;
         printout(&model, recover(&model, &self.asked)?, self.of.form, &Printed::default(), terminal)
     }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{finite, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
+use crate::input::Needs;
 use crate::model::Model;
 use crate::options::{Files, OfTime, Printed, NO_FILES};
 use crate::output::show::printout;
@@ -51,7 +52,7 @@ impl Ask for Arguments {
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(false, &progress)?;
+        let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
         let model = self.of.model(&snapshot)?;
         let tree = tree(&model, &self.filter);
         if self.files.html.is_none() && self.svg.is_none() {

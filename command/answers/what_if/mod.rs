@@ -23,7 +23,7 @@ pub use order::tau;
 use super::{finite, job_name, Answer, Ask, Report};
 use crate::error::Error;
 use crate::files;
-use crate::input;
+use crate::input::{self, Needs};
 use crate::model::order::{visible, Unknown};
 use crate::model::{Algorithm, Model, Options, Slot};
 use crate::options::{own_name, Files, OfTime, Printed};
@@ -64,7 +64,7 @@ impl Ask for Arguments {
         let mut of = self.of.clone();
         // It is a change here.
         of.input.conf = None;
-        let snapshot = of.snapshot(true, &progress)?;
+        let snapshot = of.snapshot(&Needs::of_qos(), &progress)?;
         let model = of.model(&snapshot)?;
         let answer = of_model(&model, &self.whole(&snapshot)?)?;
         let Some(file) = &self.files.html else {

@@ -17,6 +17,7 @@ use super::queue::{ahead, no_such_job, Ahead};
 use super::{association_name, finite, job_name, Answer, Ask};
 use crate::algorithm::Algorithm;
 use crate::error::Error;
+use crate::input::Needs;
 use crate::model::order::{visible, PartialQueue, Unknown, WholeQueue};
 use crate::model::reasons::{self, Reason};
 use crate::model::{Addends, Difference, Model, Slot, Step};
@@ -43,6 +44,9 @@ pub struct Arguments {
     pub job: String,
     /// Another one, to be compared with it
     pub other: Option<String>,
+    /// Ask Slurm for all jobs, and say the place; a snapshot of the plugin has it without
+    #[arg(long)]
+    pub place: bool,
     #[command(flatten)]
     pub of: OfTime,
 }
@@ -58,7 +62,9 @@ impl Ask for Arguments {
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(false, &progress)?;
+        let now: Vec<String> = std::iter::once(&self.job).chain(&self.other).map(|name| asked_as(name)).collect::<Result<_, _>>()?;
+        let jobs = if self.place { Vec::new() } else { now.clone() };
+        let snapshot = self.of.snapshot(&Needs { jobs, now, ..Needs::default() }, &progress)?;
         let model = self.of.model(&snapshot)?;
         let (form, printed) = (self.of.form, Printed::default());
         match &self.other {
@@ -69,6 +75,17 @@ impl Ask for Arguments {
             }
         }
     }
+}
+
+/// A job as `squeue -j` takes it: without the other tasks that wait together.
+fn asked_as(name: &str) -> Result<String, Error> {
+    let job = name.split("_[").next().unwrap_or(name);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_job = job.split_once(['_', '+']).map_or(is_number(job), |(id, part)| is_number(id) && is_number(part));
+    if is_job {
+        return Ok(job.to_owned());
+    }
+    Err(Error::Question(format!("{name} is no job: give it as squeue shows it, such as 123, 123_4 or 123+1")))
 }
 
 /// The answer.

@@ -120,6 +120,7 @@ impl Why {
         details.extend(self.about_book(model));
         details.extend(self.about_closed(model, job));
         if self.kind == ReasonKind::Obstacle {
+            details.extend(Some(self.no_place().trim().to_owned()).filter(|sentence| !sentence.is_empty()));
             for place in &self.places {
                 details.push(format!(
                     "It is {} of {} in partition {}, with priority {}.",

@@ -40,14 +40,16 @@ pub(super) fn fill(snapshot: &mut Snapshot, listed: Vec<Listed>, sums: &[Sum], w
 /// An addend, with the places that its part of the weight has beyond it. The part is of the weight of this host, so it counts
 /// only where both say the same.
 pub(super) fn addend((rounded, part): (f64, f64), weight: f64) -> f64 {
-    let fine = part * weight;
-    // The part has seven places.
-    let tolerance = 0.5 + weight * 0.5e-7;
-    if part > 0.0 && (fine - rounded).abs() <= tolerance && weight < 1e7 {
-        fine
+    if part > 0.0 && is_part_of((rounded, part), weight) && weight < 1e7 {
+        part * weight
     } else {
         rounded
     }
+}
+
+/// Whether a part times the weight is what is rounded. The part has seven places.
+pub(super) fn is_part_of((rounded, part): (f64, f64), weight: f64) -> bool {
+    (part * weight - rounded).abs() <= 0.5 + weight * 0.5e-7
 }
 
 /// `own`: what the record of the job has, which is that of one of its entries.

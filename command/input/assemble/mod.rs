@@ -71,11 +71,14 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     let algorithm = Algorithm::of(&snapshot);
 
     snapshot.associations = tree::associations(&rows, &known.associations, algorithm);
-    let weights = Weights::of(&snapshot.parameters, texts.text(LOCAL_WEIGHTS));
+    let mut weights = Weights::of(&snapshot.parameters, texts.text(LOCAL_WEIGHTS));
+    let other_weights = weights.take_out_others(&sums);
     let of_controller = Weights::of(&snapshot.parameters, "").qos;
     let part = |sum: &priorities::Sum| jobs::addend(sum.qos, weights.qos) / of_controller;
     let parts = sums.iter().filter(|sum| !sum.direct && sum.qos.0 > 0.0 && of_controller > 0.0);
     let parts: HashMap<u32, f64> = parts.map(|sum| (sum.id, part(sum))).collect();
+    snapshot.about.knows_preemption =
+        !declared.is_empty() && declared.iter().all(|qos| qos.preempt.is_some());
     snapshot.qos = qos_of(std::mem::take(&mut known.qos), declared, &parts, &listed);
     let left = jobs::fill(&mut snapshot, listed, &sums, &weights);
 
@@ -91,6 +94,13 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
         }
     }
     let mut hidden = Vec::new();
+    if !other_weights.is_empty() {
+        hidden.push(format!(
+            "sprio divides by the weights of this host's slurm.conf. Those of {} are not what slurmctld has, or slurmctld has not computed \
+             with them yet, so these addends are rounded (see 'multifactor2 check').",
+            other_weights.join(", ")
+        ));
+    }
     let unread = [
         (unread_parts, "scontrol show partition"),
         (known.unread.clone(), "scontrol show assoc_mgr"),
@@ -203,6 +213,7 @@ fn qos_of(
         row.usage_factor = qos.usage_factor;
         row.usage_threshold = qos.usage_threshold;
         row.flags = qos.flags;
+        row.preempt = qos.preempt.unwrap_or_default();
     }
     rows
 }
@@ -235,5 +246,28 @@ impl Weights {
             partition: weights.partition.into(),
             qos: weights.qos.into(),
         }
+    }
+
+    /// Takes out weights that are not those of this host, as far as sprio shows it: addends of these stay rounded. Gives the names of
+    /// sprio's columns.
+    fn take_out_others(&mut self, sums: &[priorities::Sum]) -> Vec<&'static str> {
+        type Of = fn(&priorities::Sum) -> (f64, f64);
+        let all: [(&'static str, &mut f64, Of); 6] = [
+            ("AGE", &mut self.age, |sum| sum.age),
+            ("ASSOC", &mut self.assoc, |sum| sum.assoc),
+            ("FAIRSHARE", &mut self.fair_share, |sum| sum.fair_share),
+            ("JOBSIZE", &mut self.job_size, |sum| sum.job_size),
+            ("PARTITION", &mut self.partition, |sum| sum.partition_addend),
+            ("QOS", &mut self.qos, |sum| sum.qos),
+        ];
+        let mut others = Vec::new();
+        for (name, weight, of) in all {
+            let is_other = |sum: &priorities::Sum| !sum.direct && !jobs::is_part_of(of(sum), *weight);
+            if sums.iter().any(is_other) {
+                *weight = 0.0;
+                others.push(name);
+            }
+        }
+        others
     }
 }

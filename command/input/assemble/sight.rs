@@ -59,13 +59,15 @@ pub(super) fn look(
                 .to_owned(),
         );
     }
+    if !texts.manifest.jobs.is_empty() {
+        snapshot.about.lack_queue("not_asked", "only this job was asked for; --place asks for all jobs.");
+    }
     for (name, command) in [(QUEUE, "squeue"), (PRIORITIES, "sprio")] {
         // priority/basic has no addends, and its priorities are those of squeue.
         if failed(name).is_some() && !(name == PRIORITIES && algorithm == Algorithm::Basic) {
             snapshot.about.lack_queue("not_answered", &format!("{command} gave no answer."));
         }
     }
-    snapshot.about.knows_preemption = texts.texts.contains_key(QOS);
     if left > 0 {
         hidden.push(format!(
             "{left} jobs of sprio's answer are not in squeue's: they were submitted or started between the two, and are left out."

@@ -73,6 +73,7 @@ fn about(gathered: &Gathered) -> About {
         queue_because: String::new(),
         // Slurm keeps it as bits by QOS, in a field that no layout here has.
         knows_preemption: false,
+        asked: 0,
         cpus: host.cluster_cpus(),
         nodes: host.node_count(),
     }

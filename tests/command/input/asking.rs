@@ -1,5 +1,6 @@
 //! How commands are run.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use multifactor2_command::input::ask::{ask_with, run, CommandAnswer, Question};
@@ -18,14 +19,15 @@ fn call(program: &'static str, arguments: &[&str]) -> Call {
 
 #[test]
 fn each_command_is_run_once() {
-    let mut programs = Vec::new();
+    let programs = Mutex::new(Vec::new());
     let texts = texts("24.11.5", "multifactor2-root");
-    let question = Question { cluster: None, qos: false, local_weights: false };
-    let asked = ask_with(&question, 0, "|q7x2kd|", &mut |call| {
-        programs.push(call.program);
+    let asked = ask_with(&Question::default(), 0, "|q7x2kd|", &|call| {
+        programs.lock().unwrap().push(call.program);
         Ok(CommandAnswer { is_good: true, text: texts.text(call.name).to_owned(), said: String::new() })
     });
-    assert_eq!(programs, ["scontrol", "scontrol", "scontrol", "sshare", "squeue", "sprio"]);
+    let mut programs = programs.into_inner().unwrap();
+    programs.sort_unstable();
+    assert_eq!(programs, ["scontrol", "scontrol", "scontrol", "sprio", "squeue", "sshare"]);
     let asked = asked.unwrap();
     assert!(asked.texts.iter().all(|(name, text)| texts.text(name) == text));
 }
@@ -33,11 +35,11 @@ fn each_command_is_run_once() {
 #[test]
 fn squeue_is_asked_for_every_task_where_it_would_hide_some() {
     for (release, expected) in [((22, 5), "-ha"), ((23, 2), "-har"), ((26, 5), "-har")] {
-        let calls = calls(None, "|x|", release);
+        let calls = calls(&Question::default(), "|x|", release);
         let queue = calls.iter().find(|call| call.program == "squeue").unwrap();
         assert_eq!(queue.arguments[0], expected);
     }
-    let calls = calls(Some("other"), "|x|", (24, 11));
+    let calls = calls(&Question { cluster: Some("other"), ..Question::default() }, "|x|", (24, 11));
     assert!(calls.iter().all(|call| call.arguments[..2] == ["-M", "other"]));
 }
 
@@ -45,9 +47,8 @@ fn squeue_is_asked_for_every_task_where_it_would_hide_some() {
 fn a_slurmctld_that_is_down_is_told_with_the_next_step() {
     for release in RELEASES {
         let said = std::fs::read_to_string(directory(release).join("no-slurmctld.txt")).unwrap();
-        let mut run =
-            |_: &Call| Ok(CommandAnswer { is_good: false, text: String::new(), said: said.clone() });
-        let problem = ask_with(&Question::default(), 0, "|x|", &mut run).unwrap_err();
+        let run = |_: &Call| Ok(CommandAnswer { is_good: false, text: String::new(), said: said.clone() });
+        let problem = ask_with(&Question::default(), 0, "|x|", &run).unwrap_err();
         assert!(problem.what.contains("Unable to contact slurm controller"), "{release}: {problem}");
         assert!(problem.next.contains("scontrol ping"), "{release}: {problem}");
     }
@@ -56,7 +57,7 @@ fn a_slurmctld_that_is_down_is_told_with_the_next_step() {
 #[test]
 fn one_command_that_fails_is_noted_and_the_others_count() {
     let texts = texts("22.05.8", "multifactor2-root");
-    let mut run = |call: &Call| {
+    let run = |call: &Call| {
         if call.program == "sprio" {
             return Err(Problem {
                 what: "sprio: No such file or directory".to_owned(),
@@ -65,7 +66,7 @@ fn one_command_that_fails_is_noted_and_the_others_count() {
         }
         Ok(CommandAnswer { is_good: true, text: texts.text(call.name).to_owned(), said: String::new() })
     };
-    let asked = ask_with(&Question::default(), 0, "|q7x2kd|", &mut run).unwrap();
+    let asked = ask_with(&Question::default(), 0, "|q7x2kd|", &run).unwrap();
     let snapshot = multifactor2_command::input::assemble(&asked, None).unwrap();
     assert!(snapshot.jobs.len() > 10 && snapshot.jobs.iter().all(|job| !job.is_computed));
     let said = snapshot.about.hidden.join("\n");

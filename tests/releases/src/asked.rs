@@ -12,7 +12,7 @@ use slurm_testcluster::{Call, Cluster};
 /// # Errors
 /// If the configuration of slurmctld cannot be had, or there is no such user.
 pub fn ask(cluster: &Cluster, question: &Question, user: &str, mark: &str) -> Result<Texts> {
-    let texts = ask_with(question, cluster.ids(user)?.0, mark, &mut |call| {
+    let texts = ask_with(question, cluster.ids(user)?.0, mark, &|call| {
         let mut command = cluster.command(call.program).args(&call.arguments);
         for (name, value) in ENVIRONMENT {
             command = command.env(name, value);

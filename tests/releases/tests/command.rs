@@ -86,7 +86,7 @@ impl Truth {
 
 /// What Slurm says to a user, kept in a directory.
 pub fn asked(cluster: &Cluster, user: &str, name: &str) -> PathBuf {
-    let question = Question { cluster: None, qos: true, local_weights: true };
+    let question = Question { qos: true, ..Question::default() };
     let texts = ask(cluster, &question, user, recomputed::MARK);
     let saved = cluster.directory().join(format!("asked-{name}-{user}"));
     texts.unwrap_or_else(|problem| panic!("{user}: {problem}")).save(&saved).unwrap();

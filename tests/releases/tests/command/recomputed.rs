@@ -1,5 +1,5 @@
 //! Places, worked out anew from what Slurm's commands printed for root, with nothing of the command's own code: for jobs without
-//! reservations, arrays and preemption, so what decides is PriorityTier, priority, the time of submission, the id.
+//! reservations, arrays and preemption, so what decides is `PriorityTier`, priority, the time of submission, the id.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,7 +106,9 @@ impl Recomputed {
         let before = self.before(at);
         let before_in_own: BTreeSet<u64> = before.iter().map(|other| other.job).collect();
         let mut ahead: BTreeMap<&str, u64> = BTreeMap::new();
-        before.iter().for_each(|other| *ahead.entry(&other.account).or_default() += 1);
+        for other in &before {
+            *ahead.entry(&other.account).or_default() += 1;
+        }
         let own = &self.nodes[&slot.partition];
         let (mut elsewhere, mut competing) = (BTreeSet::new(), BTreeSet::new());
         let mut sharing: BTreeMap<&str, (usize, u64, u64)> = BTreeMap::new();
@@ -151,9 +153,8 @@ fn said_of_place(place: &Value) -> Value {
     let all = |name: &str| place[name].as_array().unwrap().iter();
     let ahead: BTreeMap<&str, &Value> =
         all("ahead").map(|of| (of["account"].as_str().unwrap(), &of["jobs"])).collect();
-    let row = |of: &Value| {
-        serde_json::json!([of["partition"], of["nodes"], of["of"], of["jobs"], of["by_tier"]])
-    };
+    let row =
+        |of: &Value| serde_json::json!([of["partition"], of["nodes"], of["of"], of["jobs"], of["by_tier"]]);
     let mut sharing: Vec<Value> = all("sharing").map(row).collect();
     sharing.sort_by_key(|row| row[0].to_string());
     serde_json::json!({

@@ -1,0 +1,159 @@
+//! The snapshot that the plugin writes on this host, where who asks can read it and may believe it. It costs slurmctld nothing that grows
+//! with jobs, so it is the first source.
+//!
+//! Requests for single records complete it: partitions tell their nodes, slurmdbd which QOS preempts which, squeue how a job stands now.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use multifactor2_core::settings::{Settings, PARAMETERS};
+use multifactor2_snapshot::records::Job;
+use multifactor2_snapshot::{format, Snapshot};
+use rustix::fs::{open, Mode, OFlags};
+use slurm_text::{config, partitions, Parameters};
+
+use super::parse;
+use super::texts::Texts;
+use super::{commands, Problem};
+
+/// How much older than two periods a snapshot may be, in seconds: a save can take a while.
+const LATE: i64 = 60;
+
+/// Where it is looked for, and by what it is believed.
+#[derive(Debug)]
+pub struct Place {
+    file: PathBuf,
+    /// `SlurmUser`
+    owner: Option<u32>,
+    cluster: String,
+    /// Seconds after which it is too old.
+    most: i64,
+}
+
+impl Place {
+    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` where the plugin does not run, or writes
+    /// none as far as this host knows.
+    pub fn of(configuration: &str, conf: &Path) -> Option<Self> {
+        let parameters = config::parameters(configuration);
+        let of = |name: &str| parameters.get(name).map_or("", String::as_str);
+        if !of("PriorityType").ends_with("/multifactor2") {
+            return None;
+        }
+        let written = Some(of(PARAMETERS)).filter(|text| !text.is_empty() && *text != "(null)");
+        let settings = Settings::load(written, conf).ok()?.settings;
+        let owner =
+            of("SlurmUser").rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse().ok());
+        Some(Self {
+            file: PathBuf::from(settings.snapshot_file()?),
+            owner,
+            cluster: of("ClusterName").to_owned(),
+            most: 2 * settings.snapshot_period + LATE,
+        })
+    }
+
+    /// The snapshot, asked for now; `None` where there is none that who asks can read.
+    ///
+    /// # Errors
+    /// There is one that is not used: why, and what to do.
+    pub fn read(&self, now: i64) -> Result<Option<Snapshot>, Problem> {
+        let path = self.file.display();
+        let not_used =
+            |what: String, next: &str| Problem::new(format!("the snapshot {path} is not used: {what}"), next);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match open(&self.file, flags, Mode::empty()).map_err(io::Error::from) {
+            Ok(file) => File::from(file),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(not_used(error.to_string(), "see what is there")),
+        };
+        let directory = self.file.parent().unwrap_or(&self.file);
+        let about = file.metadata().and_then(|file| Ok((file, fs::metadata(directory)?)));
+        let (of_file, of_directory) =
+            about.map_err(|error| not_used(error.to_string(), "see what is there"))?;
+        if !of_file.is_file() || !self.is_trusted(&of_file) || !self.is_trusted(&of_directory) {
+            let what =
+                "it or its directory belongs to another than root and SlurmUser, or others can write it";
+            return Err(not_used(what.to_owned(), "mend owner and mode"));
+        }
+        let mut snapshot = format::read(BufReader::new(file))
+            .map_err(|error| not_used(error.to_string(), "see the log of slurmctld"))?;
+        if snapshot.about.cluster != self.cluster {
+            let what = format!("it is of cluster {}, not of {}", snapshot.about.cluster, self.cluster);
+            return Err(not_used(what, "correct Snapshot in the multifactor2.conf of this host"));
+        }
+        let age = now - snapshot.about.taken;
+        if age > self.most {
+            let what =
+                format!("it is {age} s old, and may be {} s old (2 * SnapshotPeriod + {LATE} s)", self.most);
+            return Err(not_used(what, "see the log of slurmctld"));
+        }
+        snapshot.about.asked = now;
+        Ok(Some(snapshot))
+    }
+
+    fn is_trusted(&self, about: &Metadata) -> bool {
+        const WRITES: u32 = 0o022;
+        (about.uid() == 0 || Some(about.uid()) == self.owner) && about.mode() & WRITES == 0
+    }
+}
+
+/// Takes from the answers of single requests what a snapshot has not. `false` where a job that is asked for is not in it as it stands
+/// now: it is newer, runs or has ended.
+pub fn complete(snapshot: &mut Snapshot, texts: &Texts) -> bool {
+    let (parts, _) = partitions::partitions(texts.text(commands::PARTITIONS));
+    for partition in &mut snapshot.partitions {
+        let told = parts.iter().find(|told| told.name == partition.name);
+        partition.nodes = told.map_or_else(String::new, |told| told.node_list.clone());
+    }
+    let (declared, _) = parse::qos::qos(texts.text(commands::QOS));
+    let preempt = |name: &str| declared.iter().find(|qos| qos.name == name)?.preempt.clone();
+    snapshot.about.knows_preemption = !declared.is_empty();
+    for qos in &mut snapshot.qos {
+        match preempt(&qos.name) {
+            Some(names) => qos.preempt = names,
+            None => snapshot.about.knows_preemption = false,
+        }
+    }
+    if texts.manifest.jobs.is_empty() {
+        return true;
+    }
+    if let Some(why) = texts.manifest.failed.get(commands::QUEUE) {
+        let because =
+            format!("squeue gave no answer ({why}), so the job may stand otherwise than in the snapshot.");
+        snapshot.about.doubt_queue("not_answered", &because);
+        return true;
+    }
+    let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest.mark);
+    let waiting: Vec<_> = listed.iter().filter(|job| job.state == "PD").collect();
+    let mut moved = None;
+    for now in &waiting {
+        let Some(job) = snapshot.jobs.iter().find(|job| job.id == now.id) else { return false };
+        if !may_have(snapshot, job, now.priority) {
+            moved = moved.or(Some((job.id, job.priority, now.priority)));
+        }
+    }
+    if let Some((id, then, now)) = moved {
+        let because =
+            format!("job {id} has priority {now} now, and had {then} in the snapshot: it was changed since.");
+        snapshot.about.doubt_queue("not_asked", &because);
+    }
+    !waiting.is_empty()
+}
+
+/// Whether a job can have this priority now by what AGE has added since; in one of its partitions.
+fn may_have(snapshot: &Snapshot, job: &Job, now: u32) -> bool {
+    let factors = Parameters::new(|name: &str| snapshot.parameter(name)).factors((0, 0), None);
+    let (weight, whole) = (f64::from(factors.weights.age), f64::from(factors.max_age.max(1)));
+    #[allow(clippy::cast_precision_loss)] // seconds
+    let passed = (snapshot.about.asked - snapshot.about.time).max(0) as f64;
+    // Rounded down, then and now.
+    let growth = (weight * passed / whole).min(weight) + 1.0;
+    let from = |then: u32| (f64::from(then) - 1.0..=f64::from(then) + growth).contains(&f64::from(now));
+    let entries = snapshot.entries.iter().filter(|entry| entry.job == job.id);
+    from(job.priority) || (now != 0 && entries.map(|entry| entry.priority).any(from))
+}

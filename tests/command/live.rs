@@ -1,0 +1,344 @@
+//! What is asked of a Slurm that runs: as little as the question needs, and within its time. A snapshot of the plugin comes first, where it can
+//! be read and believed. Slurm is the recorded answers of 24.11.5, given by commands that note how they are called.
+
+use std::fs;
+use std::os::unix::fs::{symlink, PermissionsExt};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use multifactor2_command::input::assemble;
+use multifactor2_command::input::commands::{CONFIG, QOS, QUEUE};
+use multifactor2_command::model::{Model, Options};
+use multifactor2_snapshot::{format, Snapshot};
+use tempfile::TempDir;
+
+use crate::recorded;
+
+/// Notes its call and how many run, waits as long as `NAME.wait` says, and prints what there is.
+const COMMAND: &str = r#"#!/bin/sh
+name=${0##*/}
+echo "$name $*" >> "$SITE/calls"
+mkdir "$SITE/now/$$"; ls "$SITE/now" | wc -l >> "$SITE/beside"
+sleep "$(cat "$SITE/$name.wait" 2>/dev/null || echo 0.05)"
+rmdir "$SITE/now/$$"
+text() { cat "$SITE/$1.txt"; }
+only() { if [ -n "$jobs" ]; then awk -F'|' -v "jobs=,$jobs," 'index(jobs, "," $1 ",")'; else cat; fi; }
+jobs= last= mark=
+for word in "$@"; do
+  [ "$last" != -j ] || jobs=$word
+  case $word in *UserName:*) mark=${word##*UserName:}; mark=${mark%%,*};; esac
+  last=$word
+done
+case "$name $*" in
+*"show config") text config;;
+*"show partition") text partitions;;
+*"show assoc_mgr"*) text associations;;
+sshare*) text shares;;
+squeue*) text queue | only | sed "s/|q7x2kd|/$mark/g" | grep . || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; };;
+sprio*) text priorities | only;;
+sacctmgr*) text qos;;
+*) exit 1;;
+esac
+"#;
+
+/// A host with commands of Slurm, and a directory for what the plugin writes.
+struct Site {
+    directory: TempDir,
+}
+
+struct Said {
+    out: String,
+    err: String,
+    calls: Vec<String>,
+}
+
+impl Said {
+    fn asked(&self, program: &str) -> Vec<&str> {
+        self.calls.iter().map(String::as_str).filter(|call| call.starts_with(program)).collect()
+    }
+}
+
+impl Site {
+    fn new() -> Self {
+        let site = Self { directory: tempfile::tempdir().unwrap() };
+        fs::set_permissions(site.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        for directory in ["now", "spool"] {
+            fs::create_dir(site.path(directory)).unwrap();
+            fs::set_permissions(site.path(directory), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for name in ["scontrol", "squeue", "sprio", "sshare", "sacctmgr"] {
+            fs::write(site.path(name), COMMAND).unwrap();
+            fs::set_permissions(site.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for (name, text) in recorded::texts("24.11.5", "multifactor2-root").texts {
+            fs::write(site.path(&format!("{name}.txt")), text).unwrap();
+        }
+        // Files of a test belong to who runs it.
+        let owner = rustix::process::geteuid().as_raw();
+        site.change(CONFIG, "= root(0)", &format!("= owner({owner})"));
+        site.write("multifactor2.conf", &format!("Snapshot={}\n", site.path("spool/snapshot").display()));
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// Another word in a recorded answer.
+    fn change(&self, name: &str, from: &str, to: &str) {
+        let path = self.path(&format!("{name}.txt"));
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{name}: {from}");
+        fs::write(path, text.replace(from, to)).unwrap();
+    }
+
+    /// What the plugin would write, so many seconds ago.
+    fn save(&self, age: i64, edit: impl FnOnce(&mut Snapshot)) {
+        let mut snapshot = assemble(&recorded::texts("24.11.5", "multifactor2-root"), None).unwrap();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let now = i64::try_from(now).unwrap();
+        let later = now - age - snapshot.about.time;
+        (snapshot.about.time, snapshot.about.taken) = (now - age, now - age);
+        for job in &mut snapshot.jobs {
+            for time in [&mut job.submit, &mut job.eligible, &mut job.accrue, &mut job.start] {
+                *time += if *time == 0 { 0 } else { later };
+            }
+        }
+        "plugin".clone_into(&mut snapshot.about.source);
+        snapshot.about.knows_preemption = false;
+        snapshot.partitions.iter_mut().for_each(|partition| partition.nodes.clear());
+        edit(&mut snapshot);
+        let mut bytes = Vec::new();
+        format::write(&snapshot, &mut bytes).unwrap();
+        fs::write(self.path("spool/snapshot"), bytes).unwrap();
+        fs::set_permissions(self.path("spool/snapshot"), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+
+    fn ask(&self, words: &str) -> Said {
+        let _ = fs::remove_file(self.path("calls"));
+        let output = Command::new(env!("CARGO_BIN_EXE_multifactor2"))
+            .args(words.split(' '))
+            .env("PATH", format!("{}:/usr/bin:/bin", self.directory.path().display()))
+            .env("SLURM_CONF", self.path("slurm.conf"))
+            .env("SITE", self.directory.path())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
+        Said {
+            out: text(output.stdout),
+            err: text(output.stderr),
+            calls: calls.lines().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The answer to `why`, as JSON.
+    fn why(&self, words: &str) -> (serde_json::Value, Said) {
+        let said = self.ask(&format!("why {words} --json"));
+        let answer = serde_json::from_str(&said.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", said.out, said.err));
+        (answer, said)
+    }
+}
+
+#[test]
+fn why_asks_for_its_job_alone() {
+    let site = Site::new();
+    let (answer, said) = site.why("6");
+    assert!(said.asked("squeue")[0].ends_with(" -j 6"), "{:?}", said.calls);
+    assert!(said.asked("sprio")[0].ends_with(" -j 6"), "{:?}", said.calls);
+    assert_eq!((said.asked("squeue").len(), said.asked("sprio").len()), (1, 1), "{:?}", said.calls);
+    let answer = &answer["answer"];
+    assert_eq!((&answer["priority"], answer["places"].as_array().unwrap().len()), (&10434.into(), 0));
+    assert_eq!(answer["unknown"]["kind"], "not_asked");
+    let text = site.ask("why 6").out;
+    assert!(text.contains("--place asks for all jobs"), "{text}");
+    // Of two, which comes first is known without the others.
+    let both = site.ask("why 6 17");
+    assert!(
+        both.asked("squeue")[0].ends_with(" -j 6,17") && both.out.contains("Job 16+1 comes before job 6"),
+        "{}",
+        both.out
+    );
+}
+
+#[test]
+fn place_is_asked_for_with_place() {
+    let site = Site::new();
+    let (answer, said) = site.why("6 --place");
+    assert!(!said.calls.iter().any(|call| call.contains(" -j ")), "{:?}", said.calls);
+    let snapshot = assemble(&recorded::texts("24.11.5", "multifactor2-root"), None).unwrap();
+    let model = Model::of(&snapshot, Options::default());
+    let queue = model.queue().unwrap_or_else(|partial| panic!("{:?}", partial.why));
+    let (at, _) = queue.places(model.job(6).unwrap()).next().unwrap();
+    assert_eq!(answer["answer"]["places"][0]["position"], at + 1);
+    assert!(answer["answer"]["unknown"].is_null());
+}
+
+/// What is kept of an answer about one job does not become one about all.
+#[test]
+fn a_saved_answer_about_one_job_has_no_places() {
+    let site = Site::new();
+    let saved = site.path("saved");
+    site.ask(&format!("why 6 --save {}", saved.display()));
+    for words in ["why 6", "queue"] {
+        let said = site.ask(&format!("{words} --json --from {}", saved.display()));
+        let answer: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(answer["answer"]["unknown"]["kind"], "not_asked", "{words}: {}", said.out);
+    }
+}
+
+#[test]
+fn a_job_that_slurmctld_does_not_know_is_said_to() {
+    let said = Site::new().ask("why 4711");
+    assert!(said.err.contains("no waiting job is called 4711"), "{}", said.err);
+    let said = Site::new().ask("why main");
+    assert!(said.err.contains("main is no job") && said.calls.is_empty(), "{} {:?}", said.err, said.calls);
+}
+
+/// No more than four at a time, and none after the time is over.
+#[test]
+fn slurm_is_asked_within_a_time_and_by_four_commands_at_most() {
+    let site = Site::new();
+    site.ask("check");
+    let beside = fs::read_to_string(site.path("beside")).unwrap();
+    let most = beside.lines().map(|line| line.trim().parse::<u32>().unwrap()).max().unwrap();
+    assert!((2..=4).contains(&most), "{beside}");
+    site.write("sprio.wait", "30");
+    let start = Instant::now();
+    let said = site.ask("queue --timeout 3");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(said.out.contains("sprio gave no answer"), "{}", said.out);
+    assert!(said.out.contains("no answer in 2 s"), "{}", said.out);
+}
+
+#[test]
+fn a_snapshot_comes_first_and_costs_nothing_that_grows_with_jobs() {
+    let site = Site::new();
+    site.save(40, |_| ());
+    let (answer, said) = site.why("6");
+    assert!(said.asked("sprio").is_empty() && said.asked("sshare").is_empty(), "{:?}", said.calls);
+    assert!(said.asked("squeue").iter().all(|call| call.ends_with(" -j 6")), "{:?}", said.calls);
+    let age = answer["about"]["age"].as_i64().unwrap();
+    assert!((40..45).contains(&age), "{age}");
+    let live = site.why("6 --live --place").0;
+    for part in ["position", "rank", "of", "competing", "sharing"] {
+        let (from, live) = (&answer["answer"]["places"][0][part], &live["answer"]["places"][0][part]);
+        assert!(!live.is_null() && from == live, "{part}: {from} {live}");
+    }
+    assert!(live["about"]["age"].is_null());
+    let text = site.ask("queue");
+    assert!(text.out.starts_with("From the snapshot of the plugin, 4"), "{}", text.out);
+    assert!(text.asked("squeue").is_empty() && text.asked("sprio").is_empty(), "{:?}", text.calls);
+    // A table for programs begins with its heading.
+    assert!(site.ask("queue -P").out.starts_with("Position|"), "{}", site.ask("queue -P").out);
+}
+
+#[test]
+fn live_asks_slurm_also_where_a_snapshot_can_be_read() {
+    let site = Site::new();
+    site.save(40, |_| ());
+    assert_eq!(site.ask("queue --live").asked("sprio").len(), 1);
+}
+
+/// Under preempt/qos slurmdbd says what a snapshot has not.
+#[test]
+fn a_snapshot_gets_preemption_from_slurmdbd() {
+    let site = Site::new();
+    site.save(40, |snapshot| {
+        snapshot.parameters.insert("PreemptType".to_owned(), "preempt/qos".to_owned());
+    });
+    let config = fs::read_to_string(site.path("config.txt")).unwrap();
+    let line = config.lines().find(|line| line.starts_with("PreemptType ")).unwrap();
+    site.change(CONFIG, line, "PreemptType             = preempt/qos");
+    let unsaid = site.why("6").0;
+    assert_eq!(unsaid["answer"]["unknown"]["kind"], "not_asked", "an old column: {unsaid}");
+    let qos = fs::read_to_string(site.path("qos.txt")).unwrap();
+    let with = |line: &str| {
+        let (rest, name) = line.rsplit_once('|').unwrap();
+        format!("{rest}|{}|{name}\n", if name == "Name" { "Preempt" } else { "" })
+    };
+    site.write(&format!("{QOS}.txt"), &qos.lines().map(with).collect::<String>());
+    assert!(site.why("6").0["answer"]["unknown"].is_null());
+}
+
+/// Who could write it could say anything; what is old or of elsewhere is not the truth of now.
+#[test]
+fn a_snapshot_that_cannot_be_believed_is_not_used_and_that_is_said() {
+    let site = Site::new();
+    let assert_live = |why: &str| {
+        let said = site.ask("queue");
+        assert!(!said.asked("sprio").is_empty(), "{why}: {:?}", said.calls);
+        let out = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(out.contains("is not used: ") && out.contains(why), "{why}: {out}");
+    };
+    let mode =
+        |name: &str, mode| fs::set_permissions(site.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    site.save(40, |_| ());
+    mode("spool/snapshot", 0o664);
+    assert_live("others can write it");
+    mode("spool/snapshot", 0o644);
+    mode("spool", 0o777);
+    assert_live("others can write it");
+    mode("spool", 0o755);
+    fs::rename(site.path("spool/snapshot"), site.path("spool/other")).unwrap();
+    symlink("other", site.path("spool/snapshot")).unwrap();
+    assert_live("symbolic link");
+    fs::remove_file(site.path("spool/snapshot")).unwrap();
+    // Two periods of 300 s and a minute.
+    site.save(670, |_| ());
+    assert_live("s old, and may be 660 s old");
+    site.save(40, |snapshot| "elsewhere".clone_into(&mut snapshot.about.cluster));
+    assert_live("it is of cluster elsewhere, not of test");
+    site.write("spool/snapshot", "{}\n");
+    assert_live("this is no snapshot of multifactor2");
+    // Where there is none, there is nothing to say.
+    fs::remove_file(site.path("spool/snapshot")).unwrap();
+    let said = site.ask("queue");
+    assert!(!said.out.contains("is not used") && !said.asked("sprio").is_empty(), "{}", said.out);
+}
+
+#[test]
+fn a_job_that_a_snapshot_has_not_as_it_stands_is_asked_for() {
+    let site = Site::new();
+    // It has come since.
+    site.save(40, |snapshot| snapshot.jobs.retain(|job| job.id != 6));
+    let (answer, said) = site.why("6");
+    assert_eq!(said.asked("sprio").len(), 1, "{:?}", said.calls);
+    assert_eq!(
+        (&answer["answer"]["priority"], &answer["about"]["age"]),
+        (&10434.into(), &serde_json::Value::Null)
+    );
+    // It has ended since.
+    site.save(40, |_| ());
+    let queue = fs::read_to_string(site.path("queue.txt")).unwrap();
+    let others = queue.lines().filter(|line| !line.starts_with("6|")).map(|line| format!("{line}\n"));
+    site.write(&format!("{QUEUE}.txt"), &others.collect::<String>());
+    assert!(site.ask("why 6").err.contains("no waiting job is called 6"));
+}
+
+#[test]
+fn a_job_whose_priority_was_changed_since_has_no_place() {
+    let site = Site::new();
+    site.save(40, |snapshot| {
+        snapshot.jobs.iter_mut().filter(|job| job.id == 6).for_each(|job| job.priority = 9999);
+    });
+    let (answer, _) = site.why("6");
+    let unknown = &answer["answer"]["unknown"];
+    let sentence = unknown["sentence"].as_str().unwrap();
+    assert!(sentence.contains("has priority 10434 now, and had 9999 in the snapshot"), "{unknown}");
+    assert_eq!(answer["answer"]["places"].as_array().unwrap().len(), 0);
+    // AGE alone may have grown: 1000 in a hundred days is nothing in 40 s.
+    site.save(40, |snapshot| {
+        snapshot.jobs.iter_mut().filter(|job| job.id == 6).for_each(|job| job.priority = 10433);
+    });
+    assert!(site.why("6").0["answer"]["unknown"].is_null());
+    site.write("squeue.wait", "30");
+    let (answer, _) = site.why("6 --timeout 3");
+    assert_eq!(answer["answer"]["unknown"]["kind"], "not_answered", "{answer}");
+}

@@ -23,7 +23,7 @@ SHARED    := bash-completion/completions zsh/site-functions fish/vendor_completi
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases counts faults random soak mutants extend fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests counts faults random soak mutants extend fuzz memcheck miri layouts bench docs figures lint clean help
 
 all: build
 
@@ -154,6 +154,9 @@ test-parity: ## the long comparisons with stock priority/multifactor in real clu
 test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 and 26.05 (root; MULTIFACTOR2_SLURM_PREFIXES adds others)
 	tests/install-deps.sh test
 	RUST_TEST_THREADS=$(LIVE_THREADS) $(CARGO) test --locked --no-fail-fast -p slurm-releases --features full
+
+requests: ## measure what answers of the command cost slurmctld at 20,000 jobs, beside sprio and squeue (root)
+	$(CARGO) run --release --locked -q -p slurm-releases --bin requests -- $(RELEASES)
 
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }

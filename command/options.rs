@@ -15,6 +15,7 @@ use slurm_text::dates::{self, TimeZone};
 use crate::answers::check::host;
 use crate::assumed;
 use crate::error::Error;
+use crate::input::texts::Texts;
 use crate::input::{self, Needs};
 use crate::model::{Model, Options};
 use crate::output::Form;
@@ -102,7 +103,7 @@ impl OfCluster {
     /// # Errors
     /// There is none: what is wrong, and what to do.
     pub fn snapshot(&self, progress: &Progress) -> Result<Snapshot, Error> {
-        load(&self.input, &Needs::default(), progress)
+        load(&self.input, &Needs::default(), progress).map(|(snapshot, _)| snapshot)
     }
 }
 
@@ -112,6 +113,18 @@ impl OfTime {
     /// # Errors
     /// There is none: what is wrong, and what to do.
     pub fn snapshot(&self, needs: &Needs, progress: &Progress) -> Result<Snapshot, Error> {
+        self.snapshot_with_texts(needs, progress).map(|(snapshot, _)| snapshot)
+    }
+
+    /// The same with what Slurm said, where that is what it is made from.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn snapshot_with_texts(
+        &self,
+        needs: &Needs,
+        progress: &Progress,
+    ) -> Result<(Snapshot, Option<Texts>), Error> {
         load(&self.input, needs, progress)
     }
 
@@ -125,8 +138,12 @@ impl OfTime {
     }
 }
 
-fn load(options: &input::Arguments, needs: &Needs, progress: &Progress) -> Result<Snapshot, Error> {
-    let mut snapshot = input::load(options, needs, progress)?;
+fn load(
+    options: &input::Arguments,
+    needs: &Needs,
+    progress: &Progress,
+) -> Result<(Snapshot, Option<Texts>), Error> {
+    let (mut snapshot, texts) = input::load_with_texts(options, needs, progress)?;
     progress.step("Computing");
     if options.conf.is_none() {
         // The files of this host are of this cluster only.
@@ -134,7 +151,7 @@ fn load(options: &input::Arguments, needs: &Needs, progress: &Progress) -> Resul
         let file = is_here.then(host::multifactor2_conf);
         assumed::find(&mut snapshot, file.as_deref());
     }
-    Ok(snapshot)
+    Ok((snapshot, texts))
 }
 
 /// A time as `--at` takes it.

@@ -156,6 +156,8 @@ record! {
         knows_preemption: bool,
         /// When a question read this snapshot of the plugin, where it found it by itself; 0 else.
         asked: i64,
+        /// Only some jobs were asked for, and of associations what belongs to them: nothing is computed over the tree.
+        only_jobs: bool,
     }
 }
 

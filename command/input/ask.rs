@@ -1,10 +1,9 @@
-//! Asks Slurm: each command once, at most four side by side, with nothing of the environment that would change what it prints, and
-//! within a time that is given.
+//! Asks Slurm: each command once, one after the other, with nothing of the environment that would change what it prints, and within a
+//! time that is given. Side by side they would wait for slurmctld's locks, and hold up others: two at a time cost it a third more.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,9 +15,6 @@ use super::Problem;
 
 /// How long an answer may take, where nothing else is said.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How many commands run at a time: slurmctld has others to serve.
-const SIDE_BY_SIDE: usize = 4;
 
 /// How often a running command is looked at.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -45,10 +41,14 @@ pub struct Question<'a> {
     pub local_weights: bool,
     /// These jobs only, as `squeue -j` takes them; all where there are none.
     pub jobs: Vec<String>,
+    /// The jobs of this user only.
+    pub user: Option<String>,
+    /// The name of who asks, whose rights are looked for where jobs are named.
+    pub asker: Option<String>,
 }
 
-/// Runs a command: `Sync`, as several run side by side.
-pub type Run<'r> = &'r (dyn Fn(&Call) -> Result<CommandAnswer, Problem> + Sync);
+/// Runs a command.
+pub type Run<'r> = &'r dyn Fn(&Call) -> Result<CommandAnswer, Problem>;
 
 /// The time until which commands may run.
 #[derive(Clone, Copy, Debug)]
@@ -98,41 +98,34 @@ pub fn configuration(cluster: Option<&str>, uid: u32, mark: &str, run: Run<'_>) 
 pub fn rest(texts: &mut Texts, question: &Question<'_>, run: Run<'_>) {
     let release = slurm_text::config::release(texts.text(commands::CONFIG));
     texts.manifest.jobs.clone_from(&question.jobs);
-    let mut calls = commands::calls(question, &texts.manifest.mark, release);
+    texts.manifest.user.clone_from(&question.user);
+    let mut calls = Vec::new();
+    let queue = commands::queue(question.cluster, &texts.manifest, release);
+    let (mut jobs, mut users) = (Vec::new(), Vec::new());
+    if texts.manifest.is_of_some_jobs() {
+        several(texts, &[queue], run);
+        // Tasks of arrays and components have ids of their own, which squeue tells, as it tells whose they are.
+        let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
+        jobs = listed.iter().map(|job| job.id).collect();
+        if jobs.is_empty() {
+            texts.texts.insert(commands::PRIORITIES.to_owned(), String::new());
+            return;
+        }
+        users = listed.into_iter().map(|job| job.user).chain(question.asker.clone()).collect();
+    } else {
+        calls.push(queue);
+    }
+    calls.extend(commands::calls(question.cluster, &jobs, &users));
     let qos = question.qos || preempts_by_qos(texts.text(commands::CONFIG));
     calls.extend(qos.then(commands::qos));
     calls.extend(question.local_weights.then(commands::local_weights));
     several(texts, &calls, run);
-    if !question.jobs.is_empty() {
-        // Tasks of arrays and components have ids of their own, which squeue tells.
-        let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest.mark);
-        let ids: Vec<u32> = listed.iter().map(|job| job.id).collect();
-        if ids.is_empty() {
-            texts.texts.insert(commands::PRIORITIES.to_owned(), String::new());
-        } else {
-            several(texts, &[commands::priorities(question.cluster, &ids)], run);
-        }
-    }
 }
 
 /// Asks for some of it.
 pub fn several(texts: &mut Texts, calls: &[Call], run: Run<'_>) {
-    let next = AtomicUsize::new(0);
-    let (sender, answers) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..SIDE_BY_SIDE.min(calls.len()) {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                while let Some(call) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // The receiver lives as long as all threads.
-                    let _ = sender.send((call, run(call)));
-                }
-            });
-        }
-    });
-    drop(sender);
-    for (call, answer) in answers {
-        match answer {
+    for call in calls {
+        match run(call) {
             Ok(CommandAnswer { is_good: true, text, .. }) => {
                 texts.texts.insert(call.name.to_owned(), text);
             }

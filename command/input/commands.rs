@@ -11,7 +11,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use super::ask::Question;
+use super::texts::Manifest;
 
 /// One command and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,22 +115,27 @@ pub fn config(cluster: Option<&str>) -> Call {
     of(cluster, call(CONFIG, "scontrol", &["show", "config"]))
 }
 
-/// The others that every answer but `cost` and `check` needs, of slurmctld's release (year and month). Where jobs are named, sprio is
-/// asked later, see [`priorities`].
-pub fn calls(question: &Question<'_>, mark: &str, release: (u32, u32)) -> Vec<Call> {
-    let mut all = vec![
-        partitions(question.cluster),
-        of(
-            question.cluster,
-            call(ASSOCIATIONS, "scontrol", &["-o", "show", "assoc_mgr", "flags=users,assoc,qos"]),
-        ),
-        of(question.cluster, call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")])),
-        queue(question.cluster, mark, release, &question.jobs),
-    ];
-    if question.jobs.is_empty() {
-        all.push(priorities(question.cluster, &[]));
+/// The others that every answer but `cost` and `check` needs: of all jobs and users, or of these.
+pub fn calls(cluster: Option<&str>, jobs: &[u32], users: &[String]) -> Vec<Call> {
+    vec![
+        partitions(cluster),
+        associations(cluster, users),
+        of(cluster, call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")])),
+        priorities(cluster, jobs),
+    ]
+}
+
+/// Accounts, users and QOS; of users these only, where some are named.
+fn associations(cluster: Option<&str>, users: &[String]) -> Call {
+    let mut call = call(ASSOCIATIONS, "scontrol", &["-o", "show", "assoc_mgr", "flags=users,assoc,qos"]);
+    let mut users = users.to_owned();
+    users.sort_unstable();
+    users.dedup();
+    // scontrol would take one with a comma for two.
+    if !users.is_empty() && !users.iter().any(|name| name.is_empty() || name.contains(',')) {
+        call.arguments.push(format!("users={}", users.join(",")));
     }
-    all
+    of(cluster, call)
 }
 
 /// The partitions with their nodes.
@@ -138,18 +143,23 @@ pub fn partitions(cluster: Option<&str>) -> Call {
     of(cluster, call(PARTITIONS, "scontrol", &["-a", "-o", "show", "partition"]))
 }
 
-/// Jobs that wait or run; `jobs` only, where some are named.
-pub fn queue(cluster: Option<&str>, mark: &str, release: (u32, u32), jobs: &[String]) -> Call {
+/// Jobs that wait or run; only some, and in whatever state, where the manifest says so.
+pub fn queue(cluster: Option<&str>, manifest: &Manifest, release: (u32, u32)) -> Call {
+    let Manifest { mark, jobs, user, .. } = manifest;
     let numbers = JOB_NUMBERS.map(|column| format!("{column}:|"));
     let texts = JOB_TEXTS.map(|column| format!("{column}:{mark}"));
     let columns = format!("{},{}", numbers.join(","), texts.join(","));
+    // Of jobs that are named, all states: one that has ended is an answer, too.
+    let (columns, states) =
+        if manifest.is_of_some_jobs() { (format!("EndTime:|,{columns}"), "all") } else { (columns, STATES) };
     // From 23.02 on squeue puts tasks that have a record of their own, and another priority, into the line of their array. The one
     // way to see them is to see every task.
     let queue = if release < (23, 2) { "-ha" } else { "-har" };
-    let mut call = call(QUEUE, "squeue", &[queue, "-t", STATES, "-O", &columns]);
+    let mut call = call(QUEUE, "squeue", &[queue, "-t", states, "-O", &columns]);
     if !jobs.is_empty() {
         call.arguments.extend(["-j".to_owned(), jobs.join(",")]);
     }
+    call.arguments.extend(user.iter().flat_map(|user| ["-u".to_owned(), user.clone()]));
     of(cluster, call)
 }
 

@@ -128,7 +128,7 @@ pub fn complete(snapshot: &mut Snapshot, texts: &Texts) -> bool {
         snapshot.about.doubt_queue("not_answered", &because);
         return true;
     }
-    let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest.mark);
+    let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
     let waiting: Vec<_> = listed.iter().filter(|job| job.state == "PD").collect();
     let mut moved = None;
     for now in &waiting {

@@ -13,6 +13,7 @@ use super::{anonymise, assemble, commands, dump, found, settings, Problem};
 use crate::answers::check::host;
 use crate::error::Error;
 use crate::files::NewDirectory;
+use crate::options;
 use crate::progress::Progress;
 
 /// The name of a snapshot in a saved directory.
@@ -59,6 +60,8 @@ pub struct Needs {
     pub host: bool,
     /// These jobs only, as squeue calls them, and no place; all where there are none.
     pub jobs: Vec<String>,
+    /// The jobs of this user only, and no place.
+    pub user: Option<String>,
     /// How these jobs stand now, where all else is of a snapshot.
     pub now: Vec<String>,
 }
@@ -131,7 +134,14 @@ fn live(
         }
     }
     progress.step("Asking squeue, sprio, sshare and scontrol");
-    let question = Question { cluster, qos: needs.qos, local_weights: needs.host, jobs: needs.jobs.clone() };
+    let question = Question {
+        cluster,
+        qos: needs.qos,
+        local_weights: needs.host,
+        jobs: needs.jobs.clone(),
+        user: needs.user.clone(),
+        asker: options::own_name().ok(),
+    };
     ask::rest(&mut texts, &question, run);
     progress.step("Reading what Slurm said");
     let mut snapshot = assemble(&texts, conf)?;
@@ -158,7 +168,7 @@ fn of_plugin(
     }
     if !needs.now.is_empty() {
         let release = slurm_text::config::release(configuration);
-        calls.push(commands::queue(None, &texts.manifest.mark, release, &needs.now));
+        calls.push(commands::queue(None, &single.manifest, release));
     }
     ask::several(&mut single, &calls, run);
     Ok(found::complete(&mut snapshot, &single).then_some(snapshot))

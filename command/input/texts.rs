@@ -41,6 +41,9 @@ pub struct Manifest {
     /// The jobs that were asked for; none for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<String>,
+    /// The user whose jobs were asked for; `None` for those of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// What could not be had, by name, and why.
     pub failed: BTreeMap<String, String>,
 }
@@ -66,8 +69,16 @@ impl Manifest {
             mark: mark.to_owned(),
             by: env!("CARGO_PKG_VERSION").to_owned(),
             jobs: Vec::new(),
+            user: None,
             failed: BTreeMap::new(),
         }
+    }
+}
+
+impl Manifest {
+    /// Whether only some jobs were asked for.
+    pub fn is_of_some_jobs(&self) -> bool {
+        !self.jobs.is_empty() || self.user.is_some()
     }
 }
 

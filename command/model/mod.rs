@@ -175,6 +175,14 @@ impl<'s> Model<'s> {
             // An array is known by the record of the tasks that have not been split off.
             return self.job(id).or_else(|| jobs.iter().position(|job| job.array_job == id));
         };
+        if !task.bytes().all(|byte| byte.is_ascii_digit()) {
+            // Tasks that wait together, as squeue shows them.
+            let array: u32 = array.parse().ok()?;
+            let tasks = |text: &str| text.trim_matches(['[', ']']).to_owned();
+            return jobs
+                .iter()
+                .position(|job| job.array_job == array && tasks(&job.array_tasks) == tasks(task));
+        }
         let (array, task): (u32, u32) = (array.parse().ok()?, task.parse().ok()?);
         let of_array = || jobs.iter().enumerate().filter(|(_, job)| job.array_job == array);
         let single = of_array().find(|(_, job)| job.array_tasks.parse() == Ok(task));
@@ -235,7 +243,8 @@ fn ranges(tasks: &str) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
     })
 }
 
-fn holds_task(tasks: &str, task: u32) -> bool {
+/// Whether a list of tasks such as `[1-4,7%2]` has one.
+pub(crate) fn holds_task(tasks: &str, task: u32) -> bool {
     ranges(tasks).any(|(first, last, step)| (first..=last).contains(&task) && (task - first) % step == 0)
 }
 

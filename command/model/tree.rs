@@ -89,6 +89,7 @@ impl Tree {
         !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
             && !snapshot.about.partial_tree
+            && !snapshot.about.only_jobs
             && !self.hides_competitors(snapshot)
     }
 
@@ -101,9 +102,9 @@ impl Tree {
         if self.is_whole(snapshot) || snapshot.associations.is_empty() {
             return None;
         }
-        if self.hides_competitors(snapshot) && snapshot.about.queue_unknown == "not_asked" {
+        if snapshot.about.only_jobs {
             return Some(
-                "Who else waits was not asked, and tickets depend on that: FAIRSHARE is what Slurm shows."
+                "Other users and jobs were not asked for, so FAIRSHARE and standings are what Slurm shows."
                     .to_owned(),
             );
         }

@@ -36,14 +36,17 @@ impl Terminal {
         Self {
             colours: is_terminal && variable("NO_COLOR").is_none() && !is_dumb,
             ascii: !is_utf8,
-            width: if is_terminal {
-                variable("COLUMNS").and_then(|columns| columns.parse().ok())
-            } else {
-                None
-            },
+            width: is_terminal.then(|| {
+                let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+                let columns = || variable("COLUMNS").and_then(|columns| columns.parse().ok());
+                size.map(|size| size.ws_col).filter(|columns| *columns > 0).or_else(columns).unwrap_or(USUAL)
+            }),
         }
     }
 }
+
+/// Columns of a terminal that does not say how many it has.
+const USUAL: u16 = 80;
 
 /// Text as it is made, with all names escaped.
 #[derive(Debug)]

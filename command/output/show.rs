@@ -28,11 +28,25 @@ pub fn printout<A: Answer + Show>(
     printed: &Printed,
     terminal: Terminal,
 ) -> Result<Printout, Error> {
+    printout_as(model, answer, form, printed, |answer, about| answer.show(about, printed, terminal))
+}
+
+/// The same, shown in another way.
+///
+/// # Errors
+/// As [`printout`].
+pub fn printout_as<A: Answer>(
+    model: &Model<'_>,
+    answer: A,
+    form: AsJson,
+    printed: &Printed,
+    show: impl FnOnce(&A, &About) -> Result<String, Error>,
+) -> Result<Printout, Error> {
     let report = Report::new(model, answer);
     if form.json {
         return Printout::json(&report);
     }
-    let shown = report.answer.show(&report.about, printed, terminal)?;
+    let shown = show(&report.answer, &report.about)?;
     // Programs read a table.
     let age = report.about.age.filter(|_| printed.form() == Form::Columns);
     Ok(Printout::text(match age {

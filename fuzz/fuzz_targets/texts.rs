@@ -3,6 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use multifactor2_command::input::parse::{associations, priorities, qos, queue, shares};
+use multifactor2_command::input::texts::Manifest;
 use slurm_text::durations::Grammar;
 use slurm_text::{config, dates, dump, hosts, partitions, tres};
 
@@ -19,7 +20,7 @@ fuzz_target!(|text: &str| {
     let _ = partitions::whole_cluster(&rows);
     let all = associations::all(text);
     assert!(all.users.len() + all.associations.len() + all.qos.len() + all.unread.count <= lines);
-    let (jobs, unread) = queue::jobs(text, "|q7x2kd|");
+    let (jobs, unread) = queue::jobs(text, &Manifest::new(0, 0, None, "|q7x2kd|"));
     assert!(jobs.len() + unread.count <= lines.max(1) + text.matches("|q7x2kd|").count());
     let dump = dump::dump(text);
     assert!(dump.rows.len() + dump.qos.len() + dump.bad.len() <= lines);

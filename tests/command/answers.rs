@@ -163,8 +163,8 @@ fn the_sum_the_way_and_the_levers_of_the_example() {
     assert_near(fair_share.factor.unwrap(), why.fair_share.unwrap(), "factor");
     let way: Vec<&str> = why.path.iter().map(|level| level.account.as_str()).collect();
     assert_eq!(way, ["root", "a", "c", "c"]);
-    assert_eq!((why.path[1].competing, why.path[1].competitors[0].account.as_str()), (2, "d"));
-    assert_eq!((why.path[2].shares, why.path[2].level_shares), (Some(10), 40));
+    assert_eq!((why.path[1].competing, why.path[1].competitors[0].account.as_str()), (Some(2), "d"));
+    assert_eq!((why.path[2].shares, why.path[2].level_shares), (Some(10), Some(40)));
     // Without usage of user2: A has S * F of 0.4 * 0.4 / 0.2, against 1.44 of D, and the root has 0.75 of the usage.
     let (a, d): (f64, f64) = (0.4 * 0.4 / (0.2 / 0.75), 0.6 * 0.6 / (0.25 / 0.75));
     assert_near(why.cost_of_own_usage.unwrap(), a / d - why.fair_share.unwrap(), "cost");

@@ -18,6 +18,7 @@ mod progress;
 mod random;
 mod recorded;
 mod replay;
+mod short;
 mod site;
 mod unknown;
 mod versions;

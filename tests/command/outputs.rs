@@ -54,9 +54,10 @@ pub fn answered(printed: &Printout) -> bool {
 }
 
 /// All questions to the example whose answers are for people.
-pub const QUESTIONS: [&[&str]; 11] = [
+pub const QUESTIONS: [&[&str]; 12] = [
     &["why", "1001"],
-    &["why", "1002"],
+    &["why", "1002", "--long"],
+    &["why", "-j", "1001,1002"],
     &["why", "1001", "1002"],
     &["queue"],
     &["queue", "-u", "user2"],
@@ -356,7 +357,8 @@ fn colours_are_for_terminals_that_want_them_and_ascii_is_kept() {
         let shown = sample.ask_as("multifactor2", question, terminal).out;
         assert!(shown.contains("\u{1b}[1m") && shown.is_ascii(), "{question:?}");
     }
-    let text = sample.ask_as("multifactor2", &["why", "1001"], Terminal { colours: false, ..terminal }).out;
+    let terminal = Terminal { colours: false, ..terminal };
+    let text = sample.ask_as("multifactor2", &["why", "1001", "--long"], terminal).out;
     // No number is broken: only the table of levels, which is nearly all numbers, may be wider.
     let is_too_wide = |line: &&str| line.chars().count() > 60;
     let (before, levels) = text.split_once("From the root to the user").expect("the table of levels");

@@ -165,3 +165,19 @@ fn preemption_by_qos_is_asked_for_or_there_is_no_place() {
     "plugin".clone_into(&mut of_plugin.about.source);
     assert_eq!(assert_no_place(&of_plugin, "of the plugin"), UnknownKind::NotAsked);
 }
+
+/// Bug: raw shares stood as parts of a level of which others are hidden.
+#[test]
+fn shares_of_a_level_are_summed_where_all_of_it_is_seen() {
+    for release in recorded::RELEASES {
+        let level_shares = |case: &str| {
+            let snapshot = recorded::snapshot(release, case);
+            let model = Model::of(&snapshot, Options::default());
+            let job = (0..snapshot.jobs.len()).find(|job| snapshot.jobs[*job].user == "ada").unwrap();
+            let why = multifactor2_command::answers::why::of_job(&model, &model.queue(), job);
+            why.path.last().unwrap().level_shares
+        };
+        assert!(level_shares("multifactor2-root").is_some(), "{release}");
+        assert_eq!(level_shares("usage-ada"), None, "{release}");
+    }
+}

@@ -3,8 +3,11 @@
 pub mod compare;
 mod competing;
 mod levers;
+mod not_waiting;
 mod path;
 mod sentences;
+mod several;
+mod short;
 mod terms;
 mod text;
 
@@ -21,29 +24,36 @@ use crate::input::Needs;
 use crate::model::order::{visible, PartialQueue, Unknown, WholeQueue};
 use crate::model::reasons::{self, Reason};
 use crate::model::{Addends, Difference, Model, Slot, Step};
-use crate::options::{OfTime, Printed};
-use crate::output::show::printout;
+use crate::options::{own_name, OfTime, Printed};
+use crate::output::show::{printout, printout_as};
 use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 use compare::Compare;
 pub use competing::Sharing;
 pub use levers::Lever;
+pub use several::{OneOfSeveral, Several};
 pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
 
-/// Says why a job has its priority and its place; of two jobs, which comes first and why
+/// Says why a job has its priority and its place; of two jobs, which comes first and why; without a job, of each of your own
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 why 1001\n  multifactor2 why 1001 1002\n  multifactor2 why 1001 --json"
+    after_help = "Examples:\n  multifactor2 why\n  multifactor2 why 1001\n  multifactor2 why 1001 --place --long\n  multifactor2 why 1001 1002\n  multifactor2 why -j 1001,1002"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// The job as squeue shows it, such as 123, 123_4 or 123+1
-    pub job: String,
+    /// The job as squeue shows it, such as 123, 123_4, 123_[5-9%2] or 123+1; your own jobs where there is none
+    pub job: Option<String>,
     /// Another one, to be compared with it
     pub other: Option<String>,
+    /// These jobs, one in a row
+    #[arg(short, long = "jobs", value_name = "LIST", conflicts_with = "job")]
+    pub jobs: Option<String>,
+    /// All that there is to say of a job
+    #[arg(long, requires = "job", conflicts_with = "other")]
+    pub long: bool,
     /// Ask Slurm for all jobs, and say the place; a snapshot of the plugin has it without
     #[arg(long)]
     pub place: bool,
@@ -52,36 +62,79 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "the one dominant reason, the sum with every addend, the way from the root of the tree, what would \
-         change it most, what to do next. Of two jobs: which is first, and the first rule that decides";
+    const ANSWERS: &'static str = "the one dominant reason, the priority and what adds up to it, the place, what to do. With `--long` every addend \
+         with its formula, the way from the root of the tree, what would change it most. Of two jobs: which is first, and the first rule that \
+         decides. Without a job: each of your own in a row";
     const EXAMPLE: &'static str = "multifactor2 why 1001 1002";
 
     fn schemas() -> Vec<Schema> {
-        vec![Why::schema(), Compare::schema()]
+        vec![Why::schema(), Compare::schema(), Several::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let now: Vec<String> = std::iter::once(&self.job).chain(&self.other).map(|name| asked_as(name)).collect::<Result<_, _>>()?;
-        let jobs = if self.place { Vec::new() } else { now.clone() };
-        let snapshot = self.of.snapshot(&Needs { jobs, now, ..Needs::default() }, &progress)?;
-        let model = self.of.model(&snapshot)?;
-        let (form, printed) = (self.of.form, Printed::default());
-        match &self.other {
-            None => printout(&model, why(&model, &self.job)?, form, &printed, terminal),
-            Some(other) => {
-                let answer = compare::compare(&model, &self.job, other)?;
+        let names = match &self.jobs {
+            Some(list) => split(list),
+            None => self.job.iter().chain(&self.other).cloned().collect(),
+        };
+        let now: Vec<String> = names.iter().map(|name| asked_as(name)).collect::<Result<_, _>>()?;
+        let user = if names.is_empty() { Some(own_name()?) } else { None };
+        let part = !self.place;
+        let needs = Needs {
+            jobs: if part { now.clone() } else { Vec::new() },
+            user: user.clone().filter(|_| part),
+            now,
+            ..Needs::default()
+        };
+        let (snapshot, texts) = self.of.snapshot_with_texts(&needs, &progress)?;
+        let (model, form, printed) = (self.of.model(&snapshot)?, self.of.form, Printed::default());
+        match (&self.job, &self.other) {
+            (None, _) => {
+                let answer = several::several(&model, texts.as_ref(), &names, user.as_deref())?;
                 printout(&model, answer, form, &printed, terminal)
+            }
+            (Some(job), Some(other)) => {
+                let answer = compare::compare(&model, job, other)?;
+                printout(&model, answer, form, &printed, terminal)
+            }
+            (Some(job), None) => {
+                let answer = match model.job_called(job) {
+                    Some(job) => of_job(&model, &model.queue(), job),
+                    None => not_waiting::why(&model, texts.as_ref(), job)?,
+                };
+                if self.long {
+                    return printout(&model, answer, form, &printed, terminal);
+                }
+                printout_as(&model, answer, form, &printed, |why, about| Ok(short::show(why, about, terminal)))
             }
         }
     }
 }
 
+/// A list as squeue's `-j` takes it: a comma within brackets is one of tasks.
+fn split(list: &str) -> Vec<String> {
+    let mut depth = 0;
+    let parts = list.split(|letter| {
+        depth += match letter {
+            '[' => 1,
+            ']' => -1,
+            _ => 0,
+        };
+        letter == ',' && depth == 0
+    });
+    parts.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
 /// A job as `squeue -j` takes it: without the other tasks that wait together.
 fn asked_as(name: &str) -> Result<String, Error> {
-    let job = name.split("_[").next().unwrap_or(name);
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_job = job.split_once(['_', '+']).map_or(is_number(job), |(id, part)| is_number(id) && is_number(part));
+    let is_list = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"[]-,:%".contains(&byte));
+    // An array is asked for as a whole where some of its tasks wait together.
+    let (job, is_job) = match name.split_once(['_', '+']) {
+        None => (name, is_number(name)),
+        Some((id, part)) if is_number(part) => (name, is_number(id)),
+        Some((id, part)) => (id, is_number(id) && name.contains('_') && !part.is_empty() && is_list(part)),
+    };
     if is_job {
         return Ok(job.to_owned());
     }
@@ -151,6 +204,10 @@ pub enum ReasonKind {
     First,
     /// Others come before it.
     Behind,
+    /// It runs.
+    Runs,
+    /// It has ended.
+    Ended,
 }
 
 /// What a sum of addends lacks.

@@ -20,8 +20,8 @@ pub struct Level {
     pub user: String,
     /// Raw shares; `None` for `Fairshare=parent`.
     pub shares: Option<u32>,
-    /// Raw shares of all that it competes with, itself among them.
-    pub level_shares: u64,
+    /// Raw shares of all that it competes with, itself among them; `None` where others may be hidden.
+    pub level_shares: Option<u64>,
     /// S: its part of the whole cluster, from 0 to 1.
     pub shares_norm: f64,
     /// Raw usage.
@@ -36,8 +36,8 @@ pub struct Level {
     pub tickets: Option<f64>,
     /// The part of its parent's tickets, from 0 to 1.
     pub level_share: Option<f64>,
-    /// How many compete on this level, itself among them where it does.
-    pub competing: usize,
+    /// How many compete on this level, itself among them where it does; `None` where not all jobs and associations are known.
+    pub competing: Option<usize>,
     /// Those with the most tickets, without itself; with the highest F where there are no tickets.
     pub competitors: Vec<Competitor>,
 }
@@ -71,7 +71,8 @@ fn level(model: &Model<'_>, place: usize, book: BookAt) -> Level {
     let standings = model.standings_in(book);
     let (association, standing) = (&model.snapshot.associations[place], &standings[place]);
     let siblings = model.tree.siblings(model.shares.in_book(book).shape(&model.tree), place);
-    let level_shares = siblings.iter().map(|other| u64::from(standings[*other].shares)).sum();
+    let about = &model.snapshot.about;
+    let level_shares: u64 = siblings.iter().map(|other| u64::from(standings[*other].shares)).sum();
     let mut active: Vec<usize> = siblings.into_iter().filter(|other| standings[*other].active).collect();
     let competing = active.len();
     active.retain(|other| *other != place);
@@ -85,7 +86,7 @@ fn level(model: &Model<'_>, place: usize, book: BookAt) -> Level {
         account: association.account.clone(),
         user: association.user.clone(),
         shares: Some(standing.shares).filter(|shares| *shares != multifactor2_core::USE_PARENT),
-        level_shares,
+        level_shares: Some(level_shares).filter(|_| !about.partial_tree),
         shares_norm: finite(standing.shares_norm),
         usage: finite(standing.usage),
         usage_norm: finite(standing.usage_norm),
@@ -93,7 +94,7 @@ fn level(model: &Model<'_>, place: usize, book: BookAt) -> Level {
         level_fs: standing.level_fs.filter(|value| value.is_finite()),
         tickets: standing.tickets,
         level_share: standing.level_share,
-        competing,
+        competing: Some(competing).filter(|_| !about.partial_tree && !about.partial_queue),
         competitors: active.into_iter().take(NAMED).map(|place| competitor(model, place, book)).collect(),
     }
 }

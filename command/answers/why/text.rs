@@ -111,9 +111,11 @@ fn path(levels: &[Level]) -> Table {
     ]);
     for (depth, level) in levels.iter().enumerate() {
         let name = if level.user.is_empty() { &level.account } else { &level.user };
-        let shares = level
-            .shares
-            .map_or_else(|| "parent".to_owned(), |shares| format!("{shares}/{}", level.level_shares));
+        let shares = match (level.shares, level.level_shares) {
+            (None, _) => "parent".to_owned(),
+            (Some(shares), Some(of)) => format!("{shares}/{of}"),
+            (Some(shares), None) => shares.to_string(),
+        };
         table.row(vec![
             format!("{}{name}", " ".repeat(depth)),
             if depth == 0 { String::new() } else { shares },
@@ -123,7 +125,7 @@ fn path(levels: &[Level]) -> Table {
             optional(level.level_fs),
             optional(level.tickets),
             level.level_share.map_or_else(|| "-".to_owned(), percent),
-            if level.competing == 0 { "-".to_owned() } else { level.competing.to_string() },
+            level.competing.filter(|competing| *competing > 0).map_or_else(|| "-".to_owned(), |competing| competing.to_string()),
         ]);
     }
     table.without_unknown()
@@ -147,7 +149,7 @@ fn competitors(level: &Level) -> Option<String> {
     };
     let named: Vec<String> = level.competitors.iter().map(one).collect();
     let name = if level.user.is_empty() { &level.account } else { &level.user };
-    let more = level.competing.saturating_sub(named.len() + 1);
+    let more = level.competing.unwrap_or_default().saturating_sub(named.len() + 1);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     Some(format!("{name} competes with {}{more}", named.join(", ")))
 }

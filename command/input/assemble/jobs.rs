@@ -12,6 +12,9 @@ use crate::input::parse::queue::Listed;
 /// Base states, and those that a job has while it has nodes.
 const RUNNING: [&str; 4] = ["R", "S", "CF", "SO"];
 
+/// States of jobs that wait, or will again.
+const WAITING: [&str; 5] = ["PD", "RQ", "RH", "RF", "SE"];
+
 /// Fills in jobs that wait and that run. Gives how many jobs sprio has that squeue has not.
 pub(super) fn fill(snapshot: &mut Snapshot, listed: Vec<Listed>, sums: &[Sum], weights: &Weights) -> usize {
     let mut by_job: HashMap<u32, Vec<&Sum>> = HashMap::new();
@@ -23,6 +26,10 @@ pub(super) fn fill(snapshot: &mut Snapshot, listed: Vec<Listed>, sums: &[Sum], w
         let sums = by_job.remove(&job.id).unwrap_or_default();
         if RUNNING.contains(&job.state.as_str()) {
             add(&mut running, &job, &snapshot.tres);
+            continue;
+        }
+        // What has ended is not asked for but by its name.
+        if !WAITING.contains(&job.state.as_str()) {
             continue;
         }
         let tres = by_position(&snapshot.tres, &job.tres);

@@ -45,7 +45,7 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     });
     let mut known = associations::all(texts.text(ASSOCIATIONS));
     let (rows, unread_rows) = shares::shares(texts.text(SHARES));
-    let (listed, unread_jobs) = queue::jobs(texts.text(QUEUE), &manifest.mark);
+    let (listed, unread_jobs) = queue::jobs(texts.text(QUEUE), manifest);
     let (sums, unread_sums) = priorities::sums(texts.text(PRIORITIES));
     let (declared, unread_qos) = qos::qos(texts.text(QOS));
 

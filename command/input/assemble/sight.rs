@@ -59,8 +59,9 @@ pub(super) fn look(
                 .to_owned(),
         );
     }
-    if !texts.manifest.jobs.is_empty() {
-        snapshot.about.lack_queue("not_asked", "only this job was asked for; --place asks for all jobs.");
+    if texts.manifest.is_of_some_jobs() {
+        snapshot.about.only_jobs = true;
+        snapshot.about.lack_queue("not_asked", "only some jobs were asked for; --place asks for all.");
     }
     for (name, command) in [(QUEUE, "squeue"), (PRIORITIES, "sprio")] {
         // priority/basic has no addends, and its priorities are those of squeue.

@@ -6,6 +6,7 @@ use slurm_text::tres;
 
 use super::time;
 use crate::input::commands::{JOB_NUMBERS, JOB_TEXTS};
+use crate::input::texts::Manifest;
 
 /// What squeue says of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,8 @@ pub struct Listed {
     pub submit: i64,
     /// Since when it is eligible.
     pub eligible: i64,
+    /// When it has ended, or is to end; 0 where that was not asked.
+    pub end: i64,
     /// Since when it gains age.
     pub accrue: i64,
     /// When it is expected to start, or has started.
@@ -65,7 +68,8 @@ pub struct Listed {
 }
 
 /// All records. Lines of tasks with one job id are one record.
-pub fn jobs(text: &str, mark: &str) -> (Vec<Listed>, Unread) {
+pub fn jobs(text: &str, manifest: &Manifest) -> (Vec<Listed>, Unread) {
+    let (mark, has_end) = (&*manifest.mark, manifest.is_of_some_jobs());
     let mut unread = Unread::default();
     let mut jobs: Vec<Listed> = Vec::new();
     if mark.is_empty() {
@@ -74,7 +78,7 @@ pub fn jobs(text: &str, mark: &str) -> (Vec<Listed>, Unread) {
     let end = format!("{mark}\n");
     let mut tasks: Vec<u32> = Vec::new();
     for (record, number) in text.split_inclusive(&*end).zip(1..) {
-        let Some(job) = record.strip_suffix(&*end).and_then(|record| listed(record, mark)) else {
+        let Some(job) = record.strip_suffix(&*end).and_then(|record| listed(record, mark, has_end)) else {
             if !record.trim().is_empty() && !is_of_cluster(record) {
                 unread.note(number);
             }
@@ -121,11 +125,12 @@ fn ranges(tasks: &mut [u32]) -> String {
     text
 }
 
-fn listed(record: &str, mark: &str) -> Option<Listed> {
+fn listed(record: &str, mark: &str, has_end: bool) -> Option<Listed> {
     let record =
         record.split_once('\n').filter(|(line, _)| is_of_cluster(line)).map_or(record, |(_, rest)| rest);
-    let mut cells = record.splitn(JOB_NUMBERS.len() + 1, '|');
+    let mut cells = record.splitn(JOB_NUMBERS.len() + usize::from(has_end) + 1, '|');
     let mut cell = || cells.next();
+    let end = if has_end { time(cell()?) } else { 0 };
     let (id, array, het, association, group) = (cell()?, cell()?, cell()?, cell()?, cell()?);
     let (state, priority, submit, eligible, accrue) = (cell()?, cell()?, cell()?, cell()?, cell()?);
     let (start, limit, nodes, cpus, cpus_of_node) = (cell()?, cell()?, cell()?, cell()?, cell()?);
@@ -142,6 +147,7 @@ fn listed(record: &str, mark: &str) -> Option<Listed> {
         association: whole(association).unwrap_or(0),
         group: whole(group),
         state: state.to_owned(),
+        end,
         priority: whole(priority)?,
         submit: time(submit),
         eligible: time(eligible),

@@ -74,6 +74,7 @@ fn about(gathered: &Gathered) -> About {
         // Slurm keeps it as bits by QOS, in a field that no layout here has.
         knows_preemption: false,
         asked: 0,
+        only_jobs: false,
         cpus: host.cluster_cpus(),
         nodes: host.node_count(),
     }

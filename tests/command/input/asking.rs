@@ -4,7 +4,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use multifactor2_command::input::ask::{ask_with, run, CommandAnswer, Question};
-use multifactor2_command::input::commands::{calls, Call};
+use multifactor2_command::input::commands::{calls, queue, Call};
+use multifactor2_command::input::texts::Manifest;
 use multifactor2_command::input::Problem;
 
 use crate::recorded::{directory, texts, RELEASES};
@@ -35,11 +36,9 @@ fn each_command_is_run_once() {
 #[test]
 fn squeue_is_asked_for_every_task_where_it_would_hide_some() {
     for (release, expected) in [((22, 5), "-ha"), ((23, 2), "-har"), ((26, 5), "-har")] {
-        let calls = calls(&Question::default(), "|x|", release);
-        let queue = calls.iter().find(|call| call.program == "squeue").unwrap();
-        assert_eq!(queue.arguments[0], expected);
+        assert_eq!(queue(None, &Manifest::default(), release).arguments[0], expected);
     }
-    let calls = calls(&Question { cluster: Some("other"), ..Question::default() }, "|x|", (24, 11));
+    let calls = calls(Some("other"), &[], &[]);
     assert!(calls.iter().all(|call| call.arguments[..2] == ["-M", "other"]));
 }
 

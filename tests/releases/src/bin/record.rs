@@ -113,7 +113,7 @@ impl Recorder {
     /// Keeps those of the texts that the case is about.
     fn ask(&mut self, cluster: &Cluster, case: &str, user: &str, about: &[&str]) -> Result<()> {
         let question =
-            Question { cluster: self.of, qos: true, local_weights: case == FIRST, jobs: Vec::new() };
+            Question { cluster: self.of, qos: true, local_weights: case == FIRST, ..Question::default() };
         let texts = slurm_releases::asked::ask(cluster, &question, user, MARK)?;
         let mut left = texts.clone();
         left.texts.retain(|name, _| about.contains(&name.as_str()));

@@ -1,0 +1,127 @@
+//! A job that does not wait: it runs, or has ended, or slurmctld does not know it.
+
+use std::fmt::Write as _;
+
+use super::{ReasonKind, Why};
+use crate::error::Error;
+use crate::input::parse::queue::Listed;
+use crate::input::texts::Texts;
+use crate::input::{commands, parse};
+use crate::model::reasons;
+use crate::model::{holds_task, Model};
+use crate::output::numbers::time;
+
+/// What squeue calls states, in short.
+const ENDED: [(&str, &str); 11] = [
+    ("BF", "its node failed to boot"),
+    ("CA", "it was cancelled"),
+    ("CD", "it completed"),
+    ("DL", "it missed its deadline"),
+    ("F", "it failed"),
+    ("NF", "its node failed"),
+    ("OOM", "it ran out of memory"),
+    ("PR", "it was preempted"),
+    ("RV", "another cluster runs it"),
+    ("TO", "its time limit was reached"),
+    ("LF", "its launch failed"),
+];
+
+/// The answer for a job that does not wait.
+///
+/// # Errors
+/// Slurm did not tell of one, or was not asked.
+pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Result<Why, Error> {
+    let no_such_job = || crate::answers::queue::no_such_job(name);
+    let texts = texts.ok_or_else(no_such_job)?;
+    let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
+    let Some(job) = listed.iter().find(|job| is_called(job, name)) else {
+        let was_asked = texts.manifest.is_of_some_jobs() && !texts.manifest.failed.contains_key(commands::QUEUE);
+        return Err(if was_asked { unknown(model, name).into() } else { no_such_job().into() });
+    };
+    let sentence = sentence(model, job, name);
+    let kind = if is_running(job) { ReasonKind::Runs } else { ReasonKind::Ended };
+    Ok(Why {
+        job: name.to_owned(),
+        id: job.id,
+        user: job.user.clone(),
+        account: job.account.clone(),
+        kind,
+        sentence,
+        details: Vec::new(),
+        reason: reasons::explain(&job.reason),
+        places: Vec::new(),
+        unknown: None,
+        priority: job.priority,
+        terms: Vec::new(),
+        lacks: None,
+        book: None,
+        path: Vec::new(),
+        fair_share: None,
+        cost_of_own_usage: None,
+        levers: Vec::new(),
+        next: if kind == ReasonKind::Ended { vec![format!("See 'sacct -j {name}'.")] } else { Vec::new() },
+        differences: Vec::new(),
+    })
+}
+
+fn is_called(job: &Listed, name: &str) -> bool {
+    let number = |text: &str| text.parse::<u32>().ok();
+    if let Some((leader, offset)) = name.split_once('+') {
+        return number(leader).zip(number(offset)).and_then(|(id, part)| id.checked_add(part)) == Some(job.id);
+    }
+    match name.split_once('_') {
+        None => number(name).is_some_and(|id| job.id == id || job.array == id),
+        Some((array, tasks)) => {
+            let same = |text: &str| text.trim_matches(['[', ']']).to_owned();
+            let holds = number(tasks).map_or_else(|| same(tasks) == same(&job.tasks), |task| holds_task(&job.tasks, task));
+            number(array) == Some(job.array) && holds
+        }
+    }
+}
+
+fn is_running(job: &Listed) -> bool {
+    matches!(job.state.as_str(), "R" | "S" | "CF" | "SO" | "CG" | "ST" | "SI")
+}
+
+fn sentence(model: &Model<'_>, job: &Listed, name: &str) -> String {
+    if !is_running(job) {
+        let how = ENDED.iter().find(|(state, _)| *state == job.state).map_or_else(
+            || format!("squeue says {}", job.state),
+            |(_, how)| (*how).to_owned(),
+        );
+        return format!("Job {name} has ended at {}: {how}.", time(job.end));
+    }
+    let verb = match job.state.as_str() {
+        "S" | "ST" => "is suspended; it started",
+        "CG" => "is ending; it ran",
+        "CF" => "starts: its nodes are made ready",
+        _ => "runs",
+    };
+    let partition = job.partitions.first().map_or("", String::as_str);
+    let mut text =
+        format!("Job {name} {verb} since {} in partition {partition}, with priority {}.", time(job.start), job.priority);
+    // Who waited then and is before it now; not who came later.
+    if let Ok(queue) = model.queue() {
+        let above = queue.slots.iter().filter(|slot| {
+            let other = model.job_of(slot);
+            model.partition_of(slot) == partition && slot.priority > job.priority && other.eligible <= job.start
+        });
+        let above = above.count();
+        if above > 0 {
+            let (jobs, wait, have) = if above == 1 { ("job", "waits", "has") } else { ("jobs", "wait", "have") };
+            let _ = write!(
+                text,
+                " {above} {jobs} that waited in its partition when it started still {wait} and {have} a higher priority now: it was \
+                 started into a gap, or theirs rose since."
+            );
+        }
+    }
+    text
+}
+
+fn unknown(model: &Model<'_>, name: &str) -> String {
+    let private = model.snapshot.parameter("PrivateData").unwrap_or_default().to_ascii_lowercase();
+    let hides = private.split(',').any(|word| ["jobs", "all"].contains(&word.trim()));
+    let hidden = if hides { ", or PrivateData=jobs hides it from you" } else { "" };
+    format!("slurmctld does not know job {name}{hidden}: one that has ended is forgotten after MinJobAge, see 'sacct -j {name}'")
+}

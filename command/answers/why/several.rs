@@ -1,0 +1,144 @@
+//! Several jobs, one in a row: one's own, or those of a list.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{of_job, not_waiting, ReasonKind, Term, Unknown, Why};
+use crate::answers::{About, Answer};
+use crate::error::Error;
+use crate::input::texts::Texts;
+use crate::model::Model;
+use crate::options::Printed;
+use crate::output::numbers::count;
+use crate::output::show::{close, for_programs, Show};
+use crate::output::{Form, Page, Table, Terminal};
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Several {
+    /// Why places are not known; `None` where they are.
+    pub unknown: Option<Unknown>,
+    /// The jobs, in the order of their ids, or as they were asked for.
+    pub jobs: Vec<OneOfSeveral>,
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OneOfSeveral {
+    /// As squeue shows it.
+    pub job: String,
+    /// Its id.
+    pub id: u32,
+    /// What kind of reason dominates.
+    pub kind: ReasonKind,
+    /// Its place in the partition where it comes first, from 1; `None` where places are not known, or it has none.
+    pub rank: Option<usize>,
+    /// How many wait in that partition.
+    pub of: Option<usize>,
+    /// That partition.
+    pub partition: Option<String>,
+    /// Its priority; 0 where it is held.
+    pub priority: u32,
+    /// What that is the sum of.
+    pub terms: Vec<Term>,
+    /// Why it waits, as Slurm shows it.
+    pub reason: String,
+    /// The same in words.
+    pub sentence: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Answer for Several {
+    const NAME: &'static str = "why-several";
+}
+
+/// Of jobs by name; all that wait in the snapshot and are of a user where one is named.
+///
+/// # Errors
+/// A job is not known.
+pub(super) fn several(
+    model: &Model<'_>,
+    texts: Option<&Texts>,
+    names: &[String],
+    user: Option<&str>,
+) -> Result<Several, Error> {
+    let queue = model.queue();
+    let mut jobs = Vec::new();
+    for name in names {
+        jobs.push(match model.job_called(name) {
+            Some(job) => one(of_job(model, &queue, job)),
+            None => one(not_waiting::why(model, texts, name)?),
+        });
+    }
+    let is_of = |job: &usize| user.is_some_and(|user| model.snapshot.jobs[*job].user == user);
+    let mut own: Vec<usize> = (0..model.jobs.len()).filter(is_of).collect();
+    own.sort_by_key(|job| model.snapshot.jobs[*job].id);
+    jobs.extend(own.into_iter().map(|job| one(of_job(model, &queue, job))));
+    Ok(Several { unknown: queue.err().map(|partial| partial.why), jobs })
+}
+
+fn one(why: Why) -> OneOfSeveral {
+    let place = why.places.first();
+    let sentence = match why.kind {
+        ReasonKind::Runs | ReasonKind::Ended => why.sentence.clone(),
+        ReasonKind::SetByHand => "Its priority was set by hand.".to_owned(),
+        ReasonKind::First => "It is first in its partition.".to_owned(),
+        ReasonKind::Behind | ReasonKind::Waits => "It waits for its turn.".to_owned(),
+        ReasonKind::Held | ReasonKind::NotEligible | ReasonKind::Obstacle => why.reason.sentence.clone(),
+    };
+    OneOfSeveral {
+        rank: place.map(|place| place.rank),
+        of: place.map(|place| place.of),
+        partition: place.map(|place| place.partition.clone()),
+        remedy: why.next.first().cloned().unwrap_or_default(),
+        job: why.job,
+        id: why.id,
+        kind: why.kind,
+        priority: why.priority,
+        terms: why.terms,
+        reason: why.reason.name,
+        sentence,
+    }
+}
+
+/// Addends that have a column where a job has them.
+const ADDENDS: [&str; 9] = crate::model::Addends::NAMES;
+
+impl Show for Several {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let mut columns = vec!["Job", "Partition", "Place>", "Of>", "Priority>"];
+        // The names of ADDENDS, as columns of numbers.
+        columns.extend(["AGE>", "ASSOC>", "FAIRSHARE>", "JOBSIZE>", "PARTITION>", "QOS>", "TRES>", "SITE>", "NICE>"]);
+        columns.extend(["Reason", "What it means", "What to do"]);
+        let mut table = Table::new(&columns);
+        let number = |value: Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        for job in &self.jobs {
+            let partition = job.partition.clone().unwrap_or_else(|| "-".to_owned());
+            let mut row =
+                vec![job.job.clone(), partition, number(job.rank), number(job.of), job.priority.to_string()];
+            row.extend(ADDENDS.iter().map(|name| {
+                let term = job.terms.iter().find(|term| term.name == *name).filter(|term| term.product != 0.0);
+                term.map_or_else(|| "-".to_owned(), |term| format!("{:.0}", term.product))
+            }));
+            row.extend([job.reason.clone(), job.sentence.clone(), job.remedy.clone()]);
+            table.row(row);
+        }
+        let (table, text) = for_programs(table, printed, terminal)?;
+        if let Some(text) = text {
+            return Ok(text);
+        }
+        let mut page = Page::new(terminal);
+        if self.jobs.is_empty() {
+            page.headline("No job waits.");
+        } else {
+            page.headline(&format!("{}. Higher priority comes sooner.", count(self.jobs.len(), "job", "jobs")));
+            page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
+        }
+        if let Some(unknown) = &self.unknown {
+            page.paragraph(&format!("Places are not known: {}", unknown.sentence));
+        }
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}

@@ -456,3 +456,22 @@ fn every_reason_of_slurm_has_a_sentence_and_a_remedy() {
         "{minutes}"
     );
 }
+
+/// The factor of Fair Tree is a rank: sshare shows the quotient only.
+#[test]
+fn fair_tree_says_rank_and_number() {
+    for release in recorded::RELEASES {
+        let snapshot = recorded::snapshot(release, "fair-tree-root");
+        let users = snapshot.associations.iter().filter(|row| !row.user.is_empty()).count();
+        let model = Model::of(&snapshot, Options::default());
+        let queue = model.queue();
+        for job in 0..snapshot.jobs.len() {
+            let why = why::of_job(&model, &queue, job);
+            let Some(term) = why.terms.iter().find(|term| term.name == "FAIRSHARE") else { continue };
+            let (rank, of) = term.numbers.split_once(" / ").unwrap_or_else(|| panic!("{release}: {term:?}"));
+            let (rank, of): (f64, f64) = (rank.parse().unwrap(), of.parse().unwrap());
+            assert!((term.factor.unwrap() - rank / of).abs() < 1e-4, "{release}: {term:?}");
+            assert_eq!(of as usize, users, "{release}");
+        }
+    }
+}

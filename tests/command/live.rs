@@ -370,7 +370,7 @@ fn jobs_of_a_list_and_ones_own_are_answered_in_rows() {
     // The user who asks has none.
     let said = site.ask("why");
     assert!(said.asked("squeue")[0].contains(" -u "), "{:?}", said.calls);
-    assert!(said.out.contains("No job waits."), "{}", said.out);
+    assert!(said.out.starts_with("None of your jobs waits.") && !said.out.contains("known"), "{}", said.out);
     crate::site::path_as("ada", site.directory.path());
     let said = site.ask("why --place");
     let ada = recorded::texts("24.11.5", "multifactor2-root");
@@ -382,6 +382,29 @@ fn jobs_of_a_list_and_ones_own_are_answered_in_rows() {
     };
     assert!(waiting.len() > 3 && waiting.iter().all(is_shown), "{}", said.out);
     assert!(said.out.starts_with(&format!("{} jobs. ", waiting.len())), "{}", said.out);
+}
+
+/// One of a list may be gone; that squeue said nothing is another thing.
+#[test]
+fn jobs_that_are_not_known_and_a_squeue_that_is_silent_are_told_apart() {
+    let site = Site::new();
+    let said = site.ask("why -j 6,4711");
+    assert!(
+        said.out.contains("4711") && said.out.contains("slurmctld does not know it"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    site.write("squeue.wait", "30");
+    for words in ["why 6 --timeout 3", "why --timeout 3", "why -j 6,7 --timeout 3"] {
+        let said = site.ask(words);
+        assert!(
+            said.out.is_empty() && said.err.contains("squeue gave no answer"),
+            "{words}: {}{}",
+            said.out,
+            said.err
+        );
+    }
 }
 
 /// A job that is no longer waiting has an answer, too.

@@ -208,6 +208,8 @@ pub enum ReasonKind {
     Runs,
     /// It has ended.
     Ended,
+    /// slurmctld does not know it: it has ended long ago, never was, or is hidden.
+    NotKnown,
 }
 
 /// What a sum of addends lacks.

@@ -6,7 +6,7 @@ use super::{ReasonKind, Why};
 use crate::error::Error;
 use crate::input::parse::queue::Listed;
 use crate::input::texts::Texts;
-use crate::input::{commands, parse};
+use crate::input::{commands, parse, Problem};
 use crate::model::reasons;
 use crate::model::{holds_task, Model};
 use crate::output::numbers::time;
@@ -33,9 +33,10 @@ const ENDED: [(&str, &str); 11] = [
 pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Result<Why, Error> {
     let no_such_job = || crate::answers::queue::no_such_job(name);
     let texts = texts.ok_or_else(no_such_job)?;
+    answered(texts)?;
     let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
     let Some(job) = listed.iter().find(|job| is_called(job, name)) else {
-        let was_asked = texts.manifest.is_of_some_jobs() && !texts.manifest.failed.contains_key(commands::QUEUE);
+        let was_asked = texts.manifest.is_of_some_jobs();
         return Err(if was_asked { unknown(model, name).into() } else { no_such_job().into() });
     };
     let sentence = sentence(model, job, name);
@@ -62,6 +63,19 @@ pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Resul
         next: if kind == ReasonKind::Ended { vec![format!("See 'sacct -j {name}'.")] } else { Vec::new() },
         differences: Vec::new(),
     })
+}
+
+/// Whether squeue has said anything.
+///
+/// # Errors
+/// It has not: why, and what to do.
+pub(super) fn answered(texts: &Texts) -> Result<(), Error> {
+    let Some(why) = texts.manifest.failed.get(commands::QUEUE) else { return Ok(()) };
+    Err(Problem::new(
+        format!("squeue gave no answer ({why}), so nothing is known of the job"),
+        "see 'scontrol ping' and 'sdiag', and try again later, perhaps with a longer --timeout",
+    )
+    .into())
 }
 
 fn is_called(job: &Listed, name: &str) -> bool {

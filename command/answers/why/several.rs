@@ -63,12 +63,17 @@ pub(super) fn several(
     names: &[String],
     user: Option<&str>,
 ) -> Result<Several, Error> {
+    texts.map_or(Ok(()), not_waiting::answered)?;
     let queue = model.queue();
     let mut jobs = Vec::new();
     for name in names {
         jobs.push(match model.job_called(name) {
             Some(job) => one(of_job(model, &queue, job)),
-            None => one(not_waiting::why(model, texts, name)?),
+            None => match not_waiting::why(model, texts, name) {
+                Ok(why) => one(why),
+                Err(error) if names.len() == 1 || error.status() != 1 => return Err(error),
+                Err(_) => OneOfSeveral::not_known(name),
+            },
         });
     }
     let is_of = |job: &usize| user.is_some_and(|user| model.snapshot.jobs[*job].user == user);
@@ -78,10 +83,29 @@ pub(super) fn several(
     Ok(Several { unknown: queue.err().map(|partial| partial.why), jobs })
 }
 
+impl OneOfSeveral {
+    /// One that slurmctld does not know.
+    fn not_known(name: &str) -> Self {
+        Self {
+            job: name.to_owned(),
+            id: 0,
+            kind: ReasonKind::NotKnown,
+            rank: None,
+            of: None,
+            partition: None,
+            priority: 0,
+            terms: Vec::new(),
+            reason: "-".to_owned(),
+            sentence: "slurmctld does not know it: it has ended, never was, or is hidden from you.".to_owned(),
+            remedy: format!("See 'sacct -j {name}'."),
+        }
+    }
+}
+
 fn one(why: Why) -> OneOfSeveral {
     let place = why.places.first();
     let sentence = match why.kind {
-        ReasonKind::Runs | ReasonKind::Ended => why.sentence.clone(),
+        ReasonKind::Runs | ReasonKind::Ended | ReasonKind::NotKnown => why.sentence.clone(),
         ReasonKind::SetByHand => "Its priority was set by hand.".to_owned(),
         ReasonKind::First => "It is first in its partition.".to_owned(),
         ReasonKind::Behind | ReasonKind::Waits => "It waits for its turn.".to_owned(),
@@ -130,11 +154,12 @@ impl Show for Several {
         }
         let mut page = Page::new(terminal);
         if self.jobs.is_empty() {
-            page.headline("No job waits.");
-        } else {
-            page.headline(&format!("{}. Higher priority comes sooner.", count(self.jobs.len(), "job", "jobs")));
-            page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
+            page.headline("None of your jobs waits.");
+            page.paragraph(&about.in_words());
+            return Ok(page.finish());
         }
+        page.headline(&format!("{}. Higher priority comes sooner.", count(self.jobs.len(), "job", "jobs")));
+        page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
         if let Some(unknown) = &self.unknown {
             page.paragraph(&format!("Places are not known: {}", unknown.sentence));
         }

@@ -137,7 +137,8 @@ fn fair_share(model: &Model<'_>, job: usize, book: BookAt) -> (String, String) {
             (formula.to_owned(), tickets(model, job, book).unwrap_or_default())
         }
         Algorithm::FairTree => {
-            ("rank among all users by Fair Tree / number of users".to_owned(), String::new())
+            let numbers = fair_tree(model, job).unwrap_or_default();
+            ("rank among all users by Fair Tree, counted from the last / number of users".to_owned(), numbers)
         }
         Algorithm::Classic => (
             "2^(-effective usage / shares / FairShareDampeningFactor)".to_owned(),
@@ -145,6 +146,19 @@ fn fair_share(model: &Model<'_>, job: usize, book: BookAt) -> (String, String) {
         ),
         Algorithm::Basic | Algorithm::Other => (String::new(), String::new()),
     }
+}
+
+/// Rank and number, from the factor that sshare shows: it has six places, and is one divided by the other.
+fn fair_tree(model: &Model<'_>, job: usize) -> Option<String> {
+    let factor = model.snapshot.associations[model.jobs[job].association?].factor?;
+    if model.snapshot.about.partial_tree {
+        return None;
+    }
+    let users = model.snapshot.associations.iter().filter(|association| !association.user.is_empty()).count();
+    #[allow(clippy::cast_precision_loss)] // a count of users
+    let (of, rank) = (users as f64, factor * users as f64);
+    let is_whole = (rank - rank.round()).abs() <= 1e-9 + 0.5e-6 * of;
+    is_whole.then(|| format!("{:.0} / {users}", rank.round()))
 }
 
 fn classic(model: &Model<'_>, job: usize, book: BookAt) -> Option<String> {

@@ -43,7 +43,9 @@ pub(super) fn look(
         );
     }
     let has_root = snapshot.associations.iter().any(|row| row.account == "root" && row.user.is_empty());
-    if hides("usage") || !has_root {
+    // Where no job was found, nothing else was asked.
+    let was_asked = texts.texts.contains_key(SHARES) || failed(SHARES).is_some();
+    if hides("usage") || (was_asked && !has_root) {
         snapshot.about.partial_tree = true;
         let why = if hides("usage") { "PrivateData=usage hides" } else { "This user cannot see" };
         hidden.push(format!(

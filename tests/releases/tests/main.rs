@@ -19,6 +19,8 @@ mod once;
 mod points;
 mod policies;
 #[cfg(feature = "full")]
+mod preemption;
+#[cfg(feature = "full")]
 mod replay;
 mod settings;
 mod slow_directory;

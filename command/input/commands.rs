@@ -126,7 +126,7 @@ pub fn calls(cluster: Option<&str>, jobs: &[u32], users: &[String]) -> Vec<Call>
 }
 
 /// Accounts, users and QOS; of users these only, where some are named.
-fn associations(cluster: Option<&str>, users: &[String]) -> Call {
+pub fn associations(cluster: Option<&str>, users: &[String]) -> Call {
     let mut call = call(ASSOCIATIONS, "scontrol", &["-o", "show", "assoc_mgr", "flags=users,assoc,qos"]);
     let mut users = users.to_owned();
     users.sort_unstable();

@@ -9,10 +9,11 @@ use slurm_text::dump::is_dump;
 
 use super::ask::{self, Question, Run, Until};
 use super::texts::{self, Texts};
-use super::{anonymise, assemble, commands, dump, found, settings, Problem};
+use super::{anonymise, assemble, commands, dump, found, parse, settings, Problem};
 use crate::answers::check::host;
 use crate::error::Error;
 use crate::files::NewDirectory;
+use crate::model::reasons::limits::field as limit_of;
 use crate::options;
 use crate::progress::Progress;
 
@@ -108,11 +109,13 @@ pub fn load_with_texts(
     if let Some(directory) = &arguments.save {
         progress.step("Saving");
         match &texts {
-            Some(texts) if !arguments.anonymise => texts.save(directory)?,
+            // A snapshot of the plugin has more than single requests.
+            Some(texts) if !arguments.anonymise && snapshot.about.asked == 0 => texts.save(directory)?,
             _ => save(&snapshot, directory)?,
         }
     }
-    Ok((snapshot, texts))
+    // Other names stand in what Slurm said.
+    Ok((snapshot, texts.filter(|_| !arguments.anonymise)))
 }
 
 /// From the plugin's snapshot of this host, else from what Slurm says.
@@ -128,7 +131,7 @@ fn live(
     let mut not_used = None;
     if cluster.is_none() && !arguments.live && !needs.host {
         match of_plugin(&texts, needs, conf, run) {
-            Ok(Some(snapshot)) => return Ok((snapshot, None)),
+            Ok(Some((snapshot, texts))) => return Ok((snapshot, Some(texts))),
             Ok(None) => {}
             Err(problem) => not_used = Some(problem.to_string()),
         }
@@ -155,7 +158,7 @@ fn of_plugin(
     needs: &Needs,
     conf: Option<&Path>,
     run: Run<'_>,
-) -> Result<Option<Snapshot>, Problem> {
+) -> Result<Option<(Snapshot, Texts)>, Problem> {
     let configuration = texts.text(commands::CONFIG);
     let file = conf.map_or_else(host::multifactor2_conf, Path::to_owned);
     let Some(place) = found::Place::of(configuration, &file) else { return Ok(None) };
@@ -171,7 +174,13 @@ fn of_plugin(
         calls.push(commands::queue(None, &single.manifest, release));
     }
     ask::several(&mut single, &calls, run);
-    Ok(found::complete(&mut snapshot, &single).then_some(snapshot))
+    let (listed, _) = parse::queue::jobs(single.text(commands::QUEUE), &single.manifest);
+    let held: Vec<String> =
+        listed.into_iter().filter(|job| limit_of(&job.reason).is_some()).map(|job| job.user).collect();
+    if !held.is_empty() {
+        ask::several(&mut single, &[commands::associations(None, &held)], run);
+    }
+    Ok(found::complete(&mut snapshot, &single).then_some((snapshot, single)))
 }
 
 /// The snapshot in a file or a saved directory, which may come from anywhere; `conf` is what `--conf` names.

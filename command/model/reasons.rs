@@ -1,7 +1,7 @@
 //! Why a job waits, as Slurm says it in one word, in sentences: what it means and what to do. The words are those that squeue shows in
 //! Slurm 20.11 to 26.05; those of limits are put together from their parts, see [`limits`].
 
-mod limits;
+pub mod limits;
 
 use multifactor2_core::facts::Obstacle;
 use schemars::JsonSchema;

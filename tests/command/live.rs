@@ -407,6 +407,55 @@ fn jobs_that_are_not_known_and_a_squeue_that_is_silent_are_told_apart() {
     }
 }
 
+/// Where the limit is, how much of it is used, and by whom: live, and beside a snapshot.
+#[test]
+fn a_limit_is_told_with_what_is_used_of_it() {
+    let site = Site::new();
+    let queue = fs::read_to_string(site.path("queue.txt")).unwrap();
+    let line = queue.lines().find(|line| line.starts_with("6|")).unwrap();
+    site.change(QUEUE, line, &line.replace("|PartitionDown|", "|AssocGrpCpuLimit|"));
+    let associations = fs::read_to_string(site.path("associations.txt")).unwrap();
+    let chem = associations.lines().find(|line| line.contains("Account=chem UserName= ")).unwrap();
+    let before = chem.split(" GrpTRES=cpu=").nth(1).unwrap().split(',').next().unwrap();
+    let used = before.trim_start_matches("N(").trim_end_matches(')');
+    let limited = chem.replace(&format!(" GrpTRES=cpu={before},"), &format!(" GrpTRES=cpu=4({used}),"));
+    site.change("associations", chem, &limited);
+    let assert_told = |words: &str| {
+        let (answer, said) = site.why(words);
+        let limits = &answer["answer"]["limits"];
+        assert_eq!(
+            (limits.as_array().unwrap().len(), &limits[0]["name"]),
+            (1, &"GrpTRES=cpu".into()),
+            "{limits}"
+        );
+        assert_eq!((&limits[0]["of"], &limits[0]["limit"]), (&"account chem".into(), &4.0.into()));
+        assert_eq!(limits[0]["used"].as_f64().unwrap().to_string(), used);
+        said
+    };
+    assert_told("6");
+    let text = site.ask("why 6").out;
+    assert!(text.contains(&format!("Limit GrpTRES=cpu of account chem: 4, {used} used")), "{text}");
+    // All below the account are told only where all were asked for.
+    let (whole, _) = site.why("6 --place");
+    let most = whole["answer"]["limits"][0]["most"].as_array().unwrap().clone();
+    assert!(most.iter().all(|by| by["used"].as_f64().unwrap() > 0.0), "{most:?}");
+    site.save(40, |snapshot| {
+        snapshot
+            .jobs
+            .iter_mut()
+            .filter(|job| job.id == 6)
+            .for_each(|job| job.reason = "AssocGrpCpuLimit".to_owned());
+    });
+    let said = assert_told("6");
+    assert!(said.asked("sprio").is_empty() && said.asked("sshare").is_empty(), "{:?}", said.calls);
+    // Without an answer nothing is said of a limit.
+    fs::remove_file(site.path("spool/snapshot")).unwrap();
+    site.write("associations.txt", "");
+    let (answer, _) = site.why("6 --long");
+    assert_eq!(answer["answer"]["limits"].as_array().unwrap().len(), 0);
+    assert!(answer["answer"]["details"].to_string().contains("tells no limit of that kind now"), "{answer}");
+}
+
 /// A job that is no longer waiting has an answer, too.
 #[test]
 fn a_job_that_runs_or_has_ended_is_said_to() {

@@ -3,6 +3,7 @@
 pub mod compare;
 mod competing;
 mod levers;
+mod limits;
 mod not_waiting;
 mod path;
 mod sentences;
@@ -32,6 +33,7 @@ use crate::progress::Progress;
 use compare::Compare;
 pub use competing::Sharing;
 pub use levers::Lever;
+pub use limits::{LimitInForce, UsedBy};
 pub use several::{OneOfSeveral, Several};
 pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
@@ -99,7 +101,11 @@ impl Ask for Arguments {
             }
             (Some(job), None) => {
                 let answer = match model.job_called(job) {
-                    Some(job) => of_job(&model, &model.queue(), job),
+                    Some(job) => {
+                        let mut why = of_job(&model, &model.queue(), job);
+                        why.look_at_limits(&model, texts.as_ref(), job);
+                        why
+                    }
                     None => not_waiting::why(&model, texts.as_ref(), job)?,
                 };
                 if self.long {
@@ -160,6 +166,8 @@ pub struct Why {
     pub details: Vec<String>,
     /// Why Slurm says that it waits.
     pub reason: Reason,
+    /// Where that is a limit: those of its kind that are set and can be seen, from the root down.
+    pub limits: Vec<LimitInForce>,
     /// Its places in the queue, the first one first; none where it is not in the queue, or places are not known.
     pub places: Vec<QueuePlace>,
     /// Why its places are not known; `None` where they are, or it is not in the queue.
@@ -308,6 +316,7 @@ pub fn of_job(model: &Model<'_>, queue: &Result<WholeQueue, PartialQueue>, job: 
         next: Vec::new(),
         differences: model.differences(job),
         reason,
+        limits: Vec::new(),
         places,
         unknown,
     };

@@ -50,6 +50,7 @@ pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Resul
         sentence,
         details: Vec::new(),
         reason: reasons::explain(&job.reason),
+        limits: Vec::new(),
         places: Vec::new(),
         unknown: None,
         priority: job.priority,

@@ -7,6 +7,9 @@ use crate::answers::About;
 use crate::output::numbers::{count, ordinal};
 use crate::output::{Page, Terminal};
 
+/// So many limits are named.
+const LIMITS: usize = 2;
+
 /// So many partitions of a job are named.
 const PLACES: usize = 2;
 
@@ -18,6 +21,9 @@ pub(super) fn show(why: &Why, about: &About, terminal: Terminal) -> String {
     let mut page = Page::new(terminal);
     page.headline(&why.sentence);
     why.places(&mut page);
+    for limit in why.limits.iter().take(LIMITS) {
+        page.paragraph(&format!("Limit {}.", limit.in_words()));
+    }
     if !why.terms.is_empty() {
         let columns = terminal.width.map_or(LINE, |columns| usize::from(columns).clamp(20, LINE));
         page.paragraph(&addends(why, columns));

@@ -2,6 +2,7 @@
 //! replay reads as well is in [`slurm_text`]. Any text may come: what cannot be read is left out and counted, and nothing panics.
 
 pub mod associations;
+pub mod limits;
 pub mod priorities;
 pub mod qos;
 pub mod queue;

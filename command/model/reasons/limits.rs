@@ -47,6 +47,93 @@ pub fn explain(name: &str) -> Option<(String, String)> {
     Some((sentence, remedy))
 }
 
+/// Whose part of a QOS a limit is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// All together.
+    All,
+    /// Each user.
+    User,
+    /// Each account.
+    Account,
+}
+
+/// The field of `scontrol show assoc_mgr` that has a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// It is one of the QOS of the job or its partition, not of its association.
+    pub is_of_qos: bool,
+    /// Whose part it is on.
+    pub per: Per,
+    name: &'static str,
+    /// How the names of its TRES begin; `None` for a field without TRES.
+    tres: Option<&'static str>,
+}
+
+impl Field {
+    /// Whether a limit such as `MaxJobs` or `GrpTRES=cpu` is meant.
+    pub fn has(&self, key: &str) -> bool {
+        match (self.tres, key.split_once('=')) {
+            (None, None) => key == self.name,
+            (Some(begins), Some((name, tres))) => {
+                let is_kind = begins.is_empty() || begins.ends_with('/');
+                name == self.name && if is_kind { tres.starts_with(begins) } else { tres == begins }
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The field that a reason means, where it is a limit.
+pub fn field(reason: &str) -> Option<Field> {
+    let (owner, rest) = owner(super::word(reason))?;
+    let rest = rest.strip_suffix("Limit").unwrap_or(rest);
+    let (scope, rest) = scope(rest);
+    let (counted, what) = counted(rest);
+    resource(what)?;
+    let tres = match what {
+        "Cpu" | "CPU" => Some("cpu"),
+        "Mem" | "Memory" => Some("mem"),
+        "Node" => Some("node"),
+        "Billing" => Some("billing"),
+        "Energy" => Some("energy"),
+        "GRES" => Some("gres/"),
+        "License" => Some("license/"),
+        "BB" => Some("bb/"),
+        "Unknown" | "Resource" => Some(""),
+        _ => None,
+    };
+    let per = match counted {
+        Counted::PerUser | Counted::RunMinutesPerUser => Per::User,
+        Counted::PerAccount | Counted::RunMinutesPerAccount => Per::Account,
+        _ => Per::All,
+    };
+    let name = match (scope, counted, what) {
+        (Scope::Least, ..) => "MinTRESPJ",
+        (Scope::All, _, "Job" | "Jobs") => "GrpJobs",
+        (Scope::All, _, "SubmitJob" | "SubmitJobs") => "GrpSubmitJobs",
+        (Scope::All, _, "Wall" | "WallDuration" | "Time") => "GrpWall",
+        (Scope::All, Counted::Minutes, _) => "GrpTRESMins",
+        (Scope::All, Counted::RunMinutes, _) => "GrpTRESRunMins",
+        (Scope::All, ..) => "GrpTRES",
+        (Scope::Most, Counted::PerUser, "Job" | "Jobs") => "MaxJobsPU",
+        (Scope::Most, Counted::PerAccount, "Job" | "Jobs") => "MaxJobsPA",
+        (Scope::Most, _, "Job" | "Jobs") => "MaxJobs",
+        (Scope::Most, Counted::PerUser, "SubmitJob" | "SubmitJobs") => "MaxSubmitJobsPU",
+        (Scope::Most, Counted::PerAccount, "SubmitJob" | "SubmitJobs") => "MaxSubmitJobsPA",
+        (Scope::Most, _, "SubmitJob" | "SubmitJobs") => "MaxSubmitJobs",
+        (Scope::Most, _, "Wall" | "WallDuration" | "Time") => "MaxWallPJ",
+        (Scope::Most, Counted::PerNode, _) => "MaxTRESPN",
+        (Scope::Most, Counted::PerUser, _) => "MaxTRESPU",
+        (Scope::Most, Counted::PerAccount, _) => "MaxTRESPA",
+        (Scope::Most, Counted::RunMinutesPerUser, _) => "MaxTRESRunMinsPU",
+        (Scope::Most, Counted::RunMinutesPerAccount, _) => "MaxTRESRunMinsPA",
+        (Scope::Most, Counted::Minutes | Counted::RunMinutes, _) => "MaxTRESMinsPJ",
+        (Scope::Most, Counted::PerJob | Counted::Plain, _) => "MaxTRESPJ",
+    };
+    Some(Field { is_of_qos: owner == Owner::Qos, per, name, tres })
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Association,

@@ -13,6 +13,8 @@ mod dominant;
 mod equal;
 mod forecast;
 mod hostile;
+#[cfg(feature = "full")]
+mod limits;
 mod live;
 mod lost;
 mod once;

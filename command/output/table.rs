@@ -89,7 +89,7 @@ impl Table {
             Form::Columns => self.columns(with_header, terminal),
             Form::Parsable2 => self.lines(with_header, "|", "", |cell| escape::field(cell.trim_start())),
             Form::Parsable => self.lines(with_header, "|", "|", |cell| escape::field(cell.trim_start())),
-            Form::Csv => self.lines(with_header, ",", "", |cell| escape::csv(cell.trim_start())),
+            Form::Csv => self.values(with_header),
         }
     }
 
@@ -107,6 +107,19 @@ impl Table {
             line(&mut row.iter().map(|cell| escaped(cell)));
         }
         text
+    }
+
+    /// As comma-separated values: a number that is not known is an empty cell.
+    fn values(&self, with_header: bool) -> String {
+        let mut known = self.clone();
+        for row in &mut known.rows {
+            for (cell, (_, is_number)) in row.iter_mut().zip(&self.header) {
+                if *is_number && cell == "-" {
+                    cell.clear();
+                }
+            }
+        }
+        known.lines(with_header, ",", "", |cell| escape::csv(cell.trim_start()))
     }
 
     fn columns(&self, with_header: bool, terminal: Terminal) -> String {

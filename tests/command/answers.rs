@@ -475,3 +475,57 @@ fn fair_tree_says_rank_and_number() {
         }
     }
 }
+
+/// A group stands for its columns; what adds up, adds up; what is not known is empty in CSV.
+#[test]
+fn columns_of_the_queue_come_in_groups() {
+    for release in recorded::RELEASES {
+        let snapshot = recorded::snapshot(release, "multifactor2-root");
+        let model = Model::of(&snapshot, Options::default());
+        let shown = |format: &str, csv: bool| {
+            let answer = queue::queue(&model, &queue::Filter::default()).unwrap();
+            let format = format.split(',').map(str::to_owned).collect();
+            let printed = Printed { format, csv, parsable2: !csv, ..Printed::default() };
+            printout(&model, answer, AsJson::default(), &printed, Terminal::PLAIN)
+        };
+        let text = shown("priority,addends", false).unwrap().out;
+        let mut lines = text.lines();
+        let header = lines.next().unwrap();
+        assert!(header.starts_with("Priority|AgeAddend|AssocAddend|FairShareAddend|"), "{release}: {header}");
+        let mut sums = 0;
+        for line in lines {
+            let cells: Vec<&str> = line.split('|').collect();
+            let Ok(addends) =
+                cells[1..].iter().map(|cell| cell.parse::<f64>()).collect::<Result<Vec<_>, _>>()
+            else {
+                assert!(cells[1..].iter().all(|cell| *cell == "-"), "{release}: {line}");
+                continue;
+            };
+            let (priority, sum): (f64, f64) = (cells[0].parse().unwrap(), addends.iter().sum());
+            // sprio rounds what TRES add.
+            assert!((priority - sum).abs() < 2.0, "{release}: {line}: {sum}");
+            sums += 1;
+        }
+        assert!(sums > 10, "{release}: {text}");
+        let csv = shown("job,points,tickets", true).unwrap().out;
+        assert!(csv.starts_with("Job,Points,CREDPoints,"), "{csv}");
+        assert!(csv.lines().skip(1).all(|line| !line.contains(",-")), "{csv}");
+        let refused = shown("addend", false).unwrap_err().to_string();
+        assert!(refused.contains("there is no column addend") && refused.contains("AgeAddend"), "{refused}");
+    }
+}
+
+/// Tickets are those that sprio's FAIRSHARE goes by, points those that its SITE has.
+#[test]
+fn tickets_of_the_queue_are_those_of_the_tree() {
+    let snapshot = site::example();
+    let model = Model::of(&snapshot, Options::default());
+    let answer = queue::queue(&model, &queue::Filter::default()).unwrap();
+    for row in &answer.rows {
+        let tickets = row.tickets.unwrap_or_else(|| panic!("{row:?}"));
+        let most =
+            answer.rows.iter().filter_map(|row| row.tickets).map(|tickets| tickets.total).fold(0.0, f64::max);
+        assert!((tickets.total / most - row.fair_share.unwrap()).abs() < 1e-9, "{row:?}");
+        assert_eq!((tickets.overridden, row.points), (None, None));
+    }
+}

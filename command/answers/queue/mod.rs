@@ -1,5 +1,6 @@
 //! The queue: in which order the scheduler will look at waiting jobs.
 
+mod columns;
 pub(super) mod text;
 
 use std::collections::{HashMap, HashSet};
@@ -11,16 +12,18 @@ use super::{finite, job_name, Answer, Ask};
 use crate::error::Error;
 use crate::input::Needs;
 use crate::model::order::{visible, Unknown};
-use crate::model::{Model, Slot};
+use crate::model::{Addends, Model, Slot};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::printout;
 use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
+pub use columns::{QueuePoints, QueueTickets};
+
 /// Shows waiting jobs in the order in which the scheduler looks at them
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 queue\n  multifactor2 queue -A c --partition main\n  multifactor2 queue -P -o position,job,priority"
+    after_help = "Examples:\n  multifactor2 queue\n  multifactor2 queue -A c --partition main\n  multifactor2 queue -P -o position,job,priority\n  multifactor2 queue -o job,priority,addends"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -124,6 +127,12 @@ pub struct QueueRow {
     pub priority: u32,
     /// Its fair-share factor, from 0 to 1, where it is computed here.
     pub fair_share: Option<f64>,
+    /// What the priority is the sum of; `None` where it is set by hand, or Slurm did not show it.
+    pub addends: Option<Addends>,
+    /// Its tickets, where they are known.
+    pub tickets: Option<QueueTickets>,
+    /// Its points, where the settings ask for some and they are known.
+    pub points: Option<QueuePoints>,
     /// `PriorityTier` of the partition.
     pub tier: u32,
     /// Its reservation; empty for none.
@@ -277,6 +286,9 @@ fn row(model: &Model<'_>, slot: &Slot, place: Option<(usize, usize)>) -> QueueRo
         qos: qos.clone(),
         priority: slot.priority,
         fair_share: of_job.factor,
+        addends: super::why::addends_of(model, slot).filter(|_| !job.direct),
+        tickets: QueueTickets::of(model, slot),
+        points: of_job.points.as_ref().map(QueuePoints::of),
         tier: slot.tier,
         reservation: job.reservation.clone(),
         tasks: model.tasks(slot.job),

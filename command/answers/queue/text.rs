@@ -1,5 +1,6 @@
 //! The queue as a table.
 
+use super::columns::GROUPS;
 use crate::answers::queue::{Ahead, QueueAnswer, QueueRow};
 use crate::answers::About;
 use crate::error::Error;
@@ -10,7 +11,7 @@ use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for QueueAnswer {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
-        let mut table = Table::new(&[
+        let mut columns = vec![
             "Position>",
             "Rank>",
             "Job",
@@ -23,9 +24,23 @@ impl Show for QueueAnswer {
             "Tasks>",
             "Reason",
             "Start",
-        ]);
+        ];
+        // Without -o those that most want.
+        let printed = Printed { format: super::columns::named(&printed.format), ..printed.clone() };
+        if !printed.format.is_empty() {
+            columns.extend(GROUPS.iter().flat_map(|(_, columns)| *columns));
+        }
+        let has_groups = !printed.format.is_empty();
+        let mut table = Table::new(&columns);
+        let cells = |row: &QueueRow| {
+            let mut cells = cells(row);
+            if has_groups {
+                cells.extend(super::columns::cells(row));
+            }
+            cells
+        };
         self.rows.iter().for_each(|row| table.row(cells(row)));
-        let (table, text) = for_programs(table, printed, terminal)?;
+        let (table, text) = for_programs(table, &printed, terminal)?;
         if let Some(text) = text {
             return Ok(text);
         }

@@ -163,11 +163,14 @@ pub fn queue(cluster: Option<&str>, manifest: &Manifest, release: (u32, u32)) ->
     of(cluster, call)
 }
 
+/// More jobs than these are not named: it would be too long for a command line.
+const MOST_NAMED: usize = 1000;
+
 /// The addends of all jobs that compete, or of these.
 pub fn priorities(cluster: Option<&str>, jobs: &[u32]) -> Call {
     let letters = PRIORITY_LETTERS.map(|letter| format!("%{letter}|")).concat() + "%r";
     let mut call = call(PRIORITIES, "sprio", &["-h", "-o", &letters]);
-    if !jobs.is_empty() {
+    if (1..=MOST_NAMED).contains(&jobs.len()) {
         let ids: Vec<String> = jobs.iter().map(u32::to_string).collect();
         call.arguments.extend(["-j".to_owned(), ids.join(",")]);
     }

@@ -129,10 +129,15 @@ pub fn complete(snapshot: &mut Snapshot, texts: &Texts) -> bool {
         return true;
     }
     let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
-    let waiting: Vec<_> = listed.iter().filter(|job| job.state == "PD").collect();
+    let all_wait = listed.iter().all(|job| job.state == "PD");
+    if !all_wait || !texts.manifest.jobs.iter().all(|name| listed.iter().any(|job| job.is_called(name))) {
+        return false;
+    }
     let mut moved = None;
-    for now in &waiting {
-        let Some(job) = snapshot.jobs.iter().find(|job| job.id == now.id) else { return false };
+    for now in &listed {
+        let Some(at) = snapshot.jobs.iter().position(|job| job.id == now.id) else { return false };
+        (snapshot.jobs[at].reason, snapshot.jobs[at].start) = (now.reason.clone(), now.start);
+        let job = &snapshot.jobs[at];
         if !may_have(snapshot, job, now.priority) {
             moved = moved.or(Some((job.id, job.priority, now.priority)));
         }
@@ -142,7 +147,7 @@ pub fn complete(snapshot: &mut Snapshot, texts: &Texts) -> bool {
             format!("job {id} has priority {now} now, and had {then} in the snapshot: it was changed since.");
         snapshot.about.doubt_queue("not_asked", &because);
     }
-    !waiting.is_empty()
+    true
 }
 
 /// Whether a job can have this priority now by what AGE has added since; in one of its partitions.

@@ -163,6 +163,7 @@ fn of_plugin(
     let file = conf.map_or_else(host::multifactor2_conf, Path::to_owned);
     let Some(place) = found::Place::of(configuration, &file) else { return Ok(None) };
     let Some(mut snapshot) = place.read(texts.manifest.taken)? else { return Ok(None) };
+    with_settings(&mut snapshot, conf)?;
     let mut single = texts.clone();
     single.manifest.jobs.clone_from(&needs.now);
     let mut calls = vec![commands::partitions(None)];
@@ -202,15 +203,21 @@ pub fn read_with_texts(path: &Path, conf: Option<&Path>) -> Result<(Snapshot, Op
         if about.is_dir() { Some(&*kept).filter(|kept| kept.is_file()) } else { Some(path) };
     if let Some(path) = file_of_snapshot {
         let mut snapshot = file(path)?;
-        if conf.is_some() {
-            snapshot.settings = settings::settings(conf, settings::parameters(&snapshot))?;
-        }
+        with_settings(&mut snapshot, conf)?;
         return Ok((snapshot, None));
     }
     let texts = Texts::read(path)?;
     let mut snapshot = assemble(&texts, conf)?;
     "files".clone_into(&mut snapshot.about.source);
     Ok((snapshot, Some(texts)))
+}
+
+/// The settings of a file, where one is given.
+fn with_settings(snapshot: &mut Snapshot, conf: Option<&Path>) -> Result<(), Problem> {
+    if conf.is_some() {
+        snapshot.settings = settings::settings(conf, settings::parameters(snapshot))?;
+    }
+    Ok(())
 }
 
 /// A snapshot of the plugin, or a dump.

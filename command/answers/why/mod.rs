@@ -81,7 +81,8 @@ impl Ask for Arguments {
         };
         let now: Vec<String> = names.iter().map(|name| asked_as(name)).collect::<Result<_, _>>()?;
         let user = if names.is_empty() { Some(own_name()?) } else { None };
-        let part = !self.place;
+        // Another time needs all that is computed.
+        let part = !self.place && self.of.at.is_none();
         let needs = Needs {
             jobs: if part { now.clone() } else { Vec::new() },
             user: user.clone().filter(|_| part),
@@ -96,6 +97,7 @@ impl Ask for Arguments {
                 printout(&model, answer, form, &printed, terminal)
             }
             (Some(job), Some(other)) => {
+                texts.as_ref().map_or(Ok(()), |texts| not_waiting::answered(&model, texts))?;
                 let answer = compare::compare(&model, job, other)?;
                 printout(&model, answer, form, &printed, terminal)
             }

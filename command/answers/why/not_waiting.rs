@@ -8,7 +8,7 @@ use crate::input::parse::queue::Listed;
 use crate::input::texts::Texts;
 use crate::input::{commands, parse, Problem};
 use crate::model::reasons;
-use crate::model::{holds_task, Model};
+use crate::model::Model;
 use crate::output::numbers::time;
 
 /// What squeue calls states, in short.
@@ -33,9 +33,9 @@ const ENDED: [(&str, &str); 11] = [
 pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Result<Why, Error> {
     let no_such_job = || crate::answers::queue::no_such_job(name);
     let texts = texts.ok_or_else(no_such_job)?;
-    answered(texts)?;
+    answered(model, texts)?;
     let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
-    let Some(job) = listed.iter().find(|job| is_called(job, name)) else {
+    let Some(job) = listed.iter().find(|job| job.is_called(name)) else {
         let was_asked = texts.manifest.is_of_some_jobs();
         return Err(if was_asked { unknown(model, name).into() } else { no_such_job().into() });
     };
@@ -70,28 +70,17 @@ pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Resul
 ///
 /// # Errors
 /// It has not: why, and what to do.
-pub(super) fn answered(texts: &Texts) -> Result<(), Error> {
+pub(super) fn answered(model: &Model<'_>, texts: &Texts) -> Result<(), Error> {
+    if model.snapshot.about.asked != 0 {
+        // The snapshot of the plugin has the jobs.
+        return Ok(());
+    }
     let Some(why) = texts.manifest.failed.get(commands::QUEUE) else { return Ok(()) };
     Err(Problem::new(
         format!("squeue gave no answer ({why}), so nothing is known of the job"),
         "see 'scontrol ping' and 'sdiag', and try again later, perhaps with a longer --timeout",
     )
     .into())
-}
-
-fn is_called(job: &Listed, name: &str) -> bool {
-    let number = |text: &str| text.parse::<u32>().ok();
-    if let Some((leader, offset)) = name.split_once('+') {
-        return number(leader).zip(number(offset)).and_then(|(id, part)| id.checked_add(part)) == Some(job.id);
-    }
-    match name.split_once('_') {
-        None => number(name).is_some_and(|id| job.id == id || job.array == id),
-        Some((array, tasks)) => {
-            let same = |text: &str| text.trim_matches(['[', ']']).to_owned();
-            let holds = number(tasks).map_or_else(|| same(tasks) == same(&job.tasks), |task| holds_task(&job.tasks, task));
-            number(array) == Some(job.array) && holds
-        }
-    }
 }
 
 fn is_running(job: &Listed) -> bool {

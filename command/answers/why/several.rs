@@ -63,7 +63,7 @@ pub(super) fn several(
     names: &[String],
     user: Option<&str>,
 ) -> Result<Several, Error> {
-    texts.map_or(Ok(()), not_waiting::answered)?;
+    texts.map_or(Ok(()), |texts| not_waiting::answered(model, texts))?;
     let queue = model.queue();
     let mut jobs = Vec::new();
     for name in names {

@@ -71,7 +71,8 @@ pub(super) fn look(
             snapshot.about.lack_queue("not_answered", &format!("{command} gave no answer."));
         }
     }
-    if left > 0 {
+    // Of some jobs sprio may have been asked for all.
+    if left > 0 && !snapshot.about.only_jobs {
         hidden.push(format!(
             "{left} jobs of sprio's answer are not in squeue's: they were submitted or started between the two, and are left out."
         ));

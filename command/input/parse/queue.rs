@@ -7,6 +7,7 @@ use slurm_text::tres;
 use super::time;
 use crate::input::commands::{JOB_NUMBERS, JOB_TEXTS};
 use crate::input::texts::Manifest;
+use crate::model::holds_task;
 
 /// What squeue says of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,6 +66,24 @@ pub struct Listed {
     pub account: String,
     /// Its wckey.
     pub wckey: String,
+}
+
+impl Listed {
+    /// Whether it is what a user writes: `123`, also of an array; `123_4`, `123_[5-9%2]`, `123+1`.
+    pub fn is_called(&self, name: &str) -> bool {
+        let number = |text: &str| text.parse::<u32>().ok();
+        if let Some((leader, offset)) = name.split_once('+') {
+            let id = number(leader).zip(number(offset)).and_then(|(id, part)| id.checked_add(part));
+            return id == Some(self.id);
+        }
+        let Some((array, tasks)) = name.split_once('_') else {
+            return number(name).is_some_and(|id| self.id == id || self.array == id);
+        };
+        let same = |text: &str| text.trim_matches(['[', ']']).to_owned();
+        let holds = number(tasks)
+            .map_or_else(|| same(tasks) == same(&self.tasks), |task| holds_task(&self.tasks, task));
+        number(array) == Some(self.array) && holds
+    }
 }
 
 /// All records. Lines of tasks with one job id are one record.

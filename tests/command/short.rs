@@ -60,7 +60,7 @@ fn a_short_answer_says_what_the_long_one_says() {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(text.contains(&why.sentence), "{release} {job}: {text}");
             if !why.terms.is_empty() {
-                assert!(text.contains(&format!("Priority {} = ", why.priority)), "{release} {job}: {text}");
+                assert!(text.contains(&format!("Priority {}: ", why.priority)), "{release} {job}: {text}");
                 for term in why.terms.iter().filter(|term| term.product.abs() >= 0.5) {
                     let said = format!(" {} {:.0}", term.name, term.product.abs());
                     assert!(text.contains(&said), "{release} {job}: {said} in {text}");

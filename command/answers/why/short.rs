@@ -24,6 +24,9 @@ pub(super) fn show(why: &Why, about: &About, terminal: Terminal) -> String {
     for limit in why.limits.iter().take(LIMITS) {
         page.paragraph(&format!("Limit {}.", limit.in_words()));
     }
+    if why.limits.len() > LIMITS {
+        page.paragraph(&format!("And {}.", count(why.limits.len() - LIMITS, "more limit", "more limits")));
+    }
     if !why.terms.is_empty() {
         let columns = terminal.width.map_or(LINE, |columns| usize::from(columns).clamp(20, LINE));
         page.paragraph(&addends(why, columns));
@@ -70,7 +73,8 @@ impl Why {
     }
 }
 
-/// One line: the largest addends, as many as there is room for, in the order of addition.
+/// One line: the largest addends, rounded, as many as there is room for, in the order of addition. No equals sign: what is rounded need
+/// not add up.
 fn addends(why: &Why, columns: usize) -> String {
     let mut terms: Vec<&Term> = why.terms.iter().filter(|term| term.product != 0.0).collect();
     let mut left = 0;
@@ -91,8 +95,8 @@ fn line(why: &Why, terms: &[&Term], left: usize) -> String {
     let mut line = format!("Priority {}", why.priority);
     for (at, term) in terms.iter().enumerate() {
         let sign = match (at, term.product < 0.0) {
-            (0, false) => " =",
-            (0, true) => " = -",
+            (0, false) => ":",
+            (0, true) => ": -",
             (_, false) => " +",
             (_, true) => " -",
         };

@@ -258,10 +258,10 @@ pub fn symbol_size(address: *mut c_void) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A page that is there and one behind it that is not.
+    /// A page that is there and one behind it that nobody can read.
     fn page_before_nothing() -> (usize, usize) {
         const PAGE: usize = 4096;
-        // SAFETY: two fresh pages, of which one is given back.
+        // SAFETY: two fresh pages, of which nobody may touch one any more. It is not given back: another thread could get it, and did.
         let first = unsafe {
             let pages = libc::mmap(
                 std::ptr::null_mut(),
@@ -273,7 +273,7 @@ mod tests {
             );
             assert_ne!(pages, libc::MAP_FAILED);
             pages.cast::<u8>().write(7);
-            libc::munmap(pages.cast::<u8>().add(PAGE).cast(), PAGE);
+            assert_eq!(libc::mprotect(pages.cast::<u8>().add(PAGE).cast(), PAGE, libc::PROT_NONE), 0);
             pages as usize
         };
         (first, first + PAGE)

@@ -529,3 +529,24 @@ fn tickets_of_the_queue_are_those_of_the_tree() {
         assert_eq!((tickets.overridden, row.points), (None, None));
     }
 }
+
+/// Under classic the factor follows from effective usage, which sshare shows; elsewhere nothing does.
+#[test]
+fn effective_usage_is_on_the_way_where_it_counts() {
+    for release in recorded::RELEASES {
+        for (case, is_there) in
+            [("classic-root", true), ("fair-tree-root", false), ("multifactor2-root", false)]
+        {
+            let snapshot = recorded::snapshot(release, case);
+            let model = Model::of(&snapshot, Options::default());
+            let job = snapshot.jobs.iter().position(|job| job.user == "ada").unwrap();
+            let why = why::of_job(&model, &model.queue(), job);
+            let effective = why.path.last().unwrap().usage_effective;
+            let shown =
+                printout(&model, why, AsJson::default(), &Printed::default(), Terminal::PLAIN).unwrap().out;
+            assert_eq!(shown.contains("EffectvUsage"), is_there, "{release} {case}: {shown}");
+            let is_shown = shown.contains(&multifactor2_command::output::numbers::number(effective));
+            assert!(!is_there || is_shown, "{release}: {effective} is not in {shown}");
+        }
+    }
+}

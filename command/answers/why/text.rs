@@ -1,6 +1,7 @@
 //! Why a job has its place: the reason first, then the sum, the way from the root, what would help.
 
 use crate::answers::why::{Lacks, Level, Term, Why};
+use crate::algorithm::Algorithm;
 use crate::answers::About;
 use crate::error::Error;
 use crate::model::{Believe, Difference};
@@ -27,7 +28,8 @@ impl Show for Why {
         }
         if !self.path.is_empty() {
             page.title("From the root to the user");
-            page.ready(&path(&self.path).show(Form::Columns, true, terminal));
+            let is_classic = about.algorithm == Algorithm::Classic;
+            page.ready(&path(&self.path, is_classic).show(Form::Columns, true, terminal));
             self.path.iter().filter_map(competitors).for_each(|line| page.item(&line));
         }
         if !self.levers.is_empty() {
@@ -97,13 +99,15 @@ fn terms(terms: &[Term], lacks: Option<&Lacks>) -> Table {
     table
 }
 
-fn path(levels: &[Level]) -> Table {
+/// Under classic the factor follows from effective usage, elsewhere nothing does.
+fn path(levels: &[Level], is_classic: bool) -> Table {
     let mut table = Table::new(&[
         "Level",
         "Shares>",
         "S>",
         "Usage>",
         "U>",
+        "EffectvUsage>",
         "LevelFS>",
         "Tickets>",
         "Of level>",
@@ -122,6 +126,7 @@ fn path(levels: &[Level]) -> Table {
             number(level.shares_norm),
             usage(level.usage),
             number(level.usage_norm),
+            optional(Some(level.usage_effective).filter(|_| is_classic)),
             optional(level.level_fs),
             optional(level.tickets),
             level.level_share.map_or_else(|| "-".to_owned(), percent),

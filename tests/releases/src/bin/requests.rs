@@ -5,12 +5,15 @@
 //! answers, and the bounds that the command keeps. Then the answers come eight at a time, and so do as many `sprio -h`: how long
 //! `scontrol show job` waits beside them.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{ensure, Context, Result};
 use multifactor2_command::input::ask::Question;
+use multifactor2_command::output::Terminal;
+use multifactor2_command::run::run;
 use slurm_releases::asked::ask;
 use slurm_releases::{Suite, SUITES};
 use slurm_testcluster::{Account, Accounts, Cluster, Job};
@@ -117,6 +120,15 @@ fn report(suite: &Suite, asked: &Asked) -> Result<()> {
             _ => String::new(),
         };
         println!("  {name}: {cost:.1} ms{bound}");
+    }
+    for (name, question) in [("why JOB", &one), ("why JOB --place", &Question::default())] {
+        let saved = cluster.directory().join(name.replace(' ', "-"));
+        let start = Instant::now();
+        ask(&cluster, question, "root", MARK)?.save(&saved)?;
+        let words = ["multifactor2", "why", &job, "--from"].map(OsString::from);
+        let answer = run(words.into_iter().chain([saved.into_os_string()]), Terminal::PLAIN);
+        ensure!(answer.status == 0, "{name}: {}", answer.err);
+        println!("  {name}: an answer in {:.2} s", start.elapsed().as_secs_f64());
     }
     let beside_sprio = storm(&cluster, &job, &slurm("sprio", &["-h"]))?;
     let beside_why = storm(&cluster, &job, &of_question(one))?;

@@ -143,7 +143,7 @@ fn load(
     needs: &Needs,
     progress: &Progress,
 ) -> Result<(Snapshot, Option<Texts>), Error> {
-    let (mut snapshot, texts) = input::load_with_texts(options, needs, progress)?;
+    let (mut snapshot, texts) = input::load(options, needs, progress)?;
     progress.step("Computing");
     if options.conf.is_none() {
         // The files of this host are of this cluster only.

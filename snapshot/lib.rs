@@ -56,6 +56,15 @@ impl Snapshot {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Whether `PrivateData` has a word, or `all`.
+    pub fn is_private(&self, what: &str) -> bool {
+        let private = self.parameter("PrivateData").unwrap_or_default();
+        private
+            .split(',')
+            .map(str::trim)
+            .any(|word| [what, "all"].iter().any(|name| word.eq_ignore_ascii_case(name)))
+    }
+
     fn parameter_records(&self) -> impl Iterator<Item = Parameter> + '_ {
         self.parameters.iter().map(|(name, value)| Parameter { name: name.clone(), value: value.clone() })
     }

@@ -14,7 +14,7 @@ use multifactor2_snapshot::{format, Snapshot};
 use rustix::fs::{open, Mode, OFlags};
 use slurm_text::{config, partitions, Parameters};
 
-use super::parse;
+use super::parse::{self, queue::Listed};
 use super::texts::Texts;
 use super::{commands, Problem};
 
@@ -102,9 +102,9 @@ impl Place {
     }
 }
 
-/// Takes from the answers of single requests what a snapshot has not. `false` where a job that is asked for is not in it as it stands
+/// Takes from the answers of single requests what a snapshot has not; `listed` are the jobs that squeue was asked for. `false` where a job that is asked for is not in it as it stands
 /// now: it is newer, runs or has ended.
-pub fn complete(snapshot: &mut Snapshot, texts: &Texts) -> bool {
+pub fn complete(snapshot: &mut Snapshot, texts: &Texts, listed: &[Listed]) -> bool {
     let (parts, _) = partitions::partitions(texts.text(commands::PARTITIONS));
     for partition in &mut snapshot.partitions {
         let told = parts.iter().find(|told| told.name == partition.name);
@@ -128,13 +128,12 @@ pub fn complete(snapshot: &mut Snapshot, texts: &Texts) -> bool {
         snapshot.about.doubt_queue("not_answered", &because);
         return true;
     }
-    let (listed, _) = parse::queue::jobs(texts.text(commands::QUEUE), &texts.manifest);
     let all_wait = listed.iter().all(|job| job.state == "PD");
     if !all_wait || !texts.manifest.jobs.iter().all(|name| listed.iter().any(|job| job.is_called(name))) {
         return false;
     }
     let mut moved = None;
-    for now in &listed {
+    for now in listed {
         let Some(at) = snapshot.jobs.iter().position(|job| job.id == now.id) else { return false };
         (snapshot.jobs[at].reason, snapshot.jobs[at].start) = (now.reason.clone(), now.start);
         let job = &snapshot.jobs[at];

@@ -8,6 +8,7 @@ use multifactor2_snapshot::{format, Snapshot};
 use slurm_text::dump::is_dump;
 
 use super::ask::{self, Question, Run, Until};
+use super::parse::queue::Listed;
 use super::texts::{self, Texts};
 use super::{anonymise, assemble, commands, dump, found, parse, settings, Problem};
 use crate::answers::check::host;
@@ -74,19 +75,11 @@ impl Needs {
     }
 }
 
-/// The snapshot that the options ask for.
+/// The snapshot that the options ask for, and what Slurm said where that is what it is made from, or completed with.
 ///
 /// # Errors
 /// What is wrong, and what to do.
-pub fn load(arguments: &Arguments, needs: &Needs, progress: &Progress) -> Result<Snapshot, Error> {
-    load_with_texts(arguments, needs, progress).map(|(snapshot, _)| snapshot)
-}
-
-/// The same with what Slurm said, where that is what the snapshot is made from.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_with_texts(
+pub fn load(
     arguments: &Arguments,
     needs: &Needs,
     progress: &Progress,
@@ -176,12 +169,12 @@ fn of_plugin(
     }
     ask::several(&mut single, &calls, run);
     let (listed, _) = parse::queue::jobs(single.text(commands::QUEUE), &single.manifest);
-    let held: Vec<String> =
-        listed.into_iter().filter(|job| limit_of(&job.reason).is_some()).map(|job| job.user).collect();
+    let is_held = |job: &&Listed| limit_of(&job.reason).is_some();
+    let held: Vec<String> = listed.iter().filter(is_held).map(|job| job.user.clone()).collect();
     if !held.is_empty() {
         ask::several(&mut single, &[commands::associations(None, &held)], run);
     }
-    Ok(found::complete(&mut snapshot, &single).then_some((snapshot, single)))
+    Ok(found::complete(&mut snapshot, &single, &listed).then_some((snapshot, single)))
 }
 
 /// The snapshot in a file or a saved directory, which may come from anywhere; `conf` is what `--conf` names.

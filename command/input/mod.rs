@@ -13,6 +13,6 @@ mod settings;
 pub mod texts;
 
 pub use assemble::assemble;
-pub use load::{load, load_with_texts, read, read_with_texts, Arguments, Needs};
+pub use load::{load, read, read_with_texts, Arguments, Needs};
 pub use problem::Problem;
 pub use settings::{parameters, settings};

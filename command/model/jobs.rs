@@ -114,13 +114,18 @@ pub struct JobRank {
 }
 
 impl JobRank {
-    /// What its priority is made of: as computed where that is what the queue goes by, else as Slurm shows it.
-    pub fn addends(&self, recomputed: bool) -> Option<Addends> {
-        let computed = self.computed.map(|(addends, _)| addends);
+    /// What its priority is made of, in one of its entries where it has several: as computed where that is what the queue goes by, else
+    /// as Slurm shows it.
+    pub fn addends(&self, entry: Option<usize>, recomputed: bool) -> Option<Addends> {
+        let (computed, shown) = match entry.map(|entry| &self.entries[entry]) {
+            None => (self.computed, self.shown),
+            Some(entry) => (entry.computed, entry.shown),
+        };
+        let computed = computed.map(|(addends, _)| addends);
         if recomputed {
-            computed.or(self.shown)
+            computed.or(shown)
         } else {
-            self.shown.or(computed)
+            shown.or(computed)
         }
     }
 }

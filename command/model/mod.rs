@@ -178,10 +178,7 @@ impl<'s> Model<'s> {
         if !task.bytes().all(|byte| byte.is_ascii_digit()) {
             // Tasks that wait together, as squeue shows them.
             let array: u32 = array.parse().ok()?;
-            let tasks = |text: &str| text.trim_matches(['[', ']']).to_owned();
-            return jobs
-                .iter()
-                .position(|job| job.array_job == array && tasks(&job.array_tasks) == tasks(task));
+            return jobs.iter().position(|job| job.array_job == array && is_named(&job.array_tasks, task));
         }
         let (array, task): (u32, u32) = (array.parse().ok()?, task.parse().ok()?);
         let of_array = || jobs.iter().enumerate().filter(|(_, job)| job.array_job == array);
@@ -243,8 +240,14 @@ fn ranges(tasks: &str) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
     })
 }
 
-/// Whether a list of tasks such as `[1-4,7%2]` has one.
-pub(crate) fn holds_task(tasks: &str, task: u32) -> bool {
+/// Whether a list of tasks such as `[1-4,7%2]` is what is named: it has the task, or is the list.
+pub(crate) fn is_named(list: &str, tasks: &str) -> bool {
+    let bare = |text: &str| text.trim_matches(['[', ']']).to_owned();
+    tasks.parse().map_or_else(|_| bare(list) == bare(tasks), |task| holds_task(list, task))
+}
+
+/// Whether a list of tasks has one.
+fn holds_task(tasks: &str, task: u32) -> bool {
     ranges(tasks).any(|(first, last, step)| (first..=last).contains(&task) && (task - first) % step == 0)
 }
 

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::config::{HetPriority, Preemption};
-use super::Model;
+use super::{Addends, Model};
 
 /// What decides between two slots, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -174,8 +174,7 @@ impl Model<'_> {
         if let Some((_, name)) =
             [(a, of_a), (b, of_b)].into_iter().find(|(slot, _)| !slot.has_tier && of_a != of_b)
         {
-            let private = self.snapshot.parameter("PrivateData").unwrap_or_default().to_ascii_lowercase();
-            let hides = private.split(',').any(|word| ["partitions", "all"].contains(&word.trim()));
+            let hides = self.snapshot.is_private("partitions");
             return Some(Unknown {
                 kind: if hides { UnknownKind::Hidden } else { UnknownKind::NotAnswered },
                 sentence: format!(
@@ -314,6 +313,11 @@ impl Model<'_> {
 
     fn job_priority(&self, slot: &Slot) -> u32 {
         self.jobs[slot.job].priority
+    }
+
+    /// What the priority of a slot is made of.
+    pub fn addends_of(&self, slot: &Slot) -> Option<Addends> {
+        self.jobs[slot.job].addends(slot.entry, self.recomputed)
     }
 
     /// The name of the partition of a slot.

@@ -132,7 +132,7 @@ pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
         return (report, Snapshot::default());
     }
     let from = input.from.as_deref();
-    let cluster = input::load_with_texts(input, &Needs { qos: true, host: true, ..Needs::default() }, progress);
+    let cluster = input::load(input, &Needs { qos: true, host: true, ..Needs::default() }, progress);
     let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
     let file = arguments.file.as_deref().or(input.conf.as_deref());
     settings(file, snapshot, from.is_some(), &mut report);
@@ -168,7 +168,7 @@ fn settings(file: Option<&Path>, snapshot: Option<&Snapshot>, is_saved: bool, re
         None if is_saved => (PathBuf::new(), of_controller),
         None => {
             let parameters = of_controller.or_else(|| host::setting_of(&slurm_conf, "PriorityParameters"));
-            (slurm_conf.with_file_name("multifactor2.conf"), parameters)
+            (host::multifactor2_conf(), parameters)
         }
     };
     let name = path.display();

@@ -107,10 +107,10 @@ pub(super) fn cells(row: &QueueRow) -> Vec<String> {
 
 /// Names of columns for what is asked for: those of a group for its name.
 pub(super) fn named(asked: &[String]) -> Vec<String> {
+    // "tickets" is a group and its first column: all of it is meant.
     let columns = |name: &String| match GROUPS.iter().find(|(group, _)| group.eq_ignore_ascii_case(name.trim())) {
         Some((_, columns)) => columns.iter().map(|column| column.trim_end_matches('>').to_owned()).collect(),
         None => vec![name.clone()],
     };
-    // "tickets" is a group and its first column.
     asked.iter().flat_map(columns).collect()
 }

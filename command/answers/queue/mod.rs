@@ -286,7 +286,7 @@ fn row(model: &Model<'_>, slot: &Slot, place: Option<(usize, usize)>) -> QueueRo
         qos: qos.clone(),
         priority: slot.priority,
         fair_share: of_job.factor,
-        addends: super::why::addends_of(model, slot).filter(|_| !job.direct),
+        addends: model.addends_of(slot).filter(|_| !job.direct),
         tickets: QueueTickets::of(model, slot),
         points: of_job.points.as_ref().map(QueuePoints::of),
         tier: slot.tier,

@@ -1,6 +1,6 @@
 //! The queue as a table.
 
-use super::columns::GROUPS;
+use super::columns;
 use crate::answers::queue::{Ahead, QueueAnswer, QueueRow};
 use crate::answers::About;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for QueueAnswer {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
-        let mut columns = vec![
+        let mut names = vec![
             "Position>",
             "Rank>",
             "Job",
@@ -25,21 +25,20 @@ impl Show for QueueAnswer {
             "Reason",
             "Start",
         ];
-        // Without -o those that most want.
-        let printed = Printed { format: super::columns::named(&printed.format), ..printed.clone() };
-        if !printed.format.is_empty() {
-            columns.extend(GROUPS.iter().flat_map(|(_, columns)| *columns));
-        }
+        // Only -o asks for others.
         let has_groups = !printed.format.is_empty();
-        let mut table = Table::new(&columns);
-        let cells = |row: &QueueRow| {
+        let printed = Printed { format: columns::named(&printed.format), ..printed.clone() };
+        if has_groups {
+            names.extend(columns::GROUPS.iter().flat_map(|(_, columns)| *columns));
+        }
+        let mut table = Table::new(&names);
+        for row in &self.rows {
             let mut cells = cells(row);
             if has_groups {
-                cells.extend(super::columns::cells(row));
+                cells.extend(columns::cells(row));
             }
-            cells
-        };
-        self.rows.iter().for_each(|row| table.row(cells(row)));
+            table.row(cells);
+        }
         let (table, text) = for_programs(table, &printed, terminal)?;
         if let Some(text) = text {
             return Ok(text);

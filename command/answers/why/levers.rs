@@ -4,7 +4,7 @@ use multifactor2_core::books::BookAt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{addends_of, Step};
+use super::Step;
 use crate::model::order::WholeQueue;
 use crate::model::{Model, Slot};
 use crate::output::numbers::span;
@@ -45,7 +45,7 @@ pub fn of(
     own_usage: Option<f64>,
 ) -> Vec<Lever> {
     let (job, rank) = (model.job_of(slot), &model.jobs[slot.job]);
-    let Some(addends) = addends_of(model, slot).filter(|_| !job.direct) else { return Vec::new() };
+    let Some(addends) = model.addends_of(slot).filter(|_| !job.direct) else { return Vec::new() };
     let book = model.book_in(slot.job, model.partition_of(slot));
     let factor = model.factor_in(slot.job, book);
     let weights = &model.config.factors.weights;

@@ -1,12 +1,13 @@
 //! The limit that holds a job: where it is set, how much of it is used, and by whom most.
 
+use multifactor2_snapshot::records::{Association, Job};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::named;
 use crate::input::commands;
-use crate::input::parse::associations;
-use crate::input::parse::limits::{self, Amount, Amounts, Limits};
+use crate::input::parse::associations::{self, User};
+use crate::input::parse::limits::{self, Amount, Amounts, Limits, OfQos};
 use crate::input::texts::Texts;
 use crate::model::reasons::limits::{field, Field, Per};
 use crate::model::Model;
@@ -50,57 +51,70 @@ impl LimitInForce {
     }
 }
 
-/// The limits that a reason may mean, from the root down, of what can be seen; `None` where it names none, or nobody told limits.
-pub(super) fn of(model: &Model<'_>, texts: &Texts, job: usize) -> Option<Vec<LimitInForce>> {
-    let record = &model.snapshot.jobs[job];
-    let field = field(&record.reason)?;
+/// The limits that a field may mean, from the root down, of what can be seen; `None` where nobody told limits.
+fn of(model: &Model<'_>, texts: &Texts, job: usize, field: &Field) -> Option<Vec<LimitInForce>> {
     let text = texts.texts.get(commands::ASSOCIATIONS)?;
-    let (told, users) = (limits::limits(text), associations::all(text).users);
+    let told = limits::limits(text);
     let mut found = Vec::new();
     if field.is_of_qos {
+        let record = &model.snapshot.jobs[job];
         let partition = model.snapshot.partitions.iter().find(|partition| partition.name == record.partition);
         let names = [Some(&record.qos), partition.map(|partition| &partition.qos)];
-        for name in names.into_iter().flatten().filter(|name| !name.is_empty()) {
-            let Some(qos) = told.qos.get(name) else { continue };
-            match field.per {
-                Per::All => add(&mut found, &field, &format!("QOS {name}"), &qos.all, |key| {
-                    let user = |(uid, amounts): (&u32, &Amounts)| {
-                        let user = users.iter().find(|user| user.uid == *uid);
-                        let name = user.map_or_else(|| uid.to_string(), |user| user.name.clone());
-                        Some(UsedBy { name, used: amounts.get(&per_user(key))?.1? })
-                    };
-                    qos.users.iter().filter_map(user).collect()
-                }),
-                Per::User => {
-                    let uid = users.iter().find(|user| user.name == record.user).map(|user| user.uid);
-                    let amounts = uid.and_then(|uid| qos.users.get(&uid));
-                    let whose = format!("QOS {name} for user {}", record.user);
-                    if let Some(amounts) = amounts {
-                        add(&mut found, &field, &whose, amounts, |_| Vec::new());
-                    }
-                }
-                Per::Account => {
-                    // A name that reads as another account's limit brings one that is no account.
-                    let is_account =
-                        |name: &String| model.snapshot.associations.iter().any(|row| row.account == *name);
-                    let amounts =
-                        qos.accounts.get(&record.account).filter(|_| qos.accounts.keys().all(is_account));
-                    let whose = format!("QOS {name} for account {}", record.account);
-                    if let Some(amounts) = amounts {
-                        add(&mut found, &field, &whose, amounts, |_| Vec::new());
-                    }
-                }
+        let users = associations::all(text).users;
+        for name in names.into_iter().flatten() {
+            if let Some(qos) = told.qos.get(name) {
+                of_qos(model, &mut found, field, record, (name, qos), &users);
             }
         }
     } else {
         let path = model.jobs[job].association.map(|association| model.tree.path(association)).unwrap_or_default();
         for place in path {
             let id = model.snapshot.associations[place].id;
-            let Some(amounts) = told.associations.get(&id) else { continue };
-            add(&mut found, &field, &named(model, place), amounts, |key| below(model, &told, id, key));
+            if let Some(amounts) = told.associations.get(&id) {
+                add(&mut found, field, &named(model, place), amounts, |key| below(model, &told, id, key));
+            }
         }
     }
     Some(found)
+}
+
+/// Those of a QOS that a job counts for.
+fn of_qos(
+    model: &Model<'_>,
+    found: &mut Vec<LimitInForce>,
+    field: &Field,
+    job: &Job,
+    (name, qos): (&str, &OfQos),
+    users: &[User],
+) {
+    let (whose, amounts) = match field.per {
+        Per::All => (String::new(), Some(&qos.all)),
+        Per::User => {
+            let uid = users.iter().find(|user| user.name == job.user).map(|user| user.uid);
+            (format!(" for user {}", job.user), uid.and_then(|uid| qos.users.get(&uid)))
+        }
+        Per::Account => {
+            // A name that reads as another account's limit brings one that is no account.
+            let is_account = |name: &String| model.snapshot.associations.iter().any(|row| row.account == *name);
+            let amounts = qos.accounts.get(&job.account).filter(|_| qos.accounts.keys().all(is_account));
+            (format!(" for account {}", job.account), amounts)
+        }
+    };
+    let by_user = |key: &str| {
+        let key = per_user(key);
+        let one = |(uid, amounts): (&u32, &Amounts)| {
+            let user = users.iter().find(|user| user.uid == *uid);
+            let name = user.map_or_else(|| uid.to_string(), |user| user.name.clone());
+            Some(UsedBy { name, used: amounts.get(&key)?.1? })
+        };
+        qos.users.iter().filter_map(one).collect()
+    };
+    if let Some(amounts) = amounts {
+        add(found, field, &format!("QOS {name}{whose}"), amounts, |key| match field.per {
+            Per::All => by_user(key),
+            Per::User | Per::Account => Vec::new(),
+        });
+    }
 }
 
 /// The field of a user for one of all: `MaxJobsPU` for `GrpJobs`, `MaxTRESPU=cpu` for `GrpTRES=cpu`.
@@ -129,7 +143,7 @@ fn add(
 /// What those right below an association use; none where not all of them are told.
 fn below(model: &Model<'_>, told: &Limits, id: u32, key: &str) -> Vec<UsedBy> {
     let all = model.snapshot.associations.iter().zip(0..).filter(|(row, _)| row.parent == id);
-    let one = |(row, place): (&multifactor2_snapshot::records::Association, usize)| {
+    let one = |(row, place): (&Association, usize)| {
         let (_, used): &Amount = told.associations.get(&row.id)?.get(key)?;
         Some(UsedBy { name: named(model, place), used: (*used)? })
     };
@@ -140,7 +154,7 @@ impl super::Why {
     /// Says of the limit that the reason names, if it names one, where it is set and how much of it is used.
     pub(super) fn look_at_limits(&mut self, model: &Model<'_>, texts: Option<&Texts>, job: usize) {
         let Some(field) = field(&model.snapshot.jobs[job].reason) else { return };
-        let Some(limits) = texts.and_then(|texts| of(model, texts, job)) else {
+        let Some(limits) = texts.and_then(|texts| of(model, texts, job, &field)) else {
             self.details.push("Which limit that is, and how much of it is used, was not asked or not answered.".to_owned());
             return;
         };

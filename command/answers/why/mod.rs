@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::input::Needs;
 use crate::model::order::{visible, PartialQueue, Unknown, WholeQueue};
 use crate::model::reasons::{self, Reason};
-use crate::model::{Addends, Difference, Model, Slot, Step};
+use crate::model::{Difference, Model, Slot, Step};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::{printout, printout_as};
 use crate::output::{Printout, Schema, Terminal};
@@ -102,13 +102,14 @@ impl Ask for Arguments {
                 printout(&model, answer, form, &printed, terminal)
             }
             (Some(job), None) => {
+                let queue = model.queue();
                 let answer = match model.job_called(job) {
                     Some(job) => {
-                        let mut why = of_job(&model, &model.queue(), job);
+                        let mut why = of_job(&model, &queue, job);
                         why.look_at_limits(&model, texts.as_ref(), job);
                         why
                     }
-                    None => not_waiting::why(&model, texts.as_ref(), job)?,
+                    None => not_waiting::why(&model, &queue, texts.as_ref(), job)?,
                 };
                 if self.long {
                     return printout(&model, answer, form, &printed, terminal);
@@ -375,23 +376,6 @@ fn place(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot) -> Queue
         priority: slot.priority,
         ahead: ahead(model, before.into_iter()),
         steps: steps.into_iter().map(|(step, jobs)| StepCount { step, jobs }).collect(),
-    }
-}
-
-/// What the priority of a slot is made of.
-pub(super) fn addends_of(model: &Model<'_>, slot: &Slot) -> Option<Addends> {
-    let rank = &model.jobs[slot.job];
-    let of_job = || rank.addends(model.recomputed);
-    match slot.entry.map(|entry| &rank.entries[entry]) {
-        None => of_job(),
-        Some(entry) => {
-            let (computed, shown) = (entry.computed.map(|(addends, _)| addends), entry.shown);
-            if model.recomputed {
-                computed.or(shown)
-            } else {
-                shown.or(computed)
-            }
-        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::input::parse::queue::Listed;
 use crate::input::texts::Texts;
 use crate::input::{commands, parse, Problem};
+use crate::model::order::{PartialQueue, WholeQueue};
 use crate::model::reasons;
 use crate::model::Model;
 use crate::output::numbers::time;
@@ -30,7 +31,12 @@ const ENDED: [(&str, &str); 11] = [
 ///
 /// # Errors
 /// Slurm did not tell of one, or was not asked.
-pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Result<Why, Error> {
+pub(super) fn why(
+    model: &Model<'_>,
+    queue: &Result<WholeQueue, PartialQueue>,
+    texts: Option<&Texts>,
+    name: &str,
+) -> Result<Why, Error> {
     let no_such_job = || crate::answers::queue::no_such_job(name);
     let texts = texts.ok_or_else(no_such_job)?;
     answered(model, texts)?;
@@ -39,7 +45,7 @@ pub(super) fn why(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Resul
         let was_asked = texts.manifest.is_of_some_jobs();
         return Err(if was_asked { unknown(model, name).into() } else { no_such_job().into() });
     };
-    let sentence = sentence(model, job, name);
+    let sentence = sentence(model, queue.as_ref().ok(), job, name);
     let kind = if is_running(job) { ReasonKind::Runs } else { ReasonKind::Ended };
     Ok(Why {
         job: name.to_owned(),
@@ -87,7 +93,7 @@ fn is_running(job: &Listed) -> bool {
     matches!(job.state.as_str(), "R" | "S" | "CF" | "SO" | "CG" | "ST" | "SI")
 }
 
-fn sentence(model: &Model<'_>, job: &Listed, name: &str) -> String {
+fn sentence(model: &Model<'_>, queue: Option<&WholeQueue>, job: &Listed, name: &str) -> String {
     if !is_running(job) {
         let how = ENDED.iter().find(|(state, _)| *state == job.state).map_or_else(
             || format!("squeue says {}", job.state),
@@ -105,7 +111,7 @@ fn sentence(model: &Model<'_>, job: &Listed, name: &str) -> String {
     let mut text =
         format!("Job {name} {verb} since {} in partition {partition}, with priority {}.", time(job.start), job.priority);
     // Who waited then and is before it now; not who came later.
-    if let Ok(queue) = model.queue() {
+    if let Some(queue) = queue {
         let above = queue.slots.iter().filter(|slot| {
             let other = model.job_of(slot);
             model.partition_of(slot) == partition && slot.priority > job.priority && other.eligible <= job.start
@@ -124,8 +130,6 @@ fn sentence(model: &Model<'_>, job: &Listed, name: &str) -> String {
 }
 
 fn unknown(model: &Model<'_>, name: &str) -> String {
-    let private = model.snapshot.parameter("PrivateData").unwrap_or_default().to_ascii_lowercase();
-    let hides = private.split(',').any(|word| ["jobs", "all"].contains(&word.trim()));
-    let hidden = if hides { ", or PrivateData=jobs hides it from you" } else { "" };
+    let hidden = if model.snapshot.is_private("jobs") { ", or PrivateData=jobs hides it from you" } else { "" };
     format!("slurmctld does not know job {name}{hidden}: one that has ended is forgotten after MinJobAge, see 'sacct -j {name}'")
 }

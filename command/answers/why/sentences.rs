@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{addends_of, competing, path, ReasonKind, QueuePlace, Why};
+use super::{competing, path, ReasonKind, QueuePlace, Why};
 use crate::answers::association_name;
 use crate::model::order::WholeQueue;
 use crate::model::reasons::Reason;
@@ -226,11 +226,11 @@ pub(super) fn decides(model: &Model<'_>, queue: &WholeQueue, at: usize) -> Vec<S
         let jobs = count(jobs, "job is", "jobs are");
         details.push(format!("{jobs} before it whatever the priority: {}.", step.described()));
     }
-    let own = addends_of(model, slot);
+    let own = model.addends_of(slot);
     let by_priority: Vec<[f64; 9]> = before
         .iter()
         .filter(|other| model.compare_slots(other, slot).1 == Step::Priority)
-        .filter_map(|other| Some(addends_of(model, other)?.signed()))
+        .filter_map(|other| Some(model.addends_of(other)?.signed()))
         .collect();
     let Some(own) = own.map(|own| own.signed()).filter(|_| !by_priority.is_empty()) else { return details };
     #[allow(clippy::cast_precision_loss)] // a count of jobs

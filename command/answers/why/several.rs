@@ -7,7 +7,7 @@ use super::{of_job, not_waiting, ReasonKind, Term, Unknown, Why};
 use crate::answers::{About, Answer};
 use crate::error::Error;
 use crate::input::texts::Texts;
-use crate::model::Model;
+use crate::model::{Addends, Model};
 use crate::options::Printed;
 use crate::output::numbers::count;
 use crate::output::show::{close, for_programs, Show};
@@ -69,7 +69,7 @@ pub(super) fn several(
     for name in names {
         jobs.push(match model.job_called(name) {
             Some(job) => one(of_job(model, &queue, job)),
-            None => match not_waiting::why(model, texts, name) {
+            None => match not_waiting::why(model, &queue, texts, name) {
                 Ok(why) => one(why),
                 Err(error) if names.len() == 1 || error.status() != 1 => return Err(error),
                 Err(_) => OneOfSeveral::not_known(name),
@@ -126,13 +126,10 @@ fn one(why: Why) -> OneOfSeveral {
     }
 }
 
-/// Addends that have a column where a job has them.
-const ADDENDS: [&str; 9] = crate::model::Addends::NAMES;
-
 impl Show for Several {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut columns = vec!["Job", "Partition", "Place>", "Of>", "Priority>"];
-        // The names of ADDENDS, as columns of numbers.
+        // `Addends::NAMES`, as columns of numbers.
         columns.extend(["AGE>", "ASSOC>", "FAIRSHARE>", "JOBSIZE>", "PARTITION>", "QOS>", "TRES>", "SITE>", "NICE>"]);
         columns.extend(["Reason", "What it means", "What to do"]);
         let mut table = Table::new(&columns);
@@ -141,7 +138,7 @@ impl Show for Several {
             let partition = job.partition.clone().unwrap_or_else(|| "-".to_owned());
             let mut row =
                 vec![job.job.clone(), partition, number(job.rank), number(job.of), job.priority.to_string()];
-            row.extend(ADDENDS.iter().map(|name| {
+            row.extend(Addends::NAMES.iter().map(|name| {
                 let term = job.terms.iter().find(|term| term.name == *name).filter(|term| term.product != 0.0);
                 term.map_or_else(|| "-".to_owned(), |term| format!("{:.0}", term.product))
             }));

@@ -34,16 +34,7 @@ pub struct Term {
 /// The addends of a job in one of its entries: none where the priority is not a sum.
 pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>, book: BookAt) -> Vec<Term> {
     let rank = &model.jobs[job];
-    let of_entry = |entry: usize| {
-        let entry = &rank.entries[entry];
-        let (computed, shown) = (entry.computed.map(|(addends, _)| addends), entry.shown);
-        if model.recomputed {
-            computed.or(shown)
-        } else {
-            shown.or(computed)
-        }
-    };
-    let addends = entry.map_or_else(|| rank.addends(model.recomputed), of_entry);
+    let addends = rank.addends(entry, model.recomputed);
     let (Some(addends), false) = (addends, model.snapshot.jobs[job].direct) else { return Vec::new() };
     let weights = &model.config.factors.weights;
     let weight =

@@ -25,15 +25,9 @@ pub(super) fn look(
         }
     }
     let sees_all = sees_all(snapshot, texts.manifest.uid, users);
-    let private = snapshot.parameter("PrivateData").unwrap_or_default().to_owned();
-    let hides = |what: &str| {
-        !sees_all
-            && private
-                .split(',')
-                .map(str::trim)
-                .any(|word| word.eq_ignore_ascii_case(what) || word.eq_ignore_ascii_case("all"))
-    };
-    if hides("jobs") {
+    let [hides_jobs, hides_usage, hides_users] =
+        ["jobs", "usage", "users"].map(|what| !sees_all && snapshot.is_private(what));
+    if hides_jobs {
         let because = "PrivateData=jobs hides the jobs of others, so it is not known how many stand before.";
         snapshot.about.lack_queue("hidden", because);
         hidden.push(
@@ -45,9 +39,9 @@ pub(super) fn look(
     let has_root = snapshot.associations.iter().any(|row| row.account == "root" && row.user.is_empty());
     // Where no job was found, nothing else was asked.
     let was_asked = texts.texts.contains_key(SHARES) || failed(SHARES).is_some();
-    if hides("usage") || (was_asked && !has_root) {
+    if hides_usage || (was_asked && !has_root) {
         snapshot.about.partial_tree = true;
-        let why = if hides("usage") { "PrivateData=usage hides" } else { "This user cannot see" };
+        let why = if hides_usage { "PrivateData=usage hides" } else { "This user cannot see" };
         hidden.push(format!(
             "{why} the associations of others, but those in accounts that you coordinate: {} are shown, without those above \
              them. Shares and usage of others, ranks, and what a change would do to fair-share cannot be known; your own \
@@ -55,7 +49,7 @@ pub(super) fn look(
             snapshot.associations.len()
         ));
     }
-    if hides("users") {
+    if hides_users {
         hidden.push(
             "PrivateData=users hides the records of other users: who of them is an operator or a coordinator cannot be known."
                 .to_owned(),

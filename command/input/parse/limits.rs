@@ -67,16 +67,16 @@ fn only<'t>(text: &'t str, from: &str, to: &str) -> Option<&'t str> {
 
 fn association(line: &str) -> Option<(u32, Amounts)> {
     let id = only(line, " ID=", " SharesRaw/")?;
-    let fields = only(line, " GrpJobs=", " MinPrioThresh=")?;
-    Some((whole(id)?, amounts(&format!("GrpJobs={fields}"))))
+    Some((whole(id)?, of_all(line)?))
+}
+
+/// The fields that associations and QOS have.
+fn of_all(line: &str) -> Option<Amounts> {
+    only(line, " GrpJobs=", " MinPrioThresh=").map(|fields| amounts(&format!("GrpJobs={fields}")))
 }
 
 fn of_qos(block: &str) -> OfQos {
-    let all = only(block, " GrpJobs=", " MinPrioThresh=");
-    let mut of = OfQos {
-        all: all.map_or_else(Amounts::new, |fields| amounts(&format!("GrpJobs={fields}"))),
-        ..OfQos::default()
-    };
+    let mut of = OfQos { all: of_all(block).unwrap_or_default(), ..OfQos::default() };
     // Accounts have names, uids have none.
     let Some((rest, users)) = block.rsplit_once("User Limits=") else { return of };
     // `7`, from 24.11 on `ada(7)`.

@@ -7,7 +7,7 @@ use slurm_text::tres;
 use super::time;
 use crate::input::commands::{JOB_NUMBERS, JOB_TEXTS};
 use crate::input::texts::Manifest;
-use crate::model::holds_task;
+use crate::model::is_named;
 
 /// What squeue says of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,10 +79,7 @@ impl Listed {
         let Some((array, tasks)) = name.split_once('_') else {
             return number(name).is_some_and(|id| self.id == id || self.array == id);
         };
-        let same = |text: &str| text.trim_matches(['[', ']']).to_owned();
-        let holds = number(tasks)
-            .map_or_else(|| same(tasks) == same(&self.tasks), |task| holds_task(&self.tasks, task));
-        number(array) == Some(self.array) && holds
+        number(array) == Some(self.array) && is_named(&self.tasks, tasks)
     }
 }
 

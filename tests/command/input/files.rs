@@ -153,7 +153,7 @@ fn other_names_hide_all_of_them_and_change_nothing_else() {
         let kept = place.path().join("kept");
         let arguments =
             Arguments { from: Some(path), save: Some(kept.clone()), anonymise: true, ..Arguments::default() };
-        let snapshot = load(&arguments, &Needs::default(), &Progress::begin()).unwrap();
+        let (snapshot, _) = load(&arguments, &Needs::default(), &Progress::begin()).unwrap();
         let text = fs::read_to_string(kept.join("snapshot")).unwrap();
         let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || "&/".contains(c))).collect();
         for name in names {
@@ -188,7 +188,7 @@ fn names_in_settings_are_others_too() {
                  Functional=Account Name=* Shares=RawShares\n";
     fs::write(&conf, lines).unwrap();
     let arguments = Arguments { from: Some(path), conf: Some(conf), anonymise: true, ..Arguments::default() };
-    let snapshot = load(&arguments, &Needs::default(), &Progress::begin()).unwrap();
+    let (snapshot, _) = load(&arguments, &Needs::default(), &Progress::begin()).unwrap();
     let ada = &snapshot.associations.iter().find(|row| row.id == 8).unwrap().user;
     let lines: Vec<&str> = snapshot.settings.iter().flatten().map(|setting| setting.line.as_str()).collect();
     assert!(

@@ -156,7 +156,7 @@ fn inside(model: &Model<'_>, first: &Slot, second: &Slot, step: Step) -> Compare
         details: Vec::new(),
         partitions: partitions.to_vec(),
     };
-    if let (Some(a), Some(b)) = (why::addends_of(model, first), why::addends_of(model, second)) {
+    if let (Some(a), Some(b)) = (model.addends_of(first), model.addends_of(second)) {
         let pairs = Addends::NAMES.iter().zip(a.signed().into_iter().zip(b.signed()));
         compare.addends =
             pairs.map(|(name, (first, second))| Pair { name: (*name).to_owned(), first, second }).collect();

@@ -1,5 +1,8 @@
 //! Hosts with either plugin, and a small cluster for what is compared between them.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use slurm_inproc::constants::QOS_FLAG_NO_DECAY;
 use slurm_inproc::{Association, Conf, Host, HostResult, Job, Options, Partition, Plugin, Qos};
 
@@ -135,4 +138,16 @@ pub fn at_every_lock(
         host.quit()?;
     }
     unreachable!("a cycle without an end")
+}
+
+/// What `look` finds within a minute: other tests may leave this one little of the machine.
+pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let begin = Instant::now();
+    loop {
+        let found = look();
+        if found.is_some() || begin.elapsed() > Duration::from_secs(60) {
+            return found;
+        }
+        sleep(Duration::from_millis(10));
+    }
 }

@@ -7,14 +7,14 @@ mod size;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use multifactor2_snapshot::format::read;
 use multifactor2_snapshot::Snapshot;
 use slurm_inproc::{Conf, Host, HostResult, Job, Options};
 use tempfile::TempDir;
 
-use crate::setup::{fill, options, waiting};
+use crate::setup::{eventually, fill, options, waiting};
 
 /// A host with a snapshot, and where that is.
 struct Rig {
@@ -99,18 +99,6 @@ impl Rig {
             files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
-    }
-}
-
-/// What `look` finds within a minute: other tests may leave this one little of the machine.
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let begin = Instant::now();
-    loop {
-        let found = look();
-        if found.is_some() || begin.elapsed() > Duration::from_secs(60) {
-            return found;
-        }
-        sleep(Duration::from_millis(10));
     }
 }
 

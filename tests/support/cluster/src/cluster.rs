@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -293,6 +294,16 @@ impl Cluster {
             })?;
         }
         Ok(())
+    }
+
+    /// When the last decay cycle began, as the state file of either plugin has it in its first eight bytes.
+    ///
+    /// # Errors
+    /// If there is no such file, or it is too short.
+    pub fn last_cycle(&self) -> Result<i64> {
+        let mut time = [0; 8];
+        fs::File::open(self.directory.join("state/priority_last_decay_ran"))?.read_exact(&mut time)?;
+        Ok(i64::from_be_bytes(time))
     }
 
     // Usage

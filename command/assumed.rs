@@ -19,7 +19,8 @@ const NEAR: f64 = 1e-4;
 /// Finds settings that give what Slurm shows, for a snapshot of Slurm's commands: those of a file of this host, else those of
 /// `PriorityParameters` with defaults for the rest. Says what was found.
 pub fn find(snapshot: &mut Snapshot, file: Option<&Path>) {
-    if Algorithm::of(snapshot) != Algorithm::Multifactor2 || snapshot.about.source == "plugin" {
+    // The plugin itself has told them.
+    if Algorithm::of(snapshot) != Algorithm::Multifactor2 || !snapshot.about.plugin.is_empty() {
         return;
     }
     let parameters = input::parameters(snapshot).trim().to_owned();

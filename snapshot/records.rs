@@ -158,6 +158,8 @@ record! {
         asked: i64,
         /// Only some jobs were asked for, and of associations what belongs to them: nothing is computed over the tree.
         only_jobs: bool,
+        /// Lines of the settings that are left out of a file that everybody may read, as they name somebody.
+        withheld: u32,
     }
 }
 

@@ -1,14 +1,16 @@
 //! The snapshot that the plugin writes on this host, where who asks can read it and may believe it. It costs slurmctld nothing that grows
 //! with jobs, so it is the first source.
 //!
+//! Beside it there may be a file for everybody (`SnapshotPublic`), which says what Slurm does not tell every user.
+//!
 //! Requests for single records complete it: partitions tell their nodes, slurmdbd which QOS preempts which, squeue how a job stands now.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use multifactor2_core::settings::{Settings, PARAMETERS};
+use multifactor2_core::settings::{Enforced, Settings, PARAMETERS};
 use multifactor2_snapshot::records::Job;
 use multifactor2_snapshot::{format, Snapshot};
 use rustix::fs::{open, Mode, OFlags};
@@ -21,20 +23,19 @@ use super::{commands, Problem};
 /// How much older than two periods a snapshot may be, in seconds: a save can take a while.
 const LATE: i64 = 60;
 
-/// Where it is looked for, and by what it is believed.
+/// Where the plugin's files are looked for, and by what they are believed.
 #[derive(Debug)]
 pub struct Place {
-    file: PathBuf,
+    settings: Settings,
     /// `SlurmUser`
     owner: Option<u32>,
     cluster: String,
-    /// Seconds after which it is too old.
-    most: i64,
+    enforced: Enforced,
 }
 
 impl Place {
-    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` where the plugin does not run, or writes
-    /// none as far as this host knows.
+    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` where the plugin does not run, or this
+    /// host does not know its settings.
     pub fn of(configuration: &str, conf: &Path) -> Option<Self> {
         let parameters = config::parameters(configuration);
         let of = |name: &str| parameters.get(name).map_or("", String::as_str);
@@ -46,10 +47,10 @@ impl Place {
         let owner =
             of("SlurmUser").rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse().ok());
         Some(Self {
-            file: PathBuf::from(settings.snapshot_file()?),
+            settings,
             owner,
             cluster: of("ClusterName").to_owned(),
-            most: 2 * settings.snapshot_period + LATE,
+            enforced: Enforced::of_words(of("AccountingStorageEnforce")),
         })
     }
 
@@ -58,11 +59,29 @@ impl Place {
     /// # Errors
     /// There is one that is not used: why, and what to do.
     pub fn read(&self, now: i64) -> Result<Option<Snapshot>, Problem> {
-        let path = self.file.display();
+        self.settings.snapshot_file().map_or(Ok(None), |path| self.read_file("Snapshot", path, now))
+    }
+
+    /// The file for everybody, asked for now; as [`Place::read`].
+    ///
+    /// # Errors
+    /// As [`Place::read`].
+    pub fn read_public(&self, now: i64) -> Result<Option<Snapshot>, Problem> {
+        self.settings.public_file().map_or(Ok(None), |path| self.read_file("SnapshotPublic", path, now))
+    }
+
+    /// What everybody may know of the settings of this host, where these would be in force.
+    pub fn public_lines(&self, partitions: bool) -> Vec<String> {
+        let mut settings = self.settings.clone();
+        settings.take_out_unenforced(self.enforced);
+        settings.public(partitions).settings.lines()
+    }
+
+    fn read_file(&self, setting: &str, path: &str, now: i64) -> Result<Option<Snapshot>, Problem> {
         let not_used =
             |what: String, next: &str| Problem::new(format!("the snapshot {path} is not used: {what}"), next);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match open(&self.file, flags, Mode::empty()).map_err(io::Error::from) {
+        let file = match open(path, flags, Mode::empty()).map_err(io::Error::from) {
             Ok(file) => File::from(file),
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
@@ -71,7 +90,7 @@ impl Place {
             }
             Err(error) => return Err(not_used(error.to_string(), "see what is there")),
         };
-        let directory = self.file.parent().unwrap_or(&self.file);
+        let directory = Path::new(path).parent().unwrap_or(Path::new(path));
         let about = file.metadata().and_then(|file| Ok((file, fs::metadata(directory)?)));
         let (of_file, of_directory) =
             about.map_err(|error| not_used(error.to_string(), "see what is there"))?;
@@ -84,12 +103,12 @@ impl Place {
             .map_err(|error| not_used(error.to_string(), "see the log of slurmctld"))?;
         if snapshot.about.cluster != self.cluster {
             let what = format!("it is of cluster {}, not of {}", snapshot.about.cluster, self.cluster);
-            return Err(not_used(what, "correct Snapshot in the multifactor2.conf of this host"));
+            return Err(not_used(what, &format!("correct {setting} in the multifactor2.conf of this host")));
         }
         let age = now - snapshot.about.taken;
-        if age > self.most {
-            let what =
-                format!("it is {age} s old, and may be {} s old (2 * SnapshotPeriod + {LATE} s)", self.most);
+        let most = 2 * self.settings.snapshot_period + LATE;
+        if age > most {
+            let what = format!("it is {age} s old, and may be {most} s old (2 * SnapshotPeriod + {LATE} s)");
             return Err(not_used(what, "see the log of slurmctld"));
         }
         snapshot.about.asked = now;
@@ -99,6 +118,29 @@ impl Place {
     fn is_trusted(&self, about: &Metadata) -> bool {
         const WRITES: u32 = 0o022;
         (about.uid() == 0 || Some(about.uid()) == self.owner) && about.mode() & WRITES == 0
+    }
+}
+
+/// Takes from the file for everybody what Slurm has not told who asks: the size of the cluster, and settings that no file of this host has.
+/// Says where those of this host are others than slurmctld's.
+pub fn add_public(snapshot: &mut Snapshot, public: &Snapshot, of_host: &[String], conf: Option<&Path>) {
+    let about = &mut snapshot.about;
+    if about.cpus == 0 || about.nodes == 0 {
+        (about.cpus, about.nodes) = (public.about.cpus, public.about.nodes);
+    }
+    let in_force: Vec<String> =
+        public.settings.iter().flatten().map(|setting| setting.line.clone()).collect();
+    let differs = |a: &[String], b: &[String]| a.iter().find(|line| !b.contains(line)).cloned();
+    if conf.is_none() && public.about.withheld == 0 {
+        snapshot.settings.clone_from(&public.settings);
+        for setting in snapshot.settings.iter_mut().flatten() {
+            "SnapshotPublic".clone_into(&mut setting.from);
+        }
+        about.plugin.clone_from(&public.about.plugin);
+    } else if let Some(line) = differs(of_host, &in_force).or_else(|| differs(&in_force, of_host)) {
+        about.hidden.push(format!(
+            "The settings of slurmctld are not those that this host knows: {line}. Give the multifactor2.conf of the controller by --conf."
+        ));
     }
 }
 

@@ -121,12 +121,15 @@ fn live(
     let (cluster, conf) = (arguments.cluster.as_deref(), arguments.conf.as_deref());
     progress.step("Asking scontrol");
     let mut texts = ask::configuration(cluster, ask::own_uid(), &commands::mark(), run)?;
-    let mut not_used = None;
-    if cluster.is_none() && !arguments.live && !needs.host {
-        match of_plugin(&texts, needs, conf, run) {
+    let mut not_used = Vec::new();
+    let place = Some(texts.text(commands::CONFIG)).filter(|_| cluster.is_none() && !needs.host);
+    let file = conf.map_or_else(host::multifactor2_conf, Path::to_owned);
+    let place = place.and_then(|configuration| found::Place::of(configuration, &file));
+    if let Some(place) = place.as_ref().filter(|_| !arguments.live) {
+        match of_plugin(&texts, needs, place, conf, run) {
             Ok(Some((snapshot, texts))) => return Ok((snapshot, Some(texts))),
             Ok(None) => {}
-            Err(problem) => not_used = Some(problem.to_string()),
+            Err(problem) => not_used.push(problem),
         }
     }
     progress.step("Asking squeue, sprio, sshare and scontrol");
@@ -141,7 +144,17 @@ fn live(
     ask::rest(&mut texts, &question, run);
     progress.step("Reading what Slurm said");
     let mut snapshot = assemble(&texts, conf)?;
-    snapshot.about.hidden.extend(not_used.map(|problem| format!("{problem}.")));
+    if let Some(place) = &place {
+        match place.read_public(texts.manifest.taken) {
+            Ok(Some(public)) => {
+                let of_host = place.public_lines(!snapshot.is_private("partitions"));
+                found::add_public(&mut snapshot, &public, &of_host, conf);
+            }
+            Ok(None) => {}
+            Err(problem) => not_used.push(problem),
+        }
+    }
+    snapshot.about.hidden.extend(not_used.iter().map(|problem| format!("{problem}.")));
     Ok((snapshot, Some(texts)))
 }
 
@@ -149,12 +162,11 @@ fn live(
 fn of_plugin(
     texts: &Texts,
     needs: &Needs,
+    place: &found::Place,
     conf: Option<&Path>,
     run: Run<'_>,
 ) -> Result<Option<(Snapshot, Texts)>, Problem> {
     let configuration = texts.text(commands::CONFIG);
-    let file = conf.map_or_else(host::multifactor2_conf, Path::to_owned);
-    let Some(place) = found::Place::of(configuration, &file) else { return Ok(None) };
     let Some(mut snapshot) = place.read(texts.manifest.taken)? else { return Ok(None) };
     with_settings(&mut snapshot, conf)?;
     let mut single = texts.clone();
@@ -230,11 +242,16 @@ fn file(path: &Path) -> Result<Snapshot, Problem> {
         return Ok(dump::snapshot(&String::from_utf8_lossy(&bytes)));
     }
     let input = BufReader::new(std::fs::File::open(path).map_err(fail)?);
-    format::read(input).map_err(|problem| {
+    let found = format::read(input).map_err(|problem| {
         let next = "give a snapshot of the plugin (Snapshot= in multifactor2.conf), a directory of --save, or a file of \
                     'sacctmgr dump'";
         Problem::new(format!("{}: {problem}", path.display()), next)
-    })
+    })?;
+    if found.about.source == "public" {
+        let what = "this is the file for everybody (SnapshotPublic), and has no jobs, users or associations";
+        return Err(Problem::new(format!("{}: {what}", path.display()), "give the file of Snapshot"));
+    }
+    Ok(found)
 }
 
 fn save(snapshot: &Snapshot, directory: &Path) -> Result<(), Error> {

@@ -13,6 +13,7 @@ mod enforced;
 pub mod files;
 pub mod kept;
 mod loading;
+mod public;
 pub mod report;
 pub mod schema;
 mod shown;
@@ -24,6 +25,7 @@ pub mod value;
 pub use declare::Term;
 pub use enforced::Enforced;
 pub use loading::{FileFound, Loaded, Outcome, SettingsKeeper, PARAMETERS};
+pub use public::Public;
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Book, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential, CredentialKind,

@@ -126,7 +126,7 @@ impl Config {
         rules: Option<RuleHistory>,
         charged: i64,
     ) -> Self {
-        let lines = in_force.settings.snapshot_file().is_some().then(|| in_force.lines());
+        let lines = in_force.settings.is_told().then(|| in_force.lines());
         let InForce { mut settings, written } = in_force;
         for problem in settings.take_out_unenforced(enforced(host)) {
             warn!("{problem}");

@@ -8,8 +8,9 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use multifactor2_command::input::assemble;
-use multifactor2_command::input::commands::{CONFIG, QOS, QUEUE};
+use multifactor2_command::input::commands::{CONFIG, PARTITIONS, QOS, QUEUE};
 use multifactor2_command::model::{Model, Options};
+use multifactor2_snapshot::records::Setting;
 use multifactor2_snapshot::{format, Snapshot};
 use tempfile::TempDir;
 
@@ -279,6 +280,61 @@ fn a_snapshot_gets_preemption_from_slurmdbd() {
 }
 
 /// Who could write it could say anything; what is old or of elsewhere is not the truth of now.
+/// Who asks cannot see how large the cluster is: partitions overlap in part. The file for everybody says it, and the settings in force.
+#[test]
+fn the_file_for_everybody_tells_what_slurm_does_not() {
+    const UNKNOWN: &str = "The size of the cluster is not known, so JOBSIZE is what Slurm shows.";
+    let site = Site::new();
+    site.change(PARTITIONS, "Nodes=n1 ", "Nodes=n[2,5] ");
+    let public = site.path("spool/public");
+    let setting = format!("SnapshotPublic={}", public.display());
+    site.write("multifactor2.conf", &setting);
+    // As slurm.conf has it.
+    let parameters = "ActiveJobs=pending";
+    let save = |age: i64, lines: &[&str], withheld: u32| {
+        site.save(age, |snapshot| {
+            "public".clone_into(&mut snapshot.about.source);
+            "0.2.0".clone_into(&mut snapshot.about.plugin);
+            snapshot.about.withheld = withheld;
+            (snapshot.jobs, snapshot.associations, snapshot.entries) = Default::default();
+            let line = |line: &&str| Setting { line: (*line).to_owned(), from: String::new() };
+            snapshot.settings = Some(lines.iter().map(line).collect());
+        });
+        fs::rename(site.path("spool/snapshot"), &public).unwrap();
+    };
+    let change = "what-if --weight jobsize=5000";
+    let before = site.ask(change);
+    assert!(before.out.contains(UNKNOWN), "{} {}", before.out, before.err);
+    save(100, &[parameters, &setting], 0);
+    let after = site.ask(change);
+    assert!(after.out.contains("job 19") || after.out.contains(" 19 "), "{} {}", after.out, after.err);
+    assert!(!after.out.contains(UNKNOWN), "{}", after.out);
+    assert_eq!(before.calls.len(), after.calls.len(), "nothing more is asked of slurmctld");
+    // Of the settings that slurmctld has in force, those that this host does not know are taken; where some are withheld, one is named.
+    let is_strict =
+        |text: &str| text.lines().any(|line| line.starts_with("Distribution ") && line.contains(" strict "));
+    let known = site.ask("settings");
+    assert!(!is_strict(&known.out), "{}", known.out);
+    save(100, &[parameters, &setting, "Distribution=strict"], 0);
+    let in_force = site.ask("settings");
+    assert!(is_strict(&in_force.out) && !in_force.out.contains("this host knows"), "{}", in_force.out);
+    save(100, &[parameters, &setting, "Distribution=strict"], 1);
+    let differs = site.ask("settings");
+    assert!(differs.out.contains("not those that this host knows: Distribution=strict."), "{}", differs.out);
+    save(100, &[parameters, &setting], 1);
+    assert!(!site.ask("settings").out.contains("this host knows"));
+    // What cannot be believed is not used.
+    save(10_000, &[parameters, &setting], 0);
+    let old = site.ask(change);
+    assert!(old.out.contains(UNKNOWN) && old.out.contains("is 10000 s old"), "{} {}", old.out, old.err);
+    save(100, &[parameters, &setting], 0);
+    fs::set_permissions(&public, fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(site.ask(change).out.contains(UNKNOWN));
+    assert!(site.ask("queue").out.contains("mend owner and mode"));
+    let wrong = site.ask(&format!("queue --from {}", public.display()));
+    assert!(wrong.err.contains("this is the file for everybody") && wrong.out.is_empty(), "{}", wrong.err);
+}
+
 #[test]
 fn a_snapshot_that_cannot_be_believed_is_not_used_and_that_is_said() {
     let site = Site::new();

@@ -37,7 +37,7 @@ fn ratio(old: f64, new: f64) -> Option<f64> {
 
 /// What to say where partitions overlap in a way that the cluster's size cannot be told from.
 const NO_SIZE: &str = "the size of the cluster is not known here";
-const SIZE_FROM: &str = "use a snapshot of the plugin with --from";
+const SIZE_FROM: &str = "use a snapshot of the plugin with --from, or let the administrator set SnapshotPublic";
 
 /// Applies changes to the snapshot of a model. Their order makes no difference.
 ///

@@ -274,7 +274,7 @@ crate::settings! {
         /// kept for a `PriorityDecayHalfLife`, or without that until usage is reset the next time. slurmctld warns of a name that it
         /// does not know, and looks for it again in each calculation.
         books = "Book": declared(Book) unset("gpu");
-        /// The file to which the plugin writes what priorities are made of, such as `/var/lib/slurm/snapshot`: associations, waiting jobs with
+        /// The file to which the plugin writes what priorities are made of, such as `/var/lib/slurm-multifactor2/snapshot`: associations, waiting jobs with
         /// every addend, weights and settings. The command `multifactor2` reads it. Nobody but the owner and root may be able to write the
         /// directory, which belongs to `SlurmUser` or root and is no symbolic link. The file has no names of jobs and no comments. With
         /// `none` nothing is written.
@@ -293,6 +293,12 @@ crate::settings! {
         /// The Unix group that can read the file of `Snapshot` with `SnapshotMode=0640`, by name or number. `SlurmUser` is a member of it,
         /// or root.
         snapshot_group = "SnapshotGroup": text("none, or the name or number of a Unix group", is_group) default("none");
+        /// A file that everybody on the host of slurmctld can read, such as `/var/lib/slurm-multifactor2/public`: the size of the cluster, its TRES, partitions,
+        /// QOS without usage, the parameters of priorities and these settings. It has no job, no user and no association, and of the
+        /// settings no line that names users, accounts, Unix groups, wckeys, jobs or reservations: only how many there are. While
+        /// `PrivateData` hides partitions, these are not in it. The command `multifactor2` reads it where Slurm does not tell who asks.
+        /// It is written with `Snapshot`, or as often without. The same holds for its directory.
+        snapshot_public = "SnapshotPublic": text("none, or an absolute path of a file", is_file) default("none");
     }
 }
 
@@ -300,6 +306,16 @@ impl Settings {
     /// The file of `Snapshot`, where one is written.
     pub fn snapshot_file(&self) -> Option<&str> {
         Some(self.snapshot.as_str()).filter(|file| !file.eq_ignore_ascii_case(NONE))
+    }
+
+    /// Whether any file is written that tells what is in force.
+    pub fn is_told(&self) -> bool {
+        self.snapshot_file().or(self.public_file()).is_some()
+    }
+
+    /// The file of `SnapshotPublic`, where one is written.
+    pub fn public_file(&self) -> Option<&str> {
+        Some(self.snapshot_public.as_str()).filter(|file| !file.eq_ignore_ascii_case(NONE))
     }
 
     /// The group of `SnapshotGroup`, where there is one.

@@ -67,8 +67,14 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     }
 }
 
-/// A group is named where it can read the snapshot, and nowhere else.
+/// A group is named where it can read the snapshot, and nowhere else. What everybody may read is another file.
 fn snapshot(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    if let (Some(entry), Some(public)) = (entries.written("SnapshotPublic"), settings.public_file()) {
+        if settings.snapshot_file() == Some(public) {
+            let allowed = "allowed is another file than that of Snapshot".into();
+            errors.push(error(entry, entry.text(), allowed, "name one of its own"));
+        }
+    }
     let is_for_group = settings.snapshot_mode == SnapshotMode::Group;
     match (entries.written("SnapshotMode"), entries.written("SnapshotGroup"), settings.snapshot_readers()) {
         (Some(entry), _, None) if is_for_group => {

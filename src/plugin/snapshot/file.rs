@@ -25,6 +25,8 @@ const PIECE: usize = 1 << 16;
 /// Who may read the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readers {
+    /// The setting that names the file, for what is said of it.
+    pub setting: &'static str,
     /// `SnapshotMode`
     pub mode: u32,
     /// `SnapshotGroup`
@@ -41,10 +43,10 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    fn of(path: &Path, error: impl Into<io::Error>) -> Self {
+    fn of(setting: &str, path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         Self::Problem(format!(
-            "Snapshot: cannot write {}: {error}. Make room, or mend path and permissions",
+            "{setting}: cannot write {}: {error}. Make room, or mend path and permissions",
             path.display()
         ))
     }
@@ -71,10 +73,10 @@ impl<S: Fn() -> bool> Write for Stoppable<'_, S> {
 }
 
 /// The directory that the file is in, if nobody but its owner, who is slurmctld's user or root, can write there.
-fn open_directory(path: &Path) -> Result<OwnedFd, Trouble> {
+fn open_directory(setting: &str, path: &Path) -> Result<OwnedFd, Trouble> {
     let refuse = |why: &str| {
         Trouble::Problem(format!(
-            "Snapshot: {} {why}: nothing is written. Name a file in a directory that belongs to SlurmUser or root, and that nobody else can write",
+            "{setting}: {} {why}: nothing is written. Name a file in a directory that belongs to SlurmUser or root, and that nobody else can write",
             path.display()
         ))
     };
@@ -82,9 +84,9 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Trouble> {
     let directory = match open(path, flags, Mode::empty()) {
         Ok(directory) => directory,
         Err(Errno::LOOP | Errno::NOTDIR) => return Err(refuse("is no directory, or a symbolic link")),
-        Err(error) => return Err(Trouble::of(path, error)),
+        Err(error) => return Err(Trouble::of(setting, path, error)),
     };
-    let about = fstat(&directory).map_err(|error| Trouble::of(path, error))?;
+    let about = fstat(&directory).map_err(|error| Trouble::of(setting, path, error))?;
     if about.st_uid != 0 && about.st_uid != geteuid().as_raw() {
         return Err(refuse(&format!("belongs to the user with the number {}", about.st_uid)));
     }
@@ -135,13 +137,14 @@ pub fn replace<S: Fn() -> bool>(
     stops: &S,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Trouble> {
+    let setting = readers.setting;
     // The settings say that it has both.
     let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let directory = open_directory(parent)?;
+    let directory = open_directory(setting, parent)?;
     match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
             return Err(Trouble::Problem(format!(
-                "Snapshot: {} is there and no file: nothing is written. Take it away, or name another path",
+                "{setting}: {} is there and no file: nothing is written. Take it away, or name another path",
                 path.display()
             )));
         }
@@ -152,12 +155,12 @@ pub fn replace<S: Fn() -> bool>(
     // What one of the same number has left that was killed. Whatever else is in the way is noticed when the file is made.
     let _ = unlinkat(&directory, &new, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file =
-        openat(&directory, &new, flags, Mode::RUSR | Mode::WUSR).map_err(|error| Trouble::of(path, error))?;
+    let file = openat(&directory, &new, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|error| Trouble::of(setting, path, error))?;
     let _unfinished = Unfinished { directory: &directory, name: &new };
     fill(file, path, readers, stops, write)?;
     faults::point("snapshot.rename");
-    renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of(path, error))
+    renameat(&directory, &new, &directory, name).map_err(|error| Trouble::of(setting, path, error))
 }
 
 /// A new file, which is taken away unless it has got another name; after a panic, too.
@@ -180,16 +183,17 @@ fn fill<S: Fn() -> bool>(
     stops: &S,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Trouble> {
+    let setting = readers.setting;
     if let Some(group) = readers.group {
         fchown(&file, None, Some(Gid::from_raw(group))).map_err(|error| match error {
             Errno::PERM => Trouble::Problem(format!(
-                "Snapshot: cannot give {} to the group with the number {group}: nothing is written. Make SlurmUser a member of SnapshotGroup",
+                "{setting}: cannot give {} to the group with the number {group}: nothing is written. Make SlurmUser a member of SnapshotGroup",
                 path.display()
             )),
-            other => Trouble::of(path, other),
+            other => Trouble::of(setting, path, other),
         })?;
     }
-    fchmod(&file, Mode::from_raw_mode(readers.mode)).map_err(|error| Trouble::of(path, error))?;
+    fchmod(&file, Mode::from_raw_mode(readers.mode)).map_err(|error| Trouble::of(setting, path, error))?;
     let mut out = BufWriter::with_capacity(PIECE, Stoppable { file: file.into(), stops });
     let written = write(&mut out).and_then(|()| out.flush());
     // What is left in it is of no use after an error.
@@ -197,7 +201,7 @@ fn fill<S: Fn() -> bool>(
     match written {
         _ if stops() => Err(Trouble::Stopped),
         Ok(()) => Ok(()),
-        Err(error) => Err(Trouble::of(path, error)),
+        Err(error) => Err(Trouble::of(setting, path, error)),
     }
 }
 
@@ -223,7 +227,7 @@ mod tests {
         for file in [&dead, &living] {
             std::fs::write(file, "left").unwrap();
         }
-        sweep(open_directory(directory.path()).unwrap(), name);
+        sweep(open_directory("Snapshot", directory.path()).unwrap(), name);
         assert!(!dead.exists() && living.exists());
     }
 }

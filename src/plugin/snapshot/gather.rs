@@ -119,6 +119,8 @@ pub struct Gathered {
     pub told: Arc<Told>,
     /// When the cycle ran, and when this was read.
     pub times: [i64; 2],
+    /// `PrivateData`
+    pub private_data: u16,
     pub tres_weights: Option<Vec<f64>>,
     pub totals: Vec<TresTotal>,
     pub has_partitions: bool,
@@ -184,7 +186,12 @@ impl Plugin {
     }
 
     /// Reads everything but jobs.
-    fn read_cluster(&self, unlocked: &mut Unlocked, config: &Config, now: i64) -> Option<Gathered> {
+    pub(super) fn read_cluster(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        now: i64,
+    ) -> Option<Gathered> {
         let host = unlocked.host();
         let told = config.told.clone()?;
         let (drafts, standing, points) = {
@@ -230,6 +237,7 @@ impl Plugin {
             host,
             told,
             times: [now, clock::now()],
+            private_data: host.conf().get(|conf| conf.private_data),
             tres_weights: config.factors.tres_weights.clone(),
             totals,
             has_partitions,

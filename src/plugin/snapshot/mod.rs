@@ -7,8 +7,10 @@
 mod file;
 mod gather;
 pub mod parameters;
+mod public;
 mod records;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -46,8 +48,35 @@ struct State {
     busy: bool,
     /// The cycle of the last snapshot that was begun.
     last: Option<i64>,
-    /// What was wrong last, as it was logged.
-    trouble: Option<String>,
+    /// What was wrong last with each kind of file, as it was logged.
+    trouble: [Option<String>; Kind::ALL.len()],
+}
+
+/// A file that is written, called as the setting that names it.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Snapshot,
+    Public,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Snapshot, Self::Public];
+
+    fn path(self, settings: &Settings) -> Option<&str> {
+        match self {
+            Self::Snapshot => settings.snapshot_file(),
+            Self::Public => settings.public_file(),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::Snapshot => "Snapshot",
+            Self::Public => "SnapshotPublic",
+        })
+    }
 }
 
 /// What is wrong with a snapshot, and how that is logged.
@@ -76,11 +105,13 @@ impl Snapshots {
     }
 
     /// Logs what is wrong, unless it is what was logged last; or that it works again.
-    fn note(&self, complaint: Option<Complaint>, path: &str) {
+    fn note(&self, kind: Kind, complaint: Option<Complaint>, settings: &Settings) {
         let text = complaint.as_ref().map(|(Complaint::Error(text) | Complaint::Warning(text))| text.clone());
-        let before = std::mem::replace(&mut self.state.lock().trouble, text.clone());
+        let before = std::mem::replace(&mut self.state.lock().trouble[kind as usize], text.clone());
         match complaint {
-            None if before.is_some() => info!("Snapshot={path} is written again"),
+            None if before.is_some() => {
+                info!("{kind}={} is written again", kind.path(settings).unwrap_or_default());
+            }
             Some(Complaint::Error(text)) if before.as_ref() != Some(&text) => error!("{text}"),
             Some(Complaint::Warning(text)) if before.as_ref() != Some(&text) => warn!("{text}"),
             _ => (),
@@ -100,7 +131,7 @@ impl Snapshots {
         let deadline = Instant::now() + PATIENCE;
         while state.busy && !self.idle.wait_until(&mut state, deadline).timed_out() {}
         state.last = None;
-        state.trouble = None;
+        state.trouble = Default::default();
     }
 }
 
@@ -113,39 +144,68 @@ impl Plugin {
         known_jobs: &mut KnownJobs,
         now: i64,
     ) {
-        let Some(path) = config.settings.snapshot_file().map(str::to_owned) else { return };
-        if !self.snapshots.is_due(&config.settings, now) || self.thread.is_stopping() {
+        let settings = &config.settings;
+        if settings.snapshot_file().or(settings.public_file()).is_none()
+            || !self.snapshots.is_due(settings, now)
+            || self.thread.is_stopping()
+        {
             return;
         }
         let host = unlocked.host();
-        if let Some(hidden) =
-            parameters::hidden(host).filter(|_| config.settings.snapshot_mode == SnapshotMode::All)
-        {
+        let hidden = parameters::hidden(host).filter(|_| settings.snapshot_mode == SnapshotMode::All);
+        if let Some(hidden) = hidden.as_ref().filter(|_| settings.snapshot_file().is_some()) {
             let text = format!(
                 "Snapshot: PrivateData={hidden} and SnapshotMode=0644 contradict each other: nothing is written. Set SnapshotMode=0600, or 0640 with \
                  SnapshotGroup"
             );
-            return self.snapshots.note(Some(Complaint::Error(text)), &path);
+            self.snapshots.note(Kind::Snapshot, Some(Complaint::Error(text)), settings);
+        }
+        let snapshot = settings.snapshot_file().filter(|_| hidden.is_none()).map(str::to_owned);
+        if snapshot.is_none() && settings.public_file().is_none() {
+            return;
         }
         if !self.snapshots.begin(now) {
-            let text = format!(
-                "Snapshot: {path} is still being written since the last time: look after the file system"
-            );
-            return self.snapshots.note(Some(Complaint::Error(text)), &path);
+            for kind in Kind::ALL {
+                if let Some(path) = kind.path(settings) {
+                    let text = format!(
+                        "{kind}: {path} is still being written since the last time: look after the file system"
+                    );
+                    self.snapshots.note(kind, Some(Complaint::Error(text)), settings);
+                }
+            }
+            return;
         }
         let ended = Ended(&self.snapshots);
         faults::point("snapshot");
-        let Some(gathered) = self.gather_snapshot(unlocked, config, known_jobs, now) else { return };
-        let (settings, begun) = (config.settings.clone(), self.snapshots.stops.load(Ordering::Relaxed));
+        let gathered = match &snapshot {
+            Some(_) => self.gather_snapshot(unlocked, config, known_jobs, now),
+            None => self.read_cluster(unlocked, config, now),
+        };
+        let Some(gathered) = gathered else { return };
+        let (settings, begun) = (settings.clone(), self.snapshots.stops.load(Ordering::Relaxed));
         let job = move |mut unlocked: Unlocked| {
             let ended = ended;
             let stops = || ended.0.stops.load(Ordering::Relaxed) != begun;
-            let complaint = guard(
-                || write(&mut unlocked, &gathered, &settings, &path, &stops),
-                || Some(Complaint::Error("Snapshot: the plugin failed: see the line before".to_owned())),
-            );
-            if !stops() {
-                ended.0.note(complaint, &path);
+            let mut attempt = |kind: Kind, write: &mut dyn FnMut(&mut Unlocked) -> Option<Complaint>| {
+                let complaint = guard(
+                    || write(&mut unlocked),
+                    || Some(Complaint::Error(format!("{kind}: the plugin failed: see the line before"))),
+                );
+                if !stops() {
+                    ended.0.note(kind, complaint, &settings);
+                }
+            };
+            // The small one first: it does not wait for the other.
+            if let Some(path) = settings.public_file() {
+                attempt(Kind::Public, &mut |_| {
+                    let readers = Readers { setting: "SnapshotPublic", mode: 0o644, group: None };
+                    complaint(replace(Path::new(path), readers, &stops, |out| {
+                        public::write(&gathered, &settings, out)
+                    }))
+                });
+            }
+            if let Some(path) = &snapshot {
+                attempt(Kind::Snapshot, &mut |unlocked| write(unlocked, &gathered, &settings, path, &stops));
             }
         };
         if let Err(problem) = spawn(host, "snapshot", job) {
@@ -153,6 +213,14 @@ impl Plugin {
                 "Snapshot: cannot start a thread: {problem}. Raise the limit on tasks of slurmctld's service"
             );
         }
+    }
+}
+
+/// What is to be logged of an end.
+fn complaint(end: Result<(), Trouble>) -> Option<Complaint> {
+    match end {
+        Ok(()) | Err(Trouble::Stopped) => None,
+        Err(Trouble::Problem(text)) => Some(Complaint::Error(text)),
     }
 }
 
@@ -193,8 +261,6 @@ fn write(
         }
     };
     faults::point("snapshot.write");
-    match replace(Path::new(path), Readers { mode, group }, stops, |out| records::write(gathered, out)) {
-        Ok(()) | Err(Trouble::Stopped) => None,
-        Err(Trouble::Problem(text)) => Some(Complaint::Error(text)),
-    }
+    let readers = Readers { setting: "Snapshot", mode, group };
+    complaint(replace(Path::new(path), readers, stops, |out| records::write(gathered, out)))
 }

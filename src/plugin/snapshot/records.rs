@@ -45,7 +45,7 @@ pub fn write(gathered: &Gathered, out: &mut dyn Write) -> io::Result<()> {
     writer.end().map(drop)
 }
 
-fn about(gathered: &Gathered) -> About {
+pub(super) fn about(gathered: &Gathered) -> About {
     let Gathered { host, told, times: [time, taken], .. } = gathered;
     let mut hidden = Vec::new();
     if !host.verified {
@@ -75,12 +75,13 @@ fn about(gathered: &Gathered) -> About {
         knows_preemption: false,
         asked: 0,
         only_jobs: false,
+        withheld: 0,
         cpus: host.cluster_cpus(),
         nodes: host.node_count(),
     }
 }
 
-fn tres(gathered: &Gathered) -> impl Iterator<Item = Tres> + '_ {
+pub(super) fn tres(gathered: &Gathered) -> impl Iterator<Item = Tres> + '_ {
     gathered.totals.iter().enumerate().map(|(at, total)| Tres {
         name: if total.name.is_empty() {
             total.kind.clone()

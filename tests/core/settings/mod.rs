@@ -75,11 +75,11 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
              DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, TargetUsage, \
              TargetWindow, TargetDepth, TargetDecay, TargetMetric, CapTiers, TierMultiplier, Charge, MinimumCharge, \
-             UsageMeasure, DominantTRES, Book, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup; did you mean ActiveJobs?",
+             UsageMeasure, DominantTRES, Book, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
-        ("Zebra=1", 1, "Zebra=1", "SnapshotGroup; correct"),
+        ("Zebra=1", 1, "Zebra=1", "SnapshotPublic; correct"),
         ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
         ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use multifactor2_core::settings::table::SETTINGS;
 use multifactor2_core::settings::{Settings, SnapshotMode};
 
 fn error(text: &str) -> String {
@@ -60,4 +61,96 @@ fn a_group_goes_with_the_mode_that_lets_it_read() {
         );
     }
     assert!(error(&format!("{of}SnapshotGroup=wheel")).contains("it is 0600"));
+}
+
+#[test]
+fn what_everybody_may_read_is_another_file() {
+    let text = "Snapshot=/a/b\nSnapshotPublic=/a/c";
+    let settings = Settings::parse(text, "f").unwrap().settings;
+    assert_eq!((settings.snapshot_file(), settings.public_file()), (Some("/a/b"), Some("/a/c")));
+    assert_eq!(Settings::default().public_file(), None);
+    let same = error("Snapshot=/a/b\nSnapshotPublic=/a/b");
+    let said =
+        "f line 2: SnapshotPublic=/a/b: allowed is another file than that of Snapshot; name one of its own";
+    assert!(same.contains(said), "{same}");
+}
+
+/// Lines of every kind. Who is named there is called `mary` or `mary:…`; partitions are `lab`, QOS `fast`.
+const OF_EVERYBODY: &str = "\
+Distribution=strict
+Snapshot=/a/b
+SnapshotMode=0640
+SnapshotGroup=mary
+SnapshotPublic=/a/c
+Override=User Name=mary Tickets=1
+Override=Account Name=mary Tickets=1
+Override=Parent Name=mary Tickets=1
+Override=WCKey Name=mary Tickets=1
+Override=Job Name=4711 Tickets=1
+Override=QOS Name=fast Tickets=1
+Override=Partition Name=lab Tickets=1
+Functional=User Name=* Shares=1
+Functional=Account Name=mary Shares=1
+Functional=Department Name=mary,peter Shares=1
+Component=CRED Weight=2
+Component=FS
+Component=RES
+Component=SERV
+Component=TARGET
+Component=CRED Partition=lab
+Credential=User Name=mary Priority=1
+Credential=Group Name=mary Priority=1
+Credential=Account Name=mary Priority=1
+Credential=Parent Name=mary Priority=1
+Credential=QOS Name=fast Priority=1
+Credential=Partition Name=lab Priority=1
+Service=QOS Name=fast TargetXFactor=2
+Service=Partition Name=lab TargetXFactor=2
+Target=User Name=mary Percent=5
+Target=Group Name=mary Percent=5
+Target=Account Name=mary Percent=5
+Target=Parent Name=mary Percent=5
+Target=QOS Name=fast Percent=5
+Target=Partition Name=lab Percent=5
+Charge=Partition Name=lab Factor=2
+Charge=QOS Name=fast Factor=2
+Charge=Reservation Name=mary Factor=2
+Charge=WCKey Name=mary Factor=2
+Charge=Account Name=mary Factor=2
+Charge=Parent Name=mary Factor=2
+Charge=Requeued Factor=0
+Book=gpu Partitions=lab
+Book=cpu Partitions=lab2 Shares=mary:1,*:0
+";
+
+#[test]
+fn what_everybody_may_know_names_nobody() {
+    let settings = Settings::parse(OF_EVERYBODY, "f").unwrap().settings;
+    let all = settings.lines();
+    for kind in
+        ["Override=", "Functional=", "Component=", "Credential=", "Service=", "Target=", "Charge=", "Book="]
+    {
+        assert!(all.iter().any(|line| line.starts_with(kind)), "{kind}");
+    }
+    let names_somebody = |line: &String| {
+        ["mary", "4711"].iter().any(|name| line.contains(name)) || line == "SnapshotMode=0640"
+    };
+    let names_partitions = |line: &String| line.contains("lab");
+    for partitions in [true, false] {
+        let public = settings.public(partitions);
+        let expected: Vec<String> = all
+            .iter()
+            .filter(|line| !names_somebody(line) && (partitions || !names_partitions(line)))
+            .cloned()
+            .collect();
+        assert_eq!(public.settings.lines(), expected);
+        assert_eq!(public.withheld, all.len() - expected.len());
+        assert!(public.withheld >= 18, "{public:?}");
+    }
+    // A setting of a kind that is not above would not have been looked at.
+    for setting in SETTINGS.iter().filter(|setting| setting.attributes.is_some()) {
+        assert!(OF_EVERYBODY.contains(&format!("\n{}=", setting.name)), "{}", setting.name);
+    }
+    let nobody = Settings::parse("Distribution=strict", "f").unwrap().settings;
+    assert_eq!((nobody.public(true).settings, nobody.public(true).withheld), (nobody.clone(), 0));
 }

@@ -2,6 +2,7 @@
 
 mod content;
 mod file;
+mod public;
 mod size;
 
 use std::fs;

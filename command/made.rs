@@ -6,11 +6,12 @@ use std::{fs, io};
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
-use clap_mangen::roff::{roman, Roff};
+use clap_mangen::roff::{bold, roman, Roff};
 use clap_mangen::Man;
 
 use crate::answers::Question;
 use crate::cli::Cli;
+use crate::output::Described;
 
 /// Writes all that is installed with the command, as it is to be below share: a directory for each of man, bash, zsh, fish, and schemas.
 ///
@@ -35,9 +36,9 @@ fn files() -> io::Result<Vec<(String, String)>> {
     let mut command = Cli::command();
     command.build();
     let pages: Vec<String> = command.get_subcommands().map(page).collect();
-    files.push(manual(&command, NAME, &pages)?);
-    for question in command.get_subcommands() {
-        files.push(manual(question, &page(question), &[NAME.to_owned()])?);
+    files.push(manual(&command, NAME, &[], &pages)?);
+    for (question, columns) in command.get_subcommands().zip(Question::COLUMNS) {
+        files.push(manual(question, &page(question), columns, &[NAME.to_owned()])?);
         if question.get_name() == "why" {
             files.push((format!("{MANUAL}/{SHORT}.1"), format!(".so man1/{}.1\n", page(question))));
             files.extend(completions(question.clone().name(SHORT).bin_name(SHORT), SHORT));
@@ -100,7 +101,12 @@ fn completions(mut command: Command, name: &str) -> [(String, String); 3] {
 }
 
 /// A manual page. What help says behind the options are sections of it: examples, and what is before them.
-fn manual(command: &Command, name: &str, related: &[String]) -> io::Result<(String, String)> {
+fn manual(
+    command: &Command,
+    name: &str,
+    columns: &[&[Described]],
+    related: &[String],
+) -> io::Result<(String, String)> {
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let (notes, examples) = help.split_once("Examples:\n").unwrap_or((&help, ""));
     let source = format!("{NAME} {}", env!("CARGO_PKG_VERSION"));
@@ -115,6 +121,12 @@ fn manual(command: &Command, name: &str, related: &[String]) -> io::Result<(Stri
         man.render_subcommands_section(&mut text)?;
     }
     let mut roff = Roff::new();
+    if !columns.is_empty() {
+        roff.control("SH", ["COLUMNS"]);
+    }
+    for (name, meaning) in columns.iter().copied().flatten() {
+        roff.control("TP", []).text([bold(name.trim_end_matches('>'))]).text([roman(format!("{meaning}."))]);
+    }
     for (title, lines) in [("NOTES", notes), ("EXAMPLES", examples)] {
         if !lines.trim().is_empty() {
             roff.control("SH", [title]);

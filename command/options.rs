@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::input::texts::Texts;
 use crate::input::{self, Needs};
 use crate::model::{Model, Options};
-use crate::output::Form;
+use crate::output::{Form, Terminal};
 use crate::progress::Progress;
 
 /// The form of every answer.
@@ -72,6 +72,9 @@ pub struct Printed {
     /// These columns only, in this order
     #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "json")]
     pub format: Vec<String>,
+    /// Tables as wide as what is in them: no name is cut to fit the terminal
+    #[arg(long, conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
+    pub wide: bool,
 }
 
 impl Printed {
@@ -84,10 +87,15 @@ impl Printed {
             _ => Form::Columns,
         }
     }
+
+    /// The terminal, as wide as is asked for.
+    pub fn on(&self, terminal: Terminal) -> Terminal {
+        Terminal { width: terminal.width.filter(|_| !self.wide), ..terminal }
+    }
 }
 
 /// What says how an answer is printed, and does not go with a file.
-pub const NO_FILES: [&str; 6] = ["parsable2", "parsable", "csv", "noheader", "format", "json"];
+pub const NO_FILES: [&str; 7] = ["parsable2", "parsable", "csv", "noheader", "format", "wide", "json"];
 
 /// What is written instead of being printed.
 #[derive(Clone, Debug, Default, Args)]

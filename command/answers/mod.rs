@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::model::{Algorithm, Model};
-use crate::output::{numbers, Printout, Schema, Terminal};
+use crate::output::{numbers, Described, Printout, Schema, Terminal};
 
 /// What a question is: its arguments are a value of the type that has this.
 pub trait Ask: clap::Args {
@@ -15,6 +15,9 @@ pub trait Ask: clap::Args {
     const ANSWERS: &'static str;
     /// The example there.
     const EXAMPLE: &'static str;
+
+    /// The columns that `--format` chooses from, for the manual page; none where there is no such option.
+    const COLUMNS: &'static [&'static [Described]] = &[];
 
     /// The schemas of what `--json` prints.
     fn schemas() -> Vec<Schema>;
@@ -51,6 +54,10 @@ macro_rules! questions {
             /// What each answers, and an example, in the order of the help.
             pub const ANSWERS: &'static [(&'static str, &'static str)] =
                 &[$((<$file::Arguments as Ask>::ANSWERS, <$file::Arguments as Ask>::EXAMPLE),)+];
+
+            /// The columns that each lets choose from, in the order of the help.
+            pub const COLUMNS: &'static [&'static [&'static [Described]]] =
+                &[$(<$file::Arguments as Ask>::COLUMNS,)+];
 
             /// The schemas of all answers.
             pub fn schemas() -> Vec<Schema> {

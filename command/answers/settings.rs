@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::model::{Algorithm, Model, Options};
 use crate::options::{OfCluster, Printed};
 use crate::output::show::{close, for_programs, printout, Show};
-use crate::output::{Form, Page, Printout, Schema, Table, Terminal};
+use crate::output::{Described, Form, Page, Printout, Schema, Table, Terminal};
 use crate::progress::Progress;
 
 /// Shows parameters and settings in force, and where each value came from
@@ -28,6 +28,7 @@ pub struct Arguments {
 impl Ask for Arguments {
     const ANSWERS: &'static str = "parameters and settings in force, and where each was written";
     const EXAMPLE: &'static str = "multifactor2 settings";
+    const COLUMNS: &'static [&'static [Described]] = &[COLUMNS];
 
     fn schemas() -> Vec<Schema> {
         vec![Settings::schema()]
@@ -112,9 +113,16 @@ pub fn settings(model: &Model<'_>) -> Settings {
     Settings { parameters: parameters.collect(), settings }
 }
 
+/// The columns of the table.
+const COLUMNS: &[Described] = &[
+    ("Name", "The setting, or the parameter of slurm.conf"),
+    ("Value", "Its value in force"),
+    ("From", "Where it was written: a file and a line, slurm.conf, PriorityParameters, SnapshotPublic, or default"),
+];
+
 impl Show for Settings {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
-        let mut table = Table::new(&["Name", "Value", "From"]);
+        let mut table = Table::of(COLUMNS);
         for row in self.settings.iter().flatten().chain(&self.parameters) {
             table.row(vec![row.name.clone(), row.value.clone(), row.from.clone()]);
         }

@@ -13,4 +13,4 @@ pub use page::{Page, Terminal};
 pub use printout::Printout;
 pub use schema::Schema;
 pub use show::Show;
-pub use table::{Form, Table};
+pub use table::{Described, Form, Table};

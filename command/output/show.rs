@@ -28,6 +28,7 @@ pub fn printout<A: Answer + Show>(
     printed: &Printed,
     terminal: Terminal,
 ) -> Result<Printout, Error> {
+    let terminal = printed.on(terminal);
     printout_as(model, answer, form, printed, |answer, about| answer.show(about, printed, terminal))
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::escape;
 use super::page::Terminal;
@@ -22,6 +22,9 @@ pub enum Form {
     Csv,
 }
 
+/// A column that can be asked for: its name, with `>` at its end where it has numbers, and what is in it, for the manual page.
+pub type Described = (&'static str, &'static str);
+
 /// Columns with names, and rows of text.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -37,6 +40,11 @@ impl Table {
             None => (*name, false),
         });
         Self { header: header.collect(), rows: Vec::new() }
+    }
+
+    /// With these columns.
+    pub fn of<'c>(columns: impl IntoIterator<Item = &'c Described>) -> Self {
+        Self::new(&columns.into_iter().map(|(name, _)| *name).collect::<Vec<_>>())
     }
 
     /// Adds a row.
@@ -139,8 +147,14 @@ impl Table {
         let mut text = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = Cow<'_, str>>| {
             let cells: Vec<_> = cells.collect();
-            let cells: Vec<_> =
-                cells.iter().zip(&widths).map(|(cell, width)| wrapped(cell, *width)).collect();
+            let fitted = cells.iter().zip(&widths).zip(&self.header).map(|((cell, width), (name, _))| {
+                if NAMES.contains(name) {
+                    vec![cut(cell, *width, terminal.ascii)]
+                } else {
+                    wrapped(cell, *width)
+                }
+            });
+            let cells: Vec<_> = fitted.collect();
             for at in 0..cells.iter().map(Vec::len).max().unwrap_or_default() {
                 let begin = text.len();
                 for ((lines, width), (_, is_number)) in cells.iter().zip(&widths).zip(&self.header) {
@@ -167,6 +181,9 @@ impl Table {
 
 /// Blanks between two columns.
 const GAP: usize = 2;
+
+/// Columns of names, which are cut where they do not fit; other texts go on in the next line. Headers are cut by no terminal.
+const NAMES: [&str; 5] = ["Account", "User", "Partition", "QOS", "Level"];
 
 /// No column of text gets narrower than this.
 const NARROWEST: usize = 8;
@@ -203,6 +220,22 @@ fn narrowed(columns: &[Width], terminal: Option<u16>) -> Vec<usize> {
         *widest -= 1;
     }
     widths
+}
+
+/// A name in one line of this width, with `…` in place of what does not fit; in ASCII with `+`, as Slurm's commands cut.
+fn cut(cell: &str, width: usize, ascii: bool) -> Cow<'_, str> {
+    if cell.width() <= width {
+        return cell.into();
+    }
+    let mut kept = String::new();
+    for letter in cell.chars() {
+        if kept.width() + letter.width().unwrap_or_default() >= width {
+            break;
+        }
+        kept.push(letter);
+    }
+    kept.push(if ascii { '+' } else { '…' });
+    kept.into()
 }
 
 /// A cell in lines of this width: between words, and within those that are too long. What is indented stays so.
@@ -269,6 +302,39 @@ mod tests {
             assert!(text.contains(" 0.123456789 "), "{width}\n{text}");
             assert!(width < 29 || text.lines().all(|line| line.width() <= width.into()), "{width}\n{text}");
         }
+    }
+
+    #[test]
+    fn names_are_cut_and_stay_in_their_line() {
+        let mut table = Table::new(&["Account", "User", "Text"]);
+        let account = "  a-long-name-of-an-account";
+        table.row(vec![
+            account.to_owned(),
+            "\u{6f22}\u{6f22}\u{6f22}\u{6f22}\u{6f22}\u{6f22}".to_owned(),
+            "one two".to_owned(),
+        ]);
+        for width in 27..60 {
+            for ascii in [false, true] {
+                let text = table.columns(true, Terminal { width: Some(width), ascii, ..Terminal::PLAIN });
+                assert!(text.lines().all(|line| line.width() <= width.into()), "{width}\n{text}");
+                let row = text.lines().nth(1).unwrap();
+                let end = row.find(if ascii { '+' } else { '…' });
+                assert_eq!(
+                    end.is_none(),
+                    row.starts_with(account) && (ascii || row.contains(&"\u{6f22}".repeat(6))),
+                    "{width}\n{text}"
+                );
+                assert!(
+                    end.is_none_or(|end| account.starts_with(&row[..end]) || row.starts_with(account)),
+                    "{width}\n{text}"
+                );
+            }
+        }
+        assert!(table.columns(true, Terminal { width: Some(30), ..Terminal::PLAIN }).contains("…"));
+        assert!(!table.columns(true, Terminal::PLAIN).contains("…"));
+        assert!(!table
+            .show(Form::Parsable2, true, Terminal { width: Some(10), ..Terminal::PLAIN })
+            .contains("…"));
     }
 
     #[test]

@@ -52,7 +52,43 @@ fn generate_writes_manual_pages_completions_and_schemas() {
         read(&format!("slurm-multifactor2/schema/{question}.json"));
         assert!(pages.contains(&format!("multifactor2-{question}(1)")), "{question}");
     }
+    for question in
+        command.get_subcommands().filter(|of| of.get_arguments().any(|option| option.get_id() == "format"))
+    {
+        let page = read(&format!("man/man1/multifactor2-{}.1", question.get_name()));
+        assert!(page.contains(".SH COLUMNS"), "{}: give COLUMNS", question.get_name());
+    }
     assert!(!read("bash-completion/completions/multifactor2").contains("generate"));
+    // Every column that a table has is in the manual page.
+    let saved = directory.path().join("snapshot");
+    let mut file = fs::File::create(&saved).unwrap();
+    format::write(&recorded::snapshot("24.11.5", "multifactor2-root"), &mut file).unwrap();
+    let all_groups = "position,addends,tickets,points";
+    for (question, words) in [
+        ("queue", vec![]),
+        ("queue", vec!["-o", all_groups]),
+        ("tree", vec![]),
+        ("settings", vec![]),
+        ("what-if", vec!["--weight", "fairshare=1"]),
+    ] {
+        let page = read(&format!("man/man1/multifactor2-{question}.1"));
+        let columns = page.split(".SH COLUMNS").nth(1).unwrap_or_else(|| panic!("{question}: {page}"));
+        let output = Command::new(env!("CARGO_BIN_EXE_multifactor2"))
+            .args([question, "-P", "--from"])
+            .arg(&saved)
+            .args(&words)
+            .output()
+            .unwrap();
+        let shown = String::from_utf8(output.stdout.clone()).unwrap();
+        let header = shown.lines().next().unwrap_or_else(|| panic!("{question}: {output:?}"));
+        assert!(header.split('|').count() >= 3, "{header}");
+        for column in header.split('|') {
+            let described = format!(".TP\n\\fB{column}\\fR\n");
+            let (_, meaning) =
+                columns.split_once(&described).unwrap_or_else(|| panic!("{column}: {columns}"));
+            assert!(meaning.lines().next().unwrap().ends_with('.'), "{column}");
+        }
+    }
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     let failed =

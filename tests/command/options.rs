@@ -27,9 +27,11 @@ enum Seen {
     Writes(&'static str, &'static str),
     /// It counts only where Slurm runs: there is this test in `live.rs`.
     Live(&'static str),
+    /// It counts only on a terminal: there is this test in `outputs.rs`.
+    OnTerminal(&'static str),
 }
 
-use Seen::{Differs, Live, Says, Writes};
+use Seen::{Differs, Live, OnTerminal, Says, Writes};
 
 /// A question, its words, and whether it is about a cluster: then it is that of the example.
 const QUESTIONS: [(&str, &str, bool); 11] = [
@@ -77,6 +79,13 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     (TABLE, "--parsable", "", "--parsable", Differs),
     (TABLE, "--csv", "", "--csv", Differs),
     (TABLE, "--noheader", "", "--noheader", Differs),
+    (
+        TABLE,
+        "--wide",
+        "",
+        "--wide",
+        OnTerminal("names_are_cut_to_the_terminal_and_whole_where_that_is_asked_for"),
+    ),
     (TABLE, "--format", "", "--format none", Says("give some of")),
     ("why", "--at", "", "--at +7-0", Differs),
     ("queue", "--at", "", "--at +7-0", Differs),
@@ -224,9 +233,13 @@ fn is_of(proof: &str, question: &str) -> bool {
 }
 
 fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str, Seen)) {
-    if let Live(test) = seen {
-        let name = format!("fn {test}()");
-        assert!(include_str!("live.rs").contains(&name), "{question} {option}: no {test}");
+    let elsewhere = match seen {
+        Live(test) => Some((include_str!("live.rs"), test)),
+        OnTerminal(test) => Some((include_str!("outputs.rs"), test)),
+        _ => None,
+    };
+    if let Some((file, test)) = elsewhere {
+        assert!(file.contains(&format!("fn {test}()")), "{question} {option}: no {test}");
         return;
     }
     let place = Place::new();
@@ -242,7 +255,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
             assert!(written.contains(part), "multifactor2 {with}: {said}\n{file}: {written}");
             return;
         }
-        Differs | Live(_) => (),
+        Differs | Live(_) | OnTerminal(_) => (),
     }
     let before = text(&Place::new().ask(&words(question, beside)));
     assert_ne!(before, said, "multifactor2 {with}");
@@ -304,6 +317,8 @@ fn options_that_do_not_go_together_are_refused() {
     for words in [
         "queue --json --format job",
         "queue --json --noheader",
+        "queue --json --wide",
+        "queue -P --wide",
         "tree --html page.html --format job",
         "tree --from snapshot --cluster a",
         "tree --from snapshot --live",

@@ -297,6 +297,37 @@ fn tables_for_programs_have_as_many_fields_in_every_row() {
     assert_eq!(sample.ask(&["queue", "--csv", "-n", "-o", "job,fairshare"]).out, "1002,1\n1001,0.246914\n");
 }
 
+/// On 80 columns and on 40: no row of a table goes on in the next line because of a name.
+#[test]
+fn names_are_cut_to_the_terminal_and_whole_where_that_is_asked_for() {
+    let mut snapshot = site::example();
+    let long = "an-account-with-a-long-name-of-thirty-nine";
+    for association in snapshot.associations.iter_mut().filter(|of| of.account == "c") {
+        long.clone_into(&mut association.account);
+    }
+    for job in snapshot.jobs.iter_mut().filter(|job| job.account == "c") {
+        long.clone_into(&mut job.account);
+    }
+    let sample = Sample::new(&snapshot);
+    for width in [40, 80] {
+        for question in ["queue", "tree"] {
+            let on = |options: &[&str]| {
+                let terminal = Terminal { width: Some(width), ..Terminal::PLAIN };
+                let printed = sample.ask_as("multifactor2", &[&[question], options].concat(), terminal);
+                assert!(answered(&printed), "{question} {options:?}: {}", printed.err);
+                printed.out
+            };
+            let (cut, whole, parsable) = (on(&[]), on(&["--wide"]), on(&["-P"]));
+            assert!(
+                cut.contains("an-ac") && cut.contains('…') && !cut.contains(long),
+                "{width} {question}: {cut}"
+            );
+            assert!(whole.contains(long) && !whole.contains('…'), "{width} {question}: {whole}");
+            assert!(parsable.contains(long), "{width} {question}: {parsable}");
+        }
+    }
+}
+
 #[test]
 fn an_error_names_the_next_step_and_ends_with_its_status() {
     let sample = Sample::new(&site::example());

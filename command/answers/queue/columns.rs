@@ -8,6 +8,7 @@ use super::QueueRow;
 use crate::model::{Addends, Model, Slot};
 use crate::output::numbers::addend;
 use crate::output::show::optional;
+use crate::output::Described;
 
 /// Tickets of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -65,31 +66,52 @@ impl QueuePoints {
     }
 }
 
-/// A group: its name, its columns.
-type Group = (&'static str, &'static [&'static str]);
-
-/// The columns behind those that are always there.
-pub(super) const GROUPS: [Group; 3] = [
-    (
-        "addends",
-        &[
-            "AgeAddend>",
-            "AssocAddend>",
-            "FairShareAddend>",
-            "JobSizeAddend>",
-            "PartitionAddend>",
-            "QOSAddend>",
-            "TRESAddend>",
-            "SiteAddend>",
-            "NiceAddend>",
-        ],
-    ),
-    ("tickets", &["Tickets>", "OverrideTickets>", "FunctionalTickets>", "ShareTreeTickets>"]),
-    (
-        "points",
-        &["Points>", "CREDPoints>", "FSPoints>", "RESPoints>", "SERVPoints>", "TARGETPoints>", "USAGEPoints>"],
-    ),
+/// The columns that are always there, and those of each group.
+pub const ALL: &[&[Described]] = &[
+    &[
+        ("Position>", "The place in the whole queue, from 1; - where places are not known"),
+        ("Rank>", "The place among the jobs of its partition"),
+        ("Job", "The job as squeue shows it, with the tasks that wait"),
+        ("User", "Its user"),
+        ("Account", "Its account"),
+        ("Partition", "The partition of this row; a job in several partitions has a row for each"),
+        ("QOS", "Its QOS"),
+        ("Priority>", "Its priority there"),
+        ("FairShare>", "Its fair-share factor, from 0 to 1"),
+        ("Tasks>", "How many tasks wait; 1 for a job that is no array"),
+        ("Reason", "Why it waits, as squeue shows it"),
+        ("Start", "When the backfill scheduler expects it to start"),
+    ],
+    &[
+        ("AgeAddend>", "AGE, weighted as sprio shows it; so are the next eight"),
+        ("AssocAddend>", "ASSOC"),
+        ("FairShareAddend>", "FAIRSHARE"),
+        ("JobSizeAddend>", "JOBSIZE"),
+        ("PartitionAddend>", "PARTITION"),
+        ("QOSAddend>", "QOS"),
+        ("TRESAddend>", "The sum over TRES"),
+        ("SiteAddend>", "SITE, points among it"),
+        ("NiceAddend>", "What its nice value takes away, with its sign"),
+    ],
+    &[
+        ("Tickets>", "Its tickets; those of its user where tickets are not given to single jobs"),
+        ("OverrideTickets>", "Override tickets among them"),
+        ("FunctionalTickets>", "Functional tickets among them"),
+        ("ShareTreeTickets>", "Tickets of the share tree among them"),
+    ],
+    &[
+        ("Points>", "Its points, as a part of SITE; so are the next six"),
+        ("CREDPoints>", "Those of the component CRED"),
+        ("FSPoints>", "Those of FS"),
+        ("RESPoints>", "Those of RES"),
+        ("SERVPoints>", "Those of SERV"),
+        ("TARGETPoints>", "Those of TARGET"),
+        ("USAGEPoints>", "Those of USAGE"),
+    ],
 ];
+
+/// The names of the groups, which stand for their columns.
+const GROUPS: [&str; 3] = ["addends", "tickets", "points"];
 
 /// The cells of all groups.
 pub(super) fn cells(row: &QueueRow) -> Vec<String> {
@@ -108,8 +130,8 @@ pub(super) fn cells(row: &QueueRow) -> Vec<String> {
 /// Names of columns for what is asked for: those of a group for its name.
 pub(super) fn named(asked: &[String]) -> Vec<String> {
     // "tickets" is a group and its first column: all of it is meant.
-    let columns = |name: &String| match GROUPS.iter().find(|(group, _)| group.eq_ignore_ascii_case(name.trim())) {
-        Some((_, columns)) => columns.iter().map(|column| column.trim_end_matches('>').to_owned()).collect(),
+    let columns = |name: &String| match GROUPS.iter().position(|group| group.eq_ignore_ascii_case(name.trim())) {
+        Some(at) => ALL[at + 1].iter().map(|(column, _)| column.trim_end_matches('>').to_owned()).collect(),
         None => vec![name.clone()],
     };
     asked.iter().flat_map(columns).collect()

@@ -15,7 +15,7 @@ use crate::model::order::{visible, Unknown};
 use crate::model::{Addends, Model, Slot};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::printout;
-use crate::output::{Printout, Schema, Terminal};
+use crate::output::{Described, Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 pub use columns::{QueuePoints, QueueTickets};
@@ -42,6 +42,7 @@ pub struct Arguments {
 impl Ask for Arguments {
     const ANSWERS: &'static str = "waiting jobs in the order in which the scheduler looks at them, with their places";
     const EXAMPLE: &'static str = "multifactor2 queue -A c --partition main";
+    const COLUMNS: &'static [&'static [Described]] = columns::ALL;
 
     fn schemas() -> Vec<Schema> {
         vec![QueueAnswer::schema()]

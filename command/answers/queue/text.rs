@@ -11,27 +11,11 @@ use crate::output::{Form, Page, Table, Terminal};
 
 impl Show for QueueAnswer {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
-        let mut names = vec![
-            "Position>",
-            "Rank>",
-            "Job",
-            "User",
-            "Account",
-            "Partition",
-            "QOS",
-            "Priority>",
-            "FairShare>",
-            "Tasks>",
-            "Reason",
-            "Start",
-        ];
         // Only -o asks for others.
         let has_groups = !printed.format.is_empty();
         let printed = Printed { format: columns::named(&printed.format), ..printed.clone() };
-        if has_groups {
-            names.extend(columns::GROUPS.iter().flat_map(|(_, columns)| *columns));
-        }
-        let mut table = Table::new(&names);
+        let shown = if has_groups { columns::ALL.len() } else { 1 };
+        let mut table = Table::of(columns::ALL[..shown].iter().copied().flatten());
         for row in &self.rows {
             let mut cells = cells(row);
             if has_groups {

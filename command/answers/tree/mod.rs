@@ -18,7 +18,7 @@ use crate::input::Needs;
 use crate::model::Model;
 use crate::options::{Files, OfTime, Printed, NO_FILES};
 use crate::output::show::printout;
-use crate::output::{Printout, Schema, Terminal};
+use crate::output::{Described, Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
@@ -45,6 +45,7 @@ pub struct Arguments {
 impl Ask for Arguments {
     const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs";
     const EXAMPLE: &'static str = "multifactor2 tree -A c";
+    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS];
 
     fn schemas() -> Vec<Schema> {
         vec![Tree::schema()]

@@ -6,27 +6,29 @@ use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::number;
 use crate::output::show::{close, for_programs, optional, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::{Described, Form, Page, Table, Terminal};
+
+/// The columns of the table.
+pub const COLUMNS: &[Described] = &[
+    ("Book", "The book; only where the settings have some"),
+    ("Account", "The account, indented by its depth"),
+    ("User", "The user, with the partition of the association in brackets; empty for an account"),
+    ("RawShares>", "Raw shares, or parent"),
+    ("NormShares>", "S: normalised shares of the algorithm in force, from 0 to 1"),
+    ("RawUsage>", "Raw usage: seconds times billing, decayed"),
+    ("NormUsage>", "U: normalised usage, from 0 to 1"),
+    ("EffectvUsage>", "Effective usage"),
+    ("LevelFS>", "How far below its share it is: S / U; above 1, less was used than the share"),
+    ("Tickets>", "Its tickets; in brackets where nobody below it waits"),
+    ("FairShare>", "The fair-share factor of its next job, from 0 to 1; of users only"),
+    ("Waiting>", "Jobs that wait"),
+    ("Running>", "Jobs that run"),
+];
 
 impl Show for Tree {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let has_books = self.rows.iter().any(|row| row.book.is_some());
-        let mut columns = vec!["Book"];
-        columns.extend([
-            "Account",
-            "User",
-            "RawShares>",
-            "NormShares>",
-            "RawUsage>",
-            "NormUsage>",
-            "EffectvUsage>",
-            "LevelFS>",
-            "Tickets>",
-            "FairShare>",
-            "Waiting>",
-            "Running>",
-        ]);
-        let mut table = Table::new(&columns[usize::from(!has_books)..]);
+        let mut table = Table::of(&COLUMNS[usize::from(!has_books)..]);
         let is_for_people = printed.form() == Form::Columns;
         self.rows.iter().for_each(|row| table.row(cells(row, is_for_people)));
         let (table, text) = for_programs(table, printed, terminal)?;

@@ -28,7 +28,7 @@ use crate::model::order::{visible, Unknown};
 use crate::model::{Algorithm, Model, Options, Slot};
 use crate::options::{own_name, Files, OfTime, Printed};
 use crate::output::show::printout;
-use crate::output::{Printout, Schema, Terminal};
+use crate::output::{Described, Printout, Schema, Terminal};
 use crate::output::numbers::count;
 use crate::progress::Progress;
 
@@ -54,6 +54,7 @@ impl Ask for Arguments {
     const ANSWERS: &'static str = "the queue before and after a change of shares, usage, weights, settings or plugin: who gains, who \
          loses, how far. This is the trial before a switch ([what-if.md](what-if.md))";
     const EXAMPLE: &'static str = "multifactor2 what-if --plugin multifactor2 --weight fairshare=50000";
+    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS];
 
     fn schemas() -> Vec<Schema> {
         vec![WhatIf::schema()]

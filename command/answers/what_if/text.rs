@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{count, number};
 use crate::output::show::{close, for_programs, optional, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::{Described, Form, Page, Table, Terminal};
 
 /// So many rows of a table are shown to people; programs get all.
 const SHOWN: usize = 20;
@@ -135,21 +135,24 @@ fn standings(changes: &[StandingChange]) -> Table {
     table
 }
 
+/// The columns of the queue.
+pub const COLUMNS: &[Described] = &[
+    ("Position>", "The place in the queue after the change, from 1"),
+    ("Before>", "The place before it"),
+    ("Gain>", "By how many places it goes forward; new and gone for a job that the change brings or takes away"),
+    ("Job", "The job as squeue shows it"),
+    ("User", "Its user"),
+    ("Account", "Its account"),
+    ("Partition", "The partition of this row"),
+    ("QOS", "Its QOS"),
+    ("Priority>", "Its priority after the change"),
+    ("PriorityBefore>", "Its priority before it"),
+    ("FairShare>", "Its fair-share factor after the change, from 0 to 1"),
+    ("FairShareBefore>", "The factor before it"),
+];
+
 fn queue(rows: &[ChangeRow], printed: &Printed) -> Table {
-    let mut table = Table::new(&[
-        "Position>",
-        "Before>",
-        "Gain>",
-        "Job",
-        "User",
-        "Account",
-        "Partition",
-        "QOS",
-        "Priority>",
-        "PriorityBefore>",
-        "FairShare>",
-        "FairShareBefore>",
-    ]);
+    let mut table = Table::of(COLUMNS);
     let whole = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
     let place = |position: Option<usize>| whole(position.map(|position| position as u64));
     let shown = if printed.form() == Form::Columns { SHOWN } else { usize::MAX };

@@ -9,6 +9,7 @@
 //! nothing here logs or knows Slurm's types.
 
 pub mod declare;
+mod effects;
 mod enforced;
 pub mod files;
 pub mod kept;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use multifactor2_core::settings::{Component, ComponentKind, Dilution, Distribution, ParentUsers};
+use multifactor2_core::settings::{Component, ComponentKind, Dilution, ParentUsers};
 use tracing::{info, warn};
 
 use super::points::PointsState;
@@ -44,6 +44,9 @@ impl Plugin {
                  line"
             );
         }
+        for text in config.settings.without_effect() {
+            warn!("{text}");
+        }
         for name in self.own_usage.lacking() {
             warn!(
                 "DominantTRES={name}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to \
@@ -61,12 +64,6 @@ impl Plugin {
             );
         }
         let split = config.settings.parent_users == ParentUsers::Split;
-        if split && config.settings.distribution != Distribution::Tickets {
-            warn!(
-                "ParentUsers=split changes nothing with Distribution={}: remove it, or set Distribution=tickets",
-                config.settings.distribution
-            );
-        }
         if let Some(account) = standing.mixed_account(&lock).filter(|_| !split) {
             warn!(
                 "account {account}, and perhaps others, has users with Fairshare=parent beside users with shares of their own: each of \

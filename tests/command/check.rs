@@ -79,6 +79,18 @@ fn lines_that_rest_on_what_is_not_enforced() {
     }
 }
 
+/// Said also where nobody could be asked what is in force.
+#[test]
+fn settings_without_effect() {
+    let settings =
+        Settings::parse("Functional=User Name=* Shares=1\nDilutionQuantum=64", "f").unwrap().settings;
+    for snapshot in [None, Some(&sound())] {
+        let found = findings::of_settings(&settings, snapshot);
+        assert_found(&found[..1], "Functional lines change nothing with TicketsFunctional=0");
+        assert_found(&found[1..], "DilutionQuantum changes nothing with Dilution=none");
+    }
+}
+
 #[test]
 fn all_weights_zero() {
     let mut snapshot = sound();

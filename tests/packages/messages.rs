@@ -19,7 +19,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 ];
 
 /// The beginnings of texts that are no line of a log: what they are.
-const NOT_LOGGED: [(&str, &str); 24] = [
+const NOT_LOGGED: [(&str, &str); 26] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
     ("Exit status: 0, 1 for an error", "the help of check"),
     ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
@@ -44,6 +44,8 @@ const NOT_LOGGED: [(&str, &str); 24] = [
     ("the last good settings: those that are written are bad", "what a snapshot says"),
     ("Reservations, wckeys, Unix groups", "the same"),
     ("Partitions are not told", "the same"),
+    ("The size of the cluster is not told", "the same"),
+    ("This is the file for everybody", "the same"),
 ];
 
 /// White space of any kind as one blank each.

@@ -195,10 +195,10 @@ pub fn plugin_is_there(snapshot: &Snapshot) -> Option<String> {
     })
 }
 
-/// Settings that do not go together with what is in force.
+/// Settings that have no effect, or do not go together with what is in force.
 pub fn of_settings(settings: &Settings, snapshot: Option<&Snapshot>) -> Vec<String> {
-    let Some(snapshot) = snapshot.filter(|snapshot| is_ours(snapshot)) else { return Vec::new() };
-    let mut found = Vec::new();
+    let mut found = settings.without_effect();
+    let Some(snapshot) = snapshot.filter(|snapshot| is_ours(snapshot)) else { return found };
     let dated = settings.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
     let falls = settings.dilution != Dilution::None || dated || !settings.targets.is_empty();
     if has_flag(snapshot, "INCR_ONLY") && falls {

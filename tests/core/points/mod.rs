@@ -1,6 +1,7 @@
 //! The points of jobs: against the numbers of the manuals, numbers worked out by hand, what holds for all input, and the model.
 
 mod against_model;
+mod effects;
 mod golden;
 mod lines;
 mod promises;

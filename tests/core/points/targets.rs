@@ -48,7 +48,7 @@ fn rooms() {
 }
 
 /// Alice has 30 directly in `low` and 10 in `top`, bob 20 in `top`, carol 40 in `other`. `low` is below `top`.
-fn site() -> Site {
+pub fn site() -> Site {
     let mut site = Site::new()
         .account("root", "top", 1)
         .account("top", "low", 1)

@@ -1,0 +1,142 @@
+//! Settings that are taken and do nothing beside the others: whoever wrote them meant something else. The plugin says so in its log, and
+//! `multifactor2 check` before it starts, both by this.
+
+use super::table::{
+    Component, ComponentKind, CredentialKind, Dilution, Distribution, ParentUsers, Service, Settings,
+    TargetKind,
+};
+
+/// A part of a component, its weight on a line, and the kind of lines that it goes by.
+type Part<K> = (&'static str, fn(&Component) -> f64, K);
+
+const CREDENTIALS: [Part<CredentialKind>; 6] = [
+    ("User", |line| line.user.weight, CredentialKind::User),
+    ("Group", |line| line.group.weight, CredentialKind::Group),
+    ("Account", |line| line.account.weight, CredentialKind::Account),
+    ("Parent", |line| line.parent.weight, CredentialKind::Parent),
+    ("QOS", |line| line.qos.weight, CredentialKind::Qos),
+    ("Class", |line| line.class.weight, CredentialKind::Partition),
+];
+
+const TARGETS: [Part<TargetKind>; 6] = [
+    ("FSUser", |line| line.fs_user.weight, TargetKind::User),
+    ("FSGroup", |line| line.fs_group.weight, TargetKind::Group),
+    ("FSAccount", |line| line.fs_account.weight, TargetKind::Account),
+    ("FSParent", |line| line.fs_parent.weight, TargetKind::Parent),
+    ("FSQOS", |line| line.fs_qos.weight, TargetKind::Qos),
+    ("FSClass", |line| line.fs_class.weight, TargetKind::Partition),
+];
+
+/// Whether a `Service` line has what a part goes by.
+type Has = fn(&Service) -> bool;
+
+const PROMISES: [Part<Has>; 2] = [
+    ("TargetQueueTime", |line| line.target_queue_time.weight, |line| line.target_queue_time.is_some()),
+    ("TargetXFactor", |line| line.target_xfactor.weight, |line| line.target_xfactor.is_some()),
+];
+
+impl Settings {
+    /// What is written and has no effect, each with what to do.
+    pub fn without_effect(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.parent_users == ParentUsers::Split && self.distribution != Distribution::Tickets {
+            found.push(format!(
+                "ParentUsers=split changes nothing with Distribution={}: remove it, or set Distribution=tickets",
+                self.distribution
+            ));
+        }
+        if !self.functional.is_empty() && self.tickets_functional == 0 {
+            found.push(
+                "Functional lines change nothing with TicketsFunctional=0: set how many tickets there are, or remove the lines".to_owned(),
+            );
+        }
+        found.extend(self.dilution_of_nothing());
+        if !self.components.is_empty() && (self.points_weight == 0.0 || self.points_cap == 0) {
+            let name = if self.points_cap == 0 { "PointsCap" } else { "PointsWeight" };
+            found.push(format!(
+                "Component lines change nothing with {name}=0: set another number, or remove the lines"
+            ));
+        }
+        self.parts_of_nothing(&mut found);
+        self.lines_that_no_component_weighs(&mut found);
+        found
+    }
+
+    fn dilution_of_nothing(&self) -> Option<String> {
+        let default = Self::default();
+        let written = [
+            ("DilutionUnit", self.dilution_unit != default.dilution_unit),
+            ("DilutionQuantum", self.dilution_quantum.to_bits() != default.dilution_quantum.to_bits()),
+            ("DilutionExponent", self.dilution_exponent.to_bits() != default.dilution_exponent.to_bits()),
+            ("DilutionRunning", self.dilution_running != default.dilution_running),
+            ("DilutionCap", self.dilution_cap != default.dilution_cap),
+        ];
+        let names: Vec<&str> =
+            written.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
+        (self.dilution == Dilution::None && !names.is_empty()).then(|| {
+            format!(
+                "{} changes nothing with Dilution=none: set Dilution=user or tree, or remove it",
+                names.join(", ")
+            )
+        })
+    }
+
+    /// Parts that have a weight, and a value of 0 for every job.
+    fn parts_of_nothing(&self, found: &mut Vec<String>) {
+        let mut say = |component: ComponentKind, part: &str, weight: f64, lacking: &str| {
+            found.push(format!(
+                "Component={component} {part}={weight} changes nothing: {lacking}. Write one, or remove {part}"
+            ));
+        };
+        for line in self.components.iter().filter(|line| line.weight != 0.0) {
+            match line.component {
+                ComponentKind::Cred => {
+                    for (part, weight, kind) in CREDENTIALS {
+                        if weight(line) != 0.0 && !self.credentials.iter().any(|line| line.kind == kind) {
+                            say(
+                                line.component,
+                                part,
+                                weight(line),
+                                &format!("there is no line Credential={kind}"),
+                            );
+                        }
+                    }
+                }
+                ComponentKind::Fs => {
+                    for (part, weight, kind) in TARGETS {
+                        if weight(line) != 0.0 && !self.targets.iter().any(|line| line.kind == kind) {
+                            say(
+                                line.component,
+                                part,
+                                weight(line),
+                                &format!("there is no line Target={kind}"),
+                            );
+                        }
+                    }
+                }
+                ComponentKind::Target => {
+                    for (part, weight, has) in PROMISES {
+                        if weight(line) != 0.0 && !self.services.iter().any(has) {
+                            say(line.component, part, weight(line), &format!("no Service line has {part}"));
+                        }
+                    }
+                }
+                ComponentKind::Res | ComponentKind::Serv | ComponentKind::Usage => (),
+            }
+        }
+    }
+
+    /// Lines that give what nothing is made of.
+    fn lines_that_no_component_weighs(&self, found: &mut Vec<String>) {
+        let counts = |weight: fn(&Component) -> f64| {
+            self.components.iter().any(|line| line.weight != 0.0 && weight(line) != 0.0)
+        };
+        for (part, weight, kind) in CREDENTIALS {
+            if self.credentials.iter().any(|line| line.kind == kind) && !counts(weight) {
+                found.push(format!(
+                    "Credential={kind} lines change nothing: no line Component=CRED has {part} with a weight. Add it, or remove the lines"
+                ));
+            }
+        }
+    }
+}

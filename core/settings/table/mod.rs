@@ -281,7 +281,7 @@ crate::settings! {
         snapshot = "Snapshot": text("none, or an absolute path of a file", is_file) default("none");
         /// After how many seconds the plugin writes `Snapshot` again: with the first calculation then.
         snapshot_period = "SnapshotPeriod": integer(1 ..= 31_536_000) default("300");
-        /// Who can read the file of `Snapshot`. While `PrivateData` hides jobs, usage, users or accounts, `0644` writes nothing.
+        /// Who can read the file of `Snapshot`. While `PrivateData` hides jobs, usage, users, accounts, partitions or reservations, `0644` writes nothing.
         snapshot_mode = "SnapshotMode": choice(SnapshotMode {
             /// `SlurmUser` only.
             Owner = "0600",

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{
     fchmod, fchown, fstat, open, openat, renameat, statat, unlinkat, AtFlags, Dir, FileType, Gid, Mode,
-    OFlags,
+    OFlags, CWD,
 };
 use rustix::io::Errno;
 use rustix::process::{geteuid, test_kill_process, Pid};
@@ -127,6 +127,39 @@ fn sweep(directory: impl AsFd, name: &OsStr) {
     }
 }
 
+/// Whether what has the name of the file is one of ours to replace.
+fn is_file_or_none(setting: &str, directory: &OwnedFd, path: &Path, name: &OsStr) -> Result<(), Trouble> {
+    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
+            Err(Trouble::Problem(format!(
+                "{setting}: {} is there and no file: nothing is written. Take it away, or name another path",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes a file away that more people can read than should.
+///
+/// # Errors
+/// It stays.
+pub fn take_away(setting: &str, path: &Path) -> Result<(), Trouble> {
+    if statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT) {
+        return Ok(());
+    }
+    let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let directory = open_directory(setting, parent)?;
+    is_file_or_none(setting, &directory, path, name)?;
+    match unlinkat(&directory, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(Trouble::Problem(format!(
+            "{setting}: cannot take {} away: {error}. Take it away",
+            path.display()
+        ))),
+    }
+}
+
 /// Writes a file with what `write` gives, in place of the one that is there.
 ///
 /// # Errors
@@ -141,15 +174,7 @@ pub fn replace<S: Fn() -> bool>(
     // The settings say that it has both.
     let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
     let directory = open_directory(setting, parent)?;
-    match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
-            return Err(Trouble::Problem(format!(
-                "{setting}: {} is there and no file: nothing is written. Take it away, or name another path",
-                path.display()
-            )));
-        }
-        _ => (),
-    }
+    is_file_or_none(setting, &directory, path, name)?;
     sweep(&directory, name);
     let new = new_name(name);
     // What one of the same number has left that was killed. Whatever else is in the way is noticed when the file is made.

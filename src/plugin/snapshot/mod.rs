@@ -27,7 +27,7 @@ use crate::host::known_jobs::KnownJobs;
 use crate::host::locks::{spawn, Unlocked};
 use crate::host::panics::guard;
 
-use file::{replace, Readers, Trouble};
+use file::{replace, take_away, Readers, Trouble};
 use gather::Gathered;
 
 /// So long a stop waits for a file that is being written. It takes that long only where the file system does not answer.
@@ -46,6 +46,8 @@ pub struct Snapshots {
 struct State {
     /// A thread writes.
     busy: bool,
+    /// What it writes at the moment.
+    at: Option<Kind>,
     /// The cycle of the last snapshot that was begun.
     last: Option<i64>,
     /// What was wrong last with each kind of file, as it was logged.
@@ -94,14 +96,17 @@ impl Snapshots {
         state.last.is_none_or(is_over)
     }
 
-    /// Takes note that one is begun; false where the last one is still being written.
-    fn begin(&self, now: i64) -> bool {
+    /// Takes note that one is begun.
+    ///
+    /// # Errors
+    /// The last one is still being written: which file, if it has come to one.
+    fn begin(&self, now: i64) -> Result<(), Option<Kind>> {
         let mut state = self.state.lock();
-        let was_busy = std::mem::replace(&mut state.busy, true);
-        if !was_busy {
-            state.last = Some(now);
+        if std::mem::replace(&mut state.busy, true) {
+            return Err(state.at);
         }
-        !was_busy
+        (state.last, state.at) = (Some(now), None);
+        Ok(())
     }
 
     /// Logs what is wrong, unless it is what was logged last; or that it works again.
@@ -152,34 +157,22 @@ impl Plugin {
             return;
         }
         let host = unlocked.host();
-        let hidden = parameters::hidden(host).filter(|_| settings.snapshot_mode == SnapshotMode::All);
-        if let Some(hidden) = hidden.as_ref().filter(|_| settings.snapshot_file().is_some()) {
-            let text = format!(
-                "Snapshot: PrivateData={hidden} and SnapshotMode=0644 contradict each other: nothing is written. Set SnapshotMode=0600, or 0640 with \
-                 SnapshotGroup"
-            );
-            self.snapshots.note(Kind::Snapshot, Some(Complaint::Error(text)), settings);
-        }
-        let snapshot = settings.snapshot_file().filter(|_| hidden.is_none()).map(str::to_owned);
-        if snapshot.is_none() && settings.public_file().is_none() {
-            return;
-        }
-        if !self.snapshots.begin(now) {
-            for kind in Kind::ALL {
-                if let Some(path) = kind.path(settings) {
-                    let text = format!(
-                        "{kind}: {path} is still being written since the last time: look after the file system"
-                    );
-                    self.snapshots.note(kind, Some(Complaint::Error(text)), settings);
-                }
+        if let Err(kind) = self.snapshots.begin(now) {
+            if let Some((kind, path)) = kind.and_then(|kind| Some((kind, kind.path(settings)?))) {
+                let text = format!(
+                    "{kind}: {path} is still being written since the last time: look after the file system"
+                );
+                self.snapshots.note(kind, Some(Complaint::Error(text)), settings);
             }
             return;
         }
         let ended = Ended(&self.snapshots);
         faults::point("snapshot");
-        let gathered = match &snapshot {
-            Some(_) => self.gather_snapshot(unlocked, config, known_jobs, now),
-            None => self.read_cluster(unlocked, config, now),
+        let hidden = parameters::hidden(host).filter(|_| settings.snapshot_mode == SnapshotMode::All);
+        let gathered = if settings.snapshot_file().is_some() && hidden.is_none() {
+            self.gather_snapshot(unlocked, config, known_jobs, now)
+        } else {
+            self.read_cluster(unlocked, config, now)
         };
         let Some(gathered) = gathered else { return };
         let (settings, begun) = (settings.clone(), self.snapshots.stops.load(Ordering::Relaxed));
@@ -187,6 +180,7 @@ impl Plugin {
             let ended = ended;
             let stops = || ended.0.stops.load(Ordering::Relaxed) != begun;
             let mut attempt = |kind: Kind, write: &mut dyn FnMut(&mut Unlocked) -> Option<Complaint>| {
+                ended.0.state.lock().at = Some(kind);
                 let complaint = guard(
                     || write(&mut unlocked),
                     || Some(Complaint::Error(format!("{kind}: the plugin failed: see the line before"))),
@@ -204,8 +198,11 @@ impl Plugin {
                     }))
                 });
             }
-            if let Some(path) = &snapshot {
-                attempt(Kind::Snapshot, &mut |unlocked| write(unlocked, &gathered, &settings, path, &stops));
+            if let Some(path) = settings.snapshot_file() {
+                attempt(Kind::Snapshot, &mut |unlocked| match &hidden {
+                    None => write(unlocked, &gathered, &settings, path, &stops),
+                    Some(hidden) => Some(Complaint::Error(contradiction(hidden, Path::new(path)))),
+                });
             }
         };
         if let Err(problem) = spawn(host, "snapshot", job) {
@@ -214,6 +211,18 @@ impl Plugin {
             );
         }
     }
+}
+
+/// `PrivateData` hides what everybody could read in the file. One that was written before is taken away.
+fn contradiction(hidden: &str, path: &Path) -> String {
+    let left = match take_away("Snapshot", path) {
+        Err(Trouble::Problem(text)) => format!(". The file of before stays: {text}"),
+        _ => String::new(),
+    };
+    format!(
+        "Snapshot: PrivateData={hidden} and SnapshotMode=0644 contradict each other: nothing is written. Set SnapshotMode=0600, or 0640 with \
+         SnapshotGroup{left}"
+    )
 }
 
 /// What is to be logged of an end.

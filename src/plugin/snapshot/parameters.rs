@@ -56,7 +56,12 @@ const PRIVATE_DATA: [(u16, &str); 8] = [
 ];
 
 /// What `PrivateData` may hide that a snapshot shows.
-const SHOWN: u16 = PRIVATE_DATA_ACCOUNTS | PRIVATE_DATA_JOBS | PRIVATE_DATA_USAGE | PRIVATE_DATA_USERS;
+const SHOWN: u16 = PRIVATE_DATA_ACCOUNTS
+    | PRIVATE_DATA_JOBS
+    | PRIVATE_DATA_PARTITIONS
+    | PRIVATE_DATA_RESERVATIONS
+    | PRIVATE_DATA_USAGE
+    | PRIVATE_DATA_USERS;
 
 const ENFORCE: [(u16, &str); 7] = [
     (ACCOUNTING_ENFORCE_ASSOCS, "associations"),

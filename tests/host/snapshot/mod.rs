@@ -69,18 +69,23 @@ impl Rig {
     #[track_caller]
     fn snapshot(&self, time: i64) -> Snapshot {
         let found = eventually(|| taken(&self.path()).filter(|snapshot| snapshot.about.time == time));
-        let is_idle = || (!self.host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(());
-        eventually(is_idle).expect("the thread ends");
+        self.idle();
         found.unwrap_or_else(|| {
             let last = taken(&self.path()).map(|snapshot| snapshot.about.time);
             panic!("no snapshot of {time}, but of {last:?}: {}", self.host.log())
         })
     }
 
-    /// Waits until nothing is written any more. A thread needs a moment to have its name.
+    /// Waits until nothing is written any more, where a thread has its name already. A cycle that comes before writes nothing.
+    fn idle(&self) {
+        let is_idle = || (!self.host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(());
+        eventually(is_idle).expect("the thread ends");
+    }
+
+    /// The same where a thread may be new, and needs a moment to have its name.
     fn settle(&self) {
         sleep(Duration::from_millis(200));
-        eventually(|| (!self.host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(()));
+        self.idle();
     }
 
     /// Waits for a line of the log.

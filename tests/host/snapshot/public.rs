@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use multifactor2_snapshot::Snapshot;
 use slurm_inproc::{constants, Conf, HostResult};
@@ -28,8 +28,12 @@ fn path(rig: &Rig) -> PathBuf {
     rig.directory.path().join("public")
 }
 
-fn of(path: &Path, time: i64) -> Snapshot {
-    eventually(|| taken(path).filter(|found| found.about.time == time)).expect("a file for everybody")
+fn of(rig: &Rig, time: i64) -> Snapshot {
+    let path = path(rig);
+    let found = eventually(|| taken(&path).filter(|found| found.about.time == time));
+    // The other file comes after it.
+    rig.idle();
+    found.unwrap_or_else(|| panic!("no file for everybody of {time}: {}", rig.host.log()))
 }
 
 #[test]
@@ -47,7 +51,7 @@ fn it_has_the_cluster_and_nobody_under_each_word_of_private_data() -> HostResult
         rig.host.configure(&Conf::new().private_data(private))?;
         rig.cycle_after(300)?;
         now += 300;
-        let found = of(&public, now);
+        let found = of(&rig, now);
         assert_eq!(fs::metadata(&public)?.permissions().mode() & 0o7777, 0o644, "{private:#x}");
         let hides_partitions = private & constants::PRIVATE_DATA_PARTITIONS != 0;
         let hides_size = hides_partitions && private & constants::PRIVATE_DATA_NODES != 0;
@@ -106,7 +110,7 @@ fn it_is_written_without_the_other_and_where_that_is_refused() -> HostResult<()>
     let public = path(&rig);
     rig.change(&format!("SnapshotPublic={}\n", public.display()))?;
     rig.cycle_after(300)?;
-    of(&public, NOW + 300);
+    of(&rig, NOW + 300);
     assert_eq!(rig.files(), ["public"], "nothing else");
     // The other one contradicts PrivateData.
     let other = rig.path();
@@ -117,17 +121,17 @@ fn it_is_written_without_the_other_and_where_that_is_refused() -> HostResult<()>
         public.display()
     ))?;
     rig.cycle_after(300)?;
-    of(&public, NOW + 600);
+    of(&rig, NOW + 600);
     assert_eq!(rig.files(), ["public"]);
     rig.settle();
     fs::set_permissions(rig.directory.path(), fs::Permissions::from_mode(0o777))?;
     rig.cycle_after(300)?;
     rig.expect("SnapshotPublic: ");
     rig.settle();
-    assert_eq!(of(&public, NOW + 600).about.time, NOW + 600, "the old one stays");
+    assert_eq!(of(&rig, NOW + 600).about.time, NOW + 600, "the old one stays");
     fs::set_permissions(rig.directory.path(), fs::Permissions::from_mode(0o755))?;
     rig.cycle_after(300)?;
-    of(&public, NOW + 1200);
+    of(&rig, NOW + 1200);
     rig.expect(&format!("SnapshotPublic={} is written again", public.display()));
     let log = rig.host.quit()?;
     let found = said(&log);

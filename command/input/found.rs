@@ -70,11 +70,33 @@ impl Place {
         self.settings.public_file().map_or(Ok(None), |path| self.read_file("SnapshotPublic", path, now))
     }
 
-    /// What everybody may know of the settings of this host, where these would be in force.
-    pub fn public_lines(&self, partitions: bool) -> Vec<String> {
+    /// Takes from the file for everybody what Slurm has not told who asks: the size of the cluster, and the settings, where none was withheld
+    /// and `conf` gives no others. Says where those of this host are others than slurmctld's.
+    pub fn add_public(&self, snapshot: &mut Snapshot, public: Snapshot, conf: Option<&Path>) {
+        let shows_partitions = !snapshot.is_private("partitions");
+        let about = &mut snapshot.about;
+        if about.cpus == 0 || about.nodes == 0 {
+            (about.cpus, about.nodes) = (public.about.cpus, public.about.nodes);
+        }
+        if conf.is_none() && public.about.withheld == 0 {
+            about.plugin = public.about.plugin;
+            snapshot.settings = public.settings;
+            for setting in snapshot.settings.iter_mut().flatten() {
+                "SnapshotPublic".clone_into(&mut setting.from);
+            }
+            return;
+        }
         let mut settings = self.settings.clone();
         settings.take_out_unenforced(self.enforced);
-        settings.public(partitions).settings.lines()
+        let of_host = settings.public(shows_partitions).settings.lines();
+        let in_force: Vec<String> =
+            public.settings.into_iter().flatten().map(|setting| setting.line).collect();
+        let differs = |a: &[String], b: &[String]| a.iter().find(|line| !b.contains(line)).cloned();
+        if let Some(line) = differs(&of_host, &in_force).or_else(|| differs(&in_force, &of_host)) {
+            about.hidden.push(format!(
+                "The settings of slurmctld are not those that this host knows: {line}. Give the multifactor2.conf of the controller by --conf."
+            ));
+        }
     }
 
     fn read_file(&self, setting: &str, path: &str, now: i64) -> Result<Option<Snapshot>, Problem> {
@@ -118,29 +140,6 @@ impl Place {
     fn is_trusted(&self, about: &Metadata) -> bool {
         const WRITES: u32 = 0o022;
         (about.uid() == 0 || Some(about.uid()) == self.owner) && about.mode() & WRITES == 0
-    }
-}
-
-/// Takes from the file for everybody what Slurm has not told who asks: the size of the cluster, and settings that no file of this host has.
-/// Says where those of this host are others than slurmctld's.
-pub fn add_public(snapshot: &mut Snapshot, public: &Snapshot, of_host: &[String], conf: Option<&Path>) {
-    let about = &mut snapshot.about;
-    if about.cpus == 0 || about.nodes == 0 {
-        (about.cpus, about.nodes) = (public.about.cpus, public.about.nodes);
-    }
-    let in_force: Vec<String> =
-        public.settings.iter().flatten().map(|setting| setting.line.clone()).collect();
-    let differs = |a: &[String], b: &[String]| a.iter().find(|line| !b.contains(line)).cloned();
-    if conf.is_none() && public.about.withheld == 0 {
-        snapshot.settings.clone_from(&public.settings);
-        for setting in snapshot.settings.iter_mut().flatten() {
-            "SnapshotPublic".clone_into(&mut setting.from);
-        }
-        about.plugin.clone_from(&public.about.plugin);
-    } else if let Some(line) = differs(of_host, &in_force).or_else(|| differs(&in_force, of_host)) {
-        about.hidden.push(format!(
-            "The settings of slurmctld are not those that this host knows: {line}. Give the multifactor2.conf of the controller by --conf."
-        ));
     }
 }
 

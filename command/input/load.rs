@@ -146,10 +146,7 @@ fn live(
     let mut snapshot = assemble(&texts, conf)?;
     if let Some(place) = &place {
         match place.read_public(texts.manifest.taken) {
-            Ok(Some(public)) => {
-                let of_host = place.public_lines(!snapshot.is_private("partitions"));
-                found::add_public(&mut snapshot, &public, &of_host, conf);
-            }
+            Ok(Some(public)) => place.add_public(&mut snapshot, public, conf),
             Ok(None) => {}
             Err(problem) => not_used.push(problem),
         }

@@ -35,6 +35,16 @@ const PROMISES: [Part<Has>; 2] = [
     ("TargetXFactor", |line| line.target_xfactor.weight, |line| line.target_xfactor.is_some()),
 ];
 
+/// Parts that a line weighs, and that lack lines of their kind: name, weight, kind.
+fn without<'p, K: Copy>(
+    parts: &'p [Part<K>],
+    line: &'p Component,
+    has: impl Fn(K) -> bool + 'p,
+) -> impl Iterator<Item = (&'static str, f64, K)> + 'p {
+    let weighed = parts.iter().map(|(part, weight, kind)| (*part, weight(line), *kind));
+    weighed.filter(move |(_, weight, kind)| *weight != 0.0 && !has(*kind))
+}
+
 impl Settings {
     /// What is written and has no effect, each with what to do.
     pub fn without_effect(&self) -> Vec<String> {
@@ -91,34 +101,21 @@ impl Settings {
         for line in self.components.iter().filter(|line| line.weight != 0.0) {
             match line.component {
                 ComponentKind::Cred => {
-                    for (part, weight, kind) in CREDENTIALS {
-                        if weight(line) != 0.0 && !self.credentials.iter().any(|line| line.kind == kind) {
-                            say(
-                                line.component,
-                                part,
-                                weight(line),
-                                &format!("there is no line Credential={kind}"),
-                            );
-                        }
+                    let has = |kind| self.credentials.iter().any(|line| line.kind == kind);
+                    for (part, weight, kind) in without(&CREDENTIALS, line, has) {
+                        say(line.component, part, weight, &format!("there is no line Credential={kind}"));
                     }
                 }
                 ComponentKind::Fs => {
-                    for (part, weight, kind) in TARGETS {
-                        if weight(line) != 0.0 && !self.targets.iter().any(|line| line.kind == kind) {
-                            say(
-                                line.component,
-                                part,
-                                weight(line),
-                                &format!("there is no line Target={kind}"),
-                            );
-                        }
+                    let has = |kind| self.targets.iter().any(|line| line.kind == kind);
+                    for (part, weight, kind) in without(&TARGETS, line, has) {
+                        say(line.component, part, weight, &format!("there is no line Target={kind}"));
                     }
                 }
                 ComponentKind::Target => {
-                    for (part, weight, has) in PROMISES {
-                        if weight(line) != 0.0 && !self.services.iter().any(has) {
-                            say(line.component, part, weight(line), &format!("no Service line has {part}"));
-                        }
+                    let has = |has: Has| self.services.iter().any(has);
+                    for (part, weight, _) in without(&PROMISES, line, has) {
+                        say(line.component, part, weight, &format!("no Service line has {part}"));
                     }
                 }
                 ComponentKind::Res | ComponentKind::Serv | ComponentKind::Usage => (),

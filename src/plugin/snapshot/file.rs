@@ -127,16 +127,19 @@ fn sweep(directory: impl AsFd, name: &OsStr) {
     }
 }
 
-/// Whether what has the name of the file is one of ours to replace.
-fn is_file_or_none(setting: &str, directory: &OwnedFd, path: &Path, name: &OsStr) -> Result<(), Trouble> {
-    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+/// The directory that a file is in, and its name there, if what has that name is one of ours to replace, or nothing has it.
+fn place_of<'p>(setting: &str, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), Trouble> {
+    // The settings say that it has both.
+    let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let directory = open_directory(setting, parent)?;
+    match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
             Err(Trouble::Problem(format!(
                 "{setting}: {} is there and no file: nothing is written. Take it away, or name another path",
                 path.display()
             )))
         }
-        _ => Ok(()),
+        _ => Ok((directory, name)),
     }
 }
 
@@ -148,9 +151,7 @@ pub fn take_away(setting: &str, path: &Path) -> Result<(), Trouble> {
     if statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT) {
         return Ok(());
     }
-    let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let directory = open_directory(setting, parent)?;
-    is_file_or_none(setting, &directory, path, name)?;
+    let (directory, name) = place_of(setting, path)?;
     match unlinkat(&directory, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(Trouble::Problem(format!(
@@ -171,10 +172,7 @@ pub fn replace<S: Fn() -> bool>(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Trouble> {
     let setting = readers.setting;
-    // The settings say that it has both.
-    let (parent, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
-    let directory = open_directory(setting, parent)?;
-    is_file_or_none(setting, &directory, path, name)?;
+    let (directory, name) = place_of(setting, path)?;
     sweep(&directory, name);
     let new = new_name(name);
     // What one of the same number has left that was killed. Whatever else is in the way is noticed when the file is made.

@@ -151,7 +151,7 @@ impl Plugin {
         now: i64,
     ) -> Option<Gathered> {
         let host = unlocked.host();
-        let mut gathered = self.read_cluster(unlocked, config, now)?;
+        let mut gathered = self.read_cluster(unlocked, config, now, true)?;
         let touched = views::jobs_of_snapshot(host);
         let evaluator = Evaluator::new(host, config, now);
         let reader = Reader::of_sizes(&config.settings, now);
@@ -185,12 +185,13 @@ impl Plugin {
         Some(gathered)
     }
 
-    /// Reads everything but jobs.
+    /// Reads everything but jobs; without associations what the file for everybody is made of.
     pub(super) fn read_cluster(
         &self,
         unlocked: &mut Unlocked,
         config: &Config,
         now: i64,
+        with_associations: bool,
     ) -> Option<Gathered> {
         let host = unlocked.host();
         let told = config.told.clone()?;
@@ -203,7 +204,7 @@ impl Plugin {
         let totals = self.totals(&lock)?;
         let mut names = Names::default();
         let mut associations = FxHashMap::default();
-        if let Some(list) = lock.all() {
+        if let Some(list) = lock.all().filter(|_| with_associations) {
             views::shares_and_usage(host).walk_list(list, |record| {
                 let mut name = |pick: fn(&'static crate::host::layout::AssocLayout) -> _| {
                     names.number(&record.text(pick))

@@ -51,7 +51,7 @@ struct State {
     /// The cycle of the last snapshot that was begun.
     last: Option<i64>,
     /// What was wrong last with each kind of file, as it was logged.
-    trouble: [Option<String>; Kind::ALL.len()],
+    trouble: [Option<String>; 2],
 }
 
 /// A file that is written, called as the setting that names it.
@@ -62,7 +62,12 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Snapshot, Self::Public];
+    fn name(self) -> &'static str {
+        match self {
+            Self::Snapshot => "Snapshot",
+            Self::Public => "SnapshotPublic",
+        }
+    }
 
     fn path(self, settings: &Settings) -> Option<&str> {
         match self {
@@ -74,10 +79,7 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Self::Snapshot => "Snapshot",
-            Self::Public => "SnapshotPublic",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -172,7 +174,7 @@ impl Plugin {
         let gathered = if settings.snapshot_file().is_some() && hidden.is_none() {
             self.gather_snapshot(unlocked, config, known_jobs, now)
         } else {
-            self.read_cluster(unlocked, config, now)
+            self.read_cluster(unlocked, config, now, false)
         };
         let Some(gathered) = gathered else { return };
         let (settings, begun) = (settings.clone(), self.snapshots.stops.load(Ordering::Relaxed));
@@ -192,7 +194,7 @@ impl Plugin {
             // The small one first: it does not wait for the other.
             if let Some(path) = settings.public_file() {
                 attempt(Kind::Public, &mut |_| {
-                    let readers = Readers { setting: "SnapshotPublic", mode: 0o644, group: None };
+                    let readers = Readers { setting: Kind::Public.name(), mode: 0o644, group: None };
                     complaint(replace(Path::new(path), readers, &stops, |out| {
                         public::write(&gathered, &settings, out)
                     }))
@@ -215,7 +217,7 @@ impl Plugin {
 
 /// `PrivateData` hides what everybody could read in the file. One that was written before is taken away.
 fn contradiction(hidden: &str, path: &Path) -> String {
-    let left = match take_away("Snapshot", path) {
+    let left = match take_away(Kind::Snapshot.name(), path) {
         Err(Trouble::Problem(text)) => format!(". The file of before stays: {text}"),
         _ => String::new(),
     };
@@ -270,6 +272,6 @@ fn write(
         }
     };
     faults::point("snapshot.write");
-    let readers = Readers { setting: "Snapshot", mode, group };
+    let readers = Readers { setting: Kind::Snapshot.name(), mode, group };
     complaint(replace(Path::new(path), readers, stops, |out| records::write(gathered, out)))
 }

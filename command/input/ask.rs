@@ -117,7 +117,7 @@ pub fn rest(texts: &mut Texts, question: &Question<'_>, run: Run<'_>) {
     }
     calls.extend(commands::calls(question.cluster, &jobs, &users));
     let qos = question.qos || preempts_by_qos(texts.text(commands::CONFIG));
-    calls.extend(qos.then(commands::qos));
+    calls.extend(qos.then(|| commands::qos(release)));
     calls.extend(question.local_weights.then(commands::local_weights));
     several(texts, &calls, run);
 }

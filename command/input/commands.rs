@@ -94,9 +94,8 @@ const STATES: &str = "PD,CF,R,S,SO,RQ,RH,RF,SE";
 pub(crate) const PRIORITY_LETTERS: [char; 18] =
     ['i', 'Y', 'y', 'S', 'A', 'a', 'B', 'b', 'F', 'f', 'J', 'j', 'P', 'p', 'Q', 'q', 'N', 'T'];
 
-/// Columns of `sacctmgr show qos`.
-pub(crate) const QOS_COLUMNS: [&str; 7] =
-    ["id", "priority", "usagefactor", "usagethreshold", "flags", "preempt", "name"];
+/// Columns of `sacctmgr show qos`; the name comes last.
+const QOS_COLUMNS: [&str; 6] = ["id", "priority", "usagefactor", "usagethreshold", "flags", "preempt"];
 
 /// A mark that nobody could know before, for [`calls`].
 pub fn mark() -> String {
@@ -177,9 +176,14 @@ pub fn priorities(cluster: Option<&str>, jobs: &[u32]) -> Call {
     of(cluster, call)
 }
 
-/// `UsageFactor` and `UsageThreshold`, which slurmdbd alone tells.
-pub fn qos() -> Call {
-    let format = format!("format={}", QOS_COLUMNS.join(","));
+/// `UsageFactor`, flags and the like, which slurmdbd alone tells.
+pub fn qos(release: (u32, u32)) -> Call {
+    let mut columns = QOS_COLUMNS.to_vec();
+    if release >= (21, 8) {
+        columns.push("limitfactor");
+    }
+    columns.push("name");
+    let format = format!("format={}", columns.join(","));
     call(QOS, "sacctmgr", &["-P", "show", "qos", &format])
 }
 

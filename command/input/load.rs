@@ -66,6 +66,8 @@ pub struct Needs {
     pub user: Option<String>,
     /// How these jobs stand now, where all else is of a snapshot.
     pub now: Vec<String>,
+    /// The limits of these users, and of those of `now`; else only of those whose job a limit holds.
+    pub limits_of: Option<Vec<String>>,
 }
 
 impl Needs {
@@ -169,19 +171,20 @@ fn of_plugin(
     let mut single = texts.clone();
     single.manifest.jobs.clone_from(&needs.now);
     let mut calls = vec![commands::partitions(None)];
-    if ask::preempts_by_qos(configuration) {
-        calls.push(commands::qos());
+    let release = slurm_text::config::release(configuration);
+    if ask::preempts_by_qos(configuration) || needs.limits_of.is_some() {
+        calls.push(commands::qos(release));
     }
     if !needs.now.is_empty() {
-        let release = slurm_text::config::release(configuration);
         calls.push(commands::queue(None, &single.manifest, release));
     }
     ask::several(&mut single, &calls, run);
     let (listed, _) = parse::queue::jobs(single.text(commands::QUEUE), &single.manifest);
-    let is_held = |job: &&Listed| limit_of(&job.reason).is_some();
-    let held: Vec<String> = listed.iter().filter(is_held).map(|job| job.user.clone()).collect();
-    if !held.is_empty() {
-        ask::several(&mut single, &[commands::associations(None, &held)], run);
+    let is_looked_at = |job: &&Listed| needs.limits_of.is_some() || limit_of(&job.reason).is_some();
+    let users = listed.iter().filter(is_looked_at).map(|job| job.user.clone());
+    let users: Vec<String> = users.chain(needs.limits_of.clone().unwrap_or_default()).collect();
+    if !users.is_empty() {
+        ask::several(&mut single, &[commands::associations(None, &users)], run);
     }
     Ok(found::complete(&mut snapshot, &single, &listed).then_some((snapshot, single)))
 }

@@ -3,6 +3,8 @@
 use multifactor2_command::answers::cost::{self, Cost};
 use multifactor2_command::answers::recover::{self, Asked, Others, Recover};
 use multifactor2_command::answers::what_if;
+use multifactor2_command::input::commands;
+use multifactor2_command::input::texts::Texts;
 use multifactor2_command::model::billing::{bill, Rule};
 use multifactor2_command::model::{Model, Options};
 use multifactor2_command::options::{AsJson, Printed};
@@ -30,7 +32,7 @@ fn options(text: &str) -> JobOptions {
 }
 
 fn cost_of(snapshot: &Snapshot, text: &str, user: &str) -> Result<Cost, String> {
-    cost::of_options(&model(snapshot), &options(text), user).map_err(|error| error.to_string())
+    cost::of_options(&model(snapshot), None, &options(text), user).map_err(|error| error.to_string())
 }
 
 /// Two users with the same shares, under stock with classic fair-share: ada has used as much as ben three times.
@@ -256,11 +258,71 @@ fn charge_lines_count_in_the_cost() {
 #[test]
 fn a_job_that_waits_costs_what_it_asks_for() {
     let snapshot = site::example();
-    let answer = cost::of_job(&model(&snapshot), "1001").unwrap();
+    let answer = cost::of_job(&model(&snapshot), None, "1001").unwrap();
     assert_eq!((answer.user.as_str(), answer.account.as_str(), answer.job.as_str()), ("user2", "c", "1001"));
     // One CPU for an hour.
     assert_near(answer.usage.unwrap(), 3600.0, "usage");
-    assert!(cost::of_job(&model(&snapshot), "7").unwrap_err().to_string().contains("squeue -j 7"));
+    assert!(cost::of_job(&model(&snapshot), None, "7").unwrap_err().to_string().contains("squeue -j 7"));
+}
+
+/// A QOS stands before an association, the association of the user before those of accounts; what is not told is not known.
+#[test]
+fn limits_that_would_hold_a_job_are_named() {
+    let mut snapshot = two("7-00:00:00");
+    snapshot.tres.push(Tres { name: "cpu".to_owned(), ..Tres::default() });
+    snapshot.parameters.insert("AccountingStorageEnforce".to_owned(), "associations,limits".to_owned());
+    snapshot.qos.retain(|qos| qos.name == "normal");
+    let line = |id: u32, limits: &str| {
+        format!("ClusterName=c Account=x UserName= Partition= Priority=0 ID={id} SharesRaw/Norm=1 {limits} MinPrioThresh=\n")
+    };
+    let qos = "QOS=normal(1) UsageRaw=0 GrpJobs=9(4) GrpTRES=cpu=N(4) MinPrioThresh= Account Limits= chem={MaxJobsPA=N(1)} User Limits= 7={MaxJobsPU=N(1)}\n";
+    let rows = [
+        line(1, "GrpJobs=4(4)"),
+        line(2, "GrpJobs=N(3) GrpTRES=cpu=10(7) MaxJobs=0(0)"),
+        line(3, "GrpJobs=N(1) MaxJobs=1(1)"),
+        line(4, "GrpJobs=N(1)"),
+        line(6, "GrpJobs=N(0) MaxJobs=1(0)"),
+    ];
+    let mut texts = Texts::default();
+    let mut of = |associations: Option<String>, qos: Option<&str>, snapshot: &Snapshot| {
+        texts.texts.clear();
+        texts.texts.extend(associations.map(|text| (commands::ASSOCIATIONS.to_owned(), text)));
+        texts.texts.extend(qos.map(|text| (commands::QOS.to_owned(), text.to_owned())));
+        let options = options("-A chem -p main -q normal -c 4 -t 60");
+        cost::of_options(&model(snapshot), Some(&texts), &options, "ada").unwrap()
+    };
+    let declared = "ID|Priority|UsageFactor|UsageThres|Flags|Name\n1|0|1|||normal\n";
+    let found = |answer: &Cost, account: &str| {
+        let account = answer.accounts.iter().find(|of| of.account == account).unwrap();
+        let name = |limit: &cost::Reached| format!("{} {}", limit.name, limit.of);
+        account.limits.as_ref().map(|limits| limits.iter().map(name).collect::<Vec<_>>())
+    };
+    // GrpJobs of the root is reached, but the QOS sets another.
+    let all = of(Some(rows.concat() + qos), Some(declared), &snapshot);
+    assert_eq!(found(&all, "chem").unwrap(), ["MaxJobs user ada in chem", "GrpTRES=cpu account chem"]);
+    assert_eq!(found(&all, "bio").unwrap(), Vec::<String>::new());
+    assert!(!all.remarks.join(" ").contains("imits"), "{:?}", all.remarks);
+    // Nobody has used the QOS yet, so whether it has a limit on jobs of each user is not told.
+    let unused = qos.split(" Account").next().unwrap();
+    let unused = of(Some(rows.concat() + unused + "\n"), Some(declared), &snapshot);
+    assert_eq!(found(&unused, "chem").unwrap(), ["GrpTRES=cpu account chem"]);
+    // What is hidden, what was not asked, and what slurmctld does not enforce.
+    let part = of(Some(rows[2..].concat() + qos), Some(declared), &snapshot);
+    assert_eq!(found(&part, "bio"), None);
+    assert!(
+        part.remarks.join(" ").contains("Not all limits that count in chem, bio can be seen"),
+        "{:?}",
+        part.remarks
+    );
+    for (associations, qos) in [(None, Some(declared)), (Some(rows.concat() + qos), None)] {
+        let not = of(associations, qos, &snapshot);
+        assert!(
+            found(&not, "chem").is_none()
+                && not.remarks.join(" ").contains("Limits of accounts, users and QOS are not known")
+        );
+    }
+    snapshot.parameters.insert("AccountingStorageEnforce".to_owned(), "associations".to_owned());
+    assert_eq!(found(&of(None, None, &snapshot), "chem"), Some(Vec::new()));
 }
 
 #[test]
@@ -349,7 +411,7 @@ proptest! {
             let _ = recover::recover(&model, &Asked { who: association.user.clone(), to, running_on });
         }
         for job in &snapshot.jobs {
-            let _ = cost::of_job(&model, &job.id.to_string());
+            let _ = cost::of_job(&model, None, &job.id.to_string());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a job costs: the usage that it adds, and what that takes from the fair-share factor, in each account of the user.
 
+mod limits;
 mod text;
 mod turn;
 
@@ -9,8 +10,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::queue::no_such_job;
+use super::why::asked_as;
 use super::{job_name, Answer, Ask};
+pub use limits::Reached;
+use limits::{Asked, Known};
 use crate::error::Error;
+use crate::input::texts::Texts;
 use crate::input::Needs;
 use crate::model::billing::{self, Billed, Rule};
 use crate::model::Model;
@@ -54,12 +59,17 @@ impl Ask for Arguments {
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(&Needs::of_qos(), &progress)?;
+        let submitter = || self.submitter.clone().map_or_else(own_name, Ok);
+        let (now, limits_of) = match &self.job {
+            Some(job) => (vec![asked_as(job)?], Vec::new()),
+            None => (Vec::new(), vec![submitter()?]),
+        };
+        let needs = Needs { now, limits_of: Some(limits_of), ..Needs::of_qos() };
+        let (snapshot, texts) = self.of.snapshot_with_texts(&needs, &progress)?;
         let model = self.of.model(&snapshot)?;
-        let cost = if let Some(job) = &self.job {
-            of_job(&model, job)?
-        } else {
-            of_options(&model, &self.options, &self.submitter.clone().map_or_else(own_name, Ok)?)?
+        let cost = match &self.job {
+            Some(job) => of_job(&model, texts.as_ref(), job)?,
+            None => of_options(&model, texts.as_ref(), &self.options, &submitter()?)?,
         };
         printout(&model, cost, self.of.form, &Printed::default(), terminal)
     }
@@ -125,6 +135,8 @@ pub struct Account {
     pub rank: Option<usize>,
     /// How many would wait in the partition.
     pub of: Option<usize>,
+    /// The limits that would hold it there now, or refuse it, as far as they can be seen; `None` where it is not known whether one would.
+    pub limits: Option<Vec<Reached>>,
 }
 
 impl Answer for Cost {
@@ -132,14 +144,14 @@ impl Answer for Cost {
     const VERSION: u32 = 2;
 }
 
-/// Answers it for a job that waits.
+/// Answers it for a job that waits. `texts`: what Slurm said, which has limits.
 ///
 /// # Errors
 /// It does not wait, or its user is not known.
-pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, Error> {
+pub fn of_job(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Result<Cost, Error> {
     let place = model.job_called(name).ok_or_else(|| no_such_job(name))?;
     let job = &model.snapshot.jobs[place];
-    let mut cost = cost(model, job, Some(place), Vec::new())?;
+    let mut cost = cost(model, texts, (job, Some(place)), Vec::new())?;
     cost.job = job_name(model, place);
     if job.tres.is_empty() {
         cost.remarks.push("What the job asks for of each TRES is not known here.".to_owned());
@@ -151,11 +163,16 @@ pub fn of_job(model: &Model<'_>, name: &str) -> Result<Cost, Error> {
     Ok(cost)
 }
 
-/// Answers it for a job that a user could submit.
+/// Answers it for a job that a user could submit. `texts`: what Slurm said, which has limits.
 ///
 /// # Errors
 /// See [`JobOptions::job`].
-pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result<Cost, Error> {
+pub fn of_options(
+    model: &Model<'_>,
+    texts: Option<&Texts>,
+    options: &JobOptions,
+    user: &str,
+) -> Result<Cost, Error> {
     let mut options = options.clone();
     // What is billed is the same in all accounts, so any of them does.
     let is_any = options.account.is_none() && {
@@ -165,7 +182,7 @@ pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result
         is_any
     };
     let submission = options.job(model.snapshot, user, model.at)?;
-    let mut cost = cost(model, &submission.job, None, submission.assumed)?;
+    let mut cost = cost(model, texts, (&submission.job, None), submission.assumed)?;
     if is_any {
         cost.accounts.iter_mut().for_each(|account| account.asked = false);
         cost.remarks.push(format!(
@@ -179,8 +196,8 @@ pub fn of_options(model: &Model<'_>, options: &JobOptions, user: &str) -> Result
 /// `place`: that of the job in the snapshot, where it waits.
 fn cost(
     model: &Model<'_>,
-    job: &Job,
-    place: Option<usize>,
+    texts: Option<&Texts>,
+    (job, place): (&Job, Option<usize>),
     mut remarks: Vec<String>,
 ) -> Result<Cost, Error> {
     let snapshot = model.snapshot;
@@ -241,9 +258,8 @@ fn cost(
             }
         }
     }
-    if accounts.iter().any(|account| account.priority.is_some()) {
-        remarks.push("Limits of accounts, users and QOS are not looked at: one of them may hold the job.".to_owned());
-    }
+    let asked = Asked { job, billing: bill.billing, seconds, usage_factor, is_submitted: place.is_some() };
+    remarks.extend(look_at_limits(model, texts, &asked, accounts.iter_mut().zip(&own)));
     accounts.sort_by(|a, b| {
         let lost = |account: &Account| account.priority_lost.unwrap_or(f64::INFINITY);
         let factor = |account: &Account| account.factor_after.unwrap_or_default();
@@ -324,5 +340,34 @@ fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Optio
         priority: None,
         rank: None,
         of: None,
+        limits: None,
     }
+}
+
+/// Looks at the limits in each account; what cannot be known of them.
+fn look_at_limits<'a>(
+    model: &Model<'_>,
+    texts: Option<&Texts>,
+    asked: &Asked<'_>,
+    accounts: impl Iterator<Item = (&'a mut Account, &'a &'a Association)>,
+) -> Option<String> {
+    let told = match limits::told(model, texts, asked.job) {
+        Known::NotEnforced => {
+            accounts.for_each(|(account, _)| account.limits = Some(Vec::new()));
+            return None;
+        }
+        Known::Not(why) => return Some(format!("Limits of accounts, users and QOS are not known here, as {why}: one of them may hold the job.")),
+        Known::Told(told) => told,
+    };
+    let mut hidden = Vec::new();
+    for (account, association) in accounts {
+        // Where it waits already it is counted.
+        let is_submitted = asked.is_submitted && account.asked;
+        account.limits = told.reached(association.id, &Asked { is_submitted, ..*asked });
+        if account.limits.is_none() {
+            hidden.push(account.account.clone());
+        }
+    }
+    let accounts = hidden.join(", ");
+    (!hidden.is_empty()).then(|| format!("Not all limits that count in {accounts} can be seen: one of them may hold the job there."))
 }

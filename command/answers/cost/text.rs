@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::answers::cost::Cost;
+use crate::answers::cost::limits::Reached;
+use crate::answers::cost::{Account, Cost};
 use crate::answers::About;
 use crate::error::Error;
 use crate::model::billing::Rule;
@@ -21,6 +22,13 @@ impl Show for Cost {
         if !self.accounts.is_empty() {
             page.title("What it takes from the fair-share factor, by account");
             page.ready(&self.accounts().show(Form::Columns, true, terminal));
+            let limits: Vec<String> = self.accounts.iter().filter_map(Account::limits_in_words).collect();
+            if !limits.is_empty() {
+                page.ready("\n");
+            }
+            for limits in &limits {
+                page.warning(limits);
+            }
         }
         if !self.remarks.is_empty() {
             page.ready("\n");
@@ -68,7 +76,9 @@ impl Cost {
             (Some(rank), Some(of)) => format!(", {} of {of} in partition {}", ordinal(rank), self.partition),
             _ => String::new(),
         };
-        format!(" Its priority would be highest in account {}: {priority}{place}.", first.account)
+        let is_held = first.limits.as_ref().is_some_and(|limits| !limits.is_empty());
+        let held = if is_held { ", but a limit stands against it there" } else { "" };
+        format!(" Its priority would be highest in account {}: {priority}{place}{held}.", first.account)
     }
 
     fn tres(&self) -> Table {
@@ -129,5 +139,15 @@ impl Cost {
             ]);
         }
         table
+    }
+}
+
+impl Account {
+    /// Which limits would hold the job there or refuse it, if any is known.
+    fn limits_in_words(&self) -> Option<String> {
+        let limits = self.limits.as_ref().filter(|limits| !limits.is_empty())?;
+        let does = if limits.iter().any(Reached::is_of_submission) { "refuse" } else { "hold" };
+        let limits: Vec<String> = limits.iter().map(Reached::in_words).collect();
+        Some(format!("Limits of now would {does} it in {}: {}.", self.account, limits.join("; ")))
     }
 }

@@ -135,7 +135,7 @@ fn split(list: &str) -> Vec<String> {
 }
 
 /// A job as `squeue -j` takes it: without the other tasks that wait together.
-fn asked_as(name: &str) -> Result<String, Error> {
+pub(super) fn asked_as(name: &str) -> Result<String, Error> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_list = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"[]-,:%".contains(&byte));
     // An array is asked for as a whole where some of its tasks wait together.
@@ -385,7 +385,7 @@ fn has_tickets(model: &Model<'_>) -> bool {
 }
 
 /// What an association is called in a sentence.
-fn named(model: &Model<'_>, association: usize) -> String {
+pub(super) fn named(model: &Model<'_>, association: usize) -> String {
     let name = association_name(model, association);
     if model.snapshot.associations[association].user.is_empty() {
         format!("account {name}")

@@ -17,6 +17,8 @@ pub struct Declared {
     pub flags: Vec<String>,
     /// The QOS whose jobs it may preempt; `None` where that was not asked.
     pub preempt: Option<Vec<String>>,
+    /// `LimitFactor`, where it is set and the release has it.
+    pub limit_factor: Option<f64>,
     /// Its name.
     pub name: String,
 }
@@ -25,17 +27,17 @@ pub struct Declared {
 pub fn qos(text: &str) -> (Vec<Declared>, Unread) {
     let mut unread = Unread::default();
     let mut rows = Vec::new();
-    // What earlier versions of this command saved has no such column.
-    let mut has_preempt = false;
+    // Earlier releases have fewer columns, and so has what earlier versions of this command saved.
+    let mut columns: Vec<&str> = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         if line.starts_with("ID|") {
-            has_preempt = line.contains("|Preempt|");
+            columns = line.split('|').collect();
             continue;
         }
         if line.trim().is_empty() || is_of_cluster(line) {
             continue;
         }
-        match declared(line, has_preempt) {
+        match declared(line, &columns) {
             Some(row) => rows.push(row),
             None => unread.note(number),
         }
@@ -43,23 +45,25 @@ pub fn qos(text: &str) -> (Vec<Declared>, Unread) {
     (rows, unread)
 }
 
-fn declared(line: &str, has_preempt: bool) -> Option<Declared> {
-    let mut cells = line.splitn(if has_preempt { 7 } else { 6 }, '|');
-    let mut cell = || cells.next();
-    let (id, priority, factor, threshold, flags) = (cell()?, cell()?, cell()?, cell()?, cell()?);
-    let preempt = if has_preempt { Some(cell()?) } else { None };
-    let name = cell()?;
+/// The name is the last column, and may have any character in it.
+fn declared(line: &str, columns: &[&str]) -> Option<Declared> {
+    let cells: Vec<&str> = line.splitn(columns.len(), '|').collect();
+    if cells.len() != columns.len() {
+        return None;
+    }
+    let cell = |name: &str| columns.iter().position(|column| *column == name).map(|place| cells[place]);
     let words = |list: &str| {
         let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
         words.map(str::to_owned).collect::<Vec<_>>()
     };
     Some(Declared {
-        id: whole(id)?,
-        priority: whole(priority).unwrap_or(0),
-        usage_factor: number(factor).unwrap_or(1.0),
-        usage_threshold: number(threshold),
-        flags: words(flags),
-        preempt: preempt.map(words),
-        name: name.to_owned(),
+        id: whole(cell("ID")?)?,
+        priority: whole(cell("Priority")?).unwrap_or(0),
+        usage_factor: number(cell("UsageFactor")?).unwrap_or(1.0),
+        usage_threshold: number(cell("UsageThres")?),
+        flags: words(cell("Flags")?),
+        preempt: cell("Preempt").map(words),
+        limit_factor: cell("LimitFactor").and_then(number),
+        name: (*cells.last()?).to_owned(),
     })
 }

@@ -58,7 +58,7 @@ pub fn find(snapshot: &mut Snapshot, file: Option<&Path>) {
 /// Whether all factors that Slurm shows are those that the settings of the snapshot give, and at least one of them could be another.
 fn give_what_is_shown(snapshot: &Snapshot) -> bool {
     let model = Model::of(snapshot, Options::default());
-    if !model.shares.is_computed() || !model.tree.is_whole(snapshot) {
+    if !model.shares.is_computed() {
         return false;
     }
     let mut tells = false;

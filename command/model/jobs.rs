@@ -164,8 +164,7 @@ impl Evaluated<'_> {
         let (entries, by_name) = (Entries::of(snapshot), ByName::of(snapshot));
         let weights = &config.factors.weights;
         let unknown = Unknown {
-            fair_share: weights.fair_share != 0
-                && (!self.shares.is_computed() || !self.looks.tree.is_whole(snapshot)),
+            fair_share: weights.fair_share != 0 && !self.shares.is_computed(),
             job_size: weights.job_size != 0 && lacks_size(snapshot),
             tres: config.factors.tres_weights.is_some()
                 && !snapshot.jobs.is_empty()

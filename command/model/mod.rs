@@ -31,7 +31,7 @@ pub use difference::{Believe, Difference};
 pub use jobs::{lacks_size, Addends, EntryRank, JobRank};
 pub use order::{Slot, Step};
 pub use shares::{Competitors, InBook, Shares, ShownStanding};
-pub use tree::Tree;
+pub use tree::{Tree, WholeTree};
 
 /// How a snapshot is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl<'s> Model<'s> {
         let closed = Closed::of(snapshot, &config, &competes);
         let looks = facts::Looks { closed: &closed, ..looks };
         let competitors = Competitors::of(&looks, &competes);
-        let shares = Shares::compute(&config, &tree, competitors);
+        let shares = Shares::compute(&config, tree.whole(snapshot), competitors);
         let mut in_books = shares.books().map(|book| (book, shares.standings(snapshot, &tree, book)));
         let standings = in_books.next().map(|(_, standings)| standings).unwrap_or_default();
         let in_books = in_books.collect();
@@ -134,6 +134,11 @@ impl<'s> Model<'s> {
         let partitions = std::iter::once(&record.partition).chain(&record.partitions);
         let books = partitions.map(|name| BookSet::one(self.book_in(job, name)));
         books.fold(BookSet::from_numbers([]), BookSet::and)
+    }
+
+    /// The tree, where nothing of it is hidden: only of this one shares are computed.
+    pub fn whole_tree(&self) -> Option<WholeTree<'_>> {
+        self.tree.whole(self.snapshot)
     }
 
     /// The fair-share factor of a job in a book, where it is computed here.

@@ -12,7 +12,7 @@ use multifactor2_snapshot::records::{Association, Job, Running};
 use multifactor2_snapshot::Snapshot;
 
 use super::facts::{shifted, ByName, Looks};
-use super::{Algorithm, Config, Tree};
+use super::{Algorithm, Config, Tree, WholeTree};
 
 /// Who asks for shares: what the engine is given besides usage. It stays the same where only usage changes.
 #[derive(Debug, Default)]
@@ -160,14 +160,15 @@ impl WaitingJobs {
 }
 
 impl Shares {
-    /// Computes fair-share in every book.
-    pub(super) fn compute(config: &Config, tree: &Tree, competitors: Competitors) -> Self {
+    /// Computes fair-share in every book; nothing where the tree is not whole.
+    pub(super) fn compute(config: &Config, tree: Option<WholeTree<'_>>, competitors: Competitors) -> Self {
         let mut shares = Self { books: Vec::new(), competitors };
         let lines = BookSet::from_numbers(0..=config.books.names().len()).iter();
         let closed = shares.competitors.books.closed().iter().map(|(book, _)| book);
         for at in lines.chain(closed).collect::<Vec<_>>() {
-            let measured = tree.measured(shares.of_lines(at));
-            let in_book = shares.with_usage(config, tree, at, measured);
+            let in_book = tree.map_or_else(InBook::default, |tree| {
+                shares.with_usage(config, tree, at, tree.measured(shares.of_lines(at)))
+            });
             shares.books.push((at, in_book));
         }
         shares
@@ -183,9 +184,9 @@ impl Shares {
         self.competitors.books.closed().of(book)
     }
 
-    /// That of a book with other usage, which [`Tree::measured_with`] gives.
+    /// That of a book with other usage, which [`WholeTree::measured_with`] gives.
     #[must_use]
-    pub fn with_usage(&self, config: &Config, tree: &Tree, at: BookAt, measured: &[f64]) -> InBook {
+    pub fn with_usage(&self, config: &Config, tree: WholeTree<'_>, at: BookAt, measured: &[f64]) -> InBook {
         if config.settings.is_none() || config.algorithm != Algorithm::Multifactor2 {
             let stock = config.stock.map(|algorithm| stock::standings(&tree.shape, measured, algorithm));
             return InBook { stock, ..InBook::default() };
@@ -225,7 +226,6 @@ impl Shares {
 
     /// Where each association of a snapshot stands in a book, in its order. What is not computed here is as Slurm shows it.
     pub(super) fn standings(&self, snapshot: &Snapshot, tree: &Tree, at: BookAt) -> Vec<ShownStanding> {
-        let is_whole = tree.is_whole(snapshot);
         let in_book = self.in_book(at);
         let waiting = &self.competitors.books.get(at).waiting;
         let mut active: Vec<bool> = waiting.iter().map(|jobs| *jobs > 0).collect();
@@ -242,8 +242,8 @@ impl Shares {
             let node = tree.node(place);
             let usage = node.map_or(association.usage, usage_of);
             match (&in_book.book, &in_book.stock, node) {
-                (Some(book), _, Some(node)) if is_whole => in_book.standing(book, node, usage),
-                (_, Some(stock), Some(node)) if is_whole => {
+                (Some(book), _, Some(node)) => in_book.standing(book, node, usage),
+                (_, Some(stock), Some(node)) => {
                     of_stock(&stock[node.index()], association, usage, active[node.index()])
                 }
                 _ => shown(association, usage),

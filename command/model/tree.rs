@@ -1,6 +1,7 @@
 //! The associations of a snapshot as the engine takes them.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use multifactor2_core::books::BookAt;
@@ -12,6 +13,18 @@ use multifactor2_snapshot::records::Association;
 use multifactor2_snapshot::Snapshot;
 
 use super::{Algorithm, Config};
+
+/// A tree that has every association, and every job where tickets depend on who waits. Shares and tickets are computed of this alone.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeTree<'t>(&'t Tree);
+
+impl Deref for WholeTree<'_> {
+    type Target = Tree;
+
+    fn deref(&self) -> &Tree {
+        self.0
+    }
+}
 
 /// The associations as a tree, with the usage that shares go by.
 #[derive(Debug)]
@@ -84,13 +97,14 @@ impl Tree {
         Self { shape, usage, measured, nodes, associations, by_id, by_queue }
     }
 
-    /// Whether every association is there, and every job where tickets depend on who waits, so that shares and tickets can be computed.
-    pub fn is_whole(&self, snapshot: &Snapshot) -> bool {
-        !self.shape.is_empty()
+    /// The whole tree; `None` where some of it, or of who waits, is hidden or was not asked for.
+    pub fn whole(&self, snapshot: &Snapshot) -> Option<WholeTree<'_>> {
+        let is_whole = !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
             && !snapshot.about.partial_tree
             && !snapshot.about.only_jobs
-            && !self.hides_competitors(snapshot)
+            && !self.hides_competitors(snapshot);
+        is_whole.then_some(WholeTree(self))
     }
 
     fn hides_competitors(&self, snapshot: &Snapshot) -> bool {
@@ -99,7 +113,7 @@ impl Tree {
 
     /// What cannot be known because of what is missing.
     pub(super) fn note(&self, snapshot: &Snapshot) -> Option<String> {
-        if self.is_whole(snapshot) || snapshot.associations.is_empty() {
+        if self.whole(snapshot).is_some() || snapshot.associations.is_empty() {
             return None;
         }
         if snapshot.about.only_jobs {
@@ -170,8 +184,10 @@ impl Tree {
     pub fn measured(&self, book: BookAt) -> &[f64] {
         self.measured.get(book.index()).unwrap_or(&self.measured[0])
     }
+}
 
-    /// The same, with that of an association changed by an amount, and so of all above it.
+impl WholeTree<'_> {
+    /// What the share tree of a book goes by, with that of an association changed by an amount, and so of all above it.
     pub fn measured_with(&self, book: BookAt, association: usize, change: f64) -> Vec<f64> {
         let mut measured = self.measured(book).to_owned();
         let mut next = self.node(association);

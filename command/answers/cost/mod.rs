@@ -295,16 +295,16 @@ fn usage_factor(model: &Model<'_>, job: &Job, remarks: &mut Vec<String>) -> f64 
 /// Why the factor after the job cannot be known.
 fn why_not(model: &Model<'_>) -> Option<String> {
     let settings = model.config.settings.as_ref();
+    if model.whole_tree().is_none() {
+        return Some(
+            "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
+                .to_owned(),
+        );
+    }
     if !model.shares.is_computed() {
         return Some(
             "The settings of multifactor2, or the plugin, are not known here, so what usage takes from the factor cannot be computed: give \
              multifactor2.conf with --conf, or a snapshot of the plugin with --from."
-                .to_owned(),
-        );
-    }
-    if !model.tree.is_whole(model.snapshot) {
-        return Some(
-            "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
                 .to_owned(),
         );
     }
@@ -325,8 +325,9 @@ fn account(model: &Model<'_>, association: &Association, job: &Job, usage: Optio
     let before = place.and_then(|place| model.standings_in(book)[place].factor);
     let charge_factor = place.map_or(1.0, |place| model.charge_factor(place, job));
     let after = usage.zip(place).zip(node).and_then(|((usage, place), node)| {
-        let measured = model.tree.measured_with(book, place, usage * charge_factor);
-        model.shares.with_usage(&model.config, &model.tree, book, &measured).factor_of_next(node)
+        let tree = model.whole_tree()?;
+        let measured = tree.measured_with(book, place, usage * charge_factor);
+        model.shares.with_usage(&model.config, tree, book, &measured).factor_of_next(node)
     });
     let lost = before.zip(after).map(|(before, after)| before - after);
     Account {

@@ -16,7 +16,7 @@ use self::course::Course;
 use super::{Answer, Ask};
 use crate::error::Error;
 use crate::input::Needs;
-use crate::model::Model;
+use crate::model::{Model, WholeTree};
 use crate::options::{OfTime, Printed};
 use crate::output::show::printout;
 use crate::output::{Printout, Schema, Terminal};
@@ -210,10 +210,10 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     let (user, account) =
         asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
-    if !model.shares.is_computed() || !model.tree.is_whole(model.snapshot) {
+    let Some(tree) = model.whole_tree().filter(|_| model.shares.is_computed()) else {
         return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
                     ask as an operator, or use a snapshot of the plugin with --from".into());
-    }
+    };
     let places: Vec<(usize, Node)> = all
         .iter()
         .filter_map(|one| model.tree.by_id(one.id))
@@ -238,7 +238,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
         for book in BookSet::from_numbers(0..=model.config.books.names().len()).iter().filter(is_there) {
             let courses = assumptions.iter().map(|others| {
                 let course = Course::new(model, &users, (*others, asked.running_on), book);
-                Look { model, course, book, node: *node, asked, reset, others: *others }.scenario()
+                Look { model, tree, course, book, node: *node, asked, reset, others: *others }.scenario()
             });
             accounts.push(Account {
                 account: association.account.clone(),
@@ -319,6 +319,7 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
 /// One assumption, looked at.
 struct Look<'l> {
     model: &'l Model<'l>,
+    tree: WholeTree<'l>,
     course: Course,
     book: BookAt,
     node: Node,
@@ -330,8 +331,8 @@ struct Look<'l> {
 impl Look<'_> {
     /// The factor after so many seconds, without a reset.
     fn factor(&self, after: i64) -> f64 {
-        let Model { config, tree, shares, .. } = self.model;
-        let shares = shares.with_usage(config, tree, self.book, &self.course.usage(after));
+        let Model { config, shares, .. } = self.model;
+        let shares = shares.with_usage(config, self.tree, self.book, &self.course.usage(after));
         shares.factor_of_next(self.node).unwrap_or_default()
     }
 
@@ -388,10 +389,10 @@ impl Look<'_> {
 
     /// The factor where nobody has used anything, if a reset is in the time that is looked at.
     fn factor_after_reset(&self, until_reset: Option<i64>, end: i64) -> Option<f64> {
-        let Model { config, tree, shares, .. } = self.model;
+        let Model { config, shares, .. } = self.model;
         until_reset.filter(|reset| *reset <= end)?;
-        let nothing = vec![0.0; tree.shape.len()];
-        shares.with_usage(config, tree, self.book, &nothing).factor_of_next(self.node)
+        let nothing = vec![0.0; self.tree.shape.len()];
+        shares.with_usage(config, self.tree, self.book, &nothing).factor_of_next(self.node)
     }
 
     fn sentence(&self, reached: Option<i64>, by_reset: bool, points: &[Point], end: i64) -> String {

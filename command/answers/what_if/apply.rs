@@ -196,7 +196,7 @@ impl Changed {
         if !is_about_fair_share {
             return Ok(());
         }
-        if !model.tree.is_whole(model.snapshot) {
+        if model.whole_tree().is_none() {
             return Err("only some associations can be seen, so nobody can tell what this does to fair-share: ask as an operator, or \
                         use a snapshot of the plugin with --from".into());
         }
@@ -227,9 +227,7 @@ impl Changed {
             Weighted::Factor(name) => {
                 let parameter = format!("PriorityWeight{name}");
                 let old = self.weight_of(&parameter);
-                if *name == "FairShare"
-                    && !(model.shares.is_computed() && model.tree.is_whole(model.snapshot))
-                {
+                if *name == "FairShare" && !model.shares.is_computed() {
                     self.scale_fair_share(old, weight)?;
                 }
                 if *name == "JobSize" && lacks_size(model.snapshot) {

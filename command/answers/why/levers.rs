@@ -28,11 +28,12 @@ pub fn cost_of_own_usage(model: &Model<'_>, job: usize, book: BookAt) -> Option<
 
 /// The factor of a job if an association had no usage.
 fn factor_without(model: &Model<'_>, job: usize, association: usize, book: BookAt) -> Option<f64> {
-    let node = model.tree.node(association)?;
+    let tree = model.whole_tree()?;
+    let node = tree.node(association)?;
     let of_lines = model.shares.of_lines(book);
-    let usage = model.tree.measured(of_lines)[node.index()];
-    let measured = model.tree.measured_with(of_lines, association, -usage);
-    let shares = model.shares.with_usage(&model.config, &model.tree, book, &measured);
+    let usage = tree.measured(of_lines)[node.index()];
+    let measured = tree.measured_with(of_lines, association, -usage);
+    let shares = model.shares.with_usage(&model.config, tree, book, &measured);
     let of_job = model.jobs[job].association.and_then(|association| model.tree.node(association));
     shares.factor_of_job(job, of_job)
 }

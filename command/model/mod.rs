@@ -20,9 +20,13 @@ pub mod tree;
 use std::collections::HashMap;
 
 use multifactor2_core::books::{BookAt, BookSet};
+use multifactor2_core::policy::pools::Names;
 use multifactor2_core::rules::charge_rules::ChargeRules;
+use multifactor2_core::settings::value::Date;
+use multifactor2_core::Node;
 use multifactor2_snapshot::records::{Job, Partition};
 use multifactor2_snapshot::Snapshot;
+use slurm_text::dates::{self, TimeZone};
 
 pub use crate::algorithm::Algorithm;
 use closed::Closed;
@@ -134,6 +138,16 @@ impl<'s> Model<'s> {
         let partitions = std::iter::once(&record.partition).chain(&record.partitions);
         let books = partitions.map(|name| BookSet::one(self.book_in(job, name)));
         books.fold(BookSet::from_numbers([]), BookSet::and)
+    }
+
+    /// What users and accounts are called, by node of [`Self::tree`].
+    pub fn names(&self) -> impl Fn(Node) -> Names<'s> + '_ {
+        self.tree.names(self.snapshot)
+    }
+
+    /// The date of the time that is looked at, by the clock of this host.
+    pub fn date(&self) -> Date {
+        dates::date(self.at, &TimeZone::system())
     }
 
     /// The tree, where nothing of it is hidden: only of this one shares are computed.

@@ -173,7 +173,7 @@ impl Tree {
     }
 
     /// What users and accounts are called, by node.
-    pub(super) fn names<'s>(&'s self, snapshot: &'s Snapshot) -> impl Fn(Node) -> Names<'s> + 's {
+    pub(super) fn names<'t, 's: 't>(&'t self, snapshot: &'s Snapshot) -> impl Fn(Node) -> Names<'s> + 't {
         |node| {
             let association = &snapshot.associations[self.association(node)];
             Names { user: &association.user, account: &association.account }

@@ -1,9 +1,8 @@
-//! Settings that are taken and do nothing beside the others: whoever wrote them meant something else. The plugin says so in its log, and
-//! `multifactor2 check` before it starts, both by this.
+//! Lines with attributes that are taken and do nothing beside the others: whoever wrote them meant something else. `together` says it of single
+//! settings, with the place of each.
 
 use super::table::{
-    Component, ComponentKind, CredentialKind, Dilution, Distribution, ParentUsers, Service, Settings,
-    TargetKind,
+    Component, ComponentKind, CredentialKind, Distribution, ParentUsers, Service, Settings, TargetKind,
 };
 
 /// A part of a component, its weight on a line, and the kind of lines that it goes by.
@@ -55,12 +54,6 @@ impl Settings {
                 self.distribution
             ));
         }
-        if !self.functional.is_empty() && self.tickets_functional == 0 {
-            found.push(
-                "Functional lines change nothing with TicketsFunctional=0: set how many tickets there are, or remove the lines".to_owned(),
-            );
-        }
-        found.extend(self.dilution_of_nothing());
         if !self.components.is_empty() && (self.points_weight == 0.0 || self.points_cap == 0) {
             let name = if self.points_cap == 0 { "PointsCap" } else { "PointsWeight" };
             found.push(format!(
@@ -70,25 +63,6 @@ impl Settings {
         self.parts_of_nothing(&mut found);
         self.lines_that_no_component_weighs(&mut found);
         found
-    }
-
-    fn dilution_of_nothing(&self) -> Option<String> {
-        let default = Self::default();
-        let written = [
-            ("DilutionUnit", self.dilution_unit != default.dilution_unit),
-            ("DilutionQuantum", self.dilution_quantum.to_bits() != default.dilution_quantum.to_bits()),
-            ("DilutionExponent", self.dilution_exponent.to_bits() != default.dilution_exponent.to_bits()),
-            ("DilutionRunning", self.dilution_running != default.dilution_running),
-            ("DilutionCap", self.dilution_cap != default.dilution_cap),
-        ];
-        let names: Vec<&str> =
-            written.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
-        (self.dilution == Dilution::None && !names.is_empty()).then(|| {
-            format!(
-                "{} changes nothing with Dilution=none: set Dilution=user or tree, or remove it",
-                names.join(", ")
-            )
-        })
     }
 
     /// Parts that have a weight, and a value of 0 for every job.
@@ -128,7 +102,9 @@ impl Settings {
         let counts = |weight: fn(&Component) -> f64| {
             self.components.iter().any(|line| line.weight != 0.0 && weight(line) != 0.0)
         };
-        for (part, weight, kind) in CREDENTIALS {
+        // Without any of them that is said where the lines are.
+        let weighs = self.components.iter().any(|line| line.component == ComponentKind::Cred);
+        for (part, weight, kind) in CREDENTIALS.into_iter().filter(|_| weighs) {
             if self.credentials.iter().any(|line| line.kind == kind) && !counts(weight) {
                 found.push(format!(
                     "Credential={kind} lines change nothing: no line Component=CRED has {part} with a weight. Add it, or remove the lines"

@@ -3,6 +3,7 @@
 //! Without `wckeys` in `AccountingStorageEnforce` slurmctld looks at no wckey: any user names any key. Such a line would be a price that who
 //! pays chooses, so it has no effect. Without `qos` any user submits to any QOS. Such lines stay, as QOS give priority in stock Slurm, too. Without `limits` slurmctld tells nobody that a run has ended, nor how.
 
+use super::advice::Advice;
 use super::table::{ChargeKind, OverrideKind, Settings};
 
 /// What `AccountingStorageEnforce` has of what lines rest on.
@@ -31,7 +32,7 @@ impl Enforced {
 
 impl Settings {
     /// Takes out the lines that can have no effect; what an administrator should know of these and of others that have less effect.
-    pub fn take_out_unenforced(&mut self, enforced: Enforced) -> Vec<&'static str> {
+    pub fn take_out_unenforced(&mut self, enforced: Enforced) -> Vec<Advice> {
         let mut found = Vec::new();
         let lines = self.charges.len() + self.overrides.len();
         if !enforced.wckeys {
@@ -39,18 +40,18 @@ impl Settings {
             self.overrides.retain(|line| line.kind != OverrideKind::WcKey);
         }
         if self.charges.len() + self.overrides.len() != lines {
-            found.push(
+            found.push(Advice::without_effect(
                 "Charge=WCKey and Override=WCKey do nothing without wckeys in AccountingStorageEnforce, because any user may name any \
                  key: set AccountingStorageEnforce=...,wckeys and TrackWCKey=yes and restart slurmctld, or remove the lines",
-            );
+            ));
         }
         let by_qos = self.charges.iter().any(|line| line.kind == ChargeKind::Qos)
             || self.overrides.iter().any(|line| line.kind == OverrideKind::Qos);
         if by_qos && !enforced.qos {
-            found.push(
+            found.push(Advice::wrong(
                 "Charge=QOS and Override=QOS are open to every user without qos in AccountingStorageEnforce, because any user may submit \
                  to any QOS: set AccountingStorageEnforce=...,qos and restart slurmctld",
-            );
+            ));
         }
         if enforced.limits {
             return found;
@@ -58,16 +59,16 @@ impl Settings {
         let lines = self.charges.len();
         self.charges.retain(|line| line.kind != ChargeKind::Requeued);
         if self.charges.len() != lines {
-            found.push(
+            found.push(Advice::without_effect(
                 "Charge=Requeued does nothing without limits in AccountingStorageEnforce, because slurmctld does not tell how a run ended: \
                  set AccountingStorageEnforce=...,limits and restart slurmctld, or remove the line",
-            );
+            ));
         }
         if !self.minimum_charge.is_zero() {
-            found.push(
+            found.push(Advice::wrong(
                 "MinimumCharge misses runs that are requeued without limits in AccountingStorageEnforce, because slurmctld does not tell of \
                  their ends: set AccountingStorageEnforce=...,limits and restart slurmctld",
-            );
+            ));
         }
         found
     }
@@ -93,7 +94,7 @@ mod tests {
             let mut settings = Settings::parse(ALL, "f").unwrap().settings;
             let found = settings.take_out_unenforced(Enforced::of_words(words));
             let beginnings: Vec<&str> =
-                found.iter().map(|text| text.split(' ').next().unwrap_or_default()).collect();
+                found.iter().map(|advice| advice.text.split(' ').next().unwrap_or_default()).collect();
             assert_eq!((settings.charges.len(), settings.overrides.len()), (charges, overrides), "{words}");
             assert_eq!(beginnings, told, "{words}");
         }

@@ -4,10 +4,11 @@
 //! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
 //! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting,
 //! [`table`] holds those declarations, `loading` gives the result, which [`kept`] saves for the next process, `together`
-//! compares settings with each other, `enforced` with what slurmctld enforces, and `shown` has them for a line of the log. Every problem is a
+//! compares settings with each other, [`advice`] with slurm.conf (`effects` with each other), `enforced` with what slurmctld enforces, and `shown` has them for a line of the log. Every problem is a
 //! value ([`report`]) that names file, line, value and what is allowed;
 //! nothing here logs or knows Slurm's types.
 
+pub mod advice;
 pub mod declare;
 mod effects;
 mod enforced;
@@ -18,6 +19,7 @@ mod public;
 pub mod report;
 pub mod schema;
 mod shown;
+pub mod since;
 pub mod table;
 pub mod text;
 mod together;

@@ -2,6 +2,7 @@
 //!
 //! Errors and warnings are values: the caller decides whether they refuse a start or are only logged.
 
+use super::advice::Grade;
 use std::fmt;
 use std::sync::Arc;
 
@@ -80,6 +81,8 @@ pub struct Warning {
     pub place: Place,
     /// The key as written.
     pub key: String,
+    /// How odd it is.
+    pub grade: Grade,
     /// What is odd, and what to do.
     pub advice: String,
 }

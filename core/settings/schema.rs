@@ -3,6 +3,7 @@
 //! A plain setting stands alone, and several may share a line; the last one wins. A block begins its line and takes
 //! all other pairs of the line as its attributes; blocks add up. The table alone decides: a new setting is a new row.
 
+use super::advice::Grade;
 use super::report::{Error, Errors, Place, Warning, MAX_REPORTS, MAX_SHOWN};
 use super::text::{Document, Pair, Statement};
 use super::value::{Kind, Value, MAX_VALUE};
@@ -339,7 +340,12 @@ impl Check {
         };
         if self.warnings.len() < MAX_REPORTS {
             let advice = format!("replaces the value of {}; remove one of the two", earlier.place);
-            self.warnings.push(Warning { place: pair.place.clone(), key: pair.key.clone(), advice });
+            self.warnings.push(Warning {
+                place: pair.place.clone(),
+                key: pair.key.clone(),
+                grade: Grade::WithoutEffect,
+                advice,
+            });
         }
         *earlier = entry;
     }

@@ -1,8 +1,10 @@
-//! Configurations that work but hardly as meant: said once in the log after a start or a reconfigure.
+//! Configurations that work but hardly as meant: said once in the log after a start or a reconfigure. What the configuration alone tells is
+//! in `settings::advice` of the engine, for `multifactor2 check` too.
 
 use std::sync::atomic::Ordering;
 
-use multifactor2_core::settings::{Component, ComponentKind, Dilution, ParentUsers};
+use multifactor2_core::settings::advice::Grade;
+use multifactor2_core::settings::ParentUsers;
 use tracing::{info, warn};
 
 use super::points::PointsState;
@@ -22,30 +24,9 @@ impl Plugin {
         }
         faults::point("advise");
         let Some(config) = self.config() else { return };
-        if config.flags.increase_only() && config.factors.weights.fair_share != 0 {
-            warn!(
-                "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had: fair-share is relative to who \
-                 waits at the moment, so in time all jobs come near the top and their order means nothing. Remove INCR_ONLY"
-            );
-        }
-        let dated = config.settings.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
-        let falls =
-            config.settings.dilution != Dilution::None || dated || !config.settings.targets.is_empty();
-        if config.flags.increase_only() && falls {
-            warn!(
-                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution, with Target, and where an Override \
-                 ends: remove INCR_ONLY"
-            );
-        }
-        let usage = |line: &Component| line.component == ComponentKind::Usage;
-        if !config.flags.calculate_running() && config.settings.components.iter().any(usage) {
-            warn!(
-                "Component=USAGE counts running jobs, which get no new priorities: add CALCULATE_RUNNING to PriorityFlags, or remove the \
-                 line"
-            );
-        }
-        for text in config.settings.without_effect() {
-            warn!("{text}");
+        let advice = config.settings.advice(Some(&config.beside));
+        for advice in advice.iter().filter(|advice| advice.grade != Grade::Unusual) {
+            warn!("{advice}");
         }
         for name in self.own_usage.lacking() {
             warn!(

@@ -13,11 +13,13 @@ use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
 use multifactor2_core::books::BookLines;
+use multifactor2_core::calendar::ResetPeriod;
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
+use multifactor2_core::settings::advice::Beside;
 use multifactor2_core::settings::{
     kept, ActiveJobs, Enforced, Errors, FileFound, Loaded, Outcome, Settings, SettingsKeeper,
 };
@@ -37,6 +39,8 @@ flags! {
     accrue_always = PRIORITY_FLAGS_ACCRUE_ALWAYS;
     /// `SMALL_RELATIVE_TO_TIME`
     size_relative = PRIORITY_FLAGS_SIZE_RELATIVE;
+    /// Neither `NO_FAIR_TREE` nor `DEPTH_OBLIVIOUS`.
+    fair_tree = PRIORITY_FLAGS_FAIR_TREE;
     /// `CALCULATE_RUNNING`: running jobs keep getting priorities.
     calculate_running = PRIORITY_FLAGS_CALCULATE_RUNNING;
     /// `INCR_ONLY`: a priority never falls.
@@ -58,6 +62,8 @@ pub struct Config {
     pub factors: FactorConfig,
     /// `PriorityFlags`
     pub flags: Flags,
+    /// What our own settings are compared with.
+    pub beside: Beside,
     /// Fair-share is computed: there are a database and a root association.
     pub fair_share: bool,
     /// Where the time of the last decay is saved; `None` where `StateSaveLocation` is /dev/null. Kept here because the
@@ -141,6 +147,19 @@ impl Config {
             partition: conf.get(|conf| conf.priority_weight_part),
             qos: conf.get(|conf| conf.priority_weight_qos),
         };
+        let tres_weights = host.tres_weights();
+        let beside = Beside {
+            has_tickets: true,
+            weights,
+            weighs_tres: tres_weights.is_some(),
+            max_age: conf.get(|conf| conf.priority_max_age),
+            half_life: conf.get(|conf| conf.priority_decay_hl),
+            resets: conf.reset_period() != ResetPeriod::None,
+            calc_period: conf.get(|conf| conf.priority_calc_period),
+            increase_only: flags.increase_only(),
+            calculate_running: flags.calculate_running(),
+            no_fair_tree: !flags.fair_tree(),
+        };
         if !host.has_database() {
             for (weight, name) in [
                 (&mut weights.age, "PriorityWeightAge"),
@@ -161,7 +180,6 @@ impl Config {
             SizeOrder::Large
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
-        let tres_weights = host.tres_weights();
         let has_points = Points::configured(&settings).is_some();
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
@@ -202,6 +220,7 @@ impl Config {
                 no_normal_tres: flags.no_normal_tres(),
             },
             flags,
+            beside,
             fair_share,
             has_points,
             charging: now_in_force(rules, &settings, charged),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use multifactor2_core::books;
-use multifactor2_core::policy::pools::{Bearer, Named, Pools};
+use multifactor2_core::policy::pools::{Bearer, Named, Pools, NONE_OF_THAT_NAME};
 use multifactor2_core::rules::charge_rules;
 use multifactor2_core::settings::report::MAX_REPORTS;
 use multifactor2_core::settings::{Charge, ChargeKind};
@@ -43,25 +43,12 @@ impl Plugin {
         };
         let mut origins = self.origins.lock();
         let missing = named(&origins).chain(of_lines).filter(|named| !exists(named));
-        let line = |named: Named<'_>| {
-            let Named { place, setting, kind, name, of } = named;
-            let key = match (setting, of) {
-                ("Component", _) => "Partition",
-                ("Book", Bearer::Partition) => "Partitions",
-                ("Book", _) => "Shares",
-                _ => "Name",
-            };
-            format!("{place}: {setting}={kind} {key}={name}")
-        };
-        let lines: HashSet<String> = missing.map(line).collect();
+        let lines: HashSet<String> = missing.map(|named| named.line()).collect();
         let before = std::mem::replace(&mut origins.unknown, lines.clone());
         drop(origins);
         let new: Vec<&String> = lines.difference(&before).collect();
         for line in new.iter().take(MAX_REPORTS) {
-            warn!(
-                "{line}: there is none of that name, so the line does nothing. Correct the name, or create it: it is looked for in \
-                 every cycle"
-            );
+            warn!("{line}: {NONE_OF_THAT_NAME}");
         }
         if new.len() > MAX_REPORTS {
             warn!("there is none of {} more names in lines of multifactor2.conf", new.len() - MAX_REPORTS);

@@ -1,14 +1,19 @@
 //! `multifactor2 check`: what is odd in a configuration that works, and its exit codes.
 
+#[path = "support/configurations.rs"]
+mod configurations;
 #[path = "recorded.rs"]
 mod recorded;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use multifactor2_command::answers::check::{check, findings, Arguments, Report};
+use configurations::{Case, BASE, CASES};
+use multifactor2_command::answers::check::{check, findings, here, Arguments, Report};
+use multifactor2_command::input::commands::CONFIG;
 use multifactor2_command::model::Config;
 use multifactor2_command::progress::Progress;
+use multifactor2_core::settings::advice::{Advice, Grade};
 use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::records::{Qos, Setting};
 use multifactor2_snapshot::Snapshot;
@@ -18,27 +23,17 @@ use recorded::{snapshot, texts, RELEASES};
 fn sound() -> Snapshot {
     let mut snapshot = snapshot("24.11.5", "multifactor2-root");
     snapshot.associations.retain(|row| row.account != "theory");
+    snapshot.parameters.insert("PriorityDecayHalfLife".to_owned(), "7-00:00:00".to_owned());
     snapshot
 }
 
-fn with(name: &str, value: &str) -> Vec<String> {
-    let mut snapshot = sound();
-    let known = snapshot.parameters.keys().find(|known| known.eq_ignore_ascii_case(name)).unwrap().clone();
-    snapshot.parameters.insert(known, value.to_owned());
-    findings::all(&snapshot, "")
+fn texts_of(found: &[Advice]) -> Vec<String> {
+    found.iter().map(|advice| advice.text.clone()).collect()
 }
 
 #[track_caller]
 fn assert_found(found: &[String], part: &str) {
     assert!(found.len() == 1 && found[0].contains(part), "{part}: {found:?}");
-}
-
-#[test]
-fn nothing_is_found_where_all_is_well() {
-    assert_eq!(
-        findings::all(&sound(), "1000|100|100000|500|2000|3000|CPU=1000,Mem=500\n"),
-        Vec::<String>::new()
-    );
 }
 
 /// Any user names any key where slurmctld does not look, so lines by key count for nobody; the model computes as the plugin does.
@@ -64,7 +59,9 @@ fn lines_that_rest_on_what_is_not_enforced() {
         let mut snapshot = sound();
         snapshot.parameters.insert("AccountingStorageEnforce".to_owned(), words.to_owned());
         let settings = Settings::parse(&LINES.join("\n"), "file").unwrap().settings;
-        let found = findings::of_settings(&settings, Some(&snapshot));
+        let found = texts_of(&findings::all(&snapshot, Some(&settings)));
+        let found: Vec<_> =
+            found.iter().filter(|found| !found.starts_with("AccountingStorageEnforce")).collect();
         assert_eq!(found.len(), said.len(), "{words}: {found:?}");
         assert!(found.iter().zip(said).all(|(found, said)| found.starts_with(said)), "{words}: {found:?}");
 
@@ -79,56 +76,87 @@ fn lines_that_rest_on_what_is_not_enforced() {
     }
 }
 
-/// Said also where nobody could be asked what is in force.
-#[test]
-fn settings_without_effect() {
-    let settings =
-        Settings::parse("Functional=User Name=* Shares=1\nDilutionQuantum=64", "f").unwrap().settings;
-    for snapshot in [None, Some(&sound())] {
-        let found = findings::of_settings(&settings, snapshot);
-        assert_found(&found[..1], "Functional lines change nothing with TicketsFunctional=0");
-        assert_found(&found[1..], "DilutionQuantum changes nothing with Dilution=none");
+/// The texts of a release with a configuration of the table in place of its own, and the file of the settings.
+fn saved(release: &str, case: &Case, place: &Path) -> (PathBuf, PathBuf) {
+    let mut texts = texts(release, "multifactor2-root");
+    let config = texts.texts.get_mut(CONFIG).unwrap();
+    let mut set = |name: &str, value: &str| {
+        let is_it = |line: &str| {
+            line.split_once('=').is_some_and(|(known, _)| known.trim().eq_ignore_ascii_case(name))
+        };
+        let lines = config.lines().filter(|line| !is_it(line)).map(|line| format!("{line}\n"));
+        *config = lines.collect::<String>() + &format!("{name} = {value}\n");
+    };
+    set("PriorityWeightTRES", "");
+    let written = case.slurm.lines().filter_map(|line| line.split_once('='));
+    for (name, value) in BASE.into_iter().chain(written) {
+        set(name, value);
     }
+    // An account here mixes two kinds of users, which a test of its own is about.
+    let conf = if case.slurm.contains("PriorityType")
+        || case.ours.contains("ParentUsers")
+        || case.ours.contains("Distribution")
+    {
+        case.ours.to_owned()
+    } else {
+        format!("ParentUsers=split\n{}", case.ours)
+    };
+    let (saved, file) = (place.join("saved"), place.join("multifactor2.conf"));
+    texts.save(&saved).unwrap();
+    fs::write(&file, conf).unwrap();
+    (saved, file)
 }
 
 #[test]
-fn all_weights_zero() {
-    let mut snapshot = sound();
-    for (name, value) in &mut snapshot.parameters {
-        if name.starts_with("PriorityWeight") {
-            *value = if name == "PriorityWeightTRES" { String::new() } else { "0".to_owned() };
+fn a_table_of_configurations() {
+    for release in RELEASES {
+        for case in &CASES {
+            let place = tempfile::tempdir().unwrap();
+            let (saved, file) = saved(release, case, place.path());
+            let arguments = Arguments { file: Some(file), ..Arguments::default() };
+            let report = checked(&arguments, &saved);
+            let what = format!("{release}, {:?}, {:?}: {}", case.slurm, case.ours, report.text());
+            assert_eq!(report.errors, Vec::<String>::new(), "{what}");
+            let found: Vec<(String, &str)> = report
+                .text()
+                .lines()
+                .filter_map(|line| line.split_once(": "))
+                .filter(|(grade, sentence)| {
+                    ["wrong", "without effect", "unusual"].contains(grade)
+                        && !sentence.starts_with("account theory")
+                })
+                .map(|(grade, sentence)| (grade.to_owned(), &*sentence.to_owned().leak()))
+                .collect();
+            assert_eq!(found.len(), case.found.len(), "{what}");
+            for (grade, part) in case.found {
+                assert!(
+                    found.iter().any(|(of, sentence)| of == grade && sentence.contains(part)),
+                    "{part}: {what}"
+                );
+            }
+            let worst = case.found.iter().any(|(grade, _)| *grade != "unusual");
+            let is_mixed = report.text().contains("account theory");
+            assert_eq!(report.exit_code(false), if worst || is_mixed { 2 } else { 0 }, "{what}");
+            assert_eq!(
+                report.exit_code(true),
+                if case.found.is_empty() && !is_mixed { 0 } else { 2 },
+                "{what}"
+            );
         }
     }
-    assert_found(&findings::all(&snapshot, ""), "all PriorityWeight* are 0");
-}
-
-#[test]
-fn a_weight_too_small_to_tell_users_apart() {
-    assert_found(&with("PriorityWeightFairshare", "50"), "at most 50 different values");
-    assert!(with("PriorityWeightFairshare", "1000").is_empty());
-}
-
-#[test]
-fn weights_that_no_priority_can_hold() {
-    assert_found(&with("PriorityWeightAge", "4294967295"), "no priority can be above 4294967295");
-}
-
-#[test]
-fn increase_only_and_another_algorithm() {
-    assert_found(&with("PriorityFlags", "ACCRUE_ALWAYS,INCR_ONLY"), "INCR_ONLY keeps each job");
-    let mut snapshot = sound();
-    snapshot.about.priority_type = "priority/basic".to_owned();
-    assert_found(&findings::all(&snapshot, ""), "fair-share has no part");
 }
 
 #[test]
 fn parent_users_beside_share_users() {
     let mut both = snapshot("24.11.5", "multifactor2-root");
-    assert_found(&findings::all(&both, ""), "account theory, and perhaps others");
-    both.settings.as_mut().unwrap()[0].line = "ParentUsers=split".to_owned();
-    assert!(findings::all(&both, "").is_empty());
+    both.parameters.insert("PriorityDecayHalfLife".to_owned(), "7-00:00:00".to_owned());
+    let settings = |text: &str| Settings::parse(text, "f").unwrap().settings;
+    let found = |snapshot: &Snapshot, text: &str| texts_of(&findings::all(snapshot, Some(&settings(text))));
+    assert_found(&found(&both, ""), "account theory, and perhaps others");
+    assert!(found(&both, "ParentUsers=split").is_empty());
     // Stock gives a meaning of its own to these.
-    assert!(findings::all(&snapshot("24.11.5", "fair-tree-root"), "").is_empty());
+    both.about.priority_type = "priority/multifactor".to_owned();
+    assert!(found(&both, "").is_empty());
 }
 
 #[test]
@@ -136,13 +164,51 @@ fn a_usage_threshold_that_is_enforced() {
     let mut snapshot = sound();
     let flags = vec!["EnforceUsageThreshold".to_owned()];
     snapshot.qos.push(Qos { name: "x".to_owned(), usage_threshold: Some(0.5), flags, ..Qos::default() });
-    assert_found(&findings::all(&snapshot, ""), "QOS x has a UsageThreshold");
+    assert_found(&texts_of(&findings::all(&snapshot, None)), "QOS x has a UsageThreshold");
 }
 
+/// Where something is hidden, names are not looked for, and that is said.
 #[test]
-fn another_slurm_conf_on_this_host() {
-    let found = findings::all(&sound(), "1000|100|90000|500|2000|3000|CPU=1000,Mem=500\n");
-    assert_found(&found, "PriorityWeightFairshare=90000, and slurmctld goes by 100000");
+fn names_are_looked_for_where_all_can_be_seen() {
+    let place = tempfile::tempdir().unwrap();
+    for (case, hidden) in [("usage-ada", "users and accounts"), ("all-ada", "users and accounts")] {
+        let saved = place.path().join(case);
+        texts("24.11.5", case).save(&saved).unwrap();
+        let conf = place.path().join("multifactor2.conf");
+        fs::write(&conf, "Override=User Name=nobody Tickets=5\n").unwrap();
+        let report = checked(&Arguments { file: Some(conf), ..Arguments::default() }, &saved);
+        let text = report.text();
+        assert!(!text.contains("none of that name"), "{case}: {text}");
+        assert!(text.contains(&format!("not looked at: names of {hidden}")), "{case}: {text}");
+    }
+}
+
+/// What an older version would refuse, by the table of keys.
+#[test]
+fn an_older_version_refuses_later_keys() {
+    let place = tempfile::tempdir().unwrap();
+    let conf = place.path().join("multifactor2.conf");
+    fs::write(&conf, "ActiveJobs=startable\nOverride=User Name=ada Tickets=5\n").unwrap();
+    let with = |version: &str| {
+        let version = Some(version.to_owned());
+        check(
+            &Arguments { file: Some(conf.clone()), older: version, ..Arguments::default() },
+            &Progress::begin(),
+        )
+        .0
+    };
+    let old = with("0.1.0");
+    assert_eq!((old.exit_code(false), old.findings.len()), (2, 2), "{}", old.text());
+    for part in [
+        "multifactor2.conf line 1: ActiveJobs=startable: 0.1.0 refuses it",
+        "line 2: Override: 0.1.0 refuses it, as 0.2.0",
+    ] {
+        assert!(old.text().contains(part), "{part}: {}", old.text());
+    }
+    assert!(with("0.2.0").text().contains("ok: 0.2.0 takes these settings, too"));
+    let unknown = with("7");
+    assert_eq!(unknown.exit_code(false), 1);
+    assert!(unknown.text().contains("error: --for 7: known are 0.1.0, 0.2.0"), "{}", unknown.text());
 }
 
 #[test]
@@ -150,11 +216,12 @@ fn a_plugin_that_is_not_there() {
     let place = tempfile::tempdir().unwrap();
     let mut snapshot = sound();
     snapshot.parameters.insert("PluginDir".to_owned(), format!("/nowhere:{}", place.path().display()));
-    assert!(findings::plugin_is_there(&snapshot)
-        .unwrap()
-        .contains("priority_multifactor2.so is not in /nowhere:"));
+    let found = here::plugin_is_there(&snapshot).unwrap();
+    assert!(
+        found.grade == Grade::Wrong && found.text.contains("priority_multifactor2.so is not in /nowhere:")
+    );
     fs::write(place.path().join("priority_multifactor2.so"), "").unwrap();
-    assert_eq!(findings::plugin_is_there(&snapshot), None);
+    assert_eq!(here::plugin_is_there(&snapshot), None);
 }
 
 fn checked(arguments: &Arguments, from: &Path) -> Report {
@@ -170,28 +237,18 @@ fn a_saved_directory_is_checked_without_this_host() {
         let saved = place.path().join("saved");
         texts(release, "multifactor2-root").save(&saved).unwrap();
         let report = checked(&Arguments::default(), &saved);
-        assert_eq!((report.exit_code(), report.errors.len()), (2, 0), "{release}: {}", report.text());
-        assert_found(&report.findings, "account theory");
+        assert_eq!((report.exit_code(false), report.errors.len()), (2, 0), "{release}: {}", report.text());
+        assert!(report.text().contains("wrong: account theory"), "{}", report.text());
         let conf = place.path().join("multifactor2.conf");
         fs::write(&conf, "ActiveJobs=never\n").unwrap();
         let report = checked(&Arguments { file: Some(conf), ..Arguments::default() }, &saved);
-        assert_eq!(report.exit_code(), 1, "{release}");
+        assert_eq!(report.exit_code(false), 2, "{release}");
         assert!(
-            report.text().starts_with("error: ") && report.text().contains("ActiveJobs=never: allowed are"),
+            report.text().starts_with("wrong: ") && report.text().contains("ActiveJobs=never: allowed are"),
             "{}",
             report.text()
         );
     }
     let report = checked(&Arguments::default(), Path::new("/nowhere"));
-    assert_eq!(report.exit_code(), 1, "{}", report.text());
-}
-
-#[test]
-fn exit_codes_are_0_for_nothing_1_for_errors_2_for_findings() {
-    let one = || vec!["x".to_owned()];
-    for (errors, findings, expected) in
-        [(vec![], vec![], 0), (one(), one(), 1), (one(), vec![], 1), (vec![], one(), 2)]
-    {
-        assert_eq!(Report { errors, findings, notes: one() }.exit_code(), expected);
-    }
+    assert_eq!(report.exit_code(false), 1, "{}", report.text());
 }

@@ -68,13 +68,17 @@ fn a_named_file_is_checked_alone() {
     let good = place.write("good.conf", "ActiveJobs=pending\n");
     place.assert_checked(&[&good], 0, &[&format!("ok: {good}: slurmctld will take these settings")]);
     let twice = place.write("twice.conf", "ActiveJobs=pending\nActiveJobs=pending\n");
-    place.assert_checked(&[&twice], 2, &["finding: ", "twice.conf: slurmctld will take these settings"]);
+    place.assert_checked(
+        &[&twice],
+        2,
+        &["without effect: ", "twice.conf: slurmctld will take these settings"],
+    );
     let bad = place.write("bad.conf", "# ours\nActiveJobs=eligable\nZebra=1\n");
     place.assert_checked(
         &[&bad],
-        1,
+        2,
         &[
-            &format!("error: {bad} line 2: ActiveJobs=eligable: allowed are eligible, pending, startable"),
+            &format!("wrong: {bad} line 2: ActiveJobs=eligable: allowed are eligible, pending, startable"),
             "line 3: Zebra=1",
         ],
     );
@@ -90,9 +94,114 @@ fn the_file_beside_slurm_conf_is_checked_with_what_stands_in_slurm_conf() {
     let replaced = ["replaces the value of PriorityParameters", "multifactor2.conf: slurmctld will take"];
     place.assert_checked(&[], 2, &replaced);
     place.write("more.conf", "PriorityParameters=ActiveJobs=all\n");
-    place.assert_checked(&[], 1, &["error: PriorityParameters: ActiveJobs=all: allowed"]);
+    place.assert_checked(&[], 2, &["wrong: PriorityParameters: ActiveJobs=all: allowed"]);
     fs::remove_file(place.path("slurm.conf")).unwrap();
-    place.assert_checked(&[], 0, &["multifactor2.conf: slurmctld will take these settings"]);
+    let no_conf = "not looked at: ";
+    place.assert_checked(&[], 0, &["multifactor2.conf: slurmctld will take these settings", no_conf]);
+}
+
+/// A slurm.conf is no multifactor2.conf: it is looked at with the file beside it, as slurmctld would.
+#[test]
+fn a_slurm_conf_that_is_named_is_checked_as_one() {
+    let place = Place::new("");
+    fs::create_dir(place.path("new")).unwrap();
+    let conf = place.write(
+        "new/slurm.conf",
+        "ClusterName=c\nSlurmctldHost=h\nPriorityType=priority/multifactor2\nAccountingStorageType=accounting_storage/slurmdbd\n\
+         AccountingStorageEnforce=limits\nPriorityWeightFairshare=100000\nPriorityDecayHalfLife=7\nNodeName=h CPUs=4\n\
+         PartitionName=main Nodes=ALL PriorityTier=2\n",
+    );
+    place.write("new/multifactor2.conf", "TicketShare=1\n");
+    let beside = [
+        "wrong: ",
+        "wrong: PriorityDecayHalfLife is 420 s: half of all usage",
+        "ok: the slurm.conf that was named was looked at",
+    ];
+    place.assert_checked(&[&conf], 2, &beside);
+    place.write("new/multifactor2.conf", "ActiveJobs=pending\n");
+    let text = fs::read_to_string(&conf).unwrap().replace("Life=7\n", "Life=7-0\n");
+    fs::write(&conf, text).unwrap();
+    let good =
+        ["new/multifactor2.conf: slurmctld will take these settings", "ok: the slurm.conf that was named"];
+    place.assert_checked(&[&conf], 0, &good);
+}
+
+/// What slurmctld says, with which this host's files are compared. The other commands say nothing.
+const IN_FORCE: &str = "ClusterName = c\nPriorityType = priority/multifactor\nPriorityDecayHalfLife = 7-00:00:00\nPriorityCalcPeriod = 00:05:00\n\
+                        PriorityMaxAge = 7-00:00:00\nPriorityFlags = NO_FAIR_TREE,MAX_TRES\nPriorityWeightFairShare = 100000\n\
+                        PriorityUsageResetPeriod = NONE\nAccountingStorageEnforce = associations,limits,qos\n\
+                        AccountingStorageType = accounting_storage/slurmdbd\nSchedulerType = sched/backfill\nSLURM_VERSION = 22.05.8\n";
+
+#[test]
+fn the_files_of_this_host_are_compared_with_what_slurmctld_says() {
+    let place = Place::new(
+        "ClusterName=c\nPriorityType=priority/multifactor\nPriorityDecayHalfLife=7-0\nPriorityFlags=max_tres,no_fair_tree\n\
+         AccountingStorageEnforce=qos,limits,associations\n",
+    );
+    place.write("config", IN_FORCE);
+    place.scontrol("case \"$*\" in *config*) cat \"${0%/*}/config\" ;; *) exit 1 ;; esac");
+    let found = |place: &Place| -> Vec<String> {
+        let (_, out, _) = place.check(&[]);
+        let is_odd = |line: &&str| {
+            ["wrong: ", "without effect: ", "unusual: "].iter().any(|grade| line.starts_with(grade))
+        };
+        out.lines().filter(is_odd).map(str::to_owned).collect()
+    };
+    assert_eq!(found(&place), Vec::<String>::new());
+    place.write(
+        "slurm.conf",
+        "ClusterName=c\nPriorityType=priority/basic\nPriorityDecayHalfLife=7\nPriorityFlags=MAX_TRES\nAccountingStorageEnforce=limits\n",
+    );
+    let differ = found(&place);
+    assert_eq!(differ.len(), 4, "{differ:?}");
+    for part in [
+        "PriorityDecayHalfLife=7, and slurmctld goes by 7-00:00:00",
+        "PriorityType=priority/basic, and slurmctld goes by priority/multifactor",
+        "AccountingStorageEnforce=limits, and slurmctld goes by associations,limits,qos",
+        "PriorityFlags=MAX_TRES, and slurmctld goes by NO_FAIR_TREE,MAX_TRES",
+    ] {
+        assert!(
+            differ.iter().any(|line| line.starts_with("wrong: ") && line.contains(part)),
+            "{part}: {differ:?}"
+        );
+    }
+    // Settings that nobody reads.
+    place.write("slurm.conf", "ClusterName=c\n");
+    place.write("multifactor2.conf", "ActiveJobs=pending\n");
+    let idle = found(&place);
+    assert!(
+        idle.len() == 1 && idle[0].contains("PriorityType=priority/multifactor does not read it"),
+        "{idle:?}"
+    );
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_is_said() {
+    let place = Place::new("ClusterName=c\n");
+    let mine = fs::metadata(place.path("slurm.conf")).unwrap();
+    let owner = std::os::unix::fs::MetadataExt::uid(&mine);
+    fs::create_dir(place.path("open")).unwrap();
+    for (user, mode, expected) in [
+        (owner, 0o755, "ok: Snapshot="),
+        (owner + 1, 0o755, "without effect: Snapshot="),
+        (owner + 1, 0o775, "not looked at: Snapshot="),
+        (owner + 1, 0o777, "ok: Snapshot="),
+    ] {
+        fs::set_permissions(place.path("open"), fs::Permissions::from_mode(mode)).unwrap();
+        let config =
+            IN_FORCE.replace("multifactor\n", "multifactor2\n") + &format!("SlurmUser = somebody({user})\n");
+        place.write("config", &config);
+        place.scontrol("case \"$*\" in *config*) cat \"${0%/*}/config\" ;; *) exit 1 ;; esac");
+        place.write("multifactor2.conf", &format!("Snapshot={}\n", place.path("open/snapshot").display()));
+        let (_, out, _) = place.check(&[]);
+        assert!(out.lines().any(|line| line.starts_with(expected)), "{expected}, {mode:o}: {out}");
+    }
+    place.write("multifactor2.conf", "Snapshot=/nowhere/snapshot\n");
+    let (_, out, _) = place.check(&[]);
+    assert!(
+        out.contains("not looked at: Snapshot=/nowhere/snapshot: this host has no directory /nowhere"),
+        "{out}"
+    );
 }
 
 #[test]

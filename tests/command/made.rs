@@ -108,6 +108,11 @@ fn every_example_in_the_help_works() {
     write("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n");
     write("site.cfg", b"FSWEIGHT 1\nACCOUNTCFG[chem] FSTARGET=25\n");
     write("multifactor2.conf", b"ActiveJobs=pending\n");
+    fs::create_dir(directory.path().join("new")).unwrap();
+    write(
+        "new/slurm.conf",
+        b"ClusterName=c\nPriorityType=priority/multifactor2\nPriorityWeightFairshare=100000\n",
+    );
     write("sacct.txt", crate::replay::trace().as_bytes());
     symlink(recorded::directory("24.11.5").join("multifactor2-root"), directory.path().join("saved"))
         .unwrap();

@@ -23,6 +23,8 @@ enum Seen {
     Differs,
     /// What is printed has these words.
     Says(&'static str),
+    /// It ends with this status, and without the option with another.
+    Ends(i32),
     /// There is this file afterwards, with these words.
     Writes(&'static str, &'static str),
     /// It counts only where Slurm runs: there is this test in `live.rs`.
@@ -31,7 +33,7 @@ enum Seen {
     OnTerminal(&'static str),
 }
 
-use Seen::{Differs, Live, OnTerminal, Says, Writes};
+use Seen::{Differs, Ends, Live, OnTerminal, Says, Writes};
 
 /// A question, its words, and whether it is about a cluster: then it is that of the example.
 const QUESTIONS: [(&str, &str, bool); 11] = [
@@ -124,6 +126,8 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("cost", "--gpus", "", "--gpus 4", Differs),
     ("cost", "--time", "", "--time 1-0", Differs),
     ("cost", "--as", "", "--as nobody", Says("nobody")),
+    ("check", "--strict", "slurm.new", "--strict", Ends(2)),
+    ("check", "--for", "", "--for 0.1.0", Says("0.1.0 takes these settings, too")),
     ("check", "--plugins", "", "--plugins nowhere", Says("nowhere")),
     ("check", "--slurmctld", "", "--plugins plugins --slurmctld nowhere", Says("nowhere")),
     ("metrics", "--out", "", "--out a.prom", Writes("a.prom", "multifactor2_")),
@@ -162,6 +166,7 @@ impl Place {
         for (name, text) in [
             ("snapshot", snapshot.as_slice()),
             ("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n"),
+            ("slurm.new", b"ClusterName=c\nPriorityType=priority/multifactor2\nPriorityWeightFairshare=100000\nAccountingStorageEnforce=qos\n"),
             ("sacct.txt", crate::replay::trace().as_bytes()),
             ("sacct", sacct.as_bytes()),
             ("scontrol", b"#!/bin/sh\nexit 1\n"),
@@ -253,6 +258,15 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
         Writes(file, part) => {
             let written = fs::read_to_string(place.path(file)).unwrap_or_default();
             assert!(written.contains(part), "multifactor2 {with}: {said}\n{file}: {written}");
+            return;
+        }
+        Ends(status) => {
+            let without = Place::new().ask(&words(question, beside)).status.code();
+            assert_eq!(
+                (output.status.code(), without == Some(status)),
+                (Some(status), false),
+                "multifactor2 {with}: {said}"
+            );
             return;
         }
         Differs | Live(_) | OnTerminal(_) => (),

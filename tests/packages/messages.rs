@@ -21,7 +21,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 /// The beginnings of texts that are no line of a log: what they are.
 const NOT_LOGGED: [(&str, &str); 26] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
-    ("Exit status: 0, 1 for an error", "the help of check"),
+    ("Each line has a grade:", "the help of check"),
     ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
     ("fault {name} on purpose", "a panic of a test build"),
     ("slurmctld's lock for {}", "the check of the order of locks, in debug builds"),

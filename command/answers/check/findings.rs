@@ -1,17 +1,19 @@
-//! What works, but hardly as meant: one rule a function, over a snapshot.
+//! What is odd in what slurmctld says of itself: one rule a function, over a snapshot. What the configuration alone tells is in
+//! `settings::advice` of the engine, which the plugin asks, too.
 
-use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::collections::HashSet;
 
-use multifactor2_core::settings::{Component, ComponentKind, Dilution, Settings};
+use multifactor2_core::settings::advice::{Advice, Beside};
+use multifactor2_core::settings::Settings;
+use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::Snapshot;
+use slurm_text::Parameters;
 
 use crate::algorithm::Algorithm;
 use crate::model::config::enforced;
-use multifactor2_core::USE_PARENT;
 
 /// The weights, as slurm.conf(5) has them, in the order in which `sprio -w` is asked for them.
-const WEIGHTS: [&str; 6] = [
+pub(super) const WEIGHTS: [&str; 6] = [
     "PriorityWeightAge",
     "PriorityWeightAssoc",
     "PriorityWeightFairshare",
@@ -20,104 +22,154 @@ const WEIGHTS: [&str; 6] = [
     "PriorityWeightQOS",
 ];
 
-/// The file of the plugin.
-const PLUGIN: &str = "priority_multifactor2.so";
-
-/// All rules over what is in force; `local` is what `sprio -w` said.
-pub fn all(snapshot: &Snapshot, local: &str) -> Vec<String> {
+/// All rules over what is in force, beside our own settings where they are known.
+pub fn all(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
+    let mut found = Vec::new();
+    let computes = !matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other);
+    let settings = settings.filter(|_| is_ours(snapshot));
+    match (beside(snapshot).filter(|_| computes), settings) {
+        (Some(beside), Some(settings)) => found.extend(settings.advice(Some(&beside))),
+        (Some(beside), None) => found.extend(beside.advice(false)),
+        (None, _) => found.extend(other_algorithm(snapshot)),
+    }
+    if let Some((enforced, settings)) = enforced(snapshot).zip(settings) {
+        let idle = settings.clone().take_out_unenforced(enforced);
+        found.extend(idle);
+    }
     let rules = [
-        other_algorithm(snapshot),
-        weights_are_zero(snapshot),
         fair_share_is_coarse(snapshot),
         weights_are_too_large(snapshot),
-        increase_only(snapshot),
-        parent_users_beside_share_users(snapshot),
+        dampening(snapshot),
+        nothing_is_enforced(snapshot),
+        strict_order(snapshot),
+        parent_users_beside_share_users(snapshot, settings),
         parent_users_below_the_root(snapshot),
     ];
-    let mut found: Vec<String> = rules.into_iter().flatten().collect();
+    found.extend(rules.into_iter().flatten());
     found.extend(thresholds(snapshot));
-    found.extend(other_weights_here(snapshot, local));
     found
 }
 
-fn weight(snapshot: &Snapshot, name: &str) -> u64 {
+/// What slurm.conf says; `None` where that is not known.
+fn beside(snapshot: &Snapshot) -> Option<Beside> {
+    if snapshot.parameters.is_empty() {
+        return None;
+    }
+    let mut parameters = Parameters::new(|name: &str| snapshot.parameter(name));
+    let reset = parameters.text("PriorityUsageResetPeriod").unwrap_or("NONE");
+    // Weights as they are written, whatever slurmctld takes of them.
+    let weights = Parameters::new(|name: &str| snapshot.parameter(name).filter(|_| name != "AccountingStorageType")).weights();
+    Some(Beside {
+        has_tickets: is_ours(snapshot),
+        weights,
+        weighs_tres: parameters.text("PriorityWeightTRES").is_some(),
+        max_age: parameters.factors((0, 0), None).max_age,
+        half_life: parameters.half_life(),
+        resets: !reset.eq_ignore_ascii_case("NONE"),
+        calc_period: parameters.calc_period(),
+        increase_only: parameters.has_flag("INCR_ONLY"),
+        calculate_running: parameters.has_flag("CALCULATE_RUNNING"),
+        no_fair_tree: parameters.has_flag("NO_FAIR_TREE") || parameters.has_flag("DEPTH_OBLIVIOUS"),
+    })
+}
+
+pub(super) fn weight(snapshot: &Snapshot, name: &str) -> u64 {
     snapshot.parameter(name).and_then(|value| value.trim().parse().ok()).unwrap_or(0)
 }
 
-fn has_flag(snapshot: &Snapshot, flag: &str) -> bool {
-    let flags = snapshot.parameter("PriorityFlags").unwrap_or_default();
-    flags.split(',').any(|known| known.trim().eq_ignore_ascii_case(flag))
-}
-
-fn is_ours(snapshot: &Snapshot) -> bool {
+pub(super) fn is_ours(snapshot: &Snapshot) -> bool {
     Algorithm::of(snapshot) == Algorithm::Multifactor2
 }
 
-fn other_algorithm(snapshot: &Snapshot) -> Option<String> {
-    match Algorithm::of(snapshot) {
-        Algorithm::Basic | Algorithm::Other => Some(format!(
+fn other_algorithm(snapshot: &Snapshot) -> Option<Advice> {
+    let is_another = matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other);
+    (is_another && !snapshot.about.priority_type.is_empty()).then(|| {
+        Advice::wrong(format!(
             "PriorityType={}: fair-share has no part in the order of jobs. Set PriorityType=priority/multifactor2 or \
              priority/multifactor",
             snapshot.about.priority_type
-        )),
-        _ => None,
-    }
-}
-
-fn weights_are_zero(snapshot: &Snapshot) -> Option<String> {
-    if matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other) {
-        return None;
-    }
-    let by_tres = snapshot.parameter("PriorityWeightTRES").is_some_and(|value| !value.is_empty());
-    let are_zero = !by_tres && WEIGHTS.iter().all(|name| weight(snapshot, name) == 0);
-    are_zero.then(|| {
-        "all PriorityWeight* are 0, so all jobs have the same priority and wait in the order of submission. Set at least \
-         PriorityWeightFairshare (see docs/weights.md)"
-            .to_owned()
+        ))
     })
 }
 
 /// Priorities are whole numbers: a weight has as many values as it is large.
-fn fair_share_is_coarse(snapshot: &Snapshot) -> Option<String> {
+fn fair_share_is_coarse(snapshot: &Snapshot) -> Option<Advice> {
     let weight = weight(snapshot, "PriorityWeightFairshare");
     let users = snapshot.associations.iter().filter(|row| !row.user.is_empty()).count() as u64;
     // Ten for each user, so that neighbours in the ranking differ.
     let enough = (users * 10).max(1000);
     (weight > 0 && weight < enough).then(|| {
-        format!(
+        Advice::wrong(format!(
             "PriorityWeightFairshare={weight} has at most {weight} different values for {users} users, because priorities are \
              whole numbers: those whose factors differ by less than 1/{weight} count as equal. Set {enough} or more, and the \
              other weights in proportion"
-        )
+        ))
     })
 }
 
-fn weights_are_too_large(snapshot: &Snapshot) -> Option<String> {
+fn weights_are_too_large(snapshot: &Snapshot) -> Option<Advice> {
     let by_tres = snapshot.parameter("PriorityWeightTRES").unwrap_or_default();
     let by_tres = by_tres.split(',').filter_map(|pair| pair.split_once('=')?.1.trim().parse::<u64>().ok());
     let sum = by_tres.fold(0_u64, u64::saturating_add);
     let sum = WEIGHTS.iter().fold(sum, |sum, name| sum.saturating_add(weight(snapshot, name)));
     (sum > u64::from(u32::MAX)).then(|| {
-        format!("the PriorityWeight* are {sum} together, and no priority can be above 4294967295: jobs at the top count as equal. Divide all of them")
+        Advice::wrong(format!(
+            "the PriorityWeight* are {sum} together, and no priority can be above 4294967295: jobs at the top count as equal. Divide all of \
+             them"
+        ))
     })
 }
 
-fn increase_only(snapshot: &Snapshot) -> Option<String> {
-    let matters = has_flag(snapshot, "INCR_ONLY") && weight(snapshot, "PriorityWeightFairshare") > 0;
-    matters.then(|| {
-        "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had, so in time fair-share means nothing. \
-         Remove INCR_ONLY"
-            .to_owned()
+fn dampening(snapshot: &Snapshot) -> Option<Advice> {
+    let factor = snapshot.parameter("FairShareDampeningFactor").and_then(|value| value.trim().parse::<u16>().ok())?;
+    let counts = Algorithm::of(snapshot) == Algorithm::Classic;
+    (factor > 1 && !counts).then(|| {
+        Advice::without_effect(format!(
+            "FairShareDampeningFactor={factor} counts under classic fair-share (NO_FAIR_TREE) alone: remove it"
+        ))
+    })
+}
+
+fn nothing_is_enforced(snapshot: &Snapshot) -> Option<Advice> {
+    let storage = snapshot.parameter("AccountingStorageType").map(str::trim).unwrap_or_default();
+    if !storage.is_empty() && !storage.to_ascii_lowercase().ends_with("slurmdbd") {
+        return Some(Advice::wrong(format!(
+            "AccountingStorageType={storage}: without slurmdbd there are no associations, and fair-share has no part in the order of jobs. Set \
+             AccountingStorageType=accounting_storage/slurmdbd"
+        )));
+    }
+    if snapshot.parameters.is_empty() {
+        return None;
+    }
+    let words = snapshot.parameter("AccountingStorageEnforce").unwrap_or_default();
+    let has = |wanted: &[&str]| words.split(',').any(|word| wanted.iter().any(|known| word.trim().eq_ignore_ascii_case(known)));
+    if !has(&["associations", "limits", "qos", "safe", "wckeys", "all"]) {
+        return Some(Advice::wrong(
+            "AccountingStorageEnforce is not set: a job may name an account to which its user does not belong, and what it uses then counts \
+             for nobody. Set AccountingStorageEnforce=associations,limits,qos",
+        ));
+    }
+    (!has(&["limits", "safe", "all"])).then(|| {
+        Advice::unusual(
+            "AccountingStorageEnforce has no 'limits': limits of accounts, users and QOS hold no job. Add limits, unless that is meant",
+        )
+    })
+}
+
+fn strict_order(snapshot: &Snapshot) -> Option<Advice> {
+    let scheduler = snapshot.parameter("SchedulerType")?.trim();
+    scheduler.ends_with("builtin").then(|| {
+        Advice::unusual(format!(
+            "SchedulerType={scheduler} starts jobs of a partition in their order alone: a large job at the top keeps nodes free until it \
+             starts. Set SchedulerType=sched/backfill"
+        ))
     })
 }
 
 /// Only multifactor2 gives each of the former all tickets of the account.
-fn parent_users_beside_share_users(snapshot: &Snapshot) -> Option<String> {
-    let is_split = snapshot
-        .settings
-        .iter()
-        .flatten()
-        .any(|setting| setting.line.eq_ignore_ascii_case("ParentUsers=split"));
+fn parent_users_beside_share_users(snapshot: &Snapshot, settings: Option<&Settings>) -> Option<Advice> {
+    use multifactor2_core::settings::ParentUsers;
+    let is_split = settings.is_some_and(|settings| settings.parent_users == ParentUsers::Split);
     if !is_ours(snapshot) || is_split {
         return None;
     }
@@ -127,25 +179,26 @@ fn parent_users_beside_share_users(snapshot: &Snapshot) -> Option<String> {
     let mixed = users().find(|row| {
         row.shares != USE_PARENT && row.shares > 0 && with_parent.contains(row.account.as_str())
     })?;
-    Some(format!(
+    Some(Advice::wrong(format!(
         "account {}, and perhaps others, has users with Fairshare=parent beside users with shares of their own: each of the former \
          draws all of the account's tickets, the latter divide them. Give all the same kind, or set ParentUsers=split",
         mixed.account
-    ))
+    )))
 }
 
-fn parent_users_below_the_root(snapshot: &Snapshot) -> Option<String> {
+fn parent_users_below_the_root(snapshot: &Snapshot) -> Option<Advice> {
     let rows = &snapshot.associations;
     let there = is_ours(snapshot)
         && rows.iter().any(|row| row.account == "root" && !row.user.is_empty() && row.shares == USE_PARENT);
     there.then(|| {
-        "users with Fairshare=parent directly below the root always have fair-share 1.0: give them shares of their own, or put \
-         them into an account"
-            .to_owned()
+        Advice::unusual(
+            "users with Fairshare=parent directly below the root always have fair-share 1.0: give them shares of their own, or put \
+             them into an account",
+        )
     })
 }
 
-fn thresholds(snapshot: &Snapshot) -> Vec<String> {
+fn thresholds(snapshot: &Snapshot) -> Vec<Advice> {
     if !is_ours(snapshot) {
         return Vec::new();
     }
@@ -154,70 +207,10 @@ fn thresholds(snapshot: &Snapshot) -> Vec<String> {
             && qos.flags.iter().any(|flag| flag.eq_ignore_ascii_case("EnforceUsageThreshold"))
     });
     let text = |name: &str| {
-        format!(
+        Advice::wrong(format!(
             "QOS {name} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job, which is relative \
              to the best waiting user here. It has little meaning: unset it, or the flag EnforceUsageThreshold"
-        )
+        ))
     };
     enforced.map(|qos| text(&qos.name)).collect()
-}
-
-/// sprio divides by the weights of this host's slurm.conf.
-fn other_weights_here(snapshot: &Snapshot, local: &str) -> Vec<String> {
-    let mut cells = local.trim().split('|');
-    let here: HashMap<&str, u64> = WEIGHTS
-        .iter()
-        .zip(&mut cells)
-        .filter_map(|(name, value)| Some((*name, value.trim().parse().ok()?)))
-        .collect();
-    let mut found: Vec<String> = Vec::new();
-    for name in WEIGHTS {
-        let controllers = weight(snapshot, name);
-        if let Some(own) = here.get(name).filter(|own| **own != controllers) {
-            found.push(format!(
-                "slurm.conf of this host has {name}={own}, and slurmctld goes by {controllers}: 'sprio -n' and 'sprio -w' show wrong \
-                 numbers here. Copy the controller's slurm.conf"
-            ));
-        }
-    }
-    found
-}
-
-/// The plugin in a `PluginDir` of this host: slurmctld needs it, and from 23.02 on sshare.
-pub fn plugin_is_there(snapshot: &Snapshot) -> Option<String> {
-    let directories = snapshot.parameter("PluginDir").filter(|_| is_ours(snapshot))?;
-    let is_there = directories.split(':').any(|directory| Path::new(directory).join(PLUGIN).is_file());
-    (!is_there).then(|| {
-        format!(
-            "{PLUGIN} is not in {directories} on this host: from 23.02 on sshare does not work without it, and no slurmctld starts. \
-             Install slurm-multifactor2 here too"
-        )
-    })
-}
-
-/// Settings that have no effect, or do not go together with what is in force.
-pub fn of_settings(settings: &Settings, snapshot: Option<&Snapshot>) -> Vec<String> {
-    let mut found = settings.without_effect();
-    let Some(snapshot) = snapshot.filter(|snapshot| is_ours(snapshot)) else { return found };
-    let dated = settings.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
-    let falls = settings.dilution != Dilution::None || dated || !settings.targets.is_empty();
-    if has_flag(snapshot, "INCR_ONLY") && falls {
-        found.push(
-            "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution, with Target, and where an Override ends: \
-             remove INCR_ONLY"
-                .to_owned(),
-        );
-    }
-    let usage = |line: &Component| line.component == ComponentKind::Usage;
-    if !has_flag(snapshot, "CALCULATE_RUNNING") && settings.components.iter().any(usage) {
-        found.push(
-            "Component=USAGE counts running jobs, which get no new priorities: add CALCULATE_RUNNING to PriorityFlags, or remove the \
-             line"
-                .to_owned(),
-        );
-    }
-    if let Some(enforced) = enforced(snapshot) {
-        found.extend(settings.clone().take_out_unenforced(enforced).into_iter().map(str::to_owned));
-    }
-    found
 }

@@ -1,5 +1,6 @@
 //! Where this machine has Slurm's configuration and plugins.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -17,13 +18,47 @@ pub fn multifactor2_conf() -> PathBuf {
     slurm_conf().with_file_name("multifactor2.conf")
 }
 
-/// The last value of a setting in slurm.conf and what it includes. What else is there is not looked at.
-pub fn setting_of(slurm_conf: &Path, name: &str) -> Option<String> {
-    let pairs = files::read(slurm_conf)?.statements.into_iter().flat_map(|statement| match statement {
-        Statement::Pairs { pairs, .. } => pairs,
-        Statement::Include { .. } => Vec::new(),
-    });
-    pairs.filter(|Pair { key, .. }| key.eq_ignore_ascii_case(name)).last().map(|pair| pair.value)
+/// The parameters of a slurm.conf and what it includes.
+#[derive(Clone, Debug, Default)]
+pub struct Written(BTreeMap<String, String>);
+
+impl Written {
+    /// Reads a file; `None` where there is none. What else is in it is not looked at.
+    pub fn of(slurm_conf: &Path) -> Option<Self> {
+        let mut parameters = BTreeMap::new();
+        for statement in files::read(slurm_conf)?.statements {
+            let Statement::Pairs { pairs, .. } = statement else { continue };
+            // Lines of nodes and partitions have attributes of their own.
+            let is_of_cluster = pairs.len() == 1 || !["NodeName", "PartitionName"].iter().any(|name| pairs[0].key.eq_ignore_ascii_case(name));
+            for Pair { key, value, .. } in pairs.into_iter().filter(|_| is_of_cluster) {
+                parameters.retain(|known: &String, _| !known.eq_ignore_ascii_case(&key));
+                parameters.insert(key, value);
+            }
+        }
+        Some(Self(parameters))
+    }
+
+    /// The last value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// All of them, by name.
+    pub fn all(self) -> BTreeMap<String, String> {
+        self.0
+    }
+
+    /// Whether this is a slurm.conf, by parameters that nothing else has.
+    pub fn is_slurm_conf(&self) -> bool {
+        ["ClusterName", "SlurmctldHost", "ControlMachine", "SlurmUser", "PriorityType", "StateSaveLocation"]
+            .iter()
+            .any(|name| self.get(name).is_some())
+    }
+}
+
+/// The last value of a setting in slurm.conf and what it includes.
+fn setting_of(slurm_conf: &Path, name: &str) -> Option<String> {
+    Written::of(slurm_conf)?.get(name).map(str::to_owned)
 }
 
 /// Where the Slurm of this machine has its plugins: what slurmctld says, what slurm.conf says, else the first usual

@@ -14,11 +14,22 @@ use slurm_headers::{Table, Version};
 
 use crate::error::Error;
 
-/// Whether a Slurm is supported, in words.
+/// Whether a Slurm is supported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Support {
+    /// Certainly.
+    Yes,
+    /// It is newer than what this build knows of its series.
+    NotCertain,
+    /// slurmctld would not start.
+    No,
+}
+
+/// The same in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Certainly.
-    pub supported: bool,
+    /// Whether it is.
+    pub supported: Support,
     /// The answer.
     pub text: String,
 }
@@ -47,7 +58,7 @@ pub fn newest() -> Release {
 /// # Errors
 /// If the files cannot be examined.
 pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, Error> {
-    let no = |text: String| Ok(Verdict { supported: false, text: format!("NOT SUPPORTED: {text}") });
+    let no = |text: String| Ok(Verdict { supported: Support::No, text: format!("NOT SUPPORTED: {text}") });
     let release = match plugin_releases(plugins)?.as_slice() {
         [] => return Err(Error::Source(format!("{} has no plugins of Slurm", plugins.display()))),
         [release] => *release,
@@ -113,14 +124,14 @@ fn says(program: &[u8], release: Release) -> bool {
 fn for_sshare(release: Release, plugins: &Path) -> Verdict {
     match choose(&Evidence::of_files(release, None), &groups()) {
         Ok(found) => Verdict {
-            supported: true,
+            supported: Support::Yes,
             text: format!(
                 "SUPPORTED: sshare of Slurm {}; {} has no slurmctld beside it",
                 found.release,
                 plugins.display()
             ),
         },
-        Err(mismatch) => Verdict { supported: false, text: format!("NOT SUPPORTED: {mismatch}") },
+        Err(mismatch) => Verdict { supported: Support::No, text: format!("NOT SUPPORTED: {mismatch}") },
     }
 }
 
@@ -129,7 +140,7 @@ fn verdict(found: Choice) -> Verdict {
     let (first, verified) = (Release(group.first), Release(group.verified));
     if found.verified {
         let text = format!("SUPPORTED: Slurm {}, layout {first} to {verified}", found.release);
-        return Verdict { supported: true, text };
+        return Verdict { supported: Support::Yes, text };
     }
     let text = format!(
         "NOT CERTAIN: Slurm {} is newer than what this build knows of its series (to {verified}). It will use the \
@@ -137,7 +148,7 @@ fn verdict(found: Choice) -> Verdict {
          and nothing is written. Look for a newer slurm-multifactor2, or try it on a test system first",
         found.release
     );
-    Verdict { supported: false, text }
+    Verdict { supported: Support::NotCertain, text }
 }
 
 /// The releases that the plugins of a directory are for; ours has none of its own.
@@ -208,9 +219,9 @@ mod tests {
             };
             verdict(choose(&Evidence::of_files(release, Some(&has)), &groups()).unwrap())
         };
-        assert!(found(newest).supported);
+        assert_eq!(found(newest).supported, Support::Yes);
         let later = found(newest + 50);
-        assert!(!later.supported && later.text.starts_with("NOT CERTAIN"), "{}", later.text);
+        assert!(later.supported == Support::NotCertain && later.text.starts_with("NOT CERTAIN"), "{}", later.text);
     }
 
     #[test]
@@ -235,7 +246,7 @@ mod tests {
     fn a_micro_release_that_is_not_known_is_good_enough_for_sshare() {
         let newest = newest();
         for (release, supported) in
-            [(newest, true), (Release(newest.0 + 50), true), (Release::new(99, 5, 0), false)]
+            [(newest, Support::Yes), (Release(newest.0 + 50), Support::Yes), (Release::new(99, 5, 0), Support::No)]
         {
             let verdict = for_sshare(release, Path::new("plugins"));
             assert_eq!(verdict.supported, supported, "{}", verdict.text);

@@ -1,18 +1,27 @@
 //! `multifactor2 check`: settings before slurmctld reads them, and what is odd in a configuration that works.
 //!
-//! `installed` looks at the files of a Slurm; `findings` has one rule a function.
+//! `installed` looks at the files of a Slurm, `here` at other files of this host, `names` for what settings name; `findings` has one rule a
+//! function over what slurmctld says. What the configuration alone tells is in the engine, as the plugin says it, too.
 
 pub mod findings;
-pub(crate) mod host;
+pub mod here;
+pub mod host;
 pub mod installed;
+mod names;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use multifactor2_core::settings::Settings;
+use multifactor2_core::settings::advice::Advice;
+use multifactor2_core::settings::since::{refused_by, SINCE};
+use multifactor2_core::settings::{Loaded, Settings, PARAMETERS};
+use multifactor2_snapshot::records::Setting;
 use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::host::Written;
+use self::installed::Support;
 use crate::answers::{About, Answer, Ask};
 use crate::error::Error;
 use crate::input::commands::LOCAL_WEIGHTS;
@@ -25,19 +34,29 @@ use crate::progress::Progress;
 
 /// What the help says besides.
 const HELP: &str = "\
-Exit status: 0, 1 for an error, with which slurmctld would not take the settings, 2 where something was found that works, but hardly as meant.
+Each line has a grade:
+  wrong            it does something else than what it is for, or slurmctld will not take it
+  without effect   every job has the priority that it would have without it
+  unusual          it does what it says, and few sites want that
+  ok               this was looked at, and nothing is wrong
+  not looked at    what cannot be known here, and why
+  error            the check itself failed
 
-With --plugins it answers for a Slurm that is to be installed, from its files, which are not run, and looks at nothing else: 0 where this build
-supports it, 2 where it does not or where that is not certain before it runs, 1 where the files cannot be examined. So for packages that were
-unpacked here: --plugins usr/lib64/slurm --slurmctld usr/sbin/slurmctld. Where there is no slurmctld, what sshare needs is looked at.
+Exit status: 0 where nothing is found but what is unusual, 2 where something is wrong or without effect (with --strict unusual, too), 1 where the
+check itself failed.
+
+With --plugins it answers for a Slurm that is to be installed, from its files, which are not run, and looks at nothing else: wrong where this
+build does not support it, unusual where that is not certain before it runs. So for packages that were unpacked here: --plugins
+usr/lib64/slurm --slurmctld usr/sbin/slurmctld. Where there is no slurmctld, what sshare needs is looked at.
 
 Examples:
   multifactor2 check multifactor2.conf
-  multifactor2 check --from saved
+  multifactor2 check new/slurm.conf
+  multifactor2 check --from saved --strict
   multifactor2 check --from saved --json";
 
 /// What is not looked at with `--plugins`.
-const OF_A_CLUSTER: [&str; 6] = ["file", "from", "save", "anonymise", "conf", "cluster"];
+const OF_A_CLUSTER: [&str; 7] = ["file", "from", "save", "anonymise", "conf", "cluster", "older"];
 
 /// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -45,9 +64,16 @@ const OF_A_CLUSTER: [&str; 6] = ["file", "from", "save", "anonymise", "conf", "c
 #[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// The settings to check [default: multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
+    /// The settings to check, or a slurm.conf that is not in force yet, with the multifactor2.conf beside it [default:
+    /// multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Also fails for what is unusual
+    #[arg(long)]
+    pub strict: bool,
+    /// Says which settings an older version of the plugin would refuse
+    #[arg(id = "older", long = "for", value_name = "VERSION")]
+    pub older: Option<String>,
     /// The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]
     #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_CLUSTER)]
     pub plugins: Option<PathBuf>,
@@ -60,8 +86,8 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "errors in settings before slurmctld reads them, what is odd in a configuration that works, whether \
-         this Slurm is supported";
+    const ANSWERS: &'static str = "errors in settings before slurmctld reads them, what is wrong, without effect or unusual in a configuration \
+         that works, whether this Slurm is supported";
     const EXAMPLE: &'static str = "multifactor2 check --from saved";
 
     fn schemas() -> Vec<Schema> {
@@ -71,7 +97,7 @@ impl Ask for Arguments {
     /// Also where there is nothing to ask.
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let (report, snapshot) = check(self, &Progress::begin());
-        let status = report.exit_code();
+        let status = report.exit_code(self.strict);
         let model = Model::of(&snapshot, Options::default());
         let printed = printout(&model, report, self.of.form, &Printed::default(), terminal)?;
         Ok(Printout { status, ..printed })
@@ -81,38 +107,90 @@ impl Ask for Arguments {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Report {
-    /// What slurmctld will not take, or what could not be examined.
+    /// What the check could not do that was asked for.
     pub errors: Vec<String>,
-    /// What works, but hardly as meant.
-    pub findings: Vec<String>,
-    /// What is in order, and what could not be looked at.
-    pub notes: Vec<String>,
+    /// What is odd, the worst first.
+    pub findings: Vec<Finding>,
+    /// What was looked at and is in order.
+    pub ok: Vec<String>,
+    /// What was not looked at, and why.
+    pub not_looked_at: Vec<String>,
+}
+
+/// Something odd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// How odd.
+    pub grade: Grade,
+    /// What, and what to do.
+    pub sentence: String,
+}
+
+/// How odd something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    /// It does something else than what it is for, or slurmctld will not take it.
+    Wrong,
+    /// Every job has the priority that it would have without it.
+    WithoutEffect,
+    /// It does what it says, and few sites want that.
+    Unusual,
+}
+
+impl From<Advice> for Finding {
+    fn from(advice: Advice) -> Self {
+        use multifactor2_core::settings::advice::Grade as Of;
+        let grade = match advice.grade {
+            Of::Wrong => Grade::Wrong,
+            Of::WithoutEffect => Grade::WithoutEffect,
+            Of::Unusual => Grade::Unusual,
+        };
+        Self { grade, sentence: advice.text }
+    }
+}
+
+impl Grade {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Wrong => "wrong",
+            Self::WithoutEffect => "without effect",
+            Self::Unusual => "unusual",
+        }
+    }
 }
 
 impl Answer for Report {
     const NAME: &'static str = "check";
+    const VERSION: u32 = 2;
 }
 
 impl Report {
-    /// 0 for nothing, 1 for errors, 2 for findings.
-    pub fn exit_code(&self) -> u8 {
-        match (self.errors.is_empty(), self.findings.is_empty()) {
+    /// 0 for nothing but what is unusual, 1 where the check failed, 2 for what is wrong or without effect; `strict`: for what is unusual, too.
+    pub fn exit_code(&self, strict: bool) -> u8 {
+        let counts = |finding: &Finding| strict || finding.grade != Grade::Unusual;
+        match (self.errors.is_empty(), self.findings.iter().any(counts)) {
             (false, _) => 1,
-            (true, false) => 2,
-            (true, true) => 0,
+            (true, true) => 2,
+            (true, false) => 0,
         }
     }
 
     /// One line each, by how bad it is.
     pub fn text(&self) -> String {
-        let kinds = [("error", &self.errors), ("finding", &self.findings), ("ok", &self.notes)];
+        let findings = self.findings.iter().map(|finding| (finding.grade.word(), &finding.sentence));
+        let all = self.errors.iter().map(|error| ("error", error));
+        let all = all.chain(findings).chain(self.ok.iter().map(|ok| ("ok", ok)));
+        let all = all.chain(self.not_looked_at.iter().map(|what| ("not looked at", what)));
         let mut text = String::new();
-        for (kind, all) in kinds {
-            for one in all {
-                text.extend([kind, ": ", &escape::terminal(one, false), "\n"]);
-            }
+        for (kind, one) in all {
+            let _ = writeln!(text, "{kind}: {}", escape::terminal(one, false));
         }
         text
+    }
+
+    fn found(&mut self, advice: impl IntoIterator<Item = Advice>) {
+        self.findings.extend(advice.into_iter().map(Finding::from));
     }
 }
 
@@ -125,85 +203,196 @@ impl Show for Report {
 
 /// Checks what is named, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
 pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
-    let input = &arguments.of.input;
     let mut report = Report::default();
-    if arguments.plugins.is_some() {
+    let snapshot = if arguments.plugins.is_some() {
         slurm(arguments, None, &mut report);
-        return (report, Snapshot::default());
-    }
-    let from = input.from.as_deref();
-    let cluster = input::load(input, &Needs { qos: true, host: true, ..Needs::default() }, progress);
-    let snapshot = cluster.as_ref().ok().map(|(snapshot, _)| snapshot);
-    let file = arguments.file.as_deref().or(input.conf.as_deref());
-    settings(file, snapshot, from.is_some(), &mut report);
-    match &cluster {
-        Ok((snapshot, texts)) => {
-            let local = texts.as_ref().map_or("", |texts| texts.text(LOCAL_WEIGHTS));
-            report.findings.extend(findings::all(snapshot, local));
-            report.notes.extend(snapshot.about.hidden.iter().map(|line| format!("not looked at: {line}")));
-        }
-        Err(problem) if from.is_some() => report.errors.push(problem.to_string()),
-        Err(problem) => {
-            report.notes.push(format!(
-                "slurmctld was not asked, so the configuration in force is not looked at ({problem})"
-            ));
-        }
-    }
-    // The files of this host are of another cluster than -M.
-    if from.is_none() && input.cluster.is_none() {
-        progress.step("Looking at the files of Slurm");
-        slurm(arguments, snapshot, &mut report);
-    }
-    (report, cluster.map(|(snapshot, _)| snapshot).unwrap_or_default())
+        Snapshot::default()
+    } else {
+        cluster(arguments, progress, &mut report)
+    };
+    // What does not work at all stands there once.
+    let mut seen = Vec::new();
+    report.findings.retain(|finding| !seen.contains(&finding.sentence) && { seen.push(finding.sentence.clone()); true });
+    report.findings.sort_by_key(|finding| finding.grade);
+    (report, snapshot)
 }
 
-/// Our own settings: those of the file, with `PriorityParameters`.
-fn settings(file: Option<&Path>, snapshot: Option<&Snapshot>, is_saved: bool, report: &mut Report) {
-    let slurm_conf = host::slurm_conf();
-    let of_controller =
-        snapshot.and_then(|snapshot| snapshot.parameter("PriorityParameters")).map(str::to_owned);
-    let (path, parameters) = match file {
-        Some(file) => (file.to_owned(), None),
-        // What was saved elsewhere has nothing to do with the files of this host.
-        None if is_saved => (PathBuf::new(), of_controller),
-        None => {
-            let parameters = of_controller.or_else(|| host::setting_of(&slurm_conf, "PriorityParameters"));
-            (host::multifactor2_conf(), parameters)
+/// What is to be looked at: files, and which snapshot.
+struct Look<'a> {
+    arguments: &'a Arguments,
+    /// The slurm.conf that was named, which is not in force.
+    named: Option<Written>,
+    /// Our own settings.
+    file: Option<&'a Path>,
+    /// The files of this host are of this cluster.
+    is_here: bool,
+}
+
+fn cluster(arguments: &Arguments, progress: &Progress, report: &mut Report) -> Snapshot {
+    let input = &arguments.of.input;
+    let from = input.from.as_deref();
+    let cluster = input::load(input, &Needs { qos: true, host: true, ..Needs::default() }, progress);
+    let (mut snapshot, texts, is_known) = match cluster {
+        Ok((snapshot, texts)) => (snapshot, texts, true),
+        Err(problem) if from.is_some() => {
+            report.errors.push(problem.to_string());
+            return Snapshot::default();
+        }
+        Err(problem) => {
+            report.not_looked_at.push(format!("the configuration in force, as slurmctld was not asked ({problem})"));
+            (Snapshot::default(), None, false)
         }
     };
-    let name = path.display();
-    if let (Some(_), Err(error)) = (file, std::fs::metadata(&path)) {
-        report.errors.push(format!("{name}: {error}: check the name"));
-        return;
+    let file = arguments.file.as_deref().or(input.conf.as_deref());
+    let named = file.and_then(Written::of).filter(Written::is_slurm_conf);
+    // The files of this host are of another cluster than -M.
+    let is_here = from.is_none() && input.cluster.is_none();
+    let look = Look { arguments, named, file, is_here };
+    if let Some(named) = look.named.clone() {
+        snapshot.parameters = named.all();
+        let priority_type = snapshot.parameter("PriorityType").unwrap_or("priority/multifactor").to_owned();
+        snapshot.about.priority_type = priority_type;
     }
-    match Settings::load(parameters.as_deref(), &path) {
-        Ok(loaded) => {
-            report.findings.extend(loaded.warnings.iter().map(ToString::to_string));
-            report.findings.extend(findings::of_settings(&loaded.settings, snapshot));
-            report.notes.push(match path.is_file() {
-                true => format!("{name}: slurmctld will take these settings"),
-                false if is_saved => "PriorityParameters: slurmctld takes these settings".to_owned(),
-                false => {
-                    format!("{name}: there is none, so each setting not named in slurm.conf has its default")
-                }
-            });
+    let settings = look.settings(&mut snapshot, report);
+    if is_known || look.named.is_some() {
+        report.found(findings::all(&snapshot, settings.as_ref()));
+        let what = if look.named.is_some() { "the slurm.conf that was named" } else { "the configuration in force" };
+        report.ok.push(format!("{what} was looked at"));
+        let hidden = snapshot.about.hidden.iter();
+        report.not_looked_at.extend(hidden.map(|line| line.trim_end_matches('.').to_owned()));
+    } else if let Some(settings) = &settings {
+        report.found(settings.advice(None));
+    }
+    if let Some(settings) = settings.as_ref().filter(|_| findings::is_ours(&snapshot) || !is_known) {
+        let unknown = names::unknown(&Model::of(&snapshot, Options::default()), settings);
+        report.found(unknown.found);
+        report.not_looked_at.extend(unknown.not_looked_at);
+        look.directories(&snapshot, settings, report);
+    }
+    if is_here {
+        progress.step("Looking at the files of Slurm");
+        if look.named.is_none() {
+            let local = texts.as_ref().map_or("", |texts| texts.text(LOCAL_WEIGHTS));
+            look.this_host(&snapshot, local, is_known, report);
         }
-        Err(errors) => report.errors.extend(errors.to_string().lines().map(str::to_owned)),
+        slurm(arguments, Some(&snapshot).filter(|_| is_known), report);
+    }
+    snapshot
+}
+
+impl Look<'_> {
+    /// Our own settings: those of the file, with `PriorityParameters`; `None` where slurmctld will not take them.
+    fn settings(&self, snapshot: &mut Snapshot, report: &mut Report) -> Option<Settings> {
+        let is_saved = self.arguments.of.input.from.is_some();
+        let of_controller = snapshot.parameter(PARAMETERS).map(str::to_owned);
+        let (path, parameters) = match (self.file, &self.named) {
+            (Some(file), Some(_)) => (file.with_file_name("multifactor2.conf"), of_controller),
+            (Some(file), None) => (file.to_owned(), None),
+            // What was saved elsewhere has nothing to do with the files of this host.
+            (None, _) if is_saved => (PathBuf::new(), of_controller),
+            (None, _) => {
+                let written = || Written::of(&host::slurm_conf())?.get(PARAMETERS).map(str::to_owned);
+                (host::multifactor2_conf(), of_controller.or_else(written))
+            }
+        };
+        let name = path.display();
+        if let (Some(_), None, Err(error)) = (self.file, &self.named, std::fs::metadata(&path)) {
+            report.errors.push(format!("{name}: {error}: check the name"));
+            return None;
+        }
+        let loaded = match Settings::load(parameters.as_deref(), &path) {
+            Ok(loaded) => loaded,
+            Err(errors) => {
+                report.found(errors.to_string().lines().map(Advice::wrong));
+                return None;
+            }
+        };
+        report.found(loaded.warnings.iter().map(|warning| Advice { grade: warning.grade, text: warning.to_string() }));
+        report.ok.push(match path.is_file() {
+            true => format!("{name}: slurmctld will take these settings"),
+            false if is_saved => "PriorityParameters: slurmctld takes these settings".to_owned(),
+            false => format!("{name}: there is none, so each setting not named in slurm.conf has its default"),
+        });
+        self.older(&loaded, report);
+        let lines = loaded.written.lines().map(|line| {
+            let (line, from) = line.rsplit_once(" # ").unwrap_or((line, ""));
+            Setting { line: line.to_owned(), from: from.to_owned() }
+        });
+        // What is computed goes by these.
+        snapshot.settings = Some(lines.collect());
+        Some(loaded.settings)
+    }
+
+    /// What an older version would refuse.
+    fn older(&self, loaded: &Loaded, report: &mut Report) {
+        let Some(version) = &self.arguments.older else { return };
+        let Some(refused) = refused_by(version, &loaded.written) else {
+            let known: Vec<&str> = SINCE.iter().map(|(version, _)| *version).collect();
+            report.errors.push(format!("--for {version}: known are {}", known.join(", ")));
+            return;
+        };
+        if refused.is_empty() {
+            report.ok.push(format!("{version} takes these settings, too"));
+        }
+        report.found(refused.into_iter().map(|setting| {
+            Advice::wrong(format!(
+                "{}: {}: {version} refuses it, as {} brought it; remove it there, or install {} or later",
+                setting.place, setting.what, setting.since, setting.since
+            ))
+        }));
+    }
+
+    /// Whether what the settings ask for can be written.
+    fn directories(&self, snapshot: &Snapshot, settings: &Settings, report: &mut Report) {
+        let owner = snapshot.parameter("SlurmUser").and_then(|user| {
+            user.rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse().ok())
+        });
+        for (setting, file) in here::files_of(settings) {
+            if !self.is_here {
+                report.not_looked_at.push(format!("{setting}={file}: its directory is on another host"));
+                continue;
+            }
+            match here::directory_of(setting, file, owner) {
+                here::Place::Good => report.ok.push(format!("{setting}={file}: SlurmUser can write there")),
+                here::Place::Bad(advice) => report.found([advice]),
+                here::Place::NotKnown(why) => report.not_looked_at.push(why),
+            }
+        }
+    }
+
+    /// The configuration files of this host beside what slurmctld says.
+    fn this_host(&self, snapshot: &Snapshot, local: &str, is_known: bool, report: &mut Report) {
+        let slurm_conf = host::slurm_conf();
+        let written = Written::of(&slurm_conf);
+        if written.is_none() {
+            let name = slurm_conf.display();
+            report.not_looked_at.push(format!("{name}: there is none on this host, as where slurmd or sackd fetches it from slurmctld"));
+        }
+        if !is_known {
+            return;
+        }
+        report.found(here::other_slurm_conf(snapshot, local, written.as_ref()));
+        if self.file.is_none() {
+            report.found(here::idle_settings(snapshot, &host::multifactor2_conf()));
+        }
     }
 }
 
 /// The files of Slurm: whether this release of the plugin supports it, and whether the plugin is there.
 fn slurm(arguments: &Arguments, snapshot: Option<&Snapshot>, report: &mut Report) {
     let Some(plugins) = arguments.plugins.clone().or_else(host::plugin_directory) else {
-        report.notes.push("no plugin directory of Slurm found on this host: --plugins names one".to_owned());
+        report.not_looked_at.push("the files of Slurm: this host has no plugin directory, and --plugins names none".to_owned());
         return;
     };
     match installed::examine(arguments.slurmctld.as_deref(), &plugins) {
-        Ok(verdict) if verdict.supported => report.notes.push(verdict.text),
-        Ok(verdict) => report.findings.push(verdict.text),
+        Ok(verdict) => match verdict.supported {
+            Support::Yes => report.ok.push(verdict.text),
+            Support::NotCertain => report.found([Advice::unusual(verdict.text)]),
+            Support::No => report.found([Advice::wrong(verdict.text)]),
+        },
         Err(why) => report.errors.push(why.to_string()),
     }
     if let (Some(snapshot), None) = (snapshot, &arguments.plugins) {
-        report.findings.extend(findings::plugin_is_there(snapshot));
+        report.found(here::plugin_is_there(snapshot));
     }
 }

@@ -18,7 +18,7 @@ use crate::settings::{FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
 
 pub use cycle::{QueuedJob, Role};
-pub use names::{comment_tickets, Bearer, JobNames, Named, Names};
+pub use names::{comment_tickets, Bearer, JobNames, Named, Names, NONE_OF_THAT_NAME};
 pub use override_tickets::{Change, OwnTickets, Turn};
 pub use size::{Measure, SizeFacts};
 

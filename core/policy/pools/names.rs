@@ -43,6 +43,24 @@ pub struct Named<'n> {
     pub of: Bearer,
 }
 
+/// What is said of a line of which nothing has a name.
+pub const NONE_OF_THAT_NAME: &str =
+    "there is none of that name, so the line does nothing. Correct the name, or create it: it is looked for in every cycle";
+
+impl Named<'_> {
+    /// The line, as far as it has the name: place, setting and name.
+    pub fn line(&self) -> String {
+        let Named { place, setting, kind, name, of } = self;
+        let key = match (*setting, of) {
+            ("Component", _) => "Partition",
+            ("Book", Bearer::Partition) => "Partitions",
+            ("Book", _) => "Shares",
+            _ => "Name",
+        };
+        format!("{place}: {setting}={kind} {key}={name}")
+    }
+}
+
 /// What has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bearer {

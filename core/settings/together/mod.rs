@@ -6,6 +6,7 @@ mod points;
 
 use std::collections::HashMap;
 
+use super::advice::Grade;
 use super::report::{Error, Errors, Place, Warning};
 use super::schema::{Entries, Entry};
 use super::table::{
@@ -167,9 +168,9 @@ fn functional(entries: &Entries, settings: &Settings, errors: &mut Errors) {
 /// What works, but perhaps not as meant.
 fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut warn = |entry: &Entry, advice: String| {
+    let mut warn_as = |grade: Grade, entry: &Entry, advice: String| {
         let (place, key) = (entry.place.clone(), entry.setting.name.into());
-        warnings.push(Warning { place, key, advice });
+        warnings.push(Warning { place, key, grade, advice });
     };
     let changed = |key: &'static str| {
         let by_default = |entry: &&Entry| entry.setting.default_value().as_ref() == Some(&entry.value);
@@ -179,9 +180,10 @@ fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
     for key in ["DilutionExponent", "DilutionRunning"].iter().filter(|_| diluted) {
         if let Some(entry) = changed(key) {
             let advice = "usage settles on the shares only with DilutionExponent=1 and DilutionRunning=yes";
-            warn(entry, advice.into());
+            warn_as(Grade::Unusual, entry, advice.into());
         }
     }
+    let mut warn = |entry: &Entry, advice: String| warn_as(Grade::WithoutEffect, entry, advice);
     let useless = |cause: &str, cure: &str| format!("has no effect with {cause}: remove it, or set {cure}");
     if !diluted {
         for key in ["DilutionUnit", "DilutionQuantum", "DilutionExponent", "DilutionRunning", "DilutionCap"] {

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use multifactor2_command::answers::check::findings;
+use multifactor2_command::answers::check::{findings, here};
 use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::input::assemble;
 use multifactor2_command::input::dump;
 use multifactor2_command::input::parse::shares;
 use multifactor2_command::input::texts::Texts;
+use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::format;
 
 use crate::recorded::{directory, texts, RELEASES};
@@ -66,7 +67,8 @@ fn assert_sound(texts: &Texts) {
             "{row:?}"
         );
     }
-    let _ = findings::all(&snapshot, texts.text("local-weights"));
+    let _ = findings::all(&snapshot, Some(&Settings::default()));
+    let _ = here::other_slurm_conf(&snapshot, texts.text("local-weights"), None);
     for snapshot in [anonymise(&snapshot), snapshot] {
         let mut bytes = Vec::new();
         format::write(&snapshot, &mut bytes).unwrap();

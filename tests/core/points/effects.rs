@@ -1,10 +1,11 @@
 //! What is said to have no effect has none: without it each job has the same points. With what is advised it has some, and nothing is said.
 
 use multifactor2_core::policy::points::PointsJob;
+use multifactor2_core::settings::advice::Grade;
 use multifactor2_core::settings::Settings;
 
 use super::targets::site;
-use super::{settings, waited, HOUR};
+use super::{waited, HOUR};
 
 /// Points of the jobs of everybody, which have a partition, a QOS, a group and have waited.
 fn of_everybody(lines: &str) -> Vec<i32> {
@@ -59,7 +60,7 @@ const CASES: [(&str, &str, &str, &str); 10] = [
     ),
     (
         "Component=SERV QueueTime=1\nCredential=Parent Name=top Priority=5",
-        "Credential=Parent lines change nothing: no line Component=CRED has Parent with a weight. Add it, or remove the lines",
+        "Credential: has no effect without a line Component=CRED: add one with weights, or remove it",
         "Component=SERV QueueTime=1",
         "Component=SERV QueueTime=1\nComponent=CRED Parent=2\nCredential=Parent Name=top Priority=5",
     ),
@@ -83,12 +84,20 @@ const CASES: [(&str, &str, &str, &str); 10] = [
     ),
 ];
 
+/// All that is said to have no effect, without its place.
+fn idle(lines: &str) -> Vec<String> {
+    let loaded = Settings::parse(lines, "test").unwrap();
+    let warnings = loaded.warnings.iter().filter(|warning| warning.grade == Grade::WithoutEffect);
+    let warnings = warnings.map(|warning| format!("{}: {}", warning.key, warning.advice));
+    warnings.chain(loaded.settings.without_effect()).collect()
+}
+
 #[test]
 fn what_is_said_to_change_nothing_changes_nothing() {
     for (lines, said, without, advised) in CASES {
-        assert_eq!(settings(lines).without_effect(), [said], "{lines}");
+        assert_eq!(idle(lines), [said], "{lines}");
         assert_eq!(of_everybody(lines), of_everybody(without), "{lines}");
-        assert_eq!(settings(advised).without_effect(), Vec::<String>::new(), "{advised}");
+        assert_eq!(idle(advised), Vec::<String>::new(), "{advised}");
         assert_ne!(of_everybody(lines), of_everybody(advised), "{advised}");
     }
 }
@@ -98,14 +107,14 @@ fn of_other_settings_too() {
     for (lines, said) in [
         ("", ""),
         ("Dilution=user\nDilutionQuantum=64\nDilutionUnit=cpu", ""),
-        ("DilutionQuantum=64\nDilutionUnit=cpu", "DilutionUnit, DilutionQuantum changes nothing with Dilution=none: set Dilution=user or tree, or remove it"),
-        ("DilutionCap=1-0", "DilutionCap changes nothing with Dilution=none: set Dilution=user or tree, or remove it"),
+        ("DilutionQuantum=64\nDilutionUnit=cpu", "DilutionUnit: has no effect with Dilution=none: remove it, or set Dilution=user or tree\nDilutionQuantum: has no effect with \
+             Dilution=none: remove it, or set Dilution=user or tree"),
+        ("DilutionCap=1-0", "DilutionCap: has no effect with Dilution=none: remove it, or set Dilution=user or tree"),
         ("ParentUsers=split", ""),
         ("ParentUsers=split\nDistribution=standing", "ParentUsers=split changes nothing with Distribution=standing: remove it, or set Distribution=tickets"),
         ("TicketsFunctional=5\nFunctional=User Name=* Shares=1", ""),
-        ("Functional=User Name=* Shares=1", "Functional lines change nothing with TicketsFunctional=0: set how many tickets there are, or remove the lines"),
+        ("Functional=User Name=* Shares=1", "Functional: has no effect with TicketsFunctional=0: remove it, or set TicketsFunctional to more than 0"),
     ] {
-        let found: Vec<String> = Settings::parse(lines, "test").unwrap().settings.without_effect();
-        assert_eq!(found.join("\n"), said, "{lines}");
+        assert_eq!(idle(lines).join("\n"), said, "{lines}");
     }
 }

@@ -9,6 +9,7 @@ mod kept;
 mod parser;
 mod points;
 mod policies;
+mod since;
 mod snapshot;
 
 use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};

@@ -5,6 +5,8 @@ mod shared;
 
 mod books;
 mod charging;
+#[cfg(feature = "full")]
+mod check;
 mod closed;
 mod command;
 #[cfg(feature = "full")]

@@ -1,0 +1,261 @@
+//! What is odd in a configuration that works: settings of ours beside those of slurm.conf. The plugin warns of it after a start or a
+//! reconfigure, and `multifactor2 check` says it before, both by this.
+//!
+//! A rule belongs here if it holds of the configuration alone. What needs associations, or other files, is where these are.
+
+use std::fmt;
+
+use super::table::{Component, ComponentKind, Dilution, DilutionUnit, Settings};
+use crate::factors::Weights;
+
+/// How odd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// It does something else than what it is for.
+    Wrong,
+    /// Every job has the priority that it would have without it.
+    WithoutEffect,
+    /// It does what it says, and few sites want that.
+    Unusual,
+}
+
+impl Grade {
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Wrong => "wrong",
+            Self::WithoutEffect => "without effect",
+            Self::Unusual => "unusual",
+        }
+    }
+}
+
+/// What is odd, why, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// How odd.
+    pub grade: Grade,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Advice {
+    /// Of something wrong.
+    pub fn wrong(text: impl Into<String>) -> Self {
+        Self { grade: Grade::Wrong, text: text.into() }
+    }
+
+    /// Of something without effect.
+    pub fn without_effect(text: impl Into<String>) -> Self {
+        Self { grade: Grade::WithoutEffect, text: text.into() }
+    }
+
+    /// Of something unusual.
+    pub fn unusual(text: impl Into<String>) -> Self {
+        Self { grade: Grade::Unusual, text: text.into() }
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What slurm.conf says, as far as rules go by it. Times are in seconds.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
+pub struct Beside {
+    /// Tickets are what fair-share goes by: `PriorityType=priority/multifactor2`.
+    pub has_tickets: bool,
+    /// `PriorityWeight*`
+    pub weights: Weights,
+    /// `PriorityWeightTRES` is set.
+    pub weighs_tres: bool,
+    /// `PriorityMaxAge`
+    pub max_age: u32,
+    /// `PriorityDecayHalfLife`; 0 for no decay.
+    pub half_life: u32,
+    /// `PriorityUsageResetPeriod` is other than `NONE`.
+    pub resets: bool,
+    /// `PriorityCalcPeriod`
+    pub calc_period: u32,
+    /// `PriorityFlags=INCR_ONLY`
+    pub increase_only: bool,
+    /// `PriorityFlags=CALCULATE_RUNNING`
+    pub calculate_running: bool,
+    /// `PriorityFlags=NO_FAIR_TREE` or `DEPTH_OBLIVIOUS`
+    pub no_fair_tree: bool,
+}
+
+/// Less is forgotten before it counts, in seconds.
+const SHORT: u32 = 3600;
+
+/// `UNLIMITED` and `INFINITE`, which slurmctld multiplies by 60.
+fn is_endless(seconds: u32) -> bool {
+    seconds >= u32::MAX - 60
+}
+
+/// How many times the weight of fair-share another weight may be, before fair-share decides among jobs that are all but alike only.
+const OVERWHELMING: u64 = 100;
+
+impl Settings {
+    /// All that is odd beside slurm.conf; only what our own settings say by themselves where that is not known.
+    pub fn advice(&self, beside: Option<&Beside>) -> Vec<Advice> {
+        let mut found: Vec<Advice> = self.without_effect().into_iter().map(Advice::without_effect).collect();
+        found.extend(self.nobody_has_tickets());
+        found.extend(self.committed_by_the_minute());
+        if let Some(beside) = beside {
+            found.extend(beside.advice(!self.components.is_empty()));
+            found.extend(self.falls_nowhere(beside));
+            found.extend(self.running_jobs_without_priorities(beside));
+            if beside.no_fair_tree {
+                found.push(Advice::without_effect(
+                    "PriorityFlags=NO_FAIR_TREE or DEPTH_OBLIVIOUS changes nothing with priority/multifactor2: remove it",
+                ));
+            }
+        }
+        found
+    }
+
+    fn nobody_has_tickets(&self) -> Option<Advice> {
+        let others = self.tickets_functional > 0 || !self.overrides.is_empty() || self.admin_comment_tickets;
+        (self.tickets_share == 0 && !others).then(|| {
+            Advice::wrong(
+                "TicketsShare=0 gives no tickets by shares, and nothing else gives any: every job has the fair-share factor 0. Remove it, or \
+                 set TicketsFunctional, or write Override lines",
+            )
+        })
+    }
+
+    fn committed_by_the_minute(&self) -> Option<Advice> {
+        let is_minute = self.dilution_quantum <= 1.0 && self.dilution_exponent > 0.0;
+        (self.dilution != Dilution::None && self.dilution_unit == DilutionUnit::Committed && is_minute).then(|| {
+            Advice::wrong(format!(
+                "DilutionUnit=committed counts billing times minutes: with DilutionQuantum={} one job of an hour on one CPU leaves the next one \
+                 a sixtieth of the tickets. Set DilutionQuantum to what a usual job commits, such as 960 for four CPUs and four hours",
+                self.dilution_quantum
+            ))
+        })
+    }
+
+    fn falls_nowhere(&self, beside: &Beside) -> Option<Advice> {
+        let dated = self.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
+        let falls = self.dilution != Dilution::None || dated || !self.targets.is_empty();
+        (beside.increase_only && falls).then(|| {
+            Advice::wrong(
+                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution, with Target, and where an Override ends: \
+                 remove INCR_ONLY",
+            )
+        })
+    }
+
+    fn running_jobs_without_priorities(&self, beside: &Beside) -> Option<Advice> {
+        let usage = |line: &Component| line.component == ComponentKind::Usage;
+        (!beside.calculate_running && self.components.iter().any(usage)).then(|| {
+            Advice::without_effect(
+                "Component=USAGE counts running jobs, which get no new priorities: add CALCULATE_RUNNING to PriorityFlags, or remove the \
+                 line",
+            )
+        })
+    }
+}
+
+impl Beside {
+    /// What is odd in slurm.conf alone, where a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share.
+    pub fn advice(&self, has_points: bool) -> Vec<Advice> {
+        let rules = [
+            self.weights(has_points),
+            self.increase_only(),
+            self.age(),
+            self.age_alone(),
+            self.usage_for_ever(),
+            self.usage_is_forgotten(),
+            self.rare_calculation(),
+        ];
+        rules.into_iter().flatten().collect()
+    }
+
+    fn weights(&self, has_points: bool) -> Option<Advice> {
+        let Weights { age, assoc, fair_share, job_size, partition, qos } = self.weights;
+        if fair_share != 0 || has_points {
+            return None;
+        }
+        let others =
+            [age, assoc, job_size, partition, qos].iter().any(|weight| *weight != 0) || self.weighs_tres;
+        Some(if others {
+            let text = "PriorityWeightFairshare=0: fair-share is computed, and no job has any of it. Set PriorityWeightFairshare (see \
+                        docs/weights.md)";
+            if self.has_tickets {
+                Advice::without_effect(text)
+            } else {
+                Advice::unusual(text)
+            }
+        } else {
+            Advice::wrong(
+                "all PriorityWeight* are 0, so all jobs have the same priority and wait in the order of submission. Set at least \
+                 PriorityWeightFairshare (see docs/weights.md)",
+            )
+        })
+    }
+
+    fn increase_only(&self) -> Option<Advice> {
+        (self.increase_only && self.weights.fair_share > 0).then(|| {
+            Advice::wrong(
+                "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had: fair-share is relative to who waits at the \
+                 moment, so in time all jobs come near the top and their order means nothing. Remove INCR_ONLY",
+            )
+        })
+    }
+
+    fn age(&self) -> Option<Advice> {
+        (self.max_age == 0 && self.weights.age > 0).then(|| {
+            Advice::without_effect(
+                "PriorityMaxAge=0 gives every job all of PriorityWeightAge at once, so waiting changes nothing: set PriorityMaxAge, such as \
+                 7-0, or remove PriorityWeightAge",
+            )
+        })
+    }
+
+    fn age_alone(&self) -> Option<Advice> {
+        let Weights { age, fair_share, .. } = self.weights;
+        let overwhelms = fair_share > 0 && u64::from(age) >= OVERWHELMING * u64::from(fair_share);
+        (overwhelms && self.max_age > 0 && !is_endless(self.max_age)).then(|| {
+            let minutes = f64::from(self.max_age) * f64::from(fair_share) / f64::from(age) / 60.0;
+            Advice::unusual(format!(
+                "PriorityWeightAge={age} is {} times PriorityWeightFairshare: who submits {minutes:.0} minutes earlier comes \
+                 first, whatever the shares. Set PriorityWeightFairshare higher (see docs/weights.md)",
+                age / fair_share
+            ))
+        })
+    }
+
+    fn usage_for_ever(&self) -> Option<Advice> {
+        ((self.half_life == 0 || is_endless(self.half_life)) && !self.resets).then(|| {
+            Advice::wrong(
+                "PriorityDecayHalfLife=0 and PriorityUsageResetPeriod=NONE: usage is never forgotten, so who has once used much stays last. Set \
+                 one of them",
+            )
+        })
+    }
+
+    fn usage_is_forgotten(&self) -> Option<Advice> {
+        (1..SHORT).contains(&self.half_life).then(|| {
+            Advice::wrong(format!(
+                "PriorityDecayHalfLife is {} s: half of all usage is forgotten in that time, so fair-share goes by who runs at the moment. A \
+                 number without a dash is minutes; 7-0 is seven days",
+                self.half_life
+            ))
+        })
+    }
+
+    fn rare_calculation(&self) -> Option<Advice> {
+        (self.calc_period > SHORT).then(|| {
+            Advice::wrong(format!(
+                "PriorityCalcPeriod is {} s: priorities are computed and usage is counted only so often, so the order of jobs is that of \
+                 then. Set PriorityCalcPeriod=5 (minutes)",
+                self.calc_period
+            ))
+        })
+    }
+}

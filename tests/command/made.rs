@@ -116,6 +116,7 @@ fn every_example_in_the_help_works() {
     write("sacct.txt", crate::replay::trace().as_bytes());
     symlink(recorded::directory("24.11.5").join("multifactor2-root"), directory.path().join("saved"))
         .unwrap();
+    recorded::texts("24.11.5", "fair-tree-root").save(&directory.path().join("stock")).unwrap();
     fs::create_dir(directory.path().join("qconf")).unwrap();
     write("qconf/sstree", b"id=0\nname=Root\ntype=0\nshares=1\nchildnodes=NONE\n");
     let path = crate::site::path_as("user2", directory.path());

@@ -132,6 +132,7 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("check", "--slurmctld", "", "--plugins plugins --slurmctld nowhere", Says("nowhere")),
     ("metrics", "--out", "", "--out a.prom", Writes("a.prom", "multifactor2_")),
     ("metrics", "--users", "", "--users top=5", Differs),
+    ("migrate", "--snapshot", "", "--snapshot nowhere", Says("it is for a slurm.conf")),
     ("migrate", "--moab", "", "--moab", Differs),
     ("replay", "--policy", "", "--policy fifo", Differs),
     ("replay", "--how", "", "--how", Says("sacct")),

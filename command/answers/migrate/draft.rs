@@ -1,11 +1,11 @@
-//! An answer while it is written: lines of three kinds, notes, and what is wrong with the input.
+//! An answer while it is written: lines of three kinds, and notes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use multifactor2_core::settings::text;
-use multifactor2_core::settings::{Error, Errors, Place};
+use multifactor2_core::settings::Place;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -62,7 +62,8 @@ pub(super) struct Item {
 impl Item {
     /// As messages and comments show it.
     pub fn shown(&self) -> String {
-        format!("{}: {} {}", self.place, self.key, self.value).trim_end().to_owned()
+        let what = format!("{} {}", self.key, self.value);
+        format!("{}: {}", self.place, what.trim())
     }
 }
 
@@ -98,7 +99,6 @@ pub(super) struct Draft {
     /// Words of parameters of slurm.conf that are lists, such as `PriorityFlags`.
     lists: Vec<(&'static str, Vec<String>, DraftLine)>,
     pub notes: Vec<Note>,
-    pub errors: Errors,
     /// The places that something says something of.
     mentioned: BTreeSet<Place>,
 }
@@ -106,6 +106,11 @@ pub(super) struct Draft {
 impl Draft {
     fn mention(&mut self, from: &[&Item]) {
         self.mentioned.extend(from.iter().map(|item| item.place.clone()));
+    }
+
+    /// Whether something says something of it.
+    pub fn is_mentioned(&self, item: &Item) -> bool {
+        self.mentioned.contains(&item.place)
     }
 
     /// A note of each of these that nothing says anything of.
@@ -135,7 +140,6 @@ impl Draft {
             }
         }
         self.notes.extend(other.notes);
-        self.errors.append(other.errors);
         self.mentioned.extend(other.mentioned);
     }
 
@@ -235,14 +239,9 @@ impl Draft {
         );
     }
 
+    /// Something that cannot be read: it is left out, and all else is translated.
     pub fn error(&mut self, item: &Item, allowed: impl Into<String>, advice: &str) {
-        self.errors.push(Error {
-            place: item.place.clone(),
-            key: item.key.clone(),
-            value: item.value.clone(),
-            allowed: allowed.into(),
-            advice: advice.into(),
-        });
+        self.note(Why::Unreadable, &format!("{}; {advice}", allowed.into()), &[item]);
     }
 
     /// A number within a range; else an error.

@@ -1,8 +1,8 @@
-//! `multifactor2 migrate`: what a configuration of Maui, Moab or Grid Engine is here: lines for multifactor2.conf and slurm.conf,
+//! `multifactor2 migrate`: what a configuration of Maui, Moab, Grid Engine or stock Slurm is here: lines for multifactor2.conf and slurm.conf,
 //! commands of sacctmgr, and a note for each thing that has none. docs/coming-from.md is the page to it: the lines are those of the
 //! page, and its reasons are read from it.
 //!
-//! [`maui`] reads maui.cfg and moab.cfg, [`grid_engine`] what `qconf` printed; both write a [`draft`]. The input may be anything, and
+//! [`maui`] reads maui.cfg and moab.cfg, [`grid_engine`] what `qconf` printed, [`slurm`] a slurm.conf with stock's plugin; all write a [`draft`]. The input may be anything, and
 //! names in it may be meant to do harm: every line of ours can be read by the plugin, and a shell takes no name for a command.
 
 mod accounts;
@@ -10,6 +10,7 @@ mod draft;
 mod grid_engine;
 mod maui;
 mod page;
+mod slurm;
 
 use std::fmt;
 use std::fs;
@@ -22,53 +23,64 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer as _, Ask, Bare};
+use crate::input;
 use crate::options::AsJson;
+use crate::output::numbers::number;
 use crate::output::{Printout, Schema, Terminal};
 use draft::Draft;
 pub use draft::{DraftLine, Note, Use};
 pub use page::Why;
+pub use slurm::FirstDay;
+
+/// Our own scheduler, with its own plugin.
+const SLURM: &str = "Slurm";
 
 /// The most bytes that a file may have.
 pub const MOST_BYTES: u64 = 4 << 20;
 
 /// What the help says of the directory.
 const HELP: &str = "\
-FROM is a file of Maui or Moab, or a directory with what qconf of Grid Engine prints. In the directory:
+FROM is a file of Maui or Moab, a slurm.conf with priority/multifactor, or a directory with what qconf of Grid Engine prints. In the directory:
   ssconf   qconf -ssconf
   sstree   qconf -sstree
   suser    for user in $(qconf -suserl); do qconf -suser \"$user\"; done
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough. What has no line is listed, with the reason. Nothing is changed, and no cluster is asked.
+One of them is enough. What has no line is listed, with the reason. A value that cannot be read is listed, and
+left out. Nothing is changed, and no cluster is asked.
 
-Exit status: 0, or 1 if something in FROM cannot be read.
+Exit status: 0, or 1 if FROM cannot be read.
 
 Examples:
   multifactor2 migrate maui.cfg
   multifactor2 migrate --moab site.cfg
   multifactor2 migrate qconf
+  multifactor2 migrate new/slurm.conf --snapshot stock
   multifactor2 migrate maui.cfg --json";
 
-/// Translates the priority parameters of Maui, Moab or Grid Engine to lines of multifactor2.conf, slurm.conf and sacctmgr
+/// Translates the priority parameters of Maui, Moab, Grid Engine or priority/multifactor to lines of multifactor2.conf, slurm.conf and sacctmgr
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// maui.cfg, moab.cfg, or a directory with outputs of qconf
+    /// maui.cfg, moab.cfg, slurm.conf, or a directory with outputs of qconf
     #[arg(value_name = "FROM")]
     pub from: PathBuf,
     /// The file is Moab's; it is without this where its name begins with "moab"
     #[arg(long)]
     pub moab: bool,
+    /// For a slurm.conf: what --save kept of the cluster as it is, or a snapshot: which users rise and fall on the first day
+    #[arg(long, value_name = "PATH")]
+    pub snapshot: Option<PathBuf>,
     #[command(flatten)]
     #[allow(missing_docs)] // it would be shown
     pub form: AsJson,
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "lines for multifactor2.conf, slurm.conf and sacctmgr from maui.cfg, moab.cfg and what `qconf` prints \
+    const ANSWERS: &'static str = "lines for multifactor2.conf, slurm.conf and sacctmgr from maui.cfg, moab.cfg, a stock slurm.conf and what `qconf` prints \
          ([coming-from.md](coming-from.md))";
     const EXAMPLE: &'static str = "multifactor2 migrate maui.cfg";
 
@@ -77,10 +89,16 @@ impl Ask for Arguments {
     }
 
     fn ask(&self, _: Terminal) -> Result<Printout, crate::error::Error> {
-        let answer = match run(self) {
+        let mut answer = match run(self) {
             Ok(answer) => answer,
             Err(errors) => return Ok(Printout::failed(errors.to_string().lines())),
         };
+        if let Some(path) = &self.snapshot {
+            if answer.scheduler != SLURM {
+                return Err("--snapshot: it is for a slurm.conf, as other schedulers have other queues".into());
+            }
+            slurm::first_day(&mut answer, &input::read(path, None)?)?;
+        }
         if self.form.json {
             return Printout::json(&Bare::new(answer));
         }
@@ -89,9 +107,9 @@ impl Ask for Arguments {
 }
 
 /// What the configuration is here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MigrateAnswer {
-    /// `Maui`, `Moab` or `Grid Engine`.
+    /// `Maui`, `Moab`, `Grid Engine` or `Slurm`.
     pub scheduler: &'static str,
     /// Lines of multifactor2.conf.
     pub multifactor2_conf: Vec<DraftLine>,
@@ -101,12 +119,14 @@ pub struct MigrateAnswer {
     pub sacctmgr: Vec<DraftLine>,
     /// What has no line, and why.
     pub notes: Vec<Note>,
+    /// From stock Slurm, where a snapshot was given: who rises and who falls.
+    pub first_day: Option<FirstDay>,
 }
 
 /// Reads what `options` name and translates it.
 ///
 /// # Errors
-/// Everything that is wrong with it: each with its file, line, value, what is allowed and what to do.
+/// A file cannot be read. What is wrong in one is a note.
 pub fn run(options: &Arguments) -> Result<MigrateAnswer, Errors> {
     let path = &options.from;
     let name = path.display().to_string();
@@ -129,40 +149,36 @@ pub fn run(options: &Arguments) -> Result<MigrateAnswer, Errors> {
                 "save what qconf prints there, as --help says".into(),
             ));
         }
-        return of_grid_engine(&texts);
+        return Ok(of_grid_engine(&texts));
+    }
+    // A file that cannot be read is said to below.
+    if let Some(draft) = fs::metadata(path).is_ok_and(|data| data.is_file()).then(|| slurm::translate(path)).flatten() {
+        return Ok(finished(SLURM, draft));
     }
     let is_moab =
         path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().starts_with("moab"));
-    of_maui(&name, &read(path)?, options.moab || is_moab)
+    Ok(of_maui(&name, &read(path)?, options.moab || is_moab))
 }
 
 /// Translates the text of maui.cfg, or of moab.cfg. `name` stands for it in messages.
-///
-/// # Errors
-/// As those of [`run`].
-pub fn of_maui(name: &str, text: &str, is_moab: bool) -> Result<MigrateAnswer, Errors> {
+pub fn of_maui(name: &str, text: &str, is_moab: bool) -> MigrateAnswer {
     finished(if is_moab { "Moab" } else { "Maui" }, maui::translate(&Arc::from(name), text, is_moab))
 }
 
 /// Translates outputs of qconf: of each what it is called in the help, what messages call it, and its text.
-///
-/// # Errors
-/// As those of [`run`].
-pub fn of_grid_engine(texts: &[(&str, String, String)]) -> Result<MigrateAnswer, Errors> {
+pub fn of_grid_engine(texts: &[(&str, String, String)]) -> MigrateAnswer {
     finished("Grid Engine", grid_engine::translate(texts))
 }
 
-fn finished(scheduler: &'static str, mut draft: Draft) -> Result<MigrateAnswer, Errors> {
-    if !draft.errors.is_empty() {
-        return Err(draft.errors);
-    }
-    Ok(MigrateAnswer {
+fn finished(scheduler: &'static str, mut draft: Draft) -> MigrateAnswer {
+    MigrateAnswer {
         scheduler,
         multifactor2_conf: std::mem::take(&mut draft.ours.all),
         slurm_conf: draft.slurm_lines(),
         sacctmgr: draft.sacctmgr.all,
         notes: draft.notes,
-    })
+        first_day: None,
+    }
 }
 
 fn problem(source: &str, value: &str, allowed: impl Into<String>, advice: String) -> Errors {
@@ -195,6 +211,7 @@ fn read(path: &Path) -> Result<String, Errors> {
 
 impl super::Answer for MigrateAnswer {
     const NAME: &'static str = "migrate";
+    const VERSION: u32 = 2;
 }
 
 impl MigrateAnswer {
@@ -238,6 +255,7 @@ impl fmt::Display for MigrateAnswer {
         writeln!(f, "# what has no line")?;
         let of = |why| self.notes.iter().filter(move |note| note.why == why);
         for (why, title) in [
+            (Why::Unreadable, "left out, as it cannot be read"),
             (Why::ByHand, "to be done by hand"),
             (Why::Impossible, "a priority plugin cannot do it"),
             (Why::NotYet, "not built yet"),
@@ -254,6 +272,23 @@ impl fmt::Display for MigrateAnswer {
             }
         }
         writeln!(f)?;
+        if let Some(day) = &self.first_day {
+            writeln!(f, "# the first day, by the snapshot")?;
+            writeln!(f, "PriorityWeightFairshare={}", day.weight)?;
+            let moved = day.moved.map_or_else(|| "not known".to_owned(), |moved| moved.to_string());
+            let tau = day.tau.map_or_else(|| "not known".to_owned(), number);
+            writeln!(f, "#   places of {} that move: {moved}; Kendall's tau of both orders: {tau}", day.jobs)?;
+            for (users, verb) in [(&day.rise, "rises"), (&day.fall, "falls")] {
+                for user in users {
+                    let (mean, jobs) = (number(user.mean.abs()), user.places);
+                    writeln!(f, "#   {} {verb} by {mean} places on average, of {jobs} jobs", comment(&user.name))?;
+                }
+            }
+            for remark in &day.remarks {
+                writeln!(f, "#   {}", comment(remark))?;
+            }
+            writeln!(f)?;
+        }
         part(f, "commands for an administrator of accounts", &self.sacctmgr, true)
     }
 }

@@ -20,6 +20,8 @@ pub enum Why {
     Nothing,
     /// To be decided, or done, by somebody.
     ByHand,
+    /// Its value cannot be read, so it is left out.
+    Unreadable,
     /// Not known here: it is about something else than priorities, or misspelt.
     Unknown,
 }

@@ -82,6 +82,8 @@ impl Whole {
             "FSTREE" => self.tree.take(parameter, draft),
             "QOSQTTARGET" => self.credentials.of_qos("QTTARGET", parameter, draft),
             "QOSXFTARGET" => self.credentials.of_qos("XFTARGET", parameter, draft),
+            "QOSQTWEIGHT" => self.credentials.of_qos("QTWEIGHT", parameter, draft),
+            "QOSXFWEIGHT" => self.credentials.of_qos("XFWEIGHT", parameter, draft),
             "XFMINWCLIMIT" => {
                 if let Some(seconds) = seconds(item, draft) {
                     self.weights.least_limit(seconds, item);
@@ -146,8 +148,16 @@ impl Whole {
                 let policy = item.value.to_ascii_uppercase();
                 let (policy, is_part) =
                     policy.strip_suffix('%').map_or((policy.as_str(), false), |policy| (policy, true));
-                let known =
-                    ["DEDICATEDPS", "DEDICATEDPES", "SDEDICATEDPES", "SDEDICATEDPS", "UTILIZEDPS", "NONE"];
+                let known = [
+                    "DEDICATEDPS",
+                    "DEDICATEDPES",
+                    "SDEDICATEDPES",
+                    "SDEDICATEDPS",
+                    "PDEDICATEDPS",
+                    "PSDEDICATED",
+                    "UTILIZEDPS",
+                    "NONE",
+                ];
                 if known.contains(&policy) {
                     self.policy = Some(Item { value: policy.into(), ..item.clone() });
                     self.percent = match (is_part, self.is_moab) {
@@ -198,23 +208,29 @@ impl Whole {
     /// Weights without a part here, and what is not known.
     fn others(&mut self, name: &str, item: &Item, draft: &mut Draft) {
         let base = name.strip_suffix("WEIGHT").or_else(|| name.strip_suffix("CAP")).unwrap_or(name);
+        let is_weight = base != name;
         let dilution = match base {
             "UPROC" | "FSPPU" => Some(("cpu", 64)),
-            "UJOB" | "FSJPU" => Some(("job", 1)),
+            "UJOB" | "FSJPU" | "FSJRPU" => Some(("job", 1)),
             "FSPSPU" => Some(("committed", 92_160)),
             _ => None,
         };
-        if base != name && item.value.parse() == Ok(0.0) {
+        if is_weight && item.value.parse() == Ok(0.0) {
             draft.note(Why::Nothing, "0 is no weight and no limit.", &[item]);
         } else if let Some((unit, quantum)) = dilution {
             self.dilution = Some((unit, quantum, item.clone()));
         } else if base == "USERPRIO" {
             draft.note(Why::Nothing, "Users lower their own jobs with sbatch --nice=100.", &[item]);
-        } else if base.starts_with("ATTR") {
-            let remark = "JOBATTRPRIOF says what attributes count. Slurm weighs TRES and QOS, see there.";
+        } else if ["ATTR", "ATTRGRES", "GRES", "ATTRATTR", "FEATURE"].contains(&base) {
+            let remark = "JOBATTRPRIOF says what attributes count. Slurm weighs TRES and QOS: PriorityWeightTRES=GRES/gpu=3000, or sbatch --qos=special.";
             draft.note(Why::ByHand, remark, &[item]);
-        } else if !draft.page(&[name], item) && (base == name || !draft.page(&[base], item)) {
-            draft.unknown(item);
+        } else if ![name, base, &format!("{base}WEIGHT")].iter().any(|name| draft.page(&[*name], item)) {
+            if is_weight {
+                // It does weigh something there, whatever that is.
+                draft.note(Why::Unknown, "A weight or cap that stands in neither table of parameters.", &[item]);
+            } else {
+                draft.unknown(item);
+            }
         }
     }
 
@@ -334,7 +350,7 @@ impl Whole {
                 let remark = "The larger of CPUs and memory of 4 GB each, for nodes with 4 GB a CPU.";
                 draft.partition("DEFAULT", "TRESBillingWeights=\"CPU=1.0,Mem=0.25G\"", remark, &[item]);
             }
-            "SDEDICATEDPES" | "SDEDICATEDPS" => {
+            "SDEDICATEDPES" => {
                 let remark = "For a partition of nodes that are twice as fast.";
                 draft.partition("fast", "TRESBillingWeights=\"CPU=2.0\"", remark, &[item]);
             }

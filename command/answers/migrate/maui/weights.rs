@@ -5,54 +5,69 @@ use std::collections::BTreeMap;
 use crate::answers::migrate::draft::{clock, Draft, Item};
 use crate::answers::migrate::page::Why;
 
-/// Maui's names of a component, ours, and Maui's and our names of its parts.
-type Component = (&'static [&'static str], &'static str, &'static [(&'static str, &'static str)]);
+/// What Maui and Moab call a component or a part, in all their releases, what it is here, and for a component its parts.
+type Part = (&'static [&'static str], &'static str);
+type Component = (&'static [&'static str], &'static str, &'static [Part]);
 
 const COMPONENTS: [Component; 6] = [
     (
         &["CRED"],
         "CRED",
-        &[("USER", "User"), ("GROUP", "Group"), ("ACCOUNT", "Account"), ("QOS", "QOS"), ("CLASS", "Class")],
+        &[
+            (&["USER"], "User"),
+            (&["GROUP"], "Group"),
+            (&["ACCOUNT"], "Account"),
+            (&["QOS"], "QOS"),
+            (&["CLASS"], "Class"),
+        ],
     ),
     (
-        &["FS"],
+        &["FS", "FAIRSHARE"],
         "FS",
         &[
-            ("FSUSER", "FSUser"),
-            ("FSGROUP", "FSGroup"),
-            ("FSACCOUNT", "FSAccount"),
-            (PARENT, "FSParent"),
-            ("FSQOS", "FSQOS"),
-            ("FSCLASS", "FSClass"),
+            (&["FSUSER", "UFS"], "FSUser"),
+            (&["FSGROUP", "GFS"], "FSGroup"),
+            (&["FSACCOUNT", "AFS"], "FSAccount"),
+            (&[PARENT], "FSParent"),
+            (&["FSQOS"], "FSQOS"),
+            (&["FSCLASS"], "FSClass"),
         ],
     ),
     (
-        &["RES"],
+        &["RES", "RESOURCE"],
         "RES",
         &[
-            ("NODE", "Node"),
-            ("PROC", "Proc"),
-            ("MEM", "Mem"),
-            ("DISK", "Disk"),
-            ("PS", "PS"),
-            ("PE", "PE"),
-            ("WALLTIME", "WallTime"),
+            (&["NODE"], "Node"),
+            (&["PROC"], "Proc"),
+            (&["MEM", "MEMORY"], "Mem"),
+            (&["DISK"], "Disk"),
+            (&["PS"], "PS"),
+            (&["PE"], "PE"),
+            (&["WALLTIME"], "WallTime"),
         ],
     ),
-    (&["SERV"], "SERV", &[("QUEUETIME", "QueueTime"), ("XFACTOR", "XFactor"), ("BYPASS", "Bypass")]),
+    // Of the cap of the component Maui's table has a name with a W in it.
     (
-        &["TARG", "TARGET"],
+        &["SERV", "SERVICE", "SERVICEW"],
+        "SERV",
+        &[(&["QUEUETIME"], "QueueTime"), (&["XFACTOR"], "XFactor"), (&["BYPASS"], "Bypass")],
+    ),
+    (
+        &["TARG", "TARGET", "SERVICETARGET"],
         "TARGET",
-        &[("TARGETQUEUETIME", "TargetQueueTime"), ("TARGETXFACTOR", "TargetXFactor")],
+        &[
+            (&["TARGETQUEUETIME", "QUEUETIMETARGET"], "TargetQueueTime"),
+            (&["TARGETXFACTOR", "XFACTORTARGET"], "TargetXFactor"),
+        ],
     ),
     (
         &["USAGE"],
         "USAGE",
         &[
-            ("USAGECONSUMED", "Consumed"),
-            ("USAGEREMAINING", "Remaining"),
-            ("USAGEPERCENT", "Percent"),
-            ("USAGEEXECUTIONTIME", "ExecutionTime"),
+            (&["USAGECONSUMED", "CONSUMED"], "Consumed"),
+            (&["USAGEREMAINING", "REMAINING"], "Remaining"),
+            (&["USAGEPERCENT", "PERCENT"], "Percent"),
+            (&["USAGEEXECUTIONTIME", "EXECUTIONTIME"], "ExecutionTime"),
         ],
     ),
 ];
@@ -83,7 +98,7 @@ fn attribute(name: &str) -> Option<(&'static str, String)> {
         if theirs.contains(&base) {
             return Some((*ours, if is_cap { "Cap" } else { "Weight" }.into()));
         }
-        let (_, part) = parts.iter().find(|(theirs, _)| *theirs == base)?;
+        let (_, part) = parts.iter().find(|(theirs, _)| theirs.contains(&base))?;
         Some((*ours, format!("{part}{}", if is_cap { "Cap" } else { "" })))
     })
 }
@@ -180,6 +195,7 @@ impl Weights {
                     );
                 }
                 let mut from = Vec::new();
+                let (mut weight, mut weighs_a_part) = (1.0, false);
                 let mut is_there = needed.contains(&component) || is_own;
                 let names = parts.iter().flat_map(|(_, part)| [(*part).to_owned(), format!("{part}Cap")]);
                 for name in ["Weight".to_owned(), "Cap".to_owned()].into_iter().chain(names) {
@@ -193,6 +209,10 @@ impl Weights {
                         }
                         Some((number, item)) => {
                             line = format!("{line} {name}={number}");
+                            match name.as_str() {
+                                "Weight" => weight = *number,
+                                part => weighs_a_part |= !part.ends_with("Cap") && *number != 0.0,
+                            }
                             from.push(item.clone());
                         }
                         None if name == "QueueTime" => {
@@ -207,7 +227,9 @@ impl Weights {
                     from.push(item.clone());
                     is_there = true;
                 }
-                if !is_there || line == "Component=SERV" {
+                let weighs_something = weight != 0.0 && weighs_a_part;
+                // Where usage has no weight, running jobs need no priorities.
+                if !is_there || line == "Component=SERV" || component == "USAGE" && !weighs_something {
                     continue;
                 }
                 let remark = match component {

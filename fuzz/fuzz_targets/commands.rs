@@ -4,12 +4,13 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
+use multifactor2_command::answers::check::{findings, here};
 use multifactor2_command::input::anonymise::anonymise;
+use multifactor2_command::input::assemble;
 use multifactor2_command::input::commands::NAMES;
 use multifactor2_command::input::dump;
 use multifactor2_command::input::texts::Texts;
-use multifactor2_command::input::assemble;
-use multifactor2_command::answers::check::findings;
+use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::format;
 
 /// What stands between texts of squeue in the seeds.
@@ -37,7 +38,8 @@ fuzz_target!(|input: Input| {
         assert!(row.usage.is_finite() && row.usage >= 0.0);
         assert!(row.parent == 0 || snapshot.associations.iter().any(|above| above.id == row.parent));
     }
-    let _ = findings::all(&snapshot, texts.text("local-weights"));
+    let _ = findings::all(&snapshot, Some(&Settings::default()));
+    let _ = here::other_slurm_conf(&snapshot, texts.text("local-weights"), None);
     let other = anonymise(&snapshot);
     assert_eq!(other.jobs.len(), snapshot.jobs.len());
     for snapshot in [snapshot, other] {

@@ -2,7 +2,8 @@
 //! settings, with the place of each.
 
 use super::table::{
-    Component, ComponentKind, CredentialKind, Distribution, ParentUsers, Service, Settings, TargetKind,
+    Component, ComponentKind, CredentialKind, Distribution, ParentUsers, Service, Settings, Target,
+    TargetKind, TargetType,
 };
 
 /// A part of a component, its weight on a line, and the kind of lines that it goes by.
@@ -102,6 +103,19 @@ impl Settings {
         let counts = |weight: fn(&Component) -> f64| {
             self.components.iter().any(|line| line.weight != 0.0 && weight(line) != 0.0)
         };
+        let weighs = self.components.iter().any(|line| line.component == ComponentKind::Fs);
+        for (part, weight, kind) in TARGETS.into_iter().filter(|_| weighs) {
+            let gives_points = |line: &&Target| line.kind == kind && line.target_type != TargetType::Cap;
+            let lines = || self.targets.iter().filter(gives_points);
+            // What accounts and groups weigh is added to the weight of the component, whatever theirs is.
+            let adds = matches!(kind, TargetKind::Account | TargetKind::Group)
+                && lines().any(|line| line.weight.is_some_and(|weight| weight != 0.0));
+            if lines().next().is_some() && !adds && !counts(weight) {
+                found.push(format!(
+                    "Target={kind} lines change nothing: no line Component=FS has {part} with a weight. Add it, or remove the lines"
+                ));
+            }
+        }
         // Without any of them that is said where the lines are.
         let weighs = self.components.iter().any(|line| line.component == ComponentKind::Cred);
         for (part, weight, kind) in CREDENTIALS.into_iter().filter(|_| weighs) {

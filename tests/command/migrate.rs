@@ -9,6 +9,7 @@ mod recorded;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use migrated::{check, read};
@@ -409,6 +410,48 @@ fn every_parameter_of_the_page_is_known() {
     }
 }
 
+/// Every line of docs/public-configurations.md becomes what stands beside it.
+#[test]
+fn public_configurations() {
+    let page =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/public-configurations.md"))
+            .unwrap();
+    let mut lines_seen = 0;
+    for part in page.split("\n## ").skip(1) {
+        let (title, table) = part.split_once('\n').unwrap();
+        let rows: Vec<(&str, &str)> = table
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "))
+            .collect();
+        let text: String = rows.iter().map(|(line, _)| format!("{line}\n")).collect();
+        let answer = of_maui("maui.cfg", &text, false);
+        read(&answer);
+        let all = || answer.multifactor2_conf.iter().chain(&answer.slurm_conf).chain(&answer.sacctmgr);
+        for ((line, becomes), number) in rows.iter().zip(1..) {
+            let place = format!("maui.cfg line {number}: ");
+            let from_here = |from: &String| from.starts_with(&place);
+            let texts: Vec<String> = all()
+                .filter(|line| line.from.iter().any(from_here))
+                .map(|line| format!("`{}`", line.text))
+                .collect();
+            let expected = if texts.is_empty() {
+                let note = answer
+                    .notes
+                    .iter()
+                    .find(|note| note.from.split(", ").any(|from| from.starts_with(&place)));
+                let why = serde_json::to_value(note.unwrap_or_else(|| panic!("{title}: {line} is lost")).why)
+                    .unwrap();
+                why.as_str().unwrap().replace('_', " ")
+            } else {
+                texts.join("<br>")
+            };
+            assert_eq!(becomes, &expected, "{title}: {line}");
+            lines_seen += 1;
+        }
+    }
+    assert!(lines_seen > 60, "{lines_seen}");
+}
+
 /// Each name of a weight or cap, by what it is here: releases of Maui and Moab have several for one thing.
 #[test]
 fn all_names_of_a_weight_are_one() {
@@ -429,9 +472,12 @@ fn all_names_of_a_weight_are_one() {
         ("MEM MEMORY", "Component=RES Mem=3"),
     ] {
         for name in names.split(' ') {
-            let answer = of_maui("maui.cfg", &format!("{name}WEIGHT 3\nQUEUETIMEWEIGHT 1\n"), false);
-            assert!(answer.settings().contains(part), "{name}: {answer}");
-            let capped = of_maui("maui.cfg", &format!("{name}WEIGHT 1\n{name}CAP 7\n"), false);
+            let parts = "QUEUETIMEWEIGHT 1\nTARGETXFACTORWEIGHT 1\nFSUSERWEIGHT 1\nNODEWEIGHT 1\n";
+            let answer = of_maui("maui.cfg", &format!("{parts}{name}WEIGHT 3\n"), false);
+            let (component, attribute) = part.split_once(' ').unwrap();
+            let is_it = |line: &str| line.starts_with(component) && line.contains(attribute);
+            assert!(answer.settings().lines().any(is_it), "{name}: {answer}");
+            let capped = of_maui("maui.cfg", &format!("{parts}{name}WEIGHT 1\n{name}CAP 7\n"), false);
             assert!(capped.settings().contains("Cap=7"), "{name}: {capped}");
         }
     }

@@ -93,7 +93,12 @@ pub const CASES: [Case; 54] = [
         IDLE "Component=CRED Account=1 changes nothing: there is no line Credential=Account",
         IDLE "Credential=User lines change nothing"
     ),
-    both!("", "Component=FS FSAccount=1\nTarget=User Name=ada Percent=50", IDLE "Component=FS FSAccount=1 changes nothing: there is no line Target=Account"),
+    both!(
+        "",
+        "Component=FS FSAccount=1\nTarget=User Name=ada Percent=50",
+        IDLE "Component=FS FSAccount=1 changes nothing: there is no line Target=Account",
+        IDLE "Target=User lines change nothing: no line Component=FS has FSUser with a weight"
+    ),
     both!("", "Component=FS FSUser=1", IDLE "Component=FS FSUser=1 changes nothing: there is no line Target=User"),
     both!("", "Component=TARGET TargetXFactor=1", IDLE "Component=TARGET TargetXFactor=1 changes nothing: no Service line"),
     both!("", "Component=SERV QueueTime=1\nPointsWeight=0", IDLE "Component lines change nothing with PointsWeight=0"),

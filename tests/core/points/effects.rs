@@ -21,7 +21,7 @@ fn of_everybody(lines: &str) -> Vec<i32> {
 }
 
 /// What is written, what is said of it, what stays without it, and what is advised.
-const CASES: [(&str, &str, &str, &str); 10] = [
+const CASES: [(&str, &str, &str, &str); 12] = [
     (
         "Component=CRED User=1 Account=2\nCredential=User Name=alice Priority=5",
         "Component=CRED Account=2 changes nothing: there is no line Credential=Account. Write one, or remove Account",
@@ -69,6 +69,18 @@ const CASES: [(&str, &str, &str, &str); 10] = [
         "Credential=User lines change nothing: no line Component=CRED has User with a weight. Add it, or remove the lines",
         "Component=SERV QueueTime=1",
         "Component=CRED User=1\nCredential=User Name=bob Priority=5\nComponent=SERV QueueTime=1",
+    ),
+    (
+        "Component=FS FSUser=1\nTarget=User Name=alice Percent=50\nTarget=Account Name=top Percent=70\nTargetMetric=cpu",
+        "Target=Account lines change nothing: no line Component=FS has FSAccount with a weight. Add it, or remove the lines",
+        "Component=FS FSUser=1\nTarget=User Name=alice Percent=50\nTargetMetric=cpu",
+        "Component=FS FSUser=1 FSAccount=1\nTarget=User Name=alice Percent=50\nTarget=Account Name=top Percent=70\nTargetMetric=cpu",
+    ),
+    (
+        "Component=FS FSAccount=1\nTarget=Account Name=top Percent=70\nTarget=User Name=alice Percent=50 Weight=5\nTargetMetric=cpu",
+        "Target=User lines change nothing: no line Component=FS has FSUser with a weight. Add it, or remove the lines",
+        "Component=FS FSAccount=1\nTarget=Account Name=top Percent=70\nTargetMetric=cpu",
+        "Component=FS FSAccount=1 FSUser=1\nTarget=Account Name=top Percent=70\nTarget=User Name=alice Percent=50 Weight=5\nTargetMetric=cpu",
     ),
     (
         "Component=SERV QueueTime=1\nPointsWeight=0",

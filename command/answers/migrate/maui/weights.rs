@@ -217,7 +217,7 @@ impl Weights {
                         }
                         None if name == "QueueTime" => {
                             line += " QueueTime=1";
-                            is_there = true;
+                            (is_there, weighs_a_part) = (true, true);
                         }
                         None => (),
                     }
@@ -227,9 +227,9 @@ impl Weights {
                     from.push(item.clone());
                     is_there = true;
                 }
-                let weighs_something = weight != 0.0 && weighs_a_part;
-                // Where usage has no weight, running jobs need no priorities.
-                if !is_there || line == "Component=SERV" || component == "USAGE" && !weighs_something {
+                // What is 0 for every job needs no line, and of usage no priorities of running jobs.
+                let is_idle = weight == 0.0 || !weighs_a_part;
+                if !is_there || line == "Component=SERV" || is_idle && !needed.contains(&component) {
                     continue;
                 }
                 let remark = match component {

@@ -423,7 +423,7 @@ fn public_configurations() {
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "))
             .collect();
-        let text: String = rows.iter().map(|(line, _)| format!("{line}\n")).collect();
+        let text = rows.iter().fold(String::new(), |text, (line, _)| text + line + "\n");
         let answer = of_maui("maui.cfg", &text, false);
         read(&answer);
         let all = || answer.multifactor2_conf.iter().chain(&answer.slurm_conf).chain(&answer.sacctmgr);

@@ -146,7 +146,11 @@ fn typed(text: &str) -> Option<(Option<String>, u64)> {
     }
 }
 
-fn minutes(text: &str) -> Result<u32, Error> {
+/// A time limit as `sbatch --time` takes it, in minutes; the largest number for none.
+///
+/// # Errors
+/// It is no time.
+pub fn minutes(text: &str) -> Result<u32, Error> {
     if ["-1", "0"].contains(&text) {
         return Ok(UNLIMITED);
     }
@@ -251,25 +255,12 @@ impl JobOptions {
         partition: &str,
     ) -> Result<&'s Association, Error> {
         let of_user: Vec<&Association> = associations_of(snapshot, user)?;
-        let mut accounts: Vec<&str> = of_user.iter().map(|one| one.account.as_str()).collect();
-        accounts.sort_unstable();
-        accounts.dedup();
         let given = self.account.as_deref().or_else(|| default_account(&of_user));
         let account = given.ok_or_else(|| {
-            let accounts = accounts.join(", ");
+            let accounts = accounts(&of_user);
             format!("the default account of {user} is not known here: give one of {accounts} with -A")
         })?;
-        let fits = |one: &&&Association| {
-            one.account == account && (one.partition.is_empty() || one.partition == partition)
-        };
-        let best = of_user.iter().filter(fits).max_by_key(|one| !one.partition.is_empty());
-        best.copied().ok_or_else(|| {
-            format!(
-                "{user} has no association with account {account} in partition {partition}: give one of {}",
-                accounts.join(", ")
-            )
-            .into()
-        })
+        association_in(snapshot, user, account, partition)
     }
 
     fn qos_of(&self, snapshot: &Snapshot, assumed: &mut Vec<String>) -> Result<String, Error> {
@@ -362,6 +353,35 @@ pub fn default_account<'s>(of_user: &[&'s Association]) -> Option<&'s str> {
     } else {
         default()
     }
+}
+
+/// The names of accounts, each once.
+fn accounts(of_user: &[&Association]) -> String {
+    let mut accounts: Vec<&str> = of_user.iter().map(|one| one.account.as_str()).collect();
+    accounts.sort_unstable();
+    accounts.dedup();
+    accounts.join(", ")
+}
+
+/// The association of a user in an account, of the partition where there is one for it.
+///
+/// # Errors
+/// There is none.
+pub fn association_in<'s>(
+    snapshot: &'s Snapshot,
+    user: &str,
+    account: &str,
+    partition: &str,
+) -> Result<&'s Association, Error> {
+    let of_user: Vec<&Association> = associations_of(snapshot, user)?;
+    let fits = |one: &&&Association| {
+        one.account == account && (one.partition.is_empty() || one.partition == partition)
+    };
+    let best = of_user.iter().filter(fits).max_by_key(|one| !one.partition.is_empty());
+    best.copied().ok_or_else(|| {
+        let accounts = accounts(&of_user);
+        format!("{user} has no association with account {account} in partition {partition}: give one of {accounts}").into()
+    })
 }
 
 /// The associations of a user.

@@ -12,7 +12,7 @@ mod problem;
 mod settings;
 pub mod texts;
 
-pub use assemble::assemble;
+pub use assemble::{assemble, tells_flags_apart};
 pub use load::{load, read, read_with_texts, Arguments, Needs};
 pub use problem::Problem;
 pub use settings::{parameters, settings};

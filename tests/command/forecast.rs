@@ -366,6 +366,43 @@ fn what_is_not_known_is_said() {
     assert!(ask(&snapshot, "ada", 0.5, false).unwrap_err().contains("--conf"));
 }
 
+/// ben comes first, until two thirds of all usage are what ada has used in chem: 2^(-(2/3) / 0.5) is 2^(-(1/3) / 0.25) then.
+#[test]
+fn two_users_are_compared_without_a_job() {
+    let sample = Sample::new(&two("7-00:00:00"));
+    let text = sample.ask(&["why", "--user", "ada@chem", "ben"]);
+    assert!(answered(&text), "{}", text.err);
+    let flat = text.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "The next job of ben in bio has the higher fair-share factor: 0.5 against 0.353553 of ada in chem.",
+        "The first level at which they differ, below root",
+        "Since when that is so is not known",
+        "if ada in chem runs nothing from now on and all others keep the usage that they have",
+    ] {
+        assert!(flat.contains(part), "{part}: {}", text.out);
+    }
+    let json = sample.ask(&["why", "--user", "ben", "ada@chem", "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let answer = &answer["answer"];
+    assert_eq!((&answer["first"], &answer["second"]), (&"ben in bio".into(), &"ada in chem".into()));
+    let exact = 1.5_f64.ln() / -(1.0 - 0.693 / 604_800.0_f64).ln();
+    let turns = answer["turns"].as_f64().unwrap();
+    assert!((turns - exact).abs() < 31.0, "{turns} {exact}");
+    assert_eq!(answer["parts"][1]["account"], "chem");
+    // Without decay it never does.
+    let never = Sample::new(&two("00:00:00")).ask(&["why", "--user", "ben", "ada@chem"]);
+    assert!(never.out.contains("usage does not decay"), "{}", never.out);
+    for (words, part) in [
+        (["ada", "ben"], "ada is in several accounts: give one of ada@chem, ada@bio"),
+        (["ben", "ben"], "these are one user"),
+        (["ben", "zoe"], "no user is called zoe"),
+        (["ben", "ada@law"], "no association with account law"),
+    ] {
+        let refused = sample.ask(&["why", "--user", words[0], words[1]]);
+        assert!(refused.status == 1 && refused.err.contains(part), "{part}: {}", refused.err);
+    }
+}
+
 #[test]
 fn both_are_printed() {
     let sample = Sample::new(&site::example());

@@ -106,6 +106,10 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("tree", "--svg", "", "--svg tree.svg", Writes("tree.svg", "<svg")),
     ("what-if", "--shares", "", "--shares b=90", Differs),
     ("what-if", "--usage", "", "--usage user2@c=0", Differs),
+    ("why", "--user", "", "--user user2 user5", Says("The first level at which they differ")),
+    ("what-if", "--new-account", "", "--new-account x=30", Differs),
+    ("what-if", "--new-user", "", "--new-user user4@c=1", Differs),
+    ("what-if", "--job", "", "--job=1001/hold", Says("give a job and what is to be different")),
     ("what-if", "--half-life", "--at +7-0", "--half-life 1-0", Differs),
     ("what-if", "--weight", "", "--weight fairshare=1", Differs),
     ("what-if", "--plugin", "", "--plugin stock", Differs),
@@ -206,6 +210,7 @@ fn words(question: &str, given: &str) -> String {
     let has = |word: &str| given.split(' ').any(|given| given == word);
     // What is exported is no trace that is there, and a machine is given once.
     let own = match question {
+        "why" if has("--user") => "",
         "replay" if has("--export") || has("--how") => "",
         "replay" if has("--procs") || has("--partition") => "sacct.txt",
         _ => own,

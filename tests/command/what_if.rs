@@ -248,6 +248,66 @@ fn what_cannot_be_known_is_refused_with_the_next_step() {
     }
 }
 
+/// A new account takes shares from its siblings; a new user gets a factor, as if slurmdbd had made them. The live test compares with that.
+#[test]
+fn accounts_and_users_that_are_not_there_yet() {
+    let snapshot = site();
+    let with = changed(&snapshot, &["--new-account", "x=30,y=5@x", "--new-user", "user2@y=7"]);
+    let find = |account: &str, user: &str| {
+        with.associations.iter().find(|row| row.account == account && row.user == user).unwrap()
+    };
+    let (top, below, user) = (find("x", ""), find("y", ""), find("y", "user2"));
+    assert_eq!((below.parent, user.parent, user.shares, user.usage), (top.id, below.id, 7, 0.0));
+    assert_eq!(with.associations.iter().find(|row| row.id == top.parent).unwrap().account, "root");
+    let answer = ask(
+        &snapshot,
+        &["--new-account", "x=30", "--new-user", "user2@x=1", "--submit", "-A x -p main", "--as", "user2"],
+    );
+    assert!(answer.unwrap().rows.iter().any(|row| row.submitted && row.account == "x"));
+    for (words, part) in [
+        (["--new-account", "b=3"], "account b is there already"),
+        (["--new-account", "x=3@zoo"], "there is no account zoo here"),
+        (["--new-user", "user2@c=3"], "user user2 in c is there already"),
+        (["--new-user", "user2@zoo=3"], "there is no account zoo here"),
+    ] {
+        let error = ask(&snapshot, &words).unwrap_err();
+        assert!(error.contains(part), "{words:?}: {error}");
+    }
+}
+
+#[test]
+fn jobs_that_wait_may_be_otherwise() {
+    let snapshot = site();
+    let first = snapshot.jobs.iter().find(|job| job.priority > 0).unwrap().clone();
+    let with = |to: &str| -> Result<Snapshot, String> {
+        let words = ["--job", &format!("{} {to}", first.id)];
+        let model = Model::of(&snapshot, Options { recompute: true, ..Options::default() });
+        apply(&model, &changes(&words)).map(|changed| changed.snapshot).map_err(|error| error.to_string())
+    };
+    let job = |to: &str| with(to).unwrap().jobs.iter().find(|job| job.id == first.id).unwrap().clone();
+    assert_eq!(job("Nice=-7").nice, -7);
+    assert_eq!(job("NumCPUs=12 TimeLimit=1-0").cpus, 12);
+    assert_eq!(job("TimeLimit=1-0").limit, Some(1440));
+    assert_eq!(job("partition=gpu,main").partitions, ["gpu", "main"]);
+    assert_eq!(job("hold").priority, 0);
+    assert_eq!(job("hold release").priority, 1);
+    for (to, part) in [
+        ("", "give a job and what is to be different"),
+        ("QOS=zoo", "there is no QOS zoo"),
+        ("Partition=zoo", "there is no partition zoo"),
+        ("Account=zoo", "has no association with account zoo"),
+        ("Nice=x", "give a whole number from -2147483645"),
+        ("NumCPUs=0", "from 1 to 100000000"),
+        ("Features=x", "of scontrol update these are known"),
+    ] {
+        let words = ["--job", &format!("{} {to}", first.id)];
+        let unread = Line::try_parse_from(words).err().map(|error| error.to_string());
+        let error = unread.unwrap_or_else(|| with(to).unwrap_err());
+        assert!(error.contains(part), "{to}: {error}");
+    }
+    assert!(ask(&snapshot, &["--job", "7 hold"]).unwrap_err().contains("squeue -j 7"));
+}
+
 #[test]
 fn bad_changes_name_what_is_allowed() {
     for (words, expected) in [

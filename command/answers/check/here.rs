@@ -12,24 +12,24 @@ use slurm_text::Parameters;
 
 use super::findings::{is_ours, weight, WEIGHTS};
 use super::host::Written;
+use crate::input::tells_flags_apart;
 
 /// The file of the plugin.
 const PLUGIN: &str = "priority_multifactor2.so";
 
 /// Flags of `PriorityFlags`, each by itself.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 7] = [
     "ACCRUE_ALWAYS",
     "SMALL_RELATIVE_TO_TIME",
     "CALCULATE_RUNNING",
     "INCR_ONLY",
     "MAX_TRES",
     "MAX_TRES_GRES",
-    "NO_NORMAL_ASSOC",
-    "NO_NORMAL_PART",
-    "NO_NORMAL_QOS",
-    "NO_NORMAL_TRES",
     "DEPTH_OBLIVIOUS",
 ];
+
+/// Up to 25.11.0 slurmctld shows all of them where it has one.
+const NO_NORMAL: [&str; 4] = ["NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NORMAL_TRES"];
 
 /// Other parameters that Slurm's commands and this one go by: lengths of time, then texts.
 const TIMES: [&str; 3] = ["PriorityDecayHalfLife", "PriorityCalcPeriod", "PriorityMaxAge"];
@@ -74,6 +74,12 @@ pub fn other_slurm_conf(snapshot: &Snapshot, local: &str, written: Option<&Writt
         let flags = |text: &str| {
             let parameters = Parameters::new(|name: &str| Some(text).filter(|_| name == "PriorityFlags"));
             let mut flags = FLAGS.map(|flag| parameters.has_flag(flag)).to_vec();
+            let of_normal = NO_NORMAL.map(|flag| parameters.has_flag(flag));
+            if tells_flags_apart(snapshot) {
+                flags.extend(of_normal);
+            } else {
+                flags.push(of_normal.contains(&true));
+            }
             // One stands for the other, and slurmctld shows both.
             flags.push(parameters.has_flag("NO_FAIR_TREE") || parameters.has_flag("DEPTH_OBLIVIOUS"));
             flags

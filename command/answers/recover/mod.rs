@@ -2,6 +2,7 @@
 //! stated. Nobody knows what others will do, so there is an answer for each assumption.
 
 mod course;
+mod turns;
 mod text;
 
 use multifactor2_core::calendar::ResetPeriod;
@@ -13,6 +14,7 @@ use serde::{Serialize, Serializer};
 use slurm_text::dates::{TimeZone, Zone};
 
 use self::course::Course;
+pub use self::turns::turns;
 use super::{Answer, Ask};
 use crate::error::Error;
 use crate::input::Needs;

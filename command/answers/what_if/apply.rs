@@ -8,6 +8,7 @@ use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::records::{Association, BookAssociation, Setting};
 use multifactor2_snapshot::Snapshot;
 
+use super::jobs::JobChange;
 use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};
 use crate::error::Error;
 use crate::input;
@@ -53,11 +54,20 @@ pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, Error> {
     for weight in &changes.weights {
         edited.weight(model, weight)?;
     }
+    for account in &changes.new_account {
+        edited.new_account(account)?;
+    }
+    for user in &changes.new_user {
+        edited.new_user(user)?;
+    }
     for share in &changes.shares {
         edited.shares(share)?;
     }
     for usage in &changes.usage {
         edited.usage(model, usage)?;
+    }
+    for job in &changes.jobs {
+        edited.job(model, job)?;
     }
     for options in &changes.submissions {
         let user = changes.submitter.as_deref().unwrap_or_default();
@@ -190,6 +200,9 @@ impl Changed {
     fn check_fair_share(&self, model: &Model<'_>, changes: &Changes) -> Result<(), Error> {
         let is_about_fair_share = !changes.shares.is_empty()
             || !changes.usage.is_empty()
+            || !changes.new_account.is_empty()
+            || !changes.new_user.is_empty()
+            || changes.jobs.iter().any(JobChange::is_about_fair_share)
             || !changes.without.is_empty()
             || changes.plugin.is_some()
             || changes.settings.is_some();
@@ -285,7 +298,7 @@ impl Changed {
         Ok(())
     }
 
-    fn find(&self, who: &Who) -> Result<Vec<usize>, Error> {
+    pub(super) fn find(&self, who: &Who) -> Result<Vec<usize>, Error> {
         let is_meant = |one: &Association| one.user == who.user && one.account == who.account;
         let all = self.snapshot.associations.iter().enumerate();
         let found: Vec<usize> = all.filter(|(_, one)| is_meant(one)).map(|(at, _)| at).collect();

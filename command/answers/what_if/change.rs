@@ -8,12 +8,15 @@ use multifactor2_core::settings::value::{Kind, Value};
 use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::records::Setting;
 
+use super::added::{NewAccount, NewUser};
+use super::jobs::JobChange;
 use crate::error::Error;
 use crate::output::numbers;
 use crate::submission::JobOptions;
 
 /// The changes that are asked about. All of them hold together.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
+#[allow(clippy::doc_markdown)] // shown as help
 pub struct Changes {
     /// Other shares, such as chem=30, ann@chem=5 or chem=parent
     #[arg(long, value_name = "WHO=SHARES", value_delimiter = ',', help_heading = "Changes")]
@@ -21,6 +24,16 @@ pub struct Changes {
     /// Other usage, such as ann@chem=0, ann@chem=+1000h or chem=0; in seconds, or with m, h or d behind it
     #[arg(long, value_name = "WHO=USAGE", value_delimiter = ',', help_heading = "Changes")]
     pub usage: Vec<UsageChange>,
+    /// An account that is not there yet, such as chem2=30, or chem2=30@science below another account than root
+    #[arg(long, value_name = "NAME=SHARES[@PARENT]", value_delimiter = ',', help_heading = "Changes")]
+    pub new_account: Vec<NewAccount>,
+    /// A user that an account does not have yet, such as ann@chem=5
+    #[arg(long, value_name = "USER@ACCOUNT=SHARES", value_delimiter = ',', help_heading = "Changes")]
+    pub new_user: Vec<NewUser>,
+    /// A job that waits, otherwise than it is: as squeue shows it, then words of scontrol update in quotes, such as "1001 QOS=high
+    /// Nice=100"; QOS, Partition, Account, Nice, NumCPUs, NumNodes, TimeLimit, and hold and release
+    #[arg(long = "job", value_name = "JOB CHANGES", help_heading = "Changes")]
+    pub jobs: Vec<JobChange>,
     /// Another half-life of usage, such as 14-0; usage as it is now stays, so give --at as well
     #[arg(long, value_name = "TIME", value_parser = half_life, help_heading = "Changes")]
     pub half_life: Option<u32>,

@@ -3,8 +3,10 @@
 //! A change edits a copy of the snapshot, and the model is asked again: nothing else decides. Both queues are computed here, of one time,
 //! so that what differs comes from the change alone. Without a change both are the queue as it is.
 
+mod added;
 mod apply;
 mod change;
+mod jobs;
 mod order;
 pub mod page;
 mod text;
@@ -16,7 +18,9 @@ use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use added::{NewAccount, NewUser};
 pub use apply::{apply, Changed};
+pub use jobs::{JobChange, JobValue};
 pub use change::{Amount, Changes, Plugin, Settings, ShareChange, UsageChange, Weight, Weighted, Who};
 pub use order::tau;
 
@@ -35,7 +39,7 @@ use crate::progress::Progress;
 /// Shows the queue before and after a change: who gains, who loses, how far
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html switch.html\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+    after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html switch.html\n  multifactor2 what-if --new-account g=20 --new-user user2@g=1\n  multifactor2 what-if --job \"1001 Nice=100\" --job \"1002 hold\"\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help

@@ -11,6 +11,7 @@ mod several;
 mod short;
 mod terms;
 mod text;
+mod users;
 
 use std::collections::BTreeMap;
 
@@ -37,11 +38,12 @@ pub use limits::{LimitInForce, UsedBy};
 pub use several::{OneOfSeveral, Several};
 pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
+pub use users::Users;
 
 /// Says why a job has its priority and its place; of two jobs, which comes first and why; without a job, of each of your own
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 why\n  multifactor2 why 1001\n  multifactor2 why 1001 --place --long\n  multifactor2 why 1001 1002\n  multifactor2 why -j 1001,1002"
+    after_help = "Examples:\n  multifactor2 why\n  multifactor2 why 1001\n  multifactor2 why 1001 --place --long\n  multifactor2 why 1001 1002\n  multifactor2 why -j 1001,1002\n  multifactor2 why --user user2 user5"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -53,6 +55,9 @@ pub struct Arguments {
     /// These jobs, one in a row
     #[arg(short, long = "jobs", value_name = "LIST", conflicts_with = "job")]
     pub jobs: Option<String>,
+    /// Two users instead of jobs, each as USER or USER@ACCOUNT: who comes first, where they differ, when it turns
+    #[arg(long = "user", value_names = ["USER", "USER"], num_args = 2, conflicts_with_all = ["job", "jobs", "long", "place"])]
+    pub users: Vec<String>,
     /// All that there is to say of a job
     #[arg(long, requires = "job", conflicts_with = "other")]
     pub long: bool,
@@ -66,15 +71,21 @@ pub struct Arguments {
 impl Ask for Arguments {
     const ANSWERS: &'static str = "the one dominant reason, the priority and what adds up to it, the place, what to do. With `--long` every addend \
          with its formula, the way from the root of the tree, what would change it most. Of two jobs: which is first, and the first rule that \
-         decides. Without a job: each of your own in a row";
+         decides. Of two users: who is before whom, where they differ, when it turns. Without a job: each of your own in a row";
     const EXAMPLE: &'static str = "multifactor2 why 1001 1002";
 
     fn schemas() -> Vec<Schema> {
-        vec![Why::schema(), Compare::schema(), Several::schema()]
+        vec![Why::schema(), Compare::schema(), Several::schema(), Users::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
+        if let [one, other] = &self.users[..] {
+            let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
+            let model = self.of.model(&snapshot)?;
+            let answer = users::users(&model, one, other)?;
+            return printout(&model, answer, self.of.form, &Printed::default(), terminal);
+        }
         let names = match &self.jobs {
             Some(list) => split(list),
             None => self.job.iter().chain(&self.other).cloned().collect(),

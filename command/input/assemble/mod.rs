@@ -2,10 +2,12 @@
 //!
 //! `tree` puts associations together, `jobs` the queue, `sight` says what is hidden from who asked.
 
+mod flags;
 mod jobs;
 mod sight;
 mod tree;
 
+pub use flags::tells_flags_apart;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -94,6 +96,7 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
         }
     }
     let mut hidden = Vec::new();
+    flags::tell_apart(&mut snapshot, &mut hidden);
     if !other_weights.is_empty() {
         hidden.push(format!(
             "sprio divides by the weights of this host's slurm.conf. Those of {} are not what slurmctld has, or slurmctld has not computed \

@@ -143,11 +143,17 @@ impl Trial {
             foretold.rows.iter().filter(|row| row.position_after.is_some()).map(|row| row.id).collect();
         let release = self.cluster.release().version;
         if ids != expected {
-            self.wrong
-                .push(format!("Slurm {release}, {words:?}: the order is {ids:?}, foretold {expected:?}"));
+            let at = ids.iter().zip(&expected).position(|(id, expected)| id != expected).unwrap_or_default();
+            let foretold: Vec<_> =
+                foretold.rows.iter().skip(at).take(3).map(|row| (row.id, row.priority_after)).collect();
+            let found: Vec<_> = found.iter().skip(at).take(3).collect();
+            self.wrong.push(format!(
+                "Slurm {release}, {words:?}: the order is {ids:?}, foretold {expected:?}; from place {at} on {found:?}, foretold {foretold:?}"
+            ));
         }
+        // Who is held has none, and sprio does not show it.
         let factors: BTreeMap<u32, f64> =
-            foretold.rows.iter().map(|row| (row.id, row.fair_share_after.unwrap())).collect();
+            foretold.rows.iter().filter_map(|row| Some((row.id, row.fair_share_after?))).collect();
         for (id, _, factor) in &found {
             let expected = factors.get(id).copied().unwrap_or(f64::NAN);
             if expected.is_nan() || (factor - expected).abs() >= 1e-6 {
@@ -187,6 +193,9 @@ fn what_is_foretold_comes_true(release: &Release) {
         .unwrap()
         .set("PriorityWeightFairshare", &WEIGHT.to_string())
         .set("PriorityFlags", "NO_NORMAL_ASSOC")
+        .set("PriorityWeightQOS", "200000000")
+        .set("PriorityWeightPartition", "100000000")
+        .line("PartitionName=other Nodes=ALL State=UP PriorityJobFactor=7")
         .file(SETTINGS, "# none yet\n")
         .accounts(&accounts)
         .usage(&usage)
@@ -215,11 +224,17 @@ fn what_is_foretold_comes_true(release: &Release) {
         trial.write_settings("FairShareScale=log\nDistribution=standing\n");
         trial.restart(&[]);
     });
+    trial.sacctmgr("add qos high priority=50");
+    trial.sacctmgr("modify cluster test set qos+=normal,high");
+    people(&mut trial, 3);
+    jobs(&mut trial);
     trial.holds(&["--plugin", "stock"], |trial| trial.restart(&[("PriorityType", "priority/multifactor")]));
     trial.holds(&["--usage", "a2p1=0", "--shares", "a2=77"], |trial| {
         trial.sacctmgr("modify account where name=a2p1 cluster=test set rawusage=0");
         trial.sacctmgr("modify account name=a2 set fairshare=77");
     });
+    people(&mut trial, 4);
+    jobs(&mut trial);
     trial.holds(&["--plugin", "classic"], |trial| {
         trial.restart(&[("PriorityFlags", "NO_NORMAL_ASSOC,NO_FAIR_TREE")]);
     });
@@ -228,6 +243,63 @@ fn what_is_foretold_comes_true(release: &Release) {
     });
     half_life(&mut trial);
     assert!(trial.wrong.is_empty(), "{:#?}", trial.wrong);
+}
+
+/// Accounts and users that were not there, and a job of one of them; `number` makes other names.
+fn people(trial: &mut Trial, number: u32) {
+    let (top, below) = (format!("n{number}"), format!("n{number}p0"));
+    let account = format!("{top}=40,{below}=3@{top}");
+    let user = format!("u{number}@{below}=7,u{number}@a2p0=20");
+    trial.holds(&["--new-account", &account, "--new-user", &user], |trial| {
+        trial.sacctmgr(&format!("add account name={top} parent=root fairshare=40"));
+        trial.sacctmgr(&format!("add account name={below} parent={top} fairshare=3"));
+        trial.sacctmgr(&format!("add user name=u{number} account={below} fairshare=7"));
+        trial.sacctmgr(&format!("add user name=u{number} account=a2p0 fairshare=20"));
+    });
+    let options = format!("-A {below} -p main -n 2");
+    trial.holds(&["--submit", &options, "--as", &format!("u{number}")], |trial| {
+        let job = Job::new(format!("u{number}")).account(&below).partition("main").arg("--ntasks=2");
+        trial.cluster.submit(&job).unwrap();
+    });
+}
+
+/// Jobs that are there, with another QOS, partition, account, nice value, size, limit, or held; one alone, and an array.
+fn jobs(trial: &mut Trial) {
+    let jobs = trial.snapshot().jobs;
+    // One who has another account, and one who has not.
+    let of = |user: &str| jobs.iter().find(|job| job.user == user && job.array_job == 0).unwrap().id;
+    let second = jobs.iter().rev().find(|job| job.account.starts_with('n')).unwrap();
+    let (first, moved) = (of("u9"), second.id);
+    let user = second.user.clone();
+    let array = Job::new("u11").account("a1p1").arg("--array=1-3").arg("--ntasks=3");
+    let array = trial.cluster.submit(&array).unwrap();
+    trial.cluster.wait_cycle().unwrap();
+    for (job, to) in [
+        (first, "QOS=high"),
+        (first, "Partition=other"),
+        (first, "Nice=150000000"),
+        (first, "NumCPUs=13"),
+        (first, "TimeLimit=7"),
+        (moved, "Account=a2p0"),
+        (array, "Nice=70000000"),
+        (array, "QOS=high"),
+    ] {
+        trial.holds(&["--job", &format!("{job} {to}")], |trial| {
+            trial.cluster.scontrol(&["update", &format!("JobId={job}"), to]).unwrap();
+        });
+    }
+    // One of them has its QOS all the time: up to 25.11.0 that alone shows whether the factor is normalised.
+    for (job, word) in [(array, "hold"), (array, "release"), (first, "hold"), (first, "release")] {
+        trial.holds(&["--job", &format!("{job} {word}")], |trial| {
+            trial.cluster.scontrol(&[word, &job.to_string()]).unwrap();
+        });
+    }
+    assert!(!user.is_empty());
+    // As it was, for the next round.
+    for job in [first.to_string(), moved.to_string(), array.to_string()] {
+        trial.cluster.scontrol(&["update", &format!("JobId={job}"), "QOS=normal", "Nice=0"]).unwrap();
+    }
+    trial.cluster.wait_cycle().unwrap();
 }
 
 /// Usage decays as foretold, and as everybody's does, factors stay.

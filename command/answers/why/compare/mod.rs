@@ -1,6 +1,6 @@
 //! Why one job comes before another: the first step of the order that decides, and for fair-share where their ways from the root part.
 
-mod text;
+pub(super) mod text;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -47,7 +47,7 @@ fn row(name: &str, first: f64, second: f64) -> Vec<String> {
     vec![name.to_owned(), addend(first), addend(second), addend(first - second)]
 }
 
-fn branch(job: &str, branch: &Competitor) -> Vec<String> {
+pub(in crate::answers::why) fn branch(job: &str, branch: &Competitor) -> Vec<String> {
     let name = if branch.user.is_empty() { &branch.account } else { &branch.user };
     vec![
         job.to_owned(),

@@ -1,0 +1,37 @@
+//! When one user comes before another.
+
+use multifactor2_core::books::BookAt;
+use multifactor2_core::Node;
+
+use super::course::Course;
+use super::{Others, EXACT, HALF_LIVES, STEPS};
+use crate::model::{Model, WholeTree};
+
+/// In how many seconds the next job of the second has a higher fair-share factor than that of the first, if the second stops and all others keep
+/// the usage that they have; `None` for never within ten half-lives.
+pub fn turns(model: &Model<'_>, tree: WholeTree<'_>, first: Node, second: Node) -> Option<i64> {
+    let book = BookAt::DEFAULT;
+    let course = Course::new(model, &[second], (Others::KeepUsage, false), book);
+    let has_turned = |after: i64| {
+        let then = model.shares.with_usage(&model.config, tree, book, &course.usage(after));
+        Some(then.factor_of_next(second)? > then.factor_of_next(first)?)
+    };
+    let end = i64::from(model.config.half_life).saturating_mul(HALF_LIVES);
+    let mut before = 0;
+    for step in 1..=STEPS {
+        let mut after = end / STEPS * step;
+        if has_turned(after)? {
+            while after - before > EXACT {
+                let middle = before + (after - before) / 2;
+                if has_turned(middle)? {
+                    after = middle;
+                } else {
+                    before = middle;
+                }
+            }
+            return Some(after);
+        }
+        before = after;
+    }
+    None
+}

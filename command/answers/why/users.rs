@@ -1,0 +1,158 @@
+//! Two users beside each other, whether they have jobs or not: who has the higher fair-share factor, where their ways from the root part, and
+//! when that turns.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::compare::text::branch;
+use super::{competitor, parting, Competitor};
+use crate::answers::{association_name, recover, About, Answer};
+use crate::error::Error;
+use crate::model::Model;
+use crate::options::Printed;
+use crate::output::numbers::{number, span, time};
+use crate::output::show::{close, Show};
+use crate::output::{Form, Page, Table, Terminal};
+use crate::submission::associations_of;
+use multifactor2_core::books::BookAt;
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Users {
+    /// Who has the higher factor, as user@account.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// The factor of the next job of the first, from 0 to 1; `None` where it is not known.
+    pub factor_first: Option<f64>,
+    /// That of the other.
+    pub factor_second: Option<f64>,
+    /// The answer in plain language.
+    pub sentence: String,
+    /// The association above both at the first level at which they differ; empty where there is none.
+    pub above: String,
+    /// What is below it on the way to the first, and to the second.
+    pub parts: Option<(Competitor, Competitor)>,
+    /// In how many seconds the second has the higher factor, if its user runs nothing from now on and all others keep their usage; `None` where
+    /// that is never, or not known.
+    pub turns: Option<i64>,
+    /// What is not known, or has to be known to understand it, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+impl Answer for Users {
+    const NAME: &'static str = "why-users";
+}
+
+/// The place of USER, or USER@ACCOUNT.
+fn place(model: &Model<'_>, who: &str) -> Result<usize, Error> {
+    let (user, account) = who.split_once('@').map_or((who, None), |(user, account)| (user, Some(account)));
+    let all = associations_of(model.snapshot, user)?;
+    let fits: Vec<_> = all.iter().filter(|row| account.is_none_or(|account| row.account == account)).collect();
+    let Some(chosen) = fits.first() else {
+        return Err(format!("user {user} has no association with account {}", account.unwrap_or_default()).into());
+    };
+    if fits.iter().any(|row| row.account != chosen.account) {
+        let mut accounts: Vec<String> = fits.iter().map(|row| format!("{user}@{}", row.account)).collect();
+        accounts.dedup();
+        return Err(format!("{user} is in several accounts: give one of {}", accounts.join(", ")).into());
+    }
+    // Beside those for single partitions there may be one for all others.
+    let chosen = fits.iter().find(|row| row.partition.is_empty() || fits.len() == 1).ok_or_else(|| {
+        format!("{who} has an association for each of several partitions, which have a factor each: see 'multifactor2 tree'")
+    })?;
+    model.tree.by_id(chosen.id).ok_or_else(|| format!("{who} is not in the tree that can be seen").into())
+}
+
+/// Answers it.
+///
+/// # Errors
+/// There is no such user, or which of several associations is meant is not said.
+pub(super) fn users(model: &Model<'_>, one: &str, other: &str) -> Result<Users, Error> {
+    let (one, other) = (place(model, one)?, place(model, other)?);
+    if one == other {
+        return Err("these are one user of one account: give two".into());
+    }
+    let factor = |place: usize| model.standings[place].factor;
+    let (first, second) = if factor(other) > factor(one) { (other, one) } else { (one, other) };
+    let name = |place: usize| association_name(model, place);
+    let (factor_first, factor_second) = (factor(first), factor(second));
+    let mut users = Users {
+        first: name(first),
+        second: name(second),
+        factor_first,
+        factor_second,
+        sentence: String::new(),
+        above: String::new(),
+        parts: None,
+        turns: None,
+        remarks: vec!["Since when that is so is not known: slurmctld keeps usage as it is, and no history of it.".to_owned()],
+    };
+    users.sentence = match factor_first.zip(factor_second) {
+        Some((a, b)) if (a - b).abs() <= f64::EPSILON => {
+            format!("The next job of {} and that of {} have the same fair-share factor, {}.", users.first, users.second, number(a))
+        }
+        Some((a, b)) => {
+            format!("The next job of {} has the higher fair-share factor: {} against {} of {}.", users.first, number(a), number(b), users.second)
+        }
+        None => "Which of them has the higher fair-share factor is not known here.".to_owned(),
+    };
+    if let Some((above, a, b)) = parting(model, first, second) {
+        users.above = name(above);
+        users.parts = Some((competitor(model, a, BookAt::DEFAULT), competitor(model, b, BookAt::DEFAULT)));
+    }
+    users.look_ahead(model, first, second);
+    Ok(users)
+}
+
+impl Users {
+    /// When the second comes before the first.
+    fn look_ahead(&mut self, model: &Model<'_>, first: usize, second: usize) {
+        let nodes = model.tree.node(first).zip(model.tree.node(second));
+        let differ = self.factor_first.zip(self.factor_second).is_some_and(|(a, b)| a > b);
+        let Some((tree, (first, second))) = model.whole_tree().zip(nodes).filter(|_| model.shares.is_computed()) else {
+            self.remarks.push("When it turns is not known: shares cannot be computed of what can be seen here.".to_owned());
+            return;
+        };
+        if !differ {
+            return;
+        }
+        if model.config.half_life == 0 {
+            self.remarks.push("PriorityDecayHalfLife is 0: usage does not decay, so it turns only where the first uses more.".to_owned());
+            return;
+        }
+        self.turns = recover::turns(model, tree, first, second);
+        self.remarks.push(match self.turns {
+            Some(after) => format!(
+                "It turns in {}, at {}, if {} runs nothing from now on and all others keep the usage that they have.",
+                span(after),
+                time(model.at.saturating_add(after)),
+                self.second
+            ),
+            None => format!(
+                "It does not turn within ten half-lives, even if {} runs nothing from now on and all others keep the usage that they have.",
+                self.second
+            ),
+        });
+        if !model.config.books.is_empty() {
+            self.remarks.push("Of several books this is the default one.".to_owned());
+        }
+    }
+}
+
+impl Show for Users {
+    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let mut page = Page::new(terminal);
+        page.headline(&self.sentence);
+        if let Some((first, second)) = &self.parts {
+            page.title(&format!("The first level at which they differ, below {}", self.above));
+            let mut table = Table::new(&["User", "Name", "S>", "U>", "LevelFS>", "Tickets>"]);
+            table.row(branch(&self.first, first));
+            table.row(branch(&self.second, second));
+            page.ready(&table.without_unknown().show(Form::Columns, true, terminal));
+        }
+        self.remarks.iter().for_each(|remark| page.paragraph(remark));
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}

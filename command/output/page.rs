@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use anstyle::{AnsiColor, Style};
 
 use super::escape;
+use super::table::{Form, Table};
 
 /// Where text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,24 @@ pub struct Page {
     /// Where it goes.
     pub terminal: Terminal,
     text: String,
+    parts: Vec<Part>,
+}
+
+/// A part of a text, for a page of another kind; names are as they are.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// The one sentence that matters most.
+    Headline(String),
+    /// The title of what follows.
+    Title(String),
+    /// A warning.
+    Warning(String),
+    /// Running text.
+    Paragraph(String),
+    /// An item of a list.
+    Item(String),
+    /// A table.
+    Table(Table),
 }
 
 /// The most columns that running text has.
@@ -62,7 +81,7 @@ const MEASURE: usize = 100;
 impl Page {
     /// An empty one.
     pub fn new(terminal: Terminal) -> Self {
-        Self { terminal, text: String::new() }
+        Self { terminal, text: String::new(), parts: Vec::new() }
     }
 
     fn styled(&mut self, style: Style, text: &str) {
@@ -76,6 +95,7 @@ impl Page {
 
     /// The one sentence that matters most.
     pub fn headline(&mut self, text: &str) {
+        self.parts.push(Part::Headline(text.to_owned()));
         for line in self.wrapped(text, 0) {
             self.styled(Style::new().bold(), &line);
             self.text.push('\n');
@@ -84,6 +104,7 @@ impl Page {
 
     /// The title of a part.
     pub fn title(&mut self, text: &str) {
+        self.parts.push(Part::Title(text.to_owned()));
         self.text.push('\n');
         self.styled(Style::new().bold().fg_color(Some(AnsiColor::Cyan.into())), text);
         self.text.push('\n');
@@ -91,6 +112,7 @@ impl Page {
 
     /// A warning.
     pub fn warning(&mut self, text: &str) {
+        self.parts.push(Part::Warning(text.to_owned()));
         for line in self.wrapped(text, 0) {
             self.styled(Style::new().fg_color(Some(AnsiColor::Yellow.into())), &line);
             self.text.push('\n');
@@ -99,6 +121,16 @@ impl Page {
 
     /// Running text.
     pub fn paragraph(&mut self, text: &str) {
+        self.parts.push(Part::Paragraph(text.to_owned()));
+        self.running(text);
+    }
+
+    /// What all of it is about, which a page of another kind has elsewhere.
+    pub fn about(&mut self, text: &str) {
+        self.running(text);
+    }
+
+    fn running(&mut self, text: &str) {
         for line in self.wrapped(text, 0) {
             self.styled(Style::new(), &line);
             self.text.push('\n');
@@ -107,6 +139,7 @@ impl Page {
 
     /// An item of a list.
     pub fn item(&mut self, text: &str) {
+        self.parts.push(Part::Item(text.to_owned()));
         for (at, line) in self.wrapped(text, 2).into_iter().enumerate() {
             self.text.push_str(if at == 0 { "- " } else { "  " });
             self.styled(Style::new(), &line);
@@ -114,7 +147,13 @@ impl Page {
         }
     }
 
-    /// What is fit to be shown already, such as a table.
+    /// A table for people, with its header or without.
+    pub fn table(&mut self, table: &Table, with_header: bool) {
+        self.parts.push(Part::Table(table.clone()));
+        self.ready(&table.show(Form::Columns, with_header, self.terminal));
+    }
+
+    /// What is fit to be shown already.
     pub fn ready(&mut self, text: &str) {
         self.text.push_str(text);
         if !text.ends_with('\n') && !text.is_empty() {
@@ -134,6 +173,11 @@ impl Page {
             .into_iter()
             .map(Cow::into_owned)
             .collect()
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
     /// All of it.

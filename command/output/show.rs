@@ -1,10 +1,14 @@
 //! What showing an answer as text takes; `text` of each question does it.
 
+use std::path::Path;
+
+use super::html::parts;
 use super::page::{Page, Terminal};
 use super::printout::Printout;
 use super::table::{Form, Table};
 use crate::answers::{About, Answer, Report};
 use crate::error::Error;
+use crate::files;
 use crate::model::Model;
 use crate::options::{AsJson, Printed};
 
@@ -15,6 +19,31 @@ pub trait Show {
     /// # Errors
     /// A column is asked for that there is not.
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error>;
+}
+
+/// An answer whose text for people has parts, which a page for a browser has, too.
+pub trait Paged {
+    /// The text for people.
+    ///
+    /// # Errors
+    /// A column is asked for that there is not.
+    fn pages(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<Page, Error>;
+}
+
+/// Writes the answer as a page for a browser.
+///
+/// # Errors
+/// A column is asked for that there is not, or the file cannot be written.
+pub fn write_page<A: Answer + Paged>(
+    model: &Model<'_>,
+    answer: A,
+    printed: &Printed,
+    (title, file): (&str, &Path),
+) -> Result<Printout, Error> {
+    let report = Report::new(model, answer);
+    let page = report.answer.pages(&report.about, printed, Terminal::PLAIN)?;
+    files::write_text(file, &parts::page(title, &report, page.parts())?)?;
+    Ok(Printout::default())
 }
 
 /// An answer about a cluster, in the form that is asked for.
@@ -80,7 +109,7 @@ pub fn close(page: &mut Page, about: &About) {
         about.hidden.iter().chain(&about.notes).for_each(|note| page.warning(note));
     }
     page.ready("\n");
-    page.paragraph(&about.in_words());
+    page.about(&about.in_words());
 }
 
 /// A number where there is one.

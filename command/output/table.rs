@@ -66,6 +66,16 @@ impl Table {
         self
     }
 
+    /// Names of the columns, and which of them have numbers.
+    pub fn header(&self) -> &[(&'static str, bool)] {
+        &self.header
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     /// Whether there are rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

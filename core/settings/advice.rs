@@ -19,17 +19,6 @@ pub enum Grade {
     Unusual,
 }
 
-impl Grade {
-    /// In words.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Wrong => "wrong",
-            Self::WithoutEffect => "without effect",
-            Self::Unusual => "unusual",
-        }
-    }
-}
-
 /// What is odd, why, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {

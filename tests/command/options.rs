@@ -117,6 +117,8 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("what-if", "--as", "--submit=-pmain", "--as nobody", Says("nobody")),
     ("what-if", "--without-account", "", "--without-account b", Differs),
     ("what-if", "--html", "", "--html page.html", Writes("page.html", "user2")),
+    ("queue", "--html", "", "--html page.html", Writes("page.html", "user2")),
+    ("why", "--html", "", "--html page.html", Writes("page.html", "user2")),
     ("recover", "--to", "", "--to 0.9", Differs),
     ("recover", "--running-on", "--json", "--running-on", Differs),
     ("cost", "--account", "", "--account nowhere", Says("nowhere")),

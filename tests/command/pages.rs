@@ -11,8 +11,16 @@ use crate::outputs::Sample;
 use crate::site::{self, Size};
 
 /// What writes a page.
-pub const PAGES: [&[&str]; 3] =
-    [&["tree"], &["what-if"], &["what-if", "--weight", "age=5000", "--plugin", "stock"]];
+pub const PAGES: [&[&str]; 4] =
+    [&["tree"], &["what-if"], &["what-if", "--weight", "age=5000", "--plugin", "stock"], &["queue"]];
+
+/// What writes a page of jobs and users of the example.
+pub const OF_EXAMPLE: [&[&str]; 4] = [
+    &["why", "1001"],
+    &["why", "1001", "1002"],
+    &["why", "-j", "1001,1002"],
+    &["why", "--user", "user2", "user5"],
+];
 
 /// A page that says everything that the toolkit can say, with a text everywhere.
 pub fn everything(text: &str) -> String {
@@ -51,6 +59,46 @@ pub fn everything(text: &str) -> String {
         .data(&[text])
         .unwrap()
         .finish()
+}
+
+/// What a terminal says is in the page, word by word, whatever its width: tables become lists of cards on a phone.
+#[test]
+fn a_page_says_what_a_terminal_says() {
+    let sample = Sample::new(&site::example());
+    for question in PAGES.iter().chain(&OF_EXAMPLE) {
+        let mut words = question.to_vec();
+        // A page of a job has all of it.
+        if question.len() == 2 {
+            words.push("--long");
+        }
+        let text = sample.ask(&words).out;
+        let page = sample.written(question, "--html");
+        let (_, main) = page.split_once("<h1>").unwrap();
+        let main = main.split("<script").next().unwrap();
+        let mut shown = String::new();
+        let mut is_tag = false;
+        for letter in main.chars() {
+            match letter {
+                '<' => is_tag = true,
+                '>' => {
+                    is_tag = false;
+                    shown.push(' ');
+                }
+                letter if !is_tag => shown.push(letter),
+                _ => (),
+            }
+        }
+        let shown =
+            shown.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+        let of_page: std::collections::HashSet<&str> = shown.split_whitespace().collect();
+        // Unknown numbers and the marks of lists are the terminal's. A page of its own has other sentences, and every number and name.
+        let is_own = ["tree", "what-if"].contains(&question[0]);
+        let counts =
+            |word: &&str| *word != "-" && (!is_own || word.contains(|letter: char| letter.is_ascii_digit()));
+        let missing: Vec<&str> =
+            text.split_whitespace().filter(counts).filter(|word| !of_page.contains(word)).collect();
+        assert!(missing.is_empty(), "{question:?}: {missing:?}\n{text}\n{shown}");
+    }
 }
 
 /// Every page of a sample, and one of everything, with what it is.

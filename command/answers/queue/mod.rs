@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::input::Needs;
 use crate::model::order::{visible, Unknown};
 use crate::model::{Addends, Model, Slot};
-use crate::options::{own_name, OfTime, Printed};
-use crate::output::show::printout;
+use crate::options::{own_name, Files, OfTime, Printed};
+use crate::output::show::{printout, write_page};
 use crate::output::{Described, Printout, Schema, Terminal};
 use crate::progress::Progress;
 
@@ -33,6 +33,8 @@ pub struct Arguments {
     /// Your own jobs
     #[arg(long)]
     pub me: bool,
+    #[command(flatten)]
+    pub files: Files,
     #[command(flatten)]
     pub printed: Printed,
     #[command(flatten)]
@@ -56,7 +58,11 @@ impl Ask for Arguments {
         if self.me {
             filter.users.push(own_name()?);
         }
-        printout(&model, queue(&model, &filter)?, self.of.form, &self.printed, terminal)
+        let answer = queue(&model, &filter)?;
+        match &self.files.html {
+            Some(file) => write_page(&model, answer, &self.printed, ("The queue", file)),
+            None => printout(&model, answer, self.of.form, &self.printed, terminal),
+        }
     }
 }
 

@@ -6,14 +6,13 @@ use crate::answers::About;
 use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{count, percent, time};
-use crate::output::show::{close, for_programs, optional, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::show::{close, for_programs, optional, Paged, Show};
+use crate::output::{Page, Table, Terminal};
 
-impl Show for QueueAnswer {
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+impl QueueAnswer {
+    fn table(&self, printed: &Printed) -> Table {
         // Only -o asks for others.
         let has_groups = !printed.format.is_empty();
-        let printed = Printed { format: columns::named(&printed.format), ..printed.clone() };
         let shown = if has_groups { columns::ALL.len() } else { 1 };
         let mut table = Table::of(columns::ALL[..shown].iter().copied().flatten());
         for row in &self.rows {
@@ -23,10 +22,28 @@ impl Show for QueueAnswer {
             }
             table.row(cells);
         }
-        let (table, text) = for_programs(table, &printed, terminal)?;
-        if let Some(text) = text {
-            return Ok(text);
-        }
+        table
+    }
+}
+
+impl Show for QueueAnswer {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let named = Printed { format: columns::named(&printed.format), ..printed.clone() };
+        let (table, text) = for_programs(self.table(printed), &named, terminal)?;
+        Ok(text.unwrap_or_else(|| self.page(&table, about, printed, terminal).finish()))
+    }
+}
+
+impl Paged for QueueAnswer {
+    fn pages(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<Page, Error> {
+        let named = Printed { format: columns::named(&printed.format), ..printed.clone() };
+        let (table, _) = for_programs(self.table(printed), &named, terminal)?;
+        Ok(self.page(&table, about, printed, terminal))
+    }
+}
+
+impl QueueAnswer {
+    fn page(&self, table: &Table, about: &About, printed: &Printed, terminal: Terminal) -> Page {
         let mut page = Page::new(terminal);
         let jobs = count(self.jobs, "job", "jobs");
         page.headline(&match &self.unknown {
@@ -40,11 +57,11 @@ impl Show for QueueAnswer {
             page.paragraph("None of them is among those that are asked for.");
         } else {
             page.ready("\n");
-            page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+            page.table(table, !printed.noheader);
         }
         if !self.ahead.is_empty() {
             page.title("Before the first of these in its partition");
-            page.ready(&ahead(&self.ahead).show(Form::Columns, !printed.noheader, terminal));
+            page.table(&ahead(&self.ahead), !printed.noheader);
         }
         if !self.outside.is_empty() {
             page.title("Not in the queue");
@@ -52,10 +69,10 @@ impl Show for QueueAnswer {
             for job in &self.outside {
                 table.row(vec![job.job.clone(), job.user.clone(), job.account.clone(), job.reason.clone()]);
             }
-            page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+            page.table(&table, !printed.noheader);
         }
         close(&mut page, about);
-        Ok(page.finish())
+        page
     }
 }
 

@@ -1,6 +1,5 @@
 //! Changes of jobs that wait already: what `scontrol update`, `hold` and `release` would do.
 
-use std::fmt::Write as _;
 use std::str::FromStr;
 
 use multifactor2_snapshot::records::Job;
@@ -184,9 +183,7 @@ impl Changed {
             JobValue::Nodes(nodes) => {
                 let old = std::mem::replace(&mut self.snapshot.jobs[at].nodes, *nodes);
                 self.tres(at, "node", u64::from(*nodes));
-                let mut said = format!("{nodes} nodes, not {old}");
-                let _ = write!(said, "; its CPUs and memory stay");
-                Ok(said)
+                Ok(format!("{nodes} nodes, not {old}; its CPUs and memory stay"))
             }
             JobValue::TimeLimit(minutes) => {
                 let job = &mut self.snapshot.jobs[at];

@@ -27,7 +27,8 @@ use crate::model::order::{visible, PartialQueue, Unknown, WholeQueue};
 use crate::model::reasons::{self, Reason};
 use crate::model::{Difference, Model, Slot, Step};
 use crate::options::{own_name, OfTime, Printed};
-use crate::output::show::{printout, printout_as};
+use crate::output::show::{printout, printout_as, write_page, Paged, Show};
+use std::path::PathBuf;
 use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
@@ -64,6 +65,9 @@ pub struct Arguments {
     /// Ask Slurm for all jobs, and say the place; a snapshot of the plugin has it without
     #[arg(long)]
     pub place: bool,
+    /// Writes a page for a browser: one file that needs no network
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub html: Option<PathBuf>,
     #[command(flatten)]
     pub of: OfTime,
 }
@@ -84,7 +88,7 @@ impl Ask for Arguments {
             let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
             let model = self.of.model(&snapshot)?;
             let answer = users::users(&model, one, other)?;
-            return printout(&model, answer, self.of.form, &Printed::default(), terminal);
+            return self.written(&model, answer, "Two users", terminal);
         }
         let names = match &self.jobs {
             Some(list) => split(list),
@@ -105,12 +109,12 @@ impl Ask for Arguments {
         match (&self.job, &self.other) {
             (None, _) => {
                 let answer = several::several(&model, texts.as_ref(), &names, user.as_deref())?;
-                printout(&model, answer, form, &printed, terminal)
+                self.written(&model, answer, "Why these jobs wait", terminal)
             }
             (Some(job), Some(other)) => {
                 texts.as_ref().map_or(Ok(()), |texts| not_waiting::answered(&model, texts))?;
                 let answer = compare::compare(&model, job, other)?;
-                printout(&model, answer, form, &printed, terminal)
+                self.written(&model, answer, "Two jobs", terminal)
             }
             (Some(job), None) => {
                 let queue = model.queue();
@@ -122,11 +126,27 @@ impl Ask for Arguments {
                     }
                     None => not_waiting::why(&model, &queue, texts.as_ref(), job)?,
                 };
-                if self.long {
-                    return printout(&model, answer, form, &printed, terminal);
+                if self.long || self.html.is_some() {
+                    return self.written(&model, answer, "Why this priority", terminal);
                 }
                 printout_as(&model, answer, form, &printed, |why, about| Ok(short::show(why, about, terminal)))
             }
+        }
+    }
+}
+
+impl Arguments {
+    /// As a page, where one is asked for, else as text or JSON.
+    fn written<A: Answer + Show + Paged>(
+        &self,
+        model: &Model<'_>,
+        answer: A,
+        title: &str,
+        terminal: Terminal,
+    ) -> Result<Printout, Error> {
+        match &self.html {
+            Some(file) => write_page(model, answer, &Printed::default(), (title, file)),
+            None => printout(model, answer, self.of.form, &Printed::default(), terminal),
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::input::texts::Texts;
 use crate::model::{Addends, Model};
 use crate::options::Printed;
 use crate::output::numbers::count;
-use crate::output::show::{close, for_programs, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::show::{close, for_programs, Paged, Show};
+use crate::output::{Page, Table, Terminal};
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -126,8 +126,8 @@ fn one(why: Why) -> OneOfSeveral {
     }
 }
 
-impl Show for Several {
-    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+impl Several {
+    fn table(&self) -> Table {
         let mut columns = vec!["Job", "Partition", "Place>", "Of>", "Priority>"];
         // `Addends::NAMES`, as columns of numbers.
         columns.extend(["AGE>", "ASSOC>", "FAIRSHARE>", "JOBSIZE>", "PARTITION>", "QOS>", "TRES>", "SITE>", "NICE>"]);
@@ -145,22 +145,38 @@ impl Show for Several {
             row.extend([job.reason.clone(), job.sentence.clone(), job.remedy.clone()]);
             table.row(row);
         }
-        let (table, text) = for_programs(table, printed, terminal)?;
-        if let Some(text) = text {
-            return Ok(text);
-        }
+        table
+    }
+}
+
+impl Show for Several {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let (table, text) = for_programs(self.table(), printed, terminal)?;
+        Ok(text.unwrap_or_else(|| self.page(table, about, printed, terminal).finish()))
+    }
+}
+
+impl Paged for Several {
+    fn pages(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<Page, Error> {
+        let (table, _) = for_programs(self.table(), printed, terminal)?;
+        Ok(self.page(table, about, printed, terminal))
+    }
+}
+
+impl Several {
+    fn page(&self, table: Table, about: &About, printed: &Printed, terminal: Terminal) -> Page {
         let mut page = Page::new(terminal);
         if self.jobs.is_empty() {
             page.headline("None of your jobs waits.");
-            page.paragraph(&about.in_words());
-            return Ok(page.finish());
+            page.about(&about.in_words());
+            return page;
         }
         page.headline(&format!("{}. Higher priority comes sooner.", count(self.jobs.len(), "job", "jobs")));
-        page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
+        page.table(&table.without_unknown(), !printed.noheader);
         if let Some(unknown) = &self.unknown {
             page.paragraph(&format!("Places are not known: {}", unknown.sentence));
         }
         close(&mut page, about);
-        Ok(page.finish())
+        page
     }
 }

@@ -7,11 +7,17 @@ use crate::error::Error;
 use crate::model::{Believe, Difference};
 use crate::options::Printed;
 use crate::output::numbers::{addend, number, ordinal, percent, usage};
-use crate::output::show::{close, optional, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::show::{close, optional, Paged, Show};
+use crate::output::{Page, Table, Terminal};
 
 impl Show for Why {
-    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        self.pages(about, printed, terminal).map(Page::finish)
+    }
+}
+
+impl Paged for Why {
+    fn pages(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<Page, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.sentence);
         self.details.iter().for_each(|detail| page.paragraph(detail));
@@ -21,7 +27,7 @@ impl Show for Why {
                 None => format!("The priority {} is the sum of", self.priority),
                 Some(_) => format!("What is known of the priority {}", self.priority),
             });
-            page.ready(&terms(&self.terms, self.lacks.as_ref()).show(Form::Columns, true, terminal));
+            page.table(&terms(&self.terms, self.lacks.as_ref()), true);
             for term in self.terms.iter().filter(|term| !term.of.is_empty() && term.product != 0.0) {
                 page.item(&format!("{}: {}", term.name, term.of.join(", ")));
             }
@@ -29,7 +35,7 @@ impl Show for Why {
         if !self.path.is_empty() {
             page.title("From the root to the user");
             let is_classic = about.algorithm == Algorithm::Classic;
-            page.ready(&path(&self.path, is_classic).show(Form::Columns, true, terminal));
+            page.table(&path(&self.path, is_classic), true);
             self.path.iter().filter_map(competitors).for_each(|line| page.item(&line));
         }
         if !self.levers.is_empty() {
@@ -47,7 +53,7 @@ impl Show for Why {
         }
         differences(&mut page, &self.differences);
         close(&mut page, about);
-        Ok(page.finish())
+        Ok(page)
     }
 }
 
@@ -55,8 +61,7 @@ impl Why {
     fn ahead(&self, page: &mut Page) {
         let Some(place) = self.places.first().filter(|place| place.ahead.len() > 1) else { return };
         page.title(&format!("Before it in partition {}", place.partition));
-        let terminal = page.terminal;
-        page.ready(&crate::answers::queue::text::ahead(&place.ahead).show(Form::Columns, true, terminal));
+        page.table(&crate::answers::queue::text::ahead(&place.ahead), true);
     }
 }
 

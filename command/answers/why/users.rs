@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::options::Printed;
 use crate::output::numbers::{number, span, time};
-use crate::output::show::{close, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::show::{close, Paged, Show};
+use crate::output::{Page, Table, Terminal};
 use crate::submission::associations_of;
 use multifactor2_core::books::BookAt;
 
@@ -141,7 +141,13 @@ impl Users {
 }
 
 impl Show for Users {
-    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        self.pages(about, printed, terminal).map(Page::finish)
+    }
+}
+
+impl Paged for Users {
+    fn pages(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<Page, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.sentence);
         if let Some((first, second)) = &self.parts {
@@ -149,10 +155,10 @@ impl Show for Users {
             let mut table = Table::new(&["User", "Name", "S>", "U>", "LevelFS>", "Tickets>"]);
             table.row(branch(&self.first, first));
             table.row(branch(&self.second, second));
-            page.ready(&table.without_unknown().show(Form::Columns, true, terminal));
+            page.table(&table.without_unknown(), true);
         }
         self.remarks.iter().for_each(|remark| page.paragraph(remark));
         close(&mut page, about);
-        Ok(page.finish())
+        Ok(page)
     }
 }

@@ -91,13 +91,17 @@ fn weight(snapshot: &Snapshot, pick: fn(&Weights) -> u32) -> Option<f64> {
     Some(f64::from(pick(&weights))).filter(|weight| *weight > 0.0)
 }
 
+/// What jobs have of a factor that does not go by the partition.
+fn of_jobs(snapshot: &Snapshot, one: impl Fn(&Job) -> Option<Seen>) -> Vec<Seen> {
+    snapshot.jobs.iter().filter(|job| job.is_computed).filter_map(one).collect()
+}
+
 fn associations(snapshot: &Snapshot) -> Option<Vec<Seen>> {
     let weight = weight(snapshot, |weights| weights.assoc)?;
-    let one = |job: &Job| {
+    Some(of_jobs(snapshot, |job| {
         let row = snapshot.associations.iter().find(|row| row.id == job.association)?;
         Some((weight * f64::from(row.priority), weight * row.priority_norm, job.assoc))
-    };
-    Some(snapshot.jobs.iter().filter(|job| job.is_computed).filter_map(one).collect())
+    }))
 }
 
 fn partitions(snapshot: &Snapshot) -> Option<Vec<Seen>> {
@@ -113,11 +117,10 @@ fn partitions(snapshot: &Snapshot) -> Option<Vec<Seen>> {
 
 fn qos(snapshot: &Snapshot) -> Option<Vec<Seen>> {
     let weight = weight(snapshot, |weights| weights.qos)?;
-    let one = |job: &Job| {
+    Some(of_jobs(snapshot, |job| {
         let row = snapshot.qos.iter().find(|row| row.name == job.qos)?;
         Some((weight * f64::from(row.priority), weight * row.priority_norm, job.qos_addend))
-    };
-    Some(snapshot.jobs.iter().filter(|job| job.is_computed).filter_map(one).collect())
+    }))
 }
 
 fn tres(snapshot: &Snapshot) -> Option<Vec<Seen>> {

@@ -17,6 +17,7 @@
 //! ```
 
 mod page;
+pub mod parts;
 pub mod svg;
 mod table;
 

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use self::driver::{key, Browser};
 use crate::hostile;
 use crate::outputs::Sample;
-use crate::pages::{contrast, everything, PAGES};
+use crate::pages::{contrast, everything, OF_EXAMPLE, PAGES};
 use crate::site::{self, Size};
 
 /// A page in a file.
@@ -132,7 +132,8 @@ fn rows_are_found_and_shown_without_levels() {
 fn pages_fit_every_screen_and_can_be_read_in_the_dark() {
     let Some(browser) = Browser::start("browser") else { return };
     let hostile = Sample::new(&hostile::snapshot());
-    let mut pages: Vec<(String, File)> = PAGES.iter().map(|page| (page.join(" "), example(page))).collect();
+    let mut pages: Vec<(String, File)> =
+        PAGES.iter().chain(&OF_EXAMPLE).map(|page| (page.join(" "), example(page))).collect();
     pages.push(("hostile tree".to_owned(), File::new(&hostile.written(&["tree"], "--html"))));
     pages.push(("everything".to_owned(), File::new(&everything(&"long".repeat(50)))));
     for (what, page) in &pages {

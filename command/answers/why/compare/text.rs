@@ -6,11 +6,17 @@ use crate::answers::About;
 use crate::error::Error;
 use crate::options::Printed;
 use crate::output::numbers::{addend, number};
-use crate::output::show::{close, optional, Show};
-use crate::output::{Form, Page, Table, Terminal};
+use crate::output::show::{close, optional, Paged, Show};
+use crate::output::{Page, Table, Terminal};
 
 impl Show for Compare {
-    fn show(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        self.pages(about, printed, terminal).map(Page::finish)
+    }
+}
+
+impl Paged for Compare {
+    fn pages(&self, about: &About, _printed: &Printed, terminal: Terminal) -> Result<Page, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.sentence);
         if let Some(step) = self.step {
@@ -29,17 +35,17 @@ impl Show for Compare {
                 }
             }
             table.row(row("Sum", first, second));
-            page.ready(&table.show(Form::Columns, true, terminal));
+            page.table(&table, true);
         }
         if let Some(Parting { above, first, second }) = &self.parting {
             page.title(&format!("Their fair-share parts below {above}"));
             let mut table = Table::new(&["Job", "Name", "S>", "U>", "LevelFS>", "Tickets>"]);
             table.row(branch(&self.first, first));
             table.row(branch(&self.second, second));
-            page.ready(&table.without_unknown().show(Form::Columns, true, terminal));
+            page.table(&table.without_unknown(), true);
         }
         close(&mut page, about);
-        Ok(page.finish())
+        Ok(page)
     }
 }
 

@@ -3,6 +3,8 @@
 //! Without `wckeys` in `AccountingStorageEnforce` slurmctld looks at no wckey: any user names any key. Such a line would be a price that who
 //! pays chooses, so it has no effect. Without `qos` any user submits to any QOS. Such lines stay, as QOS give priority in stock Slurm, too. Without `limits` slurmctld tells nobody that a run has ended, nor how.
 
+use std::collections::BTreeSet;
+
 use super::advice::Advice;
 use super::table::{ChargeKind, OverrideKind, Settings};
 
@@ -18,16 +20,30 @@ pub struct Enforced {
 }
 
 impl Enforced {
-    /// The words of the parameter, as `scontrol show config` has them.
+    /// Of the words of the parameter.
     pub fn of_words(words: &str) -> Self {
-        let has = |wanted: &str| words.split(',').any(|word| word.trim().eq_ignore_ascii_case(wanted));
-        let all = has("all");
-        Self {
-            wckeys: all || has("wckeys"),
-            limits: all || has("limits") || has("safe"),
-            qos: all || has("qos"),
-        }
+        let words = in_full(words);
+        let has = |wanted| words.contains(wanted);
+        Self { wckeys: has("wckeys"), limits: has("limits"), qos: has("qos") }
     }
+}
+
+/// `AccountingStorageEnforce` with all that its words imply, as `scontrol show config` has it: slurm.conf may have `safe` alone, or a number.
+pub fn in_full(words: &str) -> BTreeSet<&'static str> {
+    let implied = |word: &str| -> &'static [&'static str] {
+        match word.trim().to_ascii_lowercase().as_str() {
+            "associations" | "1" => &["associations"],
+            "limits" | "2" => &["associations", "limits"],
+            "safe" => &["associations", "limits", "safe"],
+            "qos" => &["associations", "qos"],
+            "wckeys" => &["associations", "wckeys"],
+            "all" => &["associations", "limits", "qos", "safe", "wckeys"],
+            "nojobs" => &["nojobs", "nosteps"],
+            "nosteps" => &["nosteps"],
+            _ => &[],
+        }
+    };
+    words.split(',').flat_map(implied).copied().collect()
 }
 
 impl Settings {

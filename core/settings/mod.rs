@@ -11,7 +11,7 @@
 pub mod advice;
 pub mod declare;
 mod effects;
-mod enforced;
+pub mod enforced;
 pub mod files;
 pub mod kept;
 mod loading;

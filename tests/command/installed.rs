@@ -148,6 +148,13 @@ fn the_files_of_this_host_are_compared_with_what_slurmctld_says() {
         out.lines().filter(is_odd).map(str::to_owned).collect()
     };
     assert_eq!(found(&place), Vec::<String>::new());
+    // Bug: what a word implies was said to be a difference.
+    place.write(
+        "slurm.conf",
+        "ClusterName=c\nAccountingStorageEnforce=limits,qos\nPreemptType=preempt/none\n",
+    );
+    place.write("config", &(IN_FORCE.to_owned() + "PreemptType = (null)\n"));
+    assert_eq!(found(&place), Vec::<String>::new());
     // Up to 25.11.0 slurmctld shows all four flags where it has one of them.
     place.write("config", &IN_FORCE.replace("MAX_TRES", "MAX_TRES,NO_NORMAL_ALL"));
     place.write("slurm.conf", "ClusterName=c\nPriorityFlags=NO_FAIR_TREE,MAX_TRES,NO_NORMAL_QOS\n");

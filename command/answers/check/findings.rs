@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use multifactor2_core::settings::advice::{Advice, Beside};
+use multifactor2_core::settings::enforced::in_full;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::Snapshot;
@@ -141,15 +142,14 @@ fn nothing_is_enforced(snapshot: &Snapshot) -> Option<Advice> {
     if snapshot.parameters.is_empty() {
         return None;
     }
-    let words = snapshot.parameter("AccountingStorageEnforce").unwrap_or_default();
-    let has = |wanted: &[&str]| words.split(',').any(|word| wanted.iter().any(|known| word.trim().eq_ignore_ascii_case(known)));
-    if !has(&["associations", "limits", "qos", "safe", "wckeys", "all"]) {
+    let words = in_full(snapshot.parameter("AccountingStorageEnforce").unwrap_or_default());
+    if !words.contains("associations") {
         return Some(Advice::wrong(
             "AccountingStorageEnforce is not set: a job may name an account to which its user does not belong, and what it uses then counts \
              for nobody. Set AccountingStorageEnforce=associations,limits,qos",
         ));
     }
-    (!has(&["limits", "safe", "all"])).then(|| {
+    (!words.contains("limits")).then(|| {
         Advice::unusual(
             "AccountingStorageEnforce has no 'limits': limits of accounts, users and QOS hold no job. Add limits, unless that is meant",
         )

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use multifactor2_core::settings::advice::Advice;
+use multifactor2_core::settings::enforced::in_full;
 use multifactor2_core::settings::Settings;
 use multifactor2_snapshot::Snapshot;
 use slurm_text::Parameters;
@@ -65,7 +66,12 @@ pub fn other_slurm_conf(snapshot: &Snapshot, local: &str, written: Option<&Writt
     }
     for name in TEXTS {
         if let (Some(here), Some(there)) = (written.get(name), shown(name)) {
-            if !is_same_list(here, there) {
+            let is_same = match name {
+                "AccountingStorageEnforce" => in_full(here) == in_full(there),
+                "PrivateData" => private(here) == private(there),
+                _ => is_same_list(here, there),
+            };
+            if !is_same {
                 say(name, here, if there.is_empty() { "none" } else { there });
             }
         }
@@ -95,11 +101,18 @@ fn seconds(text: &str) -> Option<u64> {
     slurm_text::durations::Grammar::Conf.read(text).map(|length| length.seconds().unwrap_or(u64::MAX))
 }
 
+/// What is private, of the words of slurm.conf: slurmctld takes `job` for `jobs`, and shows what `all` is.
+fn private(text: &str) -> Vec<&'static str> {
+    const KINDS: [&str; 8] = ["account", "event", "job", "node", "partition", "reservation", "usage", "user"];
+    let text = text.to_ascii_lowercase();
+    KINDS.into_iter().filter(|kind| text.contains(kind) || text.contains("all")).collect()
+}
+
 /// Lists are the same in any order and case, and so is a text of one word.
 fn is_same_list(one: &str, other: &str) -> bool {
     let words = |text: &str| {
         let words = text.split(',').map(|word| word.trim().to_lowercase());
-        let mut words: Vec<String> = words.filter(|word| !word.is_empty() && word != "none").collect();
+        let mut words: Vec<String> = words.filter(|word| !word.is_empty() && word != "none" && word != "preempt/none").collect();
         words.sort_unstable();
         words
     };

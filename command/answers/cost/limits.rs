@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 
+use multifactor2_core::settings::enforced::in_full;
 use multifactor2_snapshot::records::Job;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,10 +87,9 @@ pub(super) enum Known<'m> {
 
 /// What is told of those that count for a job.
 pub(super) fn told<'m>(model: &'m Model<'m>, texts: Option<&Texts>, job: &Job) -> Known<'m> {
-    let enforced = model.snapshot.parameter("AccountingStorageEnforce").unwrap_or_default();
-    let has = |word: &str| enforced.split(',').any(|one| one.trim().eq_ignore_ascii_case(word));
-    let is_safe = has("safe") || has("all");
-    if !is_safe && !has("limits") {
+    let enforced = in_full(model.snapshot.parameter("AccountingStorageEnforce").unwrap_or_default());
+    let is_safe = enforced.contains("safe");
+    if !enforced.contains("limits") {
         return Known::NotEnforced;
     }
     let Some(text) = texts.and_then(|texts| texts.texts.get(commands::ASSOCIATIONS)) else {

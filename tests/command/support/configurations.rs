@@ -14,7 +14,7 @@ pub struct Case {
 }
 
 /// Nothing is odd about this.
-pub const BASE: [(&str, &str); 16] = [
+pub const BASE: [(&str, &str); 18] = [
     ("PriorityType", "priority/multifactor2"),
     ("PriorityDecayHalfLife", "7-0"),
     ("PriorityCalcPeriod", "5"),
@@ -31,6 +31,8 @@ pub const BASE: [(&str, &str); 16] = [
     ("AccountingStorageEnforce", "associations,limits,qos"),
     ("SchedulerType", "sched/backfill"),
     ("FairShareDampeningFactor", "1"),
+    ("PrivateData", ""),
+    ("PreemptType", ""),
 ];
 
 const WRONG: &str = "wrong";
@@ -52,7 +54,7 @@ macro_rules! check {
 }
 
 /// All of them.
-pub const CASES: [Case; 54] = [
+pub const CASES: [Case; 57] = [
     check!("", ""),
     both!("PriorityWeightFairshare=0", "", IDLE "PriorityWeightFairshare=0: fair-share is computed"),
     both!("PriorityWeightFairshare=0\nPriorityWeightAge=0", "", WRONG "all PriorityWeight* are 0"),
@@ -134,6 +136,10 @@ pub const CASES: [Case; 54] = [
     ),
     both!("", "UsageMeasure=dominant\nDominantTRES=cpu,gres/zoo", IDLE "DominantTRES=gres/zoo: the cluster has no such TRES"),
     both!("", "Charge=WCKey Name=x Factor=0.5", IDLE "Charge=WCKey and Override=WCKey do nothing without wckeys"),
+    // Other spellings of what is good.
+    check!("AccountingStorageEnforce=limits\nPriorityDecayHalfLife=7-0:0\nPriorityUsageResetPeriod=none", ""),
+    check!("AccountingStorageEnforce=Safe,QOS\nPrivateData=all\nPreemptType=preempt/none", ""),
+    check!("AccountingStorageEnforce=2,wckeys\nPrivateData=job,Users\nPriorityCalcPeriod=0:5:0\nPriorityFlags=accrue_always,max_tres", ""),
     // slurmctld keeps what was good before bad ones.
     check!("", ""),
     both!(

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use multifactor2_command::answers::check::{check, Arguments};
+use multifactor2_command::answers::check::host::Written;
+use multifactor2_command::answers::check::{check, here, Arguments};
 use multifactor2_command::input::ask::Question;
 use multifactor2_command::progress::Progress;
 use slurm_releases::asked::ask;
@@ -59,13 +60,16 @@ fn run(cluster: &mut Cluster, conf: &Path, case: &Case) {
     ask(cluster, &question, "root", "|m4rk|").unwrap().save(&saved).unwrap();
     let mut arguments = Arguments { file: Some(conf.to_owned()), ..Arguments::default() };
     arguments.of.input.from = Some(saved);
-    let (report, _) = check(&arguments, &Progress::begin());
+    let (report, snapshot) = check(&arguments, &Progress::begin());
     let text = report.text();
     assert_eq!(report.findings.len(), case.found.len(), "{what}: {text}");
     for (grade, part) in case.found {
         let is_it = |line: &str| line.starts_with(&format!("{grade}: ")) && line.contains(part);
         assert!(text.lines().any(is_it), "{what}: '{grade}: …{part}' is not in {text}");
     }
+    // slurmctld goes by this slurm.conf, in whatever words.
+    let written = Written::of(&cluster.directory().join("slurm.conf"));
+    assert_eq!(here::other_slurm_conf(&snapshot, "", written.as_ref()), [], "{what}");
     // No other advice of the plugin, in any words of the table.
     let log = said(cluster);
     let all = CASES.iter().flat_map(|case| case.logged);

@@ -223,13 +223,6 @@ impl JobOptions {
     }
 
     fn partitions_of<'s>(&self, snapshot: &'s Snapshot) -> Result<Vec<&'s Partition>, Error> {
-        let known = || snapshot.partitions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-        let one = |name: &String| {
-            let found = snapshot.partitions.iter().find(|partition| partition.name == *name);
-            found.ok_or_else(|| {
-                Error::Question(format!("there is no partition {name}: give one of {}", known()))
-            })
-        };
         match (self.partitions.as_slice(), snapshot.partitions.as_slice()) {
             (_, []) => Err("no partition can be seen here".into()),
             ([], [only]) => Ok(vec![only]),
@@ -238,12 +231,12 @@ impl JobOptions {
                 default.ok_or_else(|| {
                     format!(
                         "which partition is the default is not known here: give one of {} with -p",
-                        known()
+                        partitions(snapshot)
                     )
                     .into()
                 })
             }
-            (names, _) => names.iter().map(one).collect(),
+            (names, _) => names.iter().map(|name| partition_named(snapshot, name)).collect(),
         }
     }
 
@@ -264,14 +257,9 @@ impl JobOptions {
     }
 
     fn qos_of(&self, snapshot: &Snapshot, assumed: &mut Vec<String>) -> Result<String, Error> {
-        let is_known = |name: &str| snapshot.qos.iter().any(|qos| qos.name == name);
         match &self.qos {
-            Some(name) if is_known(name) || snapshot.qos.is_empty() => Ok(name.clone()),
-            Some(name) => {
-                let known: Vec<&str> = snapshot.qos.iter().map(|qos| qos.name.as_str()).collect();
-                Err(format!("there is no QOS {name}: give one of {}", known.join(", ")).into())
-            }
-            None if is_known("normal") => {
+            Some(name) => is_qos(snapshot, name).map(|()| name.clone()),
+            None if snapshot.qos.iter().any(|qos| qos.name == "normal") => {
                 if snapshot.qos.len() > 1 {
                     assumed.push(
                         "No QOS is given, so it is 'normal': the default of the association is not known here."
@@ -327,14 +315,34 @@ impl JobOptions {
                 set(name, gres.count.saturating_mul(times));
             }
         }
-        let billing = billing::bill(snapshot, Some(partition), &amounts).billing;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as slurmctld does
-        let whole = billing.max(0.0) as u64;
-        if let Some(at) = find("billing") {
-            amounts[at] = whole;
-        }
+        billing::write(snapshot, Some(partition), &mut amounts);
         amounts
     }
+}
+
+fn partitions(snapshot: &Snapshot) -> String {
+    snapshot.partitions.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The partition of a name.
+///
+/// # Errors
+/// There is none.
+pub fn partition_named<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Partition, Error> {
+    let found = snapshot.partitions.iter().find(|partition| partition.name == name);
+    found.ok_or_else(|| format!("there is no partition {name}: give one of {}", partitions(snapshot)).into())
+}
+
+/// Looks whether there is a QOS of a name, where any can be seen.
+///
+/// # Errors
+/// There is none.
+pub fn is_qos(snapshot: &Snapshot, name: &str) -> Result<(), Error> {
+    if snapshot.qos.is_empty() || snapshot.qos.iter().any(|qos| qos.name == name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = snapshot.qos.iter().map(|qos| qos.name.as_str()).collect();
+    Err(format!("there is no QOS {name}: give one of {}", known.join(", ")).into())
 }
 
 /// `DefMemPerNode` or `DefMemPerCPU` of slurm.conf, in MB for each node.

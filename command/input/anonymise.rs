@@ -143,10 +143,7 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
 
 /// A line of settings with other names in `Name=` and `Partition=`: `change` gets the kind of each.
 fn setting(line: &str, mut change: impl FnMut(&str, &mut String)) -> String {
-    let pairs = text::parse(line, "").statements.into_iter().flat_map(|statement| match statement {
-        Statement::Pairs { pairs, .. } => pairs,
-        Statement::Include { .. } => Vec::new(),
-    });
+    let pairs = text::parse(line, "").statements.into_iter().flat_map(Statement::into_pairs);
     let mut block = String::new();
     let mut written = Vec::new();
     for Pair { key, mut value, .. } in pairs {

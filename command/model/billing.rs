@@ -50,6 +50,17 @@ pub struct Bill {
     pub unread: Vec<String>,
 }
 
+/// Writes what a job is billed among its TRES, where billing is one.
+pub fn write(snapshot: &Snapshot, partition: Option<&Partition>, amounts: &mut [u64]) {
+    let billing = bill(snapshot, partition, amounts).billing;
+    let place = snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case("billing"));
+    if let Some(amount) = place.and_then(|place| amounts.get_mut(place)) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as slurmctld does
+        let whole = billing.max(0.0) as u64;
+        *amount = whole;
+    }
+}
+
 /// The bill of a job in a partition.
 pub fn bill(snapshot: &Snapshot, partition: Option<&Partition>, amounts: &[u64]) -> Bill {
     let written = partition.map_or("", |partition| lines::text(&partition.billing_weights));

@@ -81,11 +81,7 @@ pub fn refused_by(version: &str, written: &str) -> Option<Vec<Refused>> {
     let mut refused = Vec::new();
     for line in written.lines() {
         let (line, place) = line.rsplit_once(" # ").unwrap_or((line, ""));
-        let statements = text::parse(line, place).statements;
-        let pairs = statements.into_iter().flat_map(|statement| match statement {
-            Statement::Pairs { pairs, .. } => pairs,
-            Statement::Include { .. } => Vec::new(),
-        });
+        let pairs = text::parse(line, place).statements.into_iter().flat_map(Statement::into_pairs);
         let mut block = String::new();
         for Pair { key, value, .. } in pairs {
             let name = format!("{block}{key}");

@@ -64,6 +64,16 @@ pub enum Statement {
     },
 }
 
+impl Statement {
+    /// Its pairs; none of an `Include`.
+    pub fn into_pairs(self) -> Vec<Pair> {
+        match self {
+            Self::Pairs { pairs, .. } => pairs,
+            Self::Include { .. } => Vec::new(),
+        }
+    }
+}
+
 /// A configuration text taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {

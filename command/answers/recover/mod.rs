@@ -318,6 +318,27 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
     remarks
 }
 
+/// The times up to an end at which it is looked, each after the one before.
+fn steps(end: i64) -> impl Iterator<Item = i64> {
+    let mut before = 0;
+    // In 128 bits, as an unlimited half-life is long.
+    let time = move |step: i64| i64::try_from(i128::from(end) * i128::from(step) / i128::from(STEPS)).unwrap_or(end);
+    (1..=STEPS).map(time).filter(move |after| std::mem::replace(&mut before, *after) != *after)
+}
+
+/// The first time between two at which something is so, where it is at the later one.
+fn first_in(mut before: i64, mut after: i64, is_so: impl Fn(i64) -> bool) -> i64 {
+    while after - before > EXACT {
+        let middle = before + (after - before) / 2;
+        if is_so(middle) {
+            after = middle;
+        } else {
+            before = middle;
+        }
+    }
+    after
+}
+
 /// One assumption, looked at.
 struct Look<'l> {
     model: &'l Model<'l>,
@@ -350,17 +371,11 @@ impl Look<'_> {
         let mut reached = (points[0].factor >= to).then_some(0);
         if !self.course.changes_nothing() {
             let mut before = 0;
-            for step in 1..=STEPS {
-                // In 128 bits, as an unlimited half-life is long.
-                let after =
-                    i64::try_from(i128::from(end) * i128::from(step) / i128::from(STEPS)).unwrap_or(end);
-                if after == before {
-                    continue;
-                }
+            for after in steps(end) {
                 let factor = self.factor(after);
                 points.push(Point { after, factor });
                 if reached.is_none() && factor >= to {
-                    reached = Some(self.first_in(before, after));
+                    reached = Some(first_in(before, after, |middle| self.factor(middle) >= to));
                 }
                 // A little further than where it is reached.
                 if reached.is_some_and(|reached| reached > 0 && after > reached + reached / 3) {
@@ -374,19 +389,6 @@ impl Look<'_> {
         let reached = if by_reset { until_reset } else { reached };
         let sentence = self.sentence(reached, by_reset, &points, end);
         Scenario { others: self.others, reached, by_reset, sentence, points }
-    }
-
-    /// The first time between two at which the value is reached, where it is at the later one.
-    fn first_in(&self, mut before: i64, mut after: i64) -> i64 {
-        while after - before > EXACT {
-            let middle = before + (after - before) / 2;
-            if self.factor(middle) >= self.asked.to {
-                after = middle;
-            } else {
-                before = middle;
-            }
-        }
-        after
     }
 
     /// The factor where nobody has used anything, if a reset is in the time that is looked at.

@@ -4,7 +4,7 @@ use multifactor2_core::books::BookAt;
 use multifactor2_core::Node;
 
 use super::course::Course;
-use super::{Others, EXACT, HALF_LIVES, STEPS};
+use super::{first_in, steps, Others, HALF_LIVES};
 use crate::model::{Model, WholeTree};
 
 /// In how many seconds the next job of the second has a higher fair-share factor than that of the first, if the second stops and all others keep
@@ -14,22 +14,13 @@ pub fn turns(model: &Model<'_>, tree: WholeTree<'_>, first: Node, second: Node) 
     let course = Course::new(model, &[second], (Others::KeepUsage, false), book);
     let has_turned = |after: i64| {
         let then = model.shares.with_usage(&model.config, tree, book, &course.usage(after));
-        Some(then.factor_of_next(second)? > then.factor_of_next(first)?)
+        then.factor_of_next(second).zip(then.factor_of_next(first)).is_some_and(|(second, first)| second > first)
     };
     let end = i64::from(model.config.half_life).saturating_mul(HALF_LIVES);
     let mut before = 0;
-    for step in 1..=STEPS {
-        let mut after = end / STEPS * step;
-        if has_turned(after)? {
-            while after - before > EXACT {
-                let middle = before + (after - before) / 2;
-                if has_turned(middle)? {
-                    after = middle;
-                } else {
-                    before = middle;
-                }
-            }
-            return Some(after);
+    for after in steps(end) {
+        if has_turned(after) {
+            return Some(first_in(before, after, has_turned));
         }
         before = after;
     }

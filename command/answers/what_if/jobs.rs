@@ -9,7 +9,7 @@ use crate::answers::queue::no_such_job;
 use crate::error::Error;
 use crate::model::billing;
 use crate::model::Model;
-use crate::submission::{association_in, minutes};
+use crate::submission::{association_in, is_qos, minutes, partition_named};
 
 /// What is to be different of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -131,14 +131,10 @@ impl Changed {
     /// Changes one record; what is said of it.
     fn job_value(&mut self, model: &Model<'_>, at: usize, value: &JobValue) -> Result<String, Error> {
         let id = self.snapshot.jobs[at].id;
-        let known = |names: Vec<&str>| names.join(", ");
         match value {
             JobValue::Qos(name) => {
                 let snapshot = &mut self.snapshot;
-                if !snapshot.qos.is_empty() && !snapshot.qos.iter().any(|qos| qos.name == *name) {
-                    let names = snapshot.qos.iter().map(|qos| qos.name.as_str()).collect();
-                    return Err(format!("there is no QOS {name}: give one of {}", known(names)).into());
-                }
+                is_qos(snapshot, name)?;
                 let old = std::mem::replace(&mut snapshot.jobs[at].qos, name.clone());
                 if snapshot.entries.iter().any(|entry| entry.job == id && entry.qos != old) {
                     return Err(format!("job {id} has several QOS: which of them is to be {name} cannot be said here").into());
@@ -147,11 +143,8 @@ impl Changed {
                 Ok(format!("QOS {name}, not {old}"))
             }
             JobValue::Partition(names) => {
-                let partitions = &self.snapshot.partitions;
-                let unknown = names.iter().find(|name| !partitions.iter().any(|partition| partition.name == **name));
-                if let Some(name) = unknown {
-                    let names = partitions.iter().map(|partition| partition.name.as_str()).collect();
-                    return Err(format!("there is no partition {name}: give one of {}", known(names)).into());
+                for name in names {
+                    partition_named(&self.snapshot, name)?;
                 }
                 let job = &mut self.snapshot.jobs[at];
                 let old = if job.partitions.is_empty() { job.partition.clone() } else { job.partitions.join(",") };
@@ -212,16 +205,11 @@ impl Changed {
     }
 
     fn bill(&mut self, at: usize) {
-        let snapshot = &self.snapshot;
-        let job = &snapshot.jobs[at];
-        let partition = snapshot.partitions.iter().find(|partition| partition.name == job.partition);
-        let bill = billing::bill(snapshot, partition, &job.tres).billing;
-        let place = snapshot.tres.iter().position(|tres| tres.name == "billing");
-        if let Some(count) = place.and_then(|place| self.snapshot.jobs[at].tres.get_mut(place)) {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as slurmctld does
-            let whole = bill.max(0.0) as u64;
-            *count = whole;
-        }
+        let mut tres = std::mem::take(&mut self.snapshot.jobs[at].tres);
+        let name = &self.snapshot.jobs[at].partition;
+        let partition = self.snapshot.partitions.iter().find(|partition| partition.name == *name);
+        billing::write(&self.snapshot, partition, &mut tres);
+        self.snapshot.jobs[at].tres = tres;
     }
 }
 

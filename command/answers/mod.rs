@@ -164,6 +164,11 @@ impl About {
         }
     }
 
+    /// How old the snapshot of the plugin is; `None` where it comes from elsewhere.
+    pub fn age_in_words(&self) -> Option<String> {
+        self.age.map(|age| format!("From the snapshot of the plugin, {age} s old."))
+    }
+
     /// In one line.
     pub fn in_words(&self) -> String {
         let cluster = if self.cluster.is_empty() { "this cluster" } else { &self.cluster };

@@ -78,9 +78,9 @@ pub fn printout_as<A: Answer>(
     }
     let shown = show(&report.answer, &report.about)?;
     // Programs read a table.
-    let age = report.about.age.filter(|_| printed.form() == Form::Columns);
+    let age = report.about.age_in_words().filter(|_| printed.form() == Form::Columns);
     Ok(Printout::text(match age {
-        Some(age) => format!("From the snapshot of the plugin, {age} s old.\n{shown}"),
+        Some(age) => format!("{age}\n{shown}"),
         None => shown,
     }))
 }

@@ -190,7 +190,7 @@ impl Answer for Recover {
 }
 
 /// So many half-lives are looked at; with usage divided by 4096 nothing changes any more.
-const HALF_LIVES: i64 = 12;
+pub(super) const HALF_LIVES: i64 = 12;
 
 /// What is looked at without decay, in seconds: a year.
 const YEAR: i64 = 365 * 86_400;

@@ -8,7 +8,7 @@ use super::{first_in, steps, Others, HALF_LIVES};
 use crate::model::{Model, WholeTree};
 
 /// In how many seconds the next job of the second has a higher fair-share factor than that of the first, if the second stops and all others keep
-/// the usage that they have; `None` for never within ten half-lives.
+/// the usage that they have; `None` for never within [`HALF_LIVES`].
 pub fn turns(model: &Model<'_>, tree: WholeTree<'_>, first: Node, second: Node) -> Option<i64> {
     let book = BookAt::DEFAULT;
     let course = Course::new(model, &[second], (Others::KeepUsage, false), book);

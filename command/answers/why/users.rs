@@ -130,7 +130,8 @@ impl Users {
                 self.second
             ),
             None => format!(
-                "It does not turn within ten half-lives, even if {} runs nothing from now on and all others keep the usage that they have.",
+                "It does not turn within {} half-lives, even if {} runs nothing from now on and all others keep the usage that they have.",
+                recover::HALF_LIVES,
                 self.second
             ),
         });

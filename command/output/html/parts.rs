@@ -18,8 +18,8 @@ const SHOWN: usize = 5000;
 pub fn page<A: Serialize>(title: &str, report: &Report<A>, parts: &[Part]) -> Result<String, Error> {
     let about: &About = &report.about;
     let mut page = Page::new(title, &about.in_words());
-    if let Some(age) = about.age {
-        page = page.paragraph(&format!("From the snapshot of the plugin, {age} s old."));
+    if let Some(age) = about.age_in_words() {
+        page = page.paragraph(&age);
     }
     let (mut caption, mut items) = (title, Vec::new());
     for part in parts {

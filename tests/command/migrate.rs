@@ -424,11 +424,14 @@ fn public_configurations() {
             .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "))
             .collect();
         let text = rows.iter().fold(String::new(), |text, (line, _)| text + line + "\n");
-        let answer = of_maui("maui.cfg", &text, false);
+        let is_qconf = text.contains("\nweight_ticket ");
+        let name = if is_qconf { "ssconf" } else { "maui.cfg" };
+        let answer =
+            if is_qconf { of_grid_engine(&[(name, name.into(), text)]) } else { of_maui(name, &text, false) };
         read(&answer);
         let all = || answer.multifactor2_conf.iter().chain(&answer.slurm_conf).chain(&answer.sacctmgr);
         for ((line, becomes), number) in rows.iter().zip(1..) {
-            let place = format!("maui.cfg line {number}: ");
+            let place = format!("{name} line {number}: ");
             let from_here = |from: &String| from.starts_with(&place);
             let texts: Vec<String> = all()
                 .filter(|line| line.from.iter().any(from_here))
@@ -449,7 +452,31 @@ fn public_configurations() {
             lines_seen += 1;
         }
     }
-    assert!(lines_seen > 60, "{lines_seen}");
+    assert!(lines_seen > 160, "{lines_seen}");
+}
+
+/// A file that qconf printed is no maui.cfg, of which it would make nonsense.
+#[test]
+fn one_output_of_qconf_is_known_by_its_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    for (text, expected) in [
+        ("# saved\nalgorithm default\npolicy_hierarchy OFS\nweight_tickets_share 10000\n", "PolicyHierarchy=OFS"),
+        (
+            "id=0\nname=Root\ntype=0\nshares=1\nchildnodes=1\nid=1\nname=lab\ntype=0\nshares=40\nchildnodes=2\n\
+             id=2\nname=ann\ntype=0\nshares=1\nchildnodes=NONE\n",
+            "sacctmgr -i add account lab Fairshare=40",
+        ),
+        ("name ann\noticket 5\nfshare 0\ndefault_project NONE\n", "Override=User Name=ann Tickets=5"),
+        ("name PRJ1\noticket 10\nfshare 0\nacl NONE\nxacl NONE\n", "Override=Account Name=prj1 Tickets=10"),
+        ("name dept1\ntype ACL DEPT\nfshare 0\noticket 7\nentries ann\n", "Override=Parent Name=dept1 Tickets=7"),
+    ] {
+        let path = directory.path().join("saved.txt");
+        fs::write(&path, text).unwrap();
+        let answer = run(&Arguments { from: path, ..Arguments::default() }).unwrap();
+        assert_eq!(answer.scheduler, "Grid Engine", "{text}");
+        assert!(lines(&answer).contains(&expected), "{text}\n{answer}");
+        assert!(answer.notes.iter().all(|note| note.from.contains("saved.txt line ")), "{answer}");
+    }
 }
 
 /// Each name of a weight or cap, by what it is here: releases of Maui and Moab have several for one thing.

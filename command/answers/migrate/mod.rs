@@ -47,7 +47,7 @@ FROM is a file of Maui or Moab, a slurm.conf with priority/multifactor, or a dir
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough. What has no line is listed, with the reason. A value that cannot be read is listed, and
+One of them is enough, and one alone can be FROM itself. What has no line is listed, with the reason. A value that cannot be read is listed, and
 left out. Nothing is changed, and no cluster is asked.
 
 Exit status: 0, or 1 if FROM cannot be read.
@@ -65,7 +65,7 @@ Examples:
 #[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// maui.cfg, moab.cfg, slurm.conf, or a directory with outputs of qconf
+    /// maui.cfg, moab.cfg, slurm.conf, an output of qconf, or a directory with several
     #[arg(value_name = "FROM")]
     pub from: PathBuf,
     /// The file is Moab's; it is without this where its name begins with "moab"
@@ -157,7 +157,11 @@ pub fn run(options: &Arguments) -> Result<MigrateAnswer, Errors> {
     }
     let is_moab =
         path.file_name().is_some_and(|name| name.to_string_lossy().to_lowercase().starts_with("moab"));
-    Ok(of_maui(&name, &read(path)?, options.moab || is_moab))
+    let text = read(path)?;
+    if let Some(file) = grid_engine::file_of(&text).filter(|_| !options.moab) {
+        return Ok(of_grid_engine(&[(file, name, text)]));
+    }
+    Ok(of_maui(&name, &text, options.moab || is_moab))
 }
 
 /// Translates the text of maui.cfg, or of moab.cfg. `name` stands for it in messages.

@@ -9,10 +9,30 @@ use std::sync::Arc;
 use super::draft::{clock, rounded, Draft, Item};
 use super::page::Why;
 use objects::Objects;
-use text::{blocks, pairs};
+use text::{blocks, lines, pairs};
 
 /// The files of a directory, each by the option of qconf that prints it.
 pub(super) const FILES: [&str; 6] = ["ssconf", "sstree", "suser", "sprj", "su", "sconf"];
+
+/// Lines that only one output of qconf has.
+const MARKS: [(&str, &str); 9] = [
+    ("policy_hierarchy", "ssconf"),
+    ("weight_tickets_share", "ssconf"),
+    ("childnodes", "sstree"),
+    ("default_project", "suser"),
+    ("delete_time", "suser"),
+    ("xacl", "sprj"),
+    ("entries", "su"),
+    ("auto_user_fshare", "sconf"),
+    ("execd_spool_dir", "sconf"),
+];
+
+/// Which output of qconf the text is, by its lines, where it is one.
+pub(super) fn file_of(text: &str) -> Option<&'static str> {
+    let lines = lines(text);
+    let mut keys = lines.iter().filter_map(|(_, line)| line.split(|c: char| c == '=' || c.is_whitespace()).next());
+    keys.find_map(|key| MARKS.iter().find(|(mark, _)| *mark == key)).map(|(_, file)| *file)
+}
 
 /// What the scheduler says beside the lines that it has at once.
 #[derive(Default)]
@@ -129,6 +149,9 @@ impl Scheduler {
             }
             "weight_waiting_time" => {
                 self.waiting = draft.number(item, value, 0.0, 1e7).map(|weight| (weight, item.clone()));
+            }
+            "weight_deadline" if value.parse() == Ok(0.0) => {
+                draft.note(Why::Nothing, "A weight of 0 changes nothing.", &[item]);
             }
             "weight_deadline" | "max_pending_tasks_per_job" | "report_pjob_tickets" => {
                 draft.page(&[&item.key], item);

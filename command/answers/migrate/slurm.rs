@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::draft::{Draft, Item};
 use super::page::Why;
 use super::MigrateAnswer;
+use crate::answers::check::host::Written;
 use crate::answers::what_if::{of_model, Changes, Group, Plugin, Settings, Weight};
 use crate::error::Error;
 use crate::model::{Algorithm, Model, Options};
@@ -40,13 +41,11 @@ pub struct FirstDay {
     pub remarks: Vec<String>,
 }
 
-/// Parameters of slurm.conf that are about priorities; `None` where a file has none that makes it a slurm.conf.
+/// Parameters of slurm.conf that are about priorities; `None` where a file is none.
 fn parameters(path: &Path) -> Option<Vec<Item>> {
+    Written::of(path).filter(Written::is_slurm_conf)?;
     let pairs: Vec<Pair> = files::read(path)?.statements.into_iter().flat_map(Statement::into_pairs).collect();
     let is = |pair: &Pair, names: &[&str]| names.iter().any(|name| pair.key.eq_ignore_ascii_case(name));
-    if !pairs.iter().any(|pair| is(pair, &["ClusterName", "SlurmctldHost", "ControlMachine", "PriorityType"])) {
-        return None;
-    }
     let is_about = |pair: &Pair| {
         let is_of_partition = is(pair, &["PriorityJobFactor", "PriorityTier"]);
         pair.key.to_ascii_lowercase().starts_with("priority") && !is_of_partition || is(pair, &["FairShareDampeningFactor"])

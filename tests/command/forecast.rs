@@ -392,6 +392,17 @@ fn two_users_are_compared_without_a_job() {
     // Without decay it never does.
     let never = Sample::new(&two("00:00:00")).ask(&["why", "--user", "ben", "ada@chem"]);
     assert!(never.out.contains("usage does not decay"), "{}", never.out);
+    // A reset comes before it, and is said. Without one before it the answer is as it was.
+    let mut reset = two("7-00:00:00");
+    reset.parameters.insert("PriorityUsageResetPeriod".to_owned(), "DAILY".to_owned());
+    let reset = Sample::new(&reset).ask(&["why", "--user", "ben", "ada@chem"]);
+    let flat = reset.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "PriorityUsageResetPeriod sets the usage of everybody to 0 each day, next on ",
+        "It does not turn before that, even if ada",
+    ] {
+        assert!(flat.contains(part) && !flat.contains("It turns in"), "{part}: {}", reset.out);
+    }
     for (words, part) in [
         (["ada", "ben"], "ada is in several accounts: give one of ada@chem, ada@bio"),
         (["ben", "ben"], "these are one user"),

@@ -99,6 +99,20 @@ pub struct Reset {
     pub at: i64,
 }
 
+impl Reset {
+    /// The next one, where `PriorityUsageResetPeriod` has one.
+    pub(super) fn next(model: &Model<'_>) -> Option<Self> {
+        let period = ResetPeriod::read(model.snapshot.parameter("PriorityUsageResetPeriod")?)?;
+        Some(Self { period, at: period.next(model.at, &Zone(&TimeZone::system()))? })
+    }
+
+    /// As a sentence.
+    pub(super) fn sentence(self) -> String {
+        let period = described(self.period);
+        format!("PriorityUsageResetPeriod sets the usage of everybody to 0 {period}, next on {}.", time(self.at))
+    }
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // as serde asks for it
 fn word<S: Serializer>(period: &ResetPeriod, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&period.word().to_ascii_lowercase())
@@ -223,9 +237,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
         .collect();
     let users: Vec<Node> = places.iter().map(|(_, node)| *node).collect();
     let half_life = model.config.half_life;
-    let reset = model.snapshot.parameter("PriorityUsageResetPeriod").and_then(ResetPeriod::read);
-    let reset =
-        reset.and_then(|period| Some(Reset { period, at: period.next(model.at, &Zone(&TimeZone::system()))? }));
+    let reset = Reset::next(model);
     let assumptions = assumptions(model);
     let mut accounts = Vec::new();
     for (place, node) in &places {
@@ -279,21 +291,13 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
     let mut remarks = Vec::new();
     if model.config.half_life == 0 {
         remarks.push(match reset {
-            Some(reset) => format!(
-                "PriorityDecayHalfLife is 0: usage does not decay. PriorityUsageResetPeriod sets that of everybody to 0 {}, next on {}.",
-                described(reset.period),
-                time(reset.at)
-            ),
+            Some(reset) => format!("PriorityDecayHalfLife is 0: usage does not decay. {}", reset.sentence()),
             None => "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is not set: usage never goes down by itself. A factor rises only \
                      where others use more; an administrator can reset usage with sacctmgr (RawUsage=0)."
                 .to_owned(),
         });
     } else if let Some(reset) = reset {
-        remarks.push(format!(
-            "PriorityUsageResetPeriod sets the usage of everybody to 0 {}, next on {}.",
-            described(reset.period),
-            time(reset.at)
-        ));
+        remarks.push(reset.sentence());
     }
     remarks.push(
         if asked.running_on {

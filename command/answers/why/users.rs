@@ -34,7 +34,7 @@ pub struct Users {
     /// What is below it on the way to the first, and to the second.
     pub parts: Option<(Competitor, Competitor)>,
     /// In how many seconds the second has the higher factor, if its user runs nothing from now on and all others keep their usage; `None` where
-    /// that is never, or not known.
+    /// that is never, not before usage is reset, or not known.
     pub turns: Option<i64>,
     /// What is not known, or has to be known to understand it, one sentence each.
     pub remarks: Vec<String>,
@@ -117,12 +117,21 @@ impl Users {
         if !differ {
             return;
         }
+        let reset = recover::Reset::next(model);
+        self.remarks.extend(reset.map(recover::Reset::sentence));
         if model.config.half_life == 0 {
-            self.remarks.push("PriorityDecayHalfLife is 0: usage does not decay, so it turns only where the first uses more.".to_owned());
+            let or = reset.map_or("", |_| ", or when usage is reset");
+            self.remarks.push(format!("PriorityDecayHalfLife is 0: usage does not decay, so it turns only where the first uses more{or}."));
             return;
         }
-        self.turns = recover::turns(model, tree, first, second);
+        let is_before = |after: &i64| reset.is_none_or(|reset| model.at.saturating_add(*after) < reset.at);
+        self.turns = recover::turns(model, tree, first, second).filter(is_before);
         self.remarks.push(match self.turns {
+            None if reset.is_some() => format!(
+                "It does not turn before that, even if {} runs nothing from now on and all others keep the usage that they have. Who comes first \
+                 then is not looked at.",
+                self.second
+            ),
             Some(after) => format!(
                 "It turns in {}, at {}, if {} runs nothing from now on and all others keep the usage that they have.",
                 span(after),

@@ -23,7 +23,7 @@ SHARED    := bash-completion/completions zsh/site-functions fish/vendor_completi
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests counts faults random soak mutants extend fuzz memcheck miri layouts bench docs figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests counts faults random soak mutants extend fuzz memcheck miri layouts bench docs book figures lint clean help
 
 all: build
 
@@ -185,6 +185,10 @@ docs: ## rewrite what is made in docs, priority_multifactor2(8) and the example:
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
 	$(CARGO) run --locked -q -p multifactor2-command --example docs
 	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p slurm-multifactor2 --lib phases
+	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p multifactor2-command --test command shown
+
+book: ## build README and docs as one book for a browser, in dist/book (needs mdbook; says how to get it)
+	packaging/book
 
 # FIGURES=--quick leaves the gains of those who play, which take most of the time.
 FIGURES   ?=

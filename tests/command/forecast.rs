@@ -23,7 +23,7 @@ fn model(snapshot: &Snapshot) -> Model<'_> {
 }
 
 fn ask(snapshot: &Snapshot, who: &str, to: f64, running_on: bool) -> Result<Recover, String> {
-    recover::recover(&model(snapshot), &Asked { who: who.to_owned(), to, running_on })
+    recover::recover(&model(snapshot), &Asked { who: Some(who.to_owned()), to, running_on })
         .map_err(|error| error.to_string())
 }
 
@@ -456,7 +456,7 @@ proptest! {
         }
         let model = Model::of(&snapshot, Options { at: Some(at), ..Options::default() });
         for association in &snapshot.associations {
-            let _ = recover::recover(&model, &Asked { who: association.user.clone(), to, running_on });
+            let _ = recover::recover(&model, &Asked { who: Some(association.user.clone()), to, running_on });
         }
         for job in &snapshot.jobs {
             let _ = cost::of_job(&model, None, &job.id.to_string());

@@ -19,6 +19,7 @@ mod random;
 mod recorded;
 mod replay;
 mod short;
+mod shown;
 mod site;
 mod unknown;
 mod versions;

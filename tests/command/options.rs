@@ -101,6 +101,7 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("queue", "--partition", "", "--partition gpu", Differs),
     ("queue", "--me", "", "--me", Differs),
     ("tree", "--user", "", "--user user2", Differs),
+    ("tree", "--me", "", "--me", Differs),
     ("tree", "--account", "", "--account c", Differs),
     ("tree", "--html", "", "--html page.html", Writes("page.html", "user2")),
     ("tree", "--svg", "", "--svg tree.svg", Writes("tree.svg", "<svg")),

@@ -19,7 +19,7 @@ use super::{Answer, Ask};
 use crate::error::Error;
 use crate::input::Needs;
 use crate::model::{Model, WholeTree};
-use crate::options::{OfTime, Printed};
+use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::printout;
 use crate::output::{Printout, Schema, Terminal};
 use crate::output::numbers::{number, span, time};
@@ -29,7 +29,7 @@ use crate::submission::associations_of;
 /// Says how long until a fair-share factor reaches a value
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
+    after_help = "Examples:\n  multifactor2 recover\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -60,9 +60,9 @@ impl Ask for Arguments {
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 #[group(skip)]
 pub struct Asked {
-    /// A user, or a user and an account such as ann@chem
+    /// A user, or a user and an account such as ann@chem; without it, you
     #[arg(value_name = "USER")]
-    pub who: String,
+    pub who: Option<String>,
     /// The factor to reach, from 0 to 1
     #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     pub to: f64,
@@ -223,8 +223,9 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     if !(0.0..=1.0).contains(&asked.to) {
         return Err(format!("--to {}: give a factor from 0 to 1", asked.to).into());
     }
+    let who = asked.who.clone().map_or_else(own_name, Ok)?;
     let (user, account) =
-        asked.who.split_once('@').map_or((asked.who.as_str(), None), |(user, account)| (user, Some(account)));
+        who.split_once('@').map_or((who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
     let Some(tree) = model.whole_tree().filter(|_| model.shares.is_computed()) else {
         return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \

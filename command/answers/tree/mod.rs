@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::files;
 use crate::input::Needs;
 use crate::model::Model;
-use crate::options::{Files, OfTime, Printed, NO_FILES};
+use crate::options::{own_name, Files, OfTime, Printed, NO_FILES};
 use crate::output::show::printout;
 use crate::output::{Described, Printout, Schema, Terminal};
 use crate::progress::Progress;
@@ -31,6 +31,9 @@ use crate::progress::Progress;
 pub struct Arguments {
     #[command(flatten)]
     pub filter: Filter,
+    /// Your own rows
+    #[arg(long)]
+    pub me: bool,
     #[command(flatten)]
     pub files: Files,
     /// Writes a picture of the tree
@@ -55,7 +58,11 @@ impl Ask for Arguments {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
         let model = self.of.model(&snapshot)?;
-        let tree = tree(&model, &self.filter);
+        let mut filter = self.filter.clone();
+        if self.me {
+            filter.users.push(own_name()?);
+        }
+        let tree = tree(&model, &filter);
         if self.files.html.is_none() && self.svg.is_none() {
             return printout(&model, tree, self.of.form, &self.printed, terminal);
         }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use multifactor2_core::settings::schema::{Absent, Setting};
+use multifactor2_core::settings::since::SINCE;
 use multifactor2_core::settings::value::Kind;
 use multifactor2_core::settings::SETTINGS;
 
@@ -58,35 +59,109 @@ pub fn replaced(text: &str, name: &str, part: &str) -> Option<String> {
     Some(format!("{}{part}{}", &text[..begin], &text[end..]))
 }
 
-/// A table for docs/settings.md; the attributes of a block follow it.
+/// Headings of docs/settings.md, each with the setting that is the first below it.
+pub const GROUPS: [(&str, &str); 7] = [
+    ("ActiveJobs", "Shares and usage"),
+    ("TicketsShare", "Ticket policies"),
+    ("Dilution", "Dilution"),
+    ("Component", "Points"),
+    ("Charge", "Charging"),
+    ("UsageMeasure", "What counts as usage"),
+    ("Snapshot", "Snapshots"),
+];
+
+/// A heading for each setting of docs/settings.md, in groups; the attributes of a block are a table below it.
 pub fn markdown(table: &[Setting]) -> String {
-    let mut text = String::from("\n| setting | values | default | meaning |\n|---|---|---|---|\n");
+    let mut text = String::new();
     for setting in table {
-        markdown_row(&mut text, "", setting);
-        for attribute in described(setting) {
-            markdown_row(&mut text, &format!("`{}` … ", setting.name), attribute);
+        if let Some((_, title)) = GROUPS.iter().find(|(first, _)| *first == setting.name) {
+            let _ = write!(text, "\n## {title}\n");
         }
+        markdown_entry(&mut text, setting);
     }
     text + "\n"
 }
 
-fn markdown_row(text: &mut String, block: &str, setting: &Setting) {
-    let default = match setting.absent {
+fn markdown_entry(text: &mut String, setting: &Setting) {
+    let name = setting.name;
+    let _ = write!(text, "\n### `{name}`\n\n{}\n", setting.meaning);
+    if let Kind::Choice(words) = setting.kind {
+        text.push('\n');
+        for word in words {
+            let later = since(&format!("{name}={}", word.text)).map(|version| format!(" Since {version}."));
+            let _ = writeln!(text, "- `{}`: {}{}", word.text, word.meaning, later.unwrap_or_default());
+        }
+    }
+    let place = if setting.attributes.is_some() {
+        "`multifactor2.conf`"
+    } else {
+        "`multifactor2.conf`, `PriorityParameters`"
+    };
+    let _ = write!(
+        text,
+        "\n| allowed | default | where | since |\n|---|---|---|---|\n| {} | {} | {place} | {} |\n",
+        values(setting),
+        default(setting),
+        since(name).unwrap_or("–"),
+    );
+    let attributes: Vec<&Setting> = described(setting).collect();
+    if !attributes.is_empty() {
+        text.push_str("\n| attribute | allowed | default | meaning |\n|---|---|---|---|\n");
+    }
+    for attribute in attributes {
+        let with = attribute.with.map(|with| format!(" Only with `{with}`.")).unwrap_or_default();
+        let mut meaning = format!("{}{with}", attribute.meaning);
+        if let Kind::Choice(words) = attribute.kind {
+            for word in words {
+                let _ = write!(meaning, "<br>`{}`: {}", word.text, word.meaning);
+            }
+        }
+        if let Some(version) = since(&format!("{name}.{}", attribute.name)) {
+            let _ = write!(meaning, " Since {version}.");
+        }
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {meaning} |",
+            attribute.name,
+            values(attribute),
+            default(attribute)
+        );
+    }
+    let _ = write!(text, "\n    {}\n", line(setting));
+}
+
+/// The version that brought a setting, `Setting.Attribute` or `Setting=word`, where it is listed.
+fn since(key: &str) -> Option<&'static str> {
+    SINCE.iter().find(|(_, keys)| keys.contains(&key)).map(|(version, _)| *version)
+}
+
+fn default(setting: &Setting) -> String {
+    match setting.absent {
         Absent::Default(text) => format!("`{text}`"),
         Absent::Unset => "none".into(),
         Absent::Error => "required".into(),
-    };
-    let with = setting.with.map(|with| format!(" Only with `{with}`.")).unwrap_or_default();
-    let mut meaning = format!("{}{with}", setting.meaning);
-    let values = if let Kind::Choice(words) = setting.kind {
-        for word in words {
-            let _ = write!(meaning, "<br>`{}`: {}", word.text, word.meaning);
+    }
+}
+
+fn values(setting: &Setting) -> String {
+    match setting.kind {
+        Kind::Choice(words) => {
+            words.iter().map(|word| format!("`{}`", word.text)).collect::<Vec<_>>().join(", ")
         }
-        words.iter().map(|word| format!("`{}`", word.text)).collect::<Vec<_>>().join(", ")
-    } else {
-        shape(setting)
-    };
-    let _ = writeln!(text, "| {block}`{}` | {values} | {default} | {meaning} |", setting.name);
+        _ => shape(setting),
+    }
+}
+
+/// An example: the default of a plain setting, or a line with the attributes that fit.
+fn line(setting: &Setting) -> String {
+    let mut line = format!("{}={}", setting.name, setting.example);
+    for attribute in described(setting) {
+        let goes = attribute.with.is_none_or(|with| with == setting.example);
+        if goes && !attribute.example.is_empty() {
+            let _ = write!(line, " {}={}", attribute.name, attribute.example);
+        }
+    }
+    line
 }
 
 /// The attributes of a block that the pages describe.
@@ -116,7 +191,6 @@ pub fn example(table: &[Setting]) -> String {
         } else {
             comment(&mut text, "# ", "# ", &sentence(setting));
         }
-        let mut line = format!("#{}={}", setting.name, setting.example);
         for attribute in described(setting) {
             comment(
                 &mut text,
@@ -124,13 +198,8 @@ pub fn example(table: &[Setting]) -> String {
                 "#     ",
                 &format!("{} {}", attribute.meaning.replace('`', ""), sentence(attribute)),
             );
-            let goes = attribute.with.is_none_or(|with| with == setting.example);
-            if goes && !attribute.example.is_empty() {
-                let _ = write!(line, " {}={}", attribute.name, attribute.example);
-            }
         }
-        text.push_str(&line);
-        text.push('\n');
+        let _ = writeln!(text, "#{}", line(setting));
     }
     text.push('\n');
     text

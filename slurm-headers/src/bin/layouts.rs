@@ -1,6 +1,6 @@
 //! `layouts`: compares Slurm source trees with the committed table, and enters new releases.
 //!
-//! The one command that a new Slurm release needs; `slurm-headers/NEW_RELEASE.md` says when.
+//! The one command that a new Slurm release needs; `docs/new-release.md` says when.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -186,12 +186,14 @@ fn the_table_has_what_was_declared() {
 fn pages_have_every_kind() {
     let markdown = render::markdown(EVERY);
     for row in [
-        "| `Colour` | `red`, `green` | `green` | A colour. It may be `red`.<br>`red`: Like blood.<br>`green`: Like grass. |",
-        "| `Weight` | a number of 0 or more | `0.5` | A weight. |",
-        "| `Part` | a number from 0 to 1 | none | A part. |",
-        "| `Size` | a number of more than 0 | `2` | A size. |",
-        "| `Brake` | 0 and numbers of 1 or more | `0` | A brake. |",
-        "| `Exception` … `Name` | names separated by commas, each once, of at most 255 bytes | required | Who it is. |",
+        "\n### `Colour`\n\nA colour. It may be `red`.\n\n- `red`: Like blood.\n- `green`: Like grass.\n",
+        "| `red`, `green` | `green` | `multifactor2.conf`, `PriorityParameters` |",
+        "\n### `Weight`\n\nA weight.\n\n| allowed | default | where | since |\n|---|---|---|---|\n| a number of 0 or more | `0.5` |",
+        "| a number from 0 to 1 | none |",
+        "| a number of more than 0 | `2` |",
+        "| 0 and numbers of 1 or more | `0` |",
+        "| `Name` | names separated by commas, each once, of at most 255 bytes | required | Who it is. |",
+        "\n    Exception=",
     ] {
         assert!(markdown.contains(row), "{row}\n{markdown}");
     }
@@ -224,6 +226,10 @@ fn pages_have_every_kind() {
 fn pages_are_as_make_docs_writes_them() {
     let pages = render::pages(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
     assert_eq!(pages.len(), 3);
+    let (_, settings, _) = &pages[0];
+    for (_, title) in render::GROUPS {
+        assert!(settings.contains(&format!("\n## {title}\n")), "no setting is the first of {title}");
+    }
     for (path, before, after) in pages {
         let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
         assert!(before == after, "{path} is not what `make docs` writes: {differs:?}");

@@ -258,6 +258,8 @@ fn the_rpm_conflicts_with_the_series_after_the_last() {
 fn the_recipes_name_the_version() {
     let tarball = concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz");
     assert!(read("docs/install.md").contains(tarball));
+    let log = concat!("slurm-multifactor2 ", env!("CARGO_PKG_VERSION"), " in Slurm ");
+    assert!(read("README.md").contains(log) && read("docs/install.md").contains(log));
 }
 
 /// For the administrator who has ten minutes; what is longer is a page of its own.
@@ -292,6 +294,31 @@ fn pages() -> Vec<String> {
         pages.extend(names.filter(|name| Path::new(name).extension().is_some_and(|end| end == "md")));
     }
     pages
+}
+
+/// The book has every page of docs once. Where mdbook is missing, `make book` says how to get it.
+#[test]
+fn the_book_has_every_page() {
+    let summary = read("docs/SUMMARY.md");
+    let mut chapters: Vec<&str> =
+        summary.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    chapters.retain(|path| !path.starts_with("../"));
+    let pages = fs::read_dir(top().join("docs")).unwrap().flatten();
+    let pages = pages.map(|page| page.file_name().into_string().unwrap());
+    let is_page =
+        |name: &String| Path::new(name).extension().is_some_and(|end| end == "md") && name != "SUMMARY.md";
+    let mut pages: Vec<String> = pages.filter(is_page).collect();
+    pages.sort();
+    chapters.sort_unstable();
+    assert_eq!(chapters, pages);
+    let empty = tempfile::tempdir().unwrap();
+    // As much of the project as the script needs, without the tools that may have been built here.
+    let tree = empty.path().join("tree/packaging");
+    fs::create_dir_all(&tree).unwrap();
+    fs::copy(top().join("packaging/book"), tree.join("book")).unwrap();
+    let output = Command::new("sh").arg(tree.join("book")).env("PATH", "/usr/bin:/bin").output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && error.contains("cargo install --locked mdbook"), "{error}");
 }
 
 /// Folders of Slurm's source, which pages name, too.

@@ -108,7 +108,7 @@ impl Suite {
             "releases-forky",
             &format!(
                 "Debian {} has got Slurm {}, which is newer than this version of the project; \
-                 add it as slurm-headers/NEW_RELEASE.md says",
+                 add it as docs/new-release.md says",
                 self.name, release.version
             ),
         ))

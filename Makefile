@@ -200,7 +200,7 @@ figures: ## replay synthetic workloads for the pictures and tables of docs on sh
 
 .PHONY: dist rpm deb package-test release-check
 
-dist: ## make the release tarball of HEAD and that of the crates it is built from, in dist/ (the same bytes every time)
+dist: ## make the release tarball of HEAD, that of the crates it is built from, and bills of materials, in dist/ (the same bytes every time)
 	packaging/install-tools dist
 	packaging/dist
 
@@ -230,8 +230,8 @@ release-check: ## everything that a release needs
 	$(MAKE) test-heavy
 	$(MAKE) test-releases
 	target/packaging-tools/bin/cargo-deny --locked check bans licenses sources
-	$(MAKE) dist && cp dist/*.tar.gz target/ && $(MAKE) dist
-	cd dist && for file in *.tar.gz; do cmp "$$file" "../target/$$file" || exit 1; done
+	$(MAKE) dist && cp dist/*.tar.gz dist/*.cdx.json target/ && $(MAKE) dist
+	cd dist && for file in *.tar.gz *.cdx.json; do cmp "$$file" "../target/$$file" || exit 1; done
 	$(MAKE) rpm
 	rpmlint -r packaging/slurm-multifactor2.rpmlintrc dist/*.rpm packaging/slurm-multifactor2.spec
 	$(MAKE) deb

@@ -40,7 +40,7 @@ pub fn find(snapshot: &mut Snapshot, file: Option<&Path>) {
         snapshot.settings = Some(lines);
         if give_what_is_shown(snapshot) {
             snapshot.about.hidden.push(format!(
-                "No command shows the settings of multifactor2. {name} give every FairShare that Slurm shows now, so answers go by them. To be \
+                "No command shows the settings of multifactor2. {name} give every FairShare that Slurm shows now, so answers use them. To be \
                  certain, give multifactor2.conf with --conf, or a snapshot of the plugin with --from."
             ));
             return;

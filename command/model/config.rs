@@ -128,7 +128,7 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
     match Settings::parse(&text, "settings in force") {
         Ok(loaded) if is_untold(snapshot, &loaded.settings) => {
             notes.push(
-                "What share trees go by with Book lines or UsageMeasure=dominant is known to the plugin alone, so FAIRSHARE and SITE are \
+                "Only the plugin knows the usage of share trees with Book lines or UsageMeasure=dominant, so FAIRSHARE and SITE are \
                  those that Slurm shows. A snapshot of the plugin has it."
                     .to_owned(),
             );

@@ -80,8 +80,8 @@ impl Model<'_> {
                 computed,
                 believe: Believe::ComputedFromNextCycle,
                 why: format!(
-                    "Slurm's number is of its last calculation. Something that it goes by has changed since, such as a weight, shares, \
-                     usage, or who waits. The queue goes by Slurm's number until the next calculation ({} seconds apart).",
+                    "Slurm's number is of its last calculation. Something that it depends on has changed since, such as a weight, shares, \
+                     usage, or who waits. The queue uses Slurm's number until the next calculation ({} seconds apart).",
                     self.config.calc_period
                 ),
             });

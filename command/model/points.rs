@@ -33,7 +33,7 @@ impl Book {
             && (!is_billing || needs.own_halflife || needs.windows || needs.capacity)
         {
             notes.push(
-                "The usage that targets go by is counted by the plugin alone, so SITE is what Slurm shows. A snapshot of the plugin has it."
+                "The plugin counts the usage for targets alone, so SITE is what Slurm shows. A snapshot of the plugin has it."
                     .to_owned(),
             );
             return None;

@@ -231,7 +231,7 @@ impl Beside {
     fn usage_is_forgotten(&self) -> Option<Advice> {
         (1..SHORT).contains(&self.half_life).then(|| {
             Advice::wrong(format!(
-                "PriorityDecayHalfLife is {} s: half of all usage is forgotten in that time, so fair-share goes by who runs at the moment. A \
+                "PriorityDecayHalfLife is {} s: half of all usage is forgotten in that time, so fair-share depends on who runs at the moment. A \
                  number without a dash is minutes; 7-0 is seven days",
                 self.half_life
             ))

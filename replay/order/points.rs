@@ -110,7 +110,7 @@ fn unknown_targets(settings: &Settings) -> Option<&'static str> {
     } else if !settings.target_metric.eq_ignore_ascii_case("billing") {
         Some("all targets: their usage is in another TargetMetric than billing")
     } else if needs.windows {
-        Some("all targets: some go by usage in windows")
+        Some("all targets: some use usage in windows")
     } else if needs.capacity {
         Some("all targets: some are parts of what the cluster could have given")
     } else if settings.targets.iter().any(of_others) {

@@ -167,10 +167,10 @@ fn the_files_of_this_host_are_compared_with_what_slurmctld_says() {
     let differ = found(&place);
     assert_eq!(differ.len(), 4, "{differ:?}");
     for part in [
-        "PriorityDecayHalfLife=7, and slurmctld goes by 7-00:00:00",
-        "PriorityType=priority/basic, and slurmctld goes by priority/multifactor",
-        "AccountingStorageEnforce=limits, and slurmctld goes by associations,limits,qos",
-        "PriorityFlags=MAX_TRES, and slurmctld goes by NO_FAIR_TREE,MAX_TRES",
+        "PriorityDecayHalfLife=7, and slurmctld uses 7-00:00:00",
+        "PriorityType=priority/basic, and slurmctld uses priority/multifactor",
+        "AccountingStorageEnforce=limits, and slurmctld uses associations,limits,qos",
+        "PriorityFlags=MAX_TRES, and slurmctld uses NO_FAIR_TREE,MAX_TRES",
     ] {
         assert!(
             differ.iter().any(|line| line.starts_with("wrong: ") && line.contains(part)),

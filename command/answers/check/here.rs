@@ -52,7 +52,7 @@ pub fn other_slurm_conf(snapshot: &Snapshot, local: &str, written: Option<&Writt
     let Some(written) = written else { return found };
     let mut say = |name: &str, here: &str, there: &str| {
         found.push(Advice::wrong(format!(
-            "slurm.conf of this host has {name}={here}, and slurmctld goes by {there}: commands here go by the former. If the file is newer, run \
+            "slurm.conf of this host has {name}={here}, and slurmctld uses {there}: commands here use the former. If the file is newer, run \
              'scontrol reconfigure' (for PriorityType restart slurmctld); else copy the controller's slurm.conf"
         )));
     };
@@ -132,7 +132,7 @@ fn other_weights(snapshot: &Snapshot, local: &str) -> Vec<Advice> {
         let controllers = weight(snapshot, name);
         if let Some(own) = here.get(name).filter(|own| **own != controllers) {
             found.push(Advice::wrong(format!(
-                "slurm.conf of this host has {name}={own}, and slurmctld goes by {controllers}: 'sprio -n' and 'sprio -w' show wrong \
+                "slurm.conf of this host has {name}={own}, and slurmctld uses {controllers}: 'sprio -n' and 'sprio -w' show wrong \
                  numbers here. Copy the controller's slurm.conf"
             )));
         }

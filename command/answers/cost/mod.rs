@@ -310,7 +310,7 @@ fn why_not(model: &Model<'_>) -> Option<String> {
     }
     if settings.is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant) {
         return Some(
-            "With UsageMeasure=dominant shares go by the TRES that a node used most of, so what this usage takes from the factor cannot be \
+            "With UsageMeasure=dominant shares count the TRES of which most was used, so what this usage takes from the factor cannot be \
              computed."
                 .to_owned(),
         );

@@ -162,7 +162,7 @@ metrics! {
     competing_jobs: "Waiting jobs that compete for the next nodes.",
     lowest_priority_jobs: "Competing jobs with priority 1, which have no order among them.",
     running_jobs: "Running jobs.",
-    partition_waiting_jobs: "Waiting jobs by the partition that their priority goes by.",
+    partition_waiting_jobs: "Waiting jobs by the partition of which they have their priority.",
     partition_oldest_wait_seconds: "The longest wait of a competing job, since it gains age.",
     account_shares: "Raw shares of an account; none for Fairshare=parent.",
     account_shares_ratio: "Normalised shares of an account, from 0 to 1.",

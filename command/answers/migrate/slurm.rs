@@ -79,7 +79,7 @@ pub(super) fn translate(path: &Path) -> Option<Draft> {
         }
     }
     if let Some(item) = find("FairShareDampeningFactor") {
-        draft.note(Why::Nothing, "Remove it: only classic fair-share of stock goes by it.", &[item]);
+        draft.note(Why::Nothing, "Remove it: only classic fair-share of stock uses it.", &[item]);
     }
     for item in &items {
         if !draft.is_mentioned(item) {

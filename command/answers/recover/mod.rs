@@ -431,7 +431,7 @@ impl Look<'_> {
                 } else {
                     "all of it decays alike"
                 };
-                format!("{others}, the factor stays at {last}: it goes by parts of all usage, and {why}.")
+                format!("{others}, the factor stays at {last}: it depends on parts of all usage, and {why}.")
             }
             None => {
                 format!("{others}, the factor does not reach {to} within {}: it is {last} then.", span(end))

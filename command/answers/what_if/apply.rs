@@ -387,7 +387,7 @@ impl Changed {
         let counts_itself = model.config.settings.as_ref().and_then(Points::configured);
         if counts_itself.is_some_and(|points| points.needs().targets) {
             self.remarks
-                .push("The usage that targets go by is counted by the plugin itself and stays.".to_owned());
+                .push("The plugin counts the usage for targets itself and stays.".to_owned());
         }
         Ok(())
     }

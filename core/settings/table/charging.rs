@@ -28,7 +28,7 @@ crate::block! {
         factor = "Factor": decimal(0.0 ..= 1000.0) required("0.1");
         /// Which usage is meant.
         scope = "Scope": choice(ChargeScope {
-            /// What fair-share goes by: `RawUsage` of associations. Limits, usage of QOS and what `sreport` says stay as they are.
+            /// What fair-share uses: `RawUsage` of associations. Limits, usage of QOS and what `sreport` says stay as they are.
             Priority = "priority",
             /// This, and what limits such as `GrpTRESMins`, `GrpWall` and `GrpTRESRunMins` of associations and QOS count. What
             /// `sreport` says stays as it is.

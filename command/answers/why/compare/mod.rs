@@ -144,7 +144,7 @@ fn inside(model: &Model<'_>, first: &Slot, second: &Slot, step: Step) -> Compare
         Step::ArrayTask => {
             "they are tasks of one array with the same priority, and its number is lower".to_owned()
         }
-        Step::Nothing => "they are equal in everything that the order goes by".to_owned(),
+        Step::Nothing => "they are equal in everything that the order depends on".to_owned(),
     };
     let mut compare = Compare {
         sentence: format!("Job {} comes before job {}: {why}.", names.0, names.1),

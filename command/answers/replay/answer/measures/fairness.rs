@@ -39,7 +39,7 @@ pub const ACCOUNT_SHORTFALL: Measure = Measure {
 pub(super) const MEASURES: &[Measure] = &[
     Measure {
         definition: Some((
-            "time in which at least one job waits. Measures of fairness go by this time only: on a machine with free room nobody can be treated unfairly",
+            "time in which at least one job waits. Measures of fairness count this time only: on a machine with free room nobody can be treated unfairly",
             "",
         )),
         ..of("contended", ("Contended>", Some("contended_s")), Unit::Seconds, |policy| policy.contended)

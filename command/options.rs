@@ -40,7 +40,7 @@ pub struct OfCluster {
     pub form: AsJson,
 }
 
-/// What a question about a cluster takes whose answer hangs on the time.
+/// Options of a question about a cluster, if its answer depends on the time.
 #[derive(Clone, Debug, Default, Args)]
 #[group(skip)]
 pub struct OfTime {

@@ -120,7 +120,7 @@ impl Workload {
         u64::from(job.cpus) * u64::from(job.run)
     }
 
-    /// The same with every submission up to so many seconds later, by a seed: what hangs on chance is seen in the spread of several.
+    /// The same with every submission up to this many seconds later, by a seed. The spread of several replays shows what depends on chance.
     #[must_use]
     pub fn jittered(&self, seed: u64, seconds: u32) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);

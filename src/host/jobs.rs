@@ -45,7 +45,7 @@ impl Note for Seen {
     }
 }
 
-/// A walk over all jobs that lets go of the job lock between chunks where there are many, so that a million of them do not
+/// A walk over all jobs that releases the job lock between chunks where there are many, so that a million of them do not
 /// stop the scheduler.
 ///
 /// The host keeps the position valid while jobs are added and purged in between.

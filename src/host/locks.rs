@@ -127,7 +127,7 @@ impl Unlocked {
     }
 }
 
-/// Who lets go of a lock.
+/// Releases a lock.
 #[derive(Debug)]
 enum Owner<L> {
     /// We do, with the levels that were taken.

@@ -160,7 +160,7 @@ impl Plugin {
                 points.learn(lock, standing, waiting, groups);
             });
             phases.enter(Phase::Value);
-            // Where it fails all jobs keep their priorities, which are nearer to what they should be than those without points.
+            // If it fails, all jobs keep their priorities. Those are closer to the right ones than priorities without points.
             Self::value(&mut drafts, points);
         } else if config.fair_share {
             self.distribute::<Shares>(unlocked, &config, &mut drafts, queues, |_, _, _| ());

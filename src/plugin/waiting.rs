@@ -115,8 +115,8 @@ impl Waiting {
         }
     }
 
-    /// The flags for a list of associations, which may be another one than they were noted by. Ids are never given twice, so
-    /// that they say who is who also where all records were made anew.
+    /// The flags for a list of associations, which may be newer than the list that they were noted for. They are matched by id: slurmctld
+    /// never gives an id twice, and records that were made anew keep theirs.
     pub fn flags_for(&self, entries: &Arc<Vec<Entry>>) -> Vec<BookSet> {
         if self.is_by(entries) {
             return self.flags[..entries.len()].to_vec();

@@ -110,7 +110,7 @@ pub struct Arguments {
     /// Weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, instead of those of the trace
     #[arg(long, value_name = "FILE")]
     pub slurm_conf: Option<PathBuf>,
-    /// Replays so many more times, with submissions up to a minute later at random: mean and spread show what hangs on chance
+    /// Replays this many more times, with submissions up to a minute later at random: mean and spread show what depends on chance
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub runs: u32,
     /// Where the chance of --runs and --fair-start begins

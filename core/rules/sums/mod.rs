@@ -1,13 +1,13 @@
-//! Our own sums of usage, for targets that slurmctld's do not serve: of Unix groups and partitions, of a TRES whether limits are
-//! enforced or not, in windows. Beside them, in [`columns`], what each association has used of some TRES, and in some partitions, and what
-//! the cluster could have given of these TRES: see [`super::measures`].
+//! The plugin's own sums of usage. Targets need them where slurmctld keeps no sum: for Unix groups, for partitions, for a TRES without
+//! limits, and for windows. [`columns`] also keeps, for each association, what it used of some TRES and in some partitions.
+//! [`super::measures`] says what the cluster could have given of these TRES.
 //!
-//! Half-life sums are what slurmctld's raw usage is: at a cycle the charges of jobs that have ended since are added, all decays, and
-//! the charges of running jobs are added. Windows have what ran in them. An association has what its own jobs used; what is below an account
-//! is summed when somebody asks, by the tree of that time. So an association that is moved takes its usage with it, and a reset of it
-//! is one of all above it by as much, as in slurmctld.
+//! Half-life sums follow slurmctld's raw usage. A cycle adds the charges of jobs that have ended, lets all usage decay, and adds the charges
+//! of running jobs. A window holds what ran in it. An association holds what its own jobs used. The sum of an account is made when it is
+//! asked for, with the tree of that moment. So an association that moves takes its usage with it, and a reset takes
+//! the same amount from all accounts above it, as in slurmctld.
 //!
-//! A sum is one of all until [`Sums::since`], which moves with the sums and is saved with them.
+//! A sum holds everything until [`Sums::since`]. That moment moves with the sums, and is saved with them.
 
 mod census;
 pub mod columns;

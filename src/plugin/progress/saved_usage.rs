@@ -7,7 +7,7 @@
 //!
 //! Looking at a file may take as long as the file system likes, so nobody looks while holding these locks. Whether the file has been
 //! replaced since the last look is told by the kernel (inotify): slurmctld replaces it on this machine, so the kernel knows before
-//! slurmctld lets go of the locks, and answers from its memory.
+//! slurmctld releases the locks, and answers from its memory.
 
 use std::fs::File;
 use std::io;

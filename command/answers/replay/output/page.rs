@@ -51,7 +51,7 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
     }
     if answer.trace.runs > 0 {
         page = page
-            .section("What hangs on chance")
+            .section("What depends on chance")
             .paragraph(&format!(
                 "Each policy was replayed {} more times, with submissions up to {} s later at random. A difference between two policies that is not larger than a deviation or two says nothing.",
                 answer.trace.runs, answer.trace.jitter

@@ -185,7 +185,7 @@ docs: ## rewrite what is made in docs, priority_multifactor2(8) and the example:
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
 	$(CARGO) run --locked -q -p multifactor2-command --example docs
 	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p slurm-multifactor2 --lib phases
-	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p multifactor2-command --test command shown
+	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p multifactor2-command --test command -- shown figures
 
 book: ## build README and docs as one book for a browser, in dist/book (needs mdbook; says how to get it)
 	packaging/book

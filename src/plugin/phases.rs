@@ -1,5 +1,5 @@
 //! The phases of a cycle: their order, and which of Slurm's locks each may take. `Plugin::run_cycle` enters one after the other; debug
-//! builds end where a lock is taken that the phase does not have, or where the order is another ([`order`]). docs/architecture.md has
+//! builds end where a lock is taken that the phase does not have, or where the order is another ([`order`]). docs/cycle.md has
 //! the same as a table, which a test compares and `make docs` writes.
 
 use crate::host::order::{self, Level, PhaseLocks};
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_phases_of_a_cycle() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cycle.md");
         let page = fs::read_to_string(&path).unwrap();
         let (before, rest) = page.split_once(BEGIN).unwrap();
         let (_, after) = rest.split_once(END).unwrap();

@@ -5,6 +5,7 @@ mod as_shown;
 mod books;
 mod browser;
 mod example;
+mod figures;
 mod forecast;
 mod hostile;
 mod live;

@@ -1,12 +1,9 @@
 //! What pages show of the command is what it prints: each block that begins with `$ multifactor2` or `$ swhy` is run on the cluster of the tutorial.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use multifactor2_command::answers::what_if::{of_model, ChangeRow, Changes, Plugin, WhatIf};
-use multifactor2_command::model::{Model, Options};
 use multifactor2_snapshot::{format, Snapshot};
 
 use crate::site;
@@ -18,12 +15,12 @@ const PAGES: [(&str, usize); 4] =
 /// The cluster that they are asked of, from the top of the project.
 const CLUSTER: &str = "docs/tutorial.snapshot";
 
-fn top() -> PathBuf {
+pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// The documented example, with a second job of user5 and one that waits for a limit of its user.
-fn cluster() -> Snapshot {
+pub fn cluster() -> Snapshot {
     let mut snapshot = site::example();
     let of = |user: &str| snapshot.associations.iter().find(|one| one.user == user).unwrap();
     let mut second = site::job(1003, of("user5"));
@@ -155,70 +152,4 @@ fn pages_show_what_is_printed() {
         }
     }
     assert!(write || differs.is_empty(), "run 'make docs':\n{}", differs.join("\n"));
-}
-
-/// The queue of the picture: the tutorial's cluster, in which user4 waits, too.
-fn queue_of_the_picture() -> WhatIf {
-    let mut snapshot = site::example();
-    let of = |user: &str| snapshot.associations.iter().find(|one| one.user == user).unwrap();
-    let more = [("user4", 1003), ("user5", 1004), ("user2", 1005)].map(|(user, id)| site::job(id, of(user)));
-    snapshot.jobs.extend(more);
-    site::show(&mut snapshot);
-    let changes = Changes { plugin: Some(Plugin::Stock), ..Changes::default() };
-    of_model(&Model::of(&snapshot, Options::default()), &changes).unwrap()
-}
-
-/// docs/figures/next.svg: who starts next in one queue, under Fair Tree and under this plugin.
-fn picture() -> String {
-    let queue = queue_of_the_picture();
-    let mut text = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 190\" width=\"720\" height=\"190\" role=\"img\">\n<style>\n  \
-         text { font: 13px sans-serif; fill: #222 }\n  .head { font-weight: bold }\n  .back { fill: #fff }\n  .a { fill: #d55e00 }\n  .d { fill: #0072b2 }\n  \
-         @media (prefers-color-scheme: dark) { text { fill: #ddd } .back { fill: #161b22 } .a { fill: #ff8c42 } .d { fill: #4aa3df } }\n</style>\n\
-         <title>Who starts next, in one queue, under Fair Tree and under multifactor2</title>\n",
-    );
-    let mut rows = Vec::new();
-    let (mut stock, mut ours): (Vec<_>, Vec<_>) = (queue.rows.iter().collect(), queue.rows.iter().collect());
-    stock.sort_by_key(|row| row.position_after);
-    ours.sort_by_key(|row| row.position_before);
-    let mut described = Vec::new();
-    for (x, title, all, factor) in [
-        (0, "Fair Tree", stock, (|row: &ChangeRow| row.fair_share_after) as fn(&ChangeRow) -> Option<f64>),
-        (370, "multifactor2", ours, |row: &ChangeRow| row.fair_share_before),
-    ] {
-        rows.push(format!("<text class=\"head\" x=\"{}\" y=\"24\">{title}</text>\n", x + 10));
-        let mut order = Vec::new();
-        for (place, row) in (0..).zip(all) {
-            let (factor, y) = (factor(row).unwrap(), 36 + place * 29);
-            let top = if ["user4", "user5"].contains(&row.user.as_str()) { "d" } else { "a" };
-            rows.push(format!(
-                "<text x=\"{}\" y=\"{}\">{}. {} of {top}</text><rect class=\"{top}\" x=\"{}\" y=\"{y}\" width=\"{:.1}\" height=\"20\"/>\
-                 <text x=\"{:.1}\" y=\"{}\">{factor:.3}</text>\n",
-                x + 10,
-                y + 15,
-                place + 1,
-                row.user,
-                x + 115,
-                factor * 170.0,
-                f64::from(x) + 121.0 + factor * 170.0,
-                y + 15,
-            ));
-            order.push(format!("{} {factor:.3}", row.user));
-        }
-        described.push(format!("{title}: {}.", order.join(", ")));
-    }
-    let _ = write!(text, "<desc>Fair-share factors, the first to start above. {}</desc>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n", described.join(" "));
-    text + &rows.concat() + "</svg>\n"
-}
-
-#[test]
-fn the_picture_of_the_readme_is_the_queue() {
-    let path = top().join("docs/figures/next.svg");
-    if std::env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some() {
-        fs::write(&path, picture()).unwrap();
-    }
-    assert!(
-        fs::read_to_string(path).unwrap() == picture(),
-        "docs/figures/next.svg is another: run 'make docs'"
-    );
 }

@@ -65,7 +65,7 @@ struct Clock {
     states: [u32; JOBS as usize + 1],
     /// Jobs get their ids when they first start, in ascending order as slurmctld gives them out. A job in the list behind one with a
     /// higher id is not possible there but for tasks that leave their array, and then the order of charges is another than
-    /// stock's, so the last bit of a sum may be (docs/architecture.md, how jobs are found).
+    /// stock's, so the last bit of a sum may be (docs/cycle.md, how jobs are found).
     ids: [Option<u32>; JOBS as usize + 1],
 }
 

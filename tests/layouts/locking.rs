@@ -28,7 +28,7 @@ fn set(levels: &[&str]) -> BTreeSet<String> {
     levels.iter().map(|levels| (*levels).to_owned()).collect()
 }
 
-/// The table of docs/architecture.md, "One cycle". A higher level than is needed makes others wait, a lower one is found by the
+/// The table of docs/cycle.md, "One cycle". A higher level than is needed makes others wait, a lower one is found by the
 /// processor in all tests.
 #[test]
 fn a_cycle_asks_for_the_locks_of_its_phases() {

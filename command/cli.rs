@@ -25,9 +25,9 @@ pub struct Cli {
     #[command(subcommand)]
     pub question: Question,
     /// Prints help
-    #[arg(long, global = true, action = ArgAction::Help)]
+    #[arg(long, global = true, action = ArgAction::Help, display_order = 1000)]
     pub help: Option<bool>,
     /// Prints the version
-    #[arg(short = 'V', long, global = true, action = ArgAction::Version)]
+    #[arg(short = 'V', long, global = true, action = ArgAction::Version, display_order = 1001)]
     pub version: Option<bool>,
 }

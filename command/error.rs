@@ -42,7 +42,7 @@ pub const STATUS: &str = "\
 Exit status:
   0    There is an answer
   1    The question cannot be answered: an option, a name or a value is wrong, or settings are
-  2    check has found something that works, but hardly as meant
+  2    check has found something wrong or without effect, with --strict also something unusual
   3    There is nothing to answer from: Slurm does not answer, or a file cannot be read
   4    The answer cannot be written
   130  replay was stopped by Ctrl-C: the report is of a part";

@@ -25,7 +25,7 @@ use crate::progress::Progress;
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[group(skip)]
 pub struct AsJson {
-    /// As JSON, with a schema in share/slurm-multifactor2/schema
+    /// Print JSON; its schema is in share/slurm-multifactor2/schema
     #[arg(long)]
     pub json: bool,
 }
@@ -46,7 +46,7 @@ pub struct OfCluster {
 pub struct OfTime {
     #[command(flatten)]
     pub input: input::Arguments,
-    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or + and a time from the snapshot on such as +7-0
+    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or +TIME after the snapshot, such as +7-0
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
     #[command(flatten)]
@@ -57,22 +57,22 @@ pub struct OfTime {
 #[derive(Clone, Debug, Default, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is an option of its own
 pub struct Printed {
-    /// With | between fields
+    /// Separate fields by |
     #[arg(short = 'P', long, conflicts_with_all = ["parsable", "csv", "json"])]
     pub parsable2: bool,
-    /// With | behind each field
+    /// End each field with |
     #[arg(short = 'p', long, conflicts_with_all = ["csv", "json"])]
     pub parsable: bool,
-    /// As comma-separated values
+    /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
-    /// Without a header
+    /// Print no header
     #[arg(short = 'n', visible_short_alias = 'h', long, conflicts_with = "json")]
     pub noheader: bool,
     /// These columns only, in this order
     #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "json")]
     pub format: Vec<String>,
-    /// Tables as wide as what is in them: no name is cut to fit the terminal
+    /// Print names whole, even where the table is then wider than the terminal
     #[arg(long, conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
     pub wide: bool,
 }

@@ -28,27 +28,26 @@ const BEGINNING: u64 = 64 << 10;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Arguments {
-    /// Answer from what --save kept, from a snapshot of the plugin, or from a file of 'sacctmgr dump', and ask Slurm nothing
+    /// Answer from a directory of --save, a snapshot of the plugin, or a file of 'sacctmgr dump'; Slurm is not asked
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
     /// Keep what Slurm said in a new directory, for --from and for support
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
-    /// Give users, accounts, partitions, QOS, reservations, wckeys and the cluster other names, the same one wherever a name
-    /// stands; 'root' and the QOS 'normal' stay. With --save, one file 'snapshot' is kept instead of what Slurm said, without
-    /// names of hosts and files
+    /// Replace the names of users, accounts, partitions, QOS, reservations, wckeys and the cluster, each by the same one
+    /// everywhere; 'root' and the QOS 'normal' stay. With --save, only one file 'snapshot' is kept, without names of hosts and files
     #[arg(long)]
     pub anonymise: bool,
     /// The multifactor2.conf of the controller, which no command of Slurm shows
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
-    /// Ask another cluster, by way of slurmdbd
+    /// Ask another cluster, through slurmdbd
     #[arg(short = 'M', long = "cluster", value_name = "NAME", conflicts_with = "from")]
     pub cluster: Option<String>,
     /// Ask Slurm, also where the plugin's snapshot can be read on this host
     #[arg(long, conflicts_with = "from")]
     pub live: bool,
-    /// How long Slurm may take for all of the answer; what it has not said by then is missing, and named
+    /// How long Slurm may take for the whole answer; what is missing then is named
     #[arg(long, value_name = "SECONDS", default_value_t = ask::TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub timeout: u64,
 }

@@ -60,7 +60,7 @@ fn the_dominant_reason_comes_first() {
         (
             |job| job.reason = "QOSMaxJobsPerUserLimit".into(),
             ReasonKind::Obstacle,
-            "a higher priority does not help",
+            "something that a higher priority cannot change",
         ),
         (|job| (job.direct, job.priority) = (true, 7), ReasonKind::SetByHand, "was set by hand to 7"),
         (

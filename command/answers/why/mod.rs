@@ -41,7 +41,7 @@ pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
 pub use users::Users;
 
-/// Says why a job has its priority and its place; of two jobs, which comes first and why; without a job, of each of your own
+/// Says why a job has its priority and its place; of two jobs, which comes first and why; without a job, each of your own in a row
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 why\n  multifactor2 why 1001\n  multifactor2 why 1001 --place --long\n  multifactor2 why 1001 1002\n  multifactor2 why -j 1001,1002\n  multifactor2 why --user user2 user5"
@@ -51,18 +51,18 @@ pub use users::Users;
 pub struct Arguments {
     /// The job as squeue shows it, such as 123, 123_4, 123_[5-9%2] or 123+1; your own jobs where there is none
     pub job: Option<String>,
-    /// Another one, to be compared with it
+    /// A second job, to compare the first with
     pub other: Option<String>,
-    /// These jobs, one in a row
+    /// These jobs, each in a row
     #[arg(short, long = "jobs", value_name = "LIST", conflicts_with = "job")]
     pub jobs: Option<String>,
     /// Two users instead of jobs, each as USER or USER@ACCOUNT: who comes first, where they differ, when it turns
     #[arg(long = "user", value_names = ["USER", "USER"], num_args = 2, conflicts_with_all = ["job", "jobs", "long", "place"])]
     pub users: Vec<String>,
-    /// All that there is to say of a job
+    /// Everything about the job: each addend with its formula, the way from the root, what would change it most
     #[arg(long, requires = "job", conflicts_with = "other")]
     pub long: bool,
-    /// Ask Slurm for all jobs, and say the place; a snapshot of the plugin has it without
+    /// Ask Slurm for all jobs, to know the place; a snapshot of the plugin has it anyway
     #[arg(long)]
     pub place: bool,
     /// Writes a page for a browser: one file that needs no network

@@ -9,6 +9,9 @@ use crate::model::reasons::Reason;
 use crate::model::{Addends, Model, Step};
 use crate::output::numbers::{count, number, ordinal, span};
 
+/// What its user can do where room is all that is missing.
+const SMALLER: &str = "A shorter time limit or a smaller request can let it start in a gap.";
+
 impl Why {
     pub(super) fn dominant(&self, model: &Model<'_>, job: usize) -> String {
         let record = &model.snapshot.jobs[job];
@@ -22,7 +25,7 @@ impl Why {
             ),
             (ReasonKind::NotEligible, _) => format!("Job {} is not in the queue yet. {sentence}", self.job),
             (ReasonKind::Obstacle, _) => {
-                format!("Job {} waits for something that a higher priority does not help against. {sentence}", self.job)
+                format!("Job {} waits for something that a higher priority cannot change. {sentence}", self.job)
             }
             (ReasonKind::SetByHand, Some(place)) => format!(
                 "The priority of job {} was set by hand to {}: nothing else counts. It is {} of {} in partition {}.",
@@ -187,22 +190,19 @@ impl Why {
         let mut next = Vec::new();
         let id = model.snapshot.jobs[job].id;
         if self.waits_for_room() {
-            next.push("A shorter time limit or a smaller request can let it start in a gap.".to_owned());
+            next.push(SMALLER.to_owned());
         } else if !matches!(self.kind, ReasonKind::Behind | ReasonKind::Waits) && !self.reason.remedy.is_empty() {
             next.push(self.reason.remedy.replace("JOBID", &id.to_string()));
         }
         if matches!(self.kind, ReasonKind::Behind | ReasonKind::SetByHand | ReasonKind::Waits) {
             if model.snapshot.jobs[job].limit.is_none() {
                 next.push(
-                    "The job has no time limit of its own. With one that is near what it needs, backfill can start it in a gap: \
+                    "The job was submitted without a time limit. With one near what it needs, backfill can start it in a gap: \
                      'scontrol update JobId=JOBID TimeLimit=T'."
                         .replace("JOBID", &id.to_string()),
                 );
             } else {
-                next.push(
-                    "A shorter time limit or a smaller request lets backfill start the job in a gap."
-                        .to_owned(),
-                );
+                next.push(SMALLER.to_owned());
             }
             next.extend(self.places.first().map(|place| {
                 format!("See who is before it with 'multifactor2 queue --partition {}'.", place.partition)

@@ -187,6 +187,8 @@ fn run_again(cluster: &Cluster, job: JobId) {
     sleep(Duration::from_secs(5));
     cluster.scontrol(&["requeue", &id]).unwrap();
     wait_state("PENDING");
+    // slurmd revokes all credentials up to the second of the requeue: a job that starts again within it is refused as "Job credential revoked".
+    sleep(Duration::from_secs(2));
     // slurmctld makes it wait for some minutes.
     cluster.scontrol(&["update", &format!("JobId={id}"), "StartTime=now"]).unwrap();
     wait_state("RUNNING");

@@ -94,7 +94,7 @@ crate::settings! {
         /// into that script before you write `yes`.
         admin_comment_tickets = "AdminCommentTickets": yes_no() default("no");
         /// Gives override tickets to users, accounts and other objects, for a time or without an end, such as `Override=User
-        /// Name=alice Tickets=1000 Until=2027-01-31`. It stands alone on a line of multifactor2.conf. There may be any number of such lines, and those that name the same object add up. slurmctld warns of
+        /// Name=alice Tickets=1000 Until=2027-01-31`. It stands alone on a line, in multifactor2.conf only. There may be any number of such lines, and those that name the same object add up. slurmctld warns of
         /// a name that it does not know, and looks for it again in each calculation.
         overrides = "Override": block(Override, kind: choice(OverrideKind {
             /// All jobs of a user. A user is one object in all accounts.
@@ -128,7 +128,7 @@ crate::settings! {
             shared = "Shared": yes_no() unset("yes");
         }) unset("User");
         /// Gives functional shares to users, accounts or departments, such as `Functional=User Name=*
-        /// Shares=RawShares`. It stands alone on a line of multifactor2.conf. There may be any
+        /// Shares=RawShares`. It stands alone on a line, in multifactor2.conf only. There may be any
         /// number of such lines. Who is on none of them has 0 shares. The shares have an effect if `TicketsFunctional`
         /// is more than 0. slurmctld warns of a name that it does not know, and looks for it again in each calculation.
         functional = "Functional": block(Functional, kind: choice(FunctionalKind {
@@ -186,22 +186,22 @@ crate::settings! {
         /// this time.
         dilution_cap = "DilutionCap": positive_duration() default("7-0");
         /// Gives points by one component of Maui's priority function, such as `Component=SERV QueueTime=1 XFactor=100`.
-        /// It stands alone on a line of multifactor2.conf. The points of a job are the sum over all
+        /// It stands alone on a line, in multifactor2.conf only. The points of a job are the sum over all
         /// components of `Weight` times the smaller of `Cap` and the component. A component is the sum over its parts of
         /// weight times the smaller of cap and value. A part is written as its name and weight. Its cap has the same
         /// name with `Cap` behind it, such as `XFactorCap=50`. A weight that is not written is 0. A cap of 0 or less is
         /// no limit. The points are added to the site factor of the job, in the column SITE of `sprio`.
         components = "Component": declared(Component) unset("SERV");
         /// Gives a priority to a user, group, account, QOS or partition, such as `Credential=User Name=john
-        /// Priority=2000`. `Component=CRED` says how it is weighted. It stands alone on a line of multifactor2.conf. slurmctld warns of a name that it does not know, and looks for it again in each
+        /// Priority=2000`. `Component=CRED` says how it is weighted. It stands alone on a line, in multifactor2.conf only. slurmctld warns of a name that it does not know, and looks for it again in each
         /// calculation.
         credentials = "Credential": declared(Credential) unset("User");
         /// Says how long jobs of a QOS or partition should wait at most, such as `Service=QOS Name=short
-        /// TargetQueueTime=00:15:00`. `Component=TARGET` says how it is weighted. It stands alone on a line of multifactor2.conf. Where a line for the QOS of a job and one for its partition match, that
+        /// TargetQueueTime=00:15:00`. `Component=TARGET` says how it is weighted. It stands alone on a line, in multifactor2.conf only. Where a line for the QOS of a job and one for its partition match, that
         /// for the QOS holds.
         services = "Service": declared(Service) unset("QOS");
         /// Sets the part of all usage that a user, group, account, QOS or partition should have, such as `Target=User
-        /// Name=john Percent=16.5 Type=floor`. `Component=FS` says how the distance from it is weighted. It stands alone on a line of multifactor2.conf. slurmctld warns of a name that it does not know, and
+        /// Name=john Percent=16.5 Type=floor`. `Component=FS` says how the distance from it is weighted. It stands alone on a line, in multifactor2.conf only. slurmctld warns of a name that it does not know, and
         /// looks for it again in each calculation.
         targets = "Target": declared(Target) unset("User");
         /// What the sum of all points is multiplied with before it is rounded. A priority is at least 1, and jobs whose points
@@ -234,7 +234,7 @@ crate::settings! {
         /// 1 + m times less than the one above it, and with one below 0 each level 1 - m times less than the one below
         /// it. With 0 all levels count the same.
         tier_multiplier = "TierMultiplier": decimal(-1000.0 ..= 1000.0) default("0");
-        /// Multiplies the usage that some jobs are charged, such as `Charge=Partition Name=scavenger Factor=0.1`. It stands alone on a line of multifactor2.conf. There may be any number of such lines. A change holds
+        /// Multiplies the usage that some jobs are charged, such as `Charge=Partition Name=scavenger Factor=0.1`. It stands alone on a line, in multifactor2.conf only. There may be any number of such lines. A change holds
         /// for the seconds that jobs run after it. slurmctld warns of a name that it does not know, and looks for it again in
         /// each calculation.
         charges = "Charge": declared(Charge) unset("Partition");
@@ -260,7 +260,7 @@ crate::settings! {
             "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
             lists_tres
         ) default("cpu,mem");
-        /// Keeps the usage of some partitions apart, such as `Book=gpu Partitions=gpu,gpu-long`. It stands alone on a line of multifactor2.conf, up to 31 times. The tickets of a job, and so its fair-share factor, come from the book
+        /// Keeps the usage of some partitions apart, such as `Book=gpu Partitions=gpu,gpu-long`. It stands alone on a line, in multifactor2.conf only, up to 31 times. The tickets of a job, and so its fair-share factor, come from the book
         /// of its partition: from what was used in the partitions of that book alone, and who waits for these. The best job of each
         /// book has 1.0. A job in several partitions has a factor in each. All other partitions are the default book, which `sshare`
         /// shows; `RawUsage` there stays the usage of all partitions. A new book starts empty. The usage of one that was removed is

@@ -1,12 +1,11 @@
 //! The pictures of pages that are drawn from the model: who starts next in one queue, and tickets on their way down the documented tree.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use multifactor2_command::answers::what_if::{of_model, ChangeRow, Changes, Plugin, WhatIf};
 use multifactor2_command::model::{Model, Options};
 
-use crate::shown::{cluster, top};
+use crate::shown::{cluster, made};
 use crate::site;
 
 /// What all of them begin with: light and dark, as the system prefers.
@@ -149,10 +148,6 @@ fn next() -> String {
 #[test]
 fn the_pictures_are_those_of_the_model() {
     for (path, drawn) in [("docs/figures/next.svg", next()), ("docs/figures/tickets.svg", tickets())] {
-        let file = top().join(path);
-        if std::env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some() {
-            fs::write(&file, &drawn).unwrap();
-        }
-        assert!(fs::read_to_string(file).unwrap() == drawn, "{path} is another: run 'make docs'");
+        made(path, drawn.as_bytes());
     }
 }

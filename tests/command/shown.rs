@@ -1,9 +1,9 @@
 //! What pages show of the command is what it prints: each block that begins with `$ multifactor2` or `$ swhy` is run on the cluster of the tutorial.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use multifactor2_fixtures::project::{read, top};
 use multifactor2_snapshot::{format, Snapshot};
 
 use crate::site;
@@ -15,8 +15,19 @@ const PAGES: [(&str, usize); 4] =
 /// The cluster that they are asked of, from the top of the project.
 const CLUSTER: &str = "docs/tutorial.snapshot";
 
-pub fn top() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+/// Whether pages are written, as by `make docs`, and not compared.
+fn is_writing() -> bool {
+    std::env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some()
+}
+
+/// A file that is made here: written, or compared with what is committed.
+#[track_caller]
+pub fn made(path: &str, bytes: &[u8]) {
+    let file = top().join(path);
+    if is_writing() {
+        fs::write(&file, bytes).unwrap();
+    }
+    assert!(fs::read(file).unwrap() == bytes, "{path} is another: run 'make docs'");
 }
 
 /// The documented example, with a second job of user5 and one that waits for a limit of its user.
@@ -39,13 +50,9 @@ pub fn cluster() -> Snapshot {
 
 #[test]
 fn the_cluster_of_the_tutorial_is_the_documented_example() {
-    let mut made = Vec::new();
-    format::write(&cluster(), &mut made).unwrap();
-    let path = top().join(CLUSTER);
-    if std::env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some() {
-        fs::write(&path, &made).unwrap();
-    }
-    assert!(fs::read(path).unwrap() == made, "{CLUSTER} is another: run 'make docs'");
+    let mut bytes = Vec::new();
+    format::write(&cluster(), &mut bytes).unwrap();
+    made(CLUSTER, &bytes);
 }
 
 /// A command that a page shows, and what it says that it prints.
@@ -88,7 +95,7 @@ fn pages_name_commands_that_work() {
     let is_other = |line: &str| ["migrate", "check", "--save", "JOB"].iter().any(|word| line.contains(word));
     let mut named = 0;
     for (path, _) in &PAGES[..3] {
-        let page = fs::read_to_string(top().join(path)).unwrap();
+        let page = read(path);
         let lines = page.lines().filter_map(|line| line.strip_prefix("    "));
         for line in lines.chain(page.split('`')).filter(is_one).filter(|line| !is_other(line)) {
             assert!(!printed(line).is_empty(), "{path}: {line}");
@@ -128,10 +135,10 @@ fn printed(line: &str) -> String {
 
 #[test]
 fn pages_show_what_is_printed() {
-    let (write, mut differs) = (std::env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some(), Vec::new());
+    let (write, mut differs) = (is_writing(), Vec::new());
     for (path, least) in PAGES {
         let file = top().join(path);
-        let mut page = fs::read_to_string(&file).unwrap();
+        let mut page = read(path);
         let all = shown(&page);
         assert!(write || all.len() >= least, "{path} shows {}", all.len());
         for Shown { line, output } in all {

@@ -47,12 +47,17 @@ impl Written {
         self.0
     }
 
-    /// Whether this is a slurm.conf, by parameters that nothing else has.
+    /// Whether this is a slurm.conf.
     pub fn is_slurm_conf(&self) -> bool {
-        ["ClusterName", "SlurmctldHost", "ControlMachine", "SlurmUser", "PriorityType", "StateSaveLocation"]
-            .iter()
-            .any(|name| self.get(name).is_some())
+        self.0.keys().any(|key| makes_slurm_conf(key))
     }
+}
+
+/// Whether a file with this parameter is a slurm.conf: nothing else has it.
+pub fn makes_slurm_conf(key: &str) -> bool {
+    ["ClusterName", "SlurmctldHost", "ControlMachine", "SlurmUser", "PriorityType", "StateSaveLocation"]
+        .iter()
+        .any(|name| key.eq_ignore_ascii_case(name))
 }
 
 /// The last value of a setting in slurm.conf and what it includes.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::draft::{Draft, Item};
 use super::page::Why;
 use super::MigrateAnswer;
-use crate::answers::check::host::Written;
+use crate::answers::check::host::makes_slurm_conf;
 use crate::answers::what_if::{of_model, Changes, Group, Plugin, Settings, Weight};
 use crate::error::Error;
 use crate::model::{Algorithm, Model, Options};
@@ -43,8 +43,8 @@ pub struct FirstDay {
 
 /// Parameters of slurm.conf that are about priorities; `None` where a file is none.
 fn parameters(path: &Path) -> Option<Vec<Item>> {
-    Written::of(path).filter(Written::is_slurm_conf)?;
     let pairs: Vec<Pair> = files::read(path)?.statements.into_iter().flat_map(Statement::into_pairs).collect();
+    pairs.iter().find(|pair| makes_slurm_conf(&pair.key))?;
     let is = |pair: &Pair, names: &[&str]| names.iter().any(|name| pair.key.eq_ignore_ascii_case(name));
     let is_about = |pair: &Pair| {
         let is_of_partition = is(pair, &["PriorityJobFactor", "PriorityTier"]);

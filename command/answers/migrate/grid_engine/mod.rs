@@ -150,9 +150,7 @@ impl Scheduler {
             "weight_waiting_time" => {
                 self.waiting = draft.number(item, value, 0.0, 1e7).map(|weight| (weight, item.clone()));
             }
-            "weight_deadline" if value.parse() == Ok(0.0) => {
-                draft.note(Why::Nothing, "A weight of 0 changes nothing.", &[item]);
-            }
+            "weight_deadline" if value.parse() == Ok(0.0) => (),
             "weight_deadline" | "max_pending_tasks_per_job" | "report_pjob_tickets" => {
                 draft.page(&[&item.key], item);
             }

@@ -23,7 +23,7 @@ SHARED    := bash-completion/completions zsh/site-functions fish/vendor_completi
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests counts faults random soak mutants extend fuzz memcheck miri layouts bench docs book figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests counts faults random soak mutants extend fuzz memcheck miri layouts bench docs screenshots book figures lint clean help
 
 all: build
 
@@ -184,8 +184,11 @@ counts: ## write tests/bench/counts.tsv anew: instructions per job, which 'make 
 docs: ## rewrite what is made in docs, priority_multifactor2(8) and the example: settings and subcommands from their tables, diagnostics from docs/messages.md
 	$(CARGO) run --locked -q -p multifactor2-core --example docs
 	$(CARGO) run --locked -q -p multifactor2-command --example docs
-	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p slurm-multifactor2 --lib phases
+	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p slurm-multifactor2 --lib -- phases picture
 	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p multifactor2-command --test command -- shown figures
+
+screenshots: ## take the pictures of pages in docs anew (needs chromium and chromium-driver); their pixels differ between machines
+	MULTIFACTOR2_WRITE_DOCS=1 $(CARGO) test --locked -q -p multifactor2-command --test command -- screenshots
 
 book: ## build README and docs as one book for a browser, in dist/book (needs mdbook; says how to get it)
 	packaging/book
@@ -198,7 +201,7 @@ figures: ## replay synthetic workloads for the pictures and tables of docs on sh
 
 # Packages and releases
 
-.PHONY: dist rpm deb package-test release-check
+.PHONY: dist rpm deb package-test reproducible release-check
 
 dist: ## make the release tarball of HEAD, that of the crates it is built from, and bills of materials, in dist/ (the same bytes every time)
 	packaging/install-tools dist
@@ -222,6 +225,10 @@ package-test: ## install, run, update and remove the packages of dist/ in root d
 	tests/packages/source
 	tests/packages/deb
 	tests/packages/releases
+	tests/packages/recipes
+
+reproducible: ## make the RPMs of dist/ in two folders, and compare their bytes (after make rpm; ten minutes)
+	tests/packages/reproducible
 
 release-check: ## everything that a release needs
 	packaging/install-tools check
@@ -233,6 +240,7 @@ release-check: ## everything that a release needs
 	$(MAKE) dist && cp dist/*.tar.gz dist/*.cdx.json target/ && $(MAKE) dist
 	cd dist && for file in *.tar.gz *.cdx.json; do cmp "$$file" "../target/$$file" || exit 1; done
 	$(MAKE) rpm
+	$(MAKE) reproducible
 	rpmlint -r packaging/slurm-multifactor2.rpmlintrc dist/*.rpm packaging/slurm-multifactor2.spec
 	$(MAKE) deb
 	lintian --fail-on error dist/*.deb

@@ -121,8 +121,8 @@ impl Drop for Phases {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
-    use std::path::Path;
-    use std::{env, fs};
+
+    use multifactor2_fixtures::{project, svg};
 
     use super::*;
 
@@ -152,8 +152,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_phases_of_a_cycle() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cycle.md");
-        let page = fs::read_to_string(&path).unwrap();
+        let page = project::read("docs/cycle.md");
         let (before, rest) = page.split_once(BEGIN).unwrap();
         let (_, after) = rest.split_once(END).unwrap();
         let mut table = "| phase | function | locks | why |\n|---|---|---|---|\n".to_owned();
@@ -163,10 +162,42 @@ mod tests {
             let _ = writeln!(table, "| {phase:?} | {functions} | {locks} | {} |", why.trim());
         }
         let now = format!("{before}{BEGIN}{table}{END}{after}");
-        if env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some() {
-            fs::write(&path, &now).unwrap();
+        project::made("docs/cycle.md", now.as_bytes());
+    }
+
+    /// docs/figures/cycle.svg: the phases from top to bottom, and what each may hold.
+    #[test]
+    fn the_picture_has_the_phases_of_a_cycle() {
+        let mut drawn = String::new();
+        let columns = ["jobs", "associations", "QOS", "TRES"];
+        for (x, name) in (0..).step_by(105).zip(columns) {
+            let _ = writeln!(drawn, "<text class=\"head middle\" x=\"{}\" y=\"22\">{name}</text>", x + 160);
         }
-        assert!(fs::read_to_string(&path).unwrap() == now, "{}: run 'make docs'", path.display());
+        let mut words = Vec::new();
+        for (y, (phase, ..)) in (0..).step_by(26).zip(Phase::ALL) {
+            let locks = phase.locks();
+            words.push(format!("{phase:?}: {}.", in_words(&locks)));
+            let _ = writeln!(drawn, "<text x=\"10\" y=\"{}\">{phase:?}</text>", y + 48);
+            let levels = [locks.jobs, locks.associations, locks.qos, locks.tres];
+            for (x, level) in (0..).step_by(105).zip(levels) {
+                let (class, name) = match level {
+                    None => ("idle", ""),
+                    Read => ("d flow", "read"),
+                    Write => ("a flow", "WRITE"),
+                };
+                let _ = writeln!(
+                    drawn,
+                    "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"95\" height=\"20\"/><text class=\"middle\" x=\"{}\" y=\"{}\">{name}</text>",
+                    x + 112,
+                    y + 33,
+                    x + 160,
+                    y + 48
+                );
+            }
+        }
+        let height = u32::try_from(40 + 26 * Phase::ALL.len()).unwrap();
+        let picture = svg::begin(540, height, "Which locks each phase of a cycle may hold", &words.join(" "));
+        project::made("docs/figures/cycle.svg", (picture + &drawn + "</svg>\n").as_bytes());
     }
 
     #[test]

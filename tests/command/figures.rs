@@ -4,21 +4,11 @@ use std::fmt::Write as _;
 
 use multifactor2_command::answers::what_if::{of_model, ChangeRow, Changes, Plugin, WhatIf};
 use multifactor2_command::model::{Model, Options};
+use multifactor2_fixtures::project::made;
+use multifactor2_fixtures::svg::begin;
 
-use crate::shown::{cluster, made};
+use crate::shown::cluster;
 use crate::site;
-
-/// What all of them begin with: light and dark, as the system prefers.
-fn begin(width: u32, height: u32, title: &str, description: &str) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n<style>\n  \
-         text {{ font: 13px sans-serif; fill: #222 }}\n  .head {{ font-weight: bold }}\n  .back {{ fill: #fff }}\n  .a {{ fill: #d55e00; stroke: #d55e00 }}\n  \
-         .d {{ fill: #0072b2; stroke: #0072b2 }}\n  .flow {{ fill: none }}\n  .idle {{ fill: none; stroke: #999; stroke-dasharray: 3 3 }}\n  .dim {{ fill: #777 }}\n  \
-         @media (prefers-color-scheme: dark) {{ text {{ fill: #ddd }} .back {{ fill: #161b22 }} .a {{ fill: #ff8c42; stroke: #ff8c42 }}\n    \
-         .d {{ fill: #4aa3df; stroke: #4aa3df }} .flow {{ fill: none }} .dim {{ fill: #999 }} }}\n</style>\n<title>{title}</title>\n<desc>{description}</desc>\n\
-         <rect class=\"back\" width=\"100%\" height=\"100%\"/>\n"
-    )
-}
 
 /// docs/figures/tickets.svg: the documented tree, from the root on the left to users on the right. Lines are as wide as the tickets on them.
 fn tickets() -> String {
@@ -95,59 +85,93 @@ fn tickets() -> String {
         + "</svg>\n"
 }
 
-/// The queue of the picture: the tutorial's cluster, in which user4 waits, too.
-fn queue_of_the_picture() -> WhatIf {
+/// The queue of the pictures: the tutorial's cluster, in which user4 waits as well. Under one more line of multifactor2.conf, where there is one.
+fn queue_under(line: Option<&str>) -> WhatIf {
     let mut snapshot = site::example();
     let of = |user: &str| snapshot.associations.iter().find(|one| one.user == user).unwrap();
     let more = [("user4", 1003), ("user5", 1004), ("user2", 1005)].map(|(user, id)| site::job(id, of(user)));
     snapshot.jobs.extend(more);
     site::show(&mut snapshot);
+    if let Some(line) = line {
+        site::set(&mut snapshot, line);
+    }
     let changes = Changes { plugin: Some(Plugin::Stock), ..Changes::default() };
     of_model(&Model::of(&snapshot, Options::default()), &changes).unwrap()
 }
 
-/// docs/figures/next.svg: who starts next in one queue, under Fair Tree and under this plugin.
-fn next() -> String {
-    let queue = queue_of_the_picture();
-    let mut rows = Vec::new();
-    let (mut stock, mut ours): (Vec<_>, Vec<_>) = (queue.rows.iter().collect(), queue.rows.iter().collect());
-    stock.sort_by_key(|row| row.position_after);
-    ours.sort_by_key(|row| row.position_before);
-    let mut described = Vec::new();
-    for (x, title, all, factor) in [
-        (0, "Fair Tree", stock, (|row: &ChangeRow| row.fair_share_after) as fn(&ChangeRow) -> Option<f64>),
-        (370, "multifactor2", ours, |row: &ChangeRow| row.fair_share_before),
-    ] {
-        rows.push(format!("<text class=\"head\" x=\"{}\" y=\"24\">{title}</text>\n", x + 10));
+/// A queue in a picture: its title, and user and fair-share factor of each job, the first to start first.
+type Queue = (&'static str, Vec<(String, f64)>);
+
+fn queue(title: &'static str, mut rows: Vec<ChangeRow>, is_after: bool) -> Queue {
+    rows.sort_by_key(|row| if is_after { row.position_after } else { row.position_before });
+    let factor = |row: &ChangeRow| if is_after { row.fair_share_after } else { row.fair_share_before };
+    (title, rows.iter().map(|row| (row.user.clone(), factor(row).unwrap())).collect())
+}
+
+/// One queue under several policies, side by side: bars as long as the factors.
+fn queues(title: &str, width: u32, all: &[Queue]) -> String {
+    let (mut drawn, mut described) = (String::new(), Vec::new());
+    let step = width / u32::try_from(all.len()).unwrap();
+    // Name and number beside the bar.
+    let longest = f64::from(step - 175);
+    for (x, (title, rows)) in (0..).step_by(step as usize).zip(all) {
+        let _ = writeln!(drawn, "<text class=\"head\" x=\"{}\" y=\"24\">{title}</text>", x + 10);
         let mut order = Vec::new();
-        for (place, row) in (0..).zip(all) {
-            let (factor, y) = (factor(row).unwrap(), 36 + place * 29);
-            let top = if ["user4", "user5"].contains(&row.user.as_str()) { "d" } else { "a" };
-            rows.push(format!(
-                "<text x=\"{}\" y=\"{}\">{}. {} of {top}</text><rect class=\"{top}\" x=\"{}\" y=\"{y}\" width=\"{:.1}\" height=\"20\"/>\
-                 <text x=\"{:.1}\" y=\"{}\">{factor:.3}</text>\n",
+        for (place, (user, factor)) in (0..).zip(rows) {
+            let y = 36 + place * 29;
+            let top = if ["user4", "user5"].contains(&user.as_str()) { "d" } else { "a" };
+            let _ = writeln!(
+                drawn,
+                "<text x=\"{}\" y=\"{}\">{}. {user} of {top}</text><rect class=\"{top}\" x=\"{}\" y=\"{y}\" width=\"{:.1}\" height=\"20\"/>\
+                 <text x=\"{:.1}\" y=\"{}\">{factor:.3}</text>",
                 x + 10,
                 y + 15,
                 place + 1,
-                row.user,
                 x + 115,
-                factor * 170.0,
-                f64::from(x) + 121.0 + factor * 170.0,
+                factor * longest,
+                f64::from(x) + 121.0 + factor * longest,
                 y + 15,
-            ));
-            order.push(format!("{} {factor:.3}", row.user));
+            );
+            order.push(format!("{user} {factor:.3}"));
         }
         described.push(format!("{title}: {}.", order.join(", ")));
     }
     let description = format!("Fair-share factors, the first to start above. {}", described.join(" "));
-    begin(720, 190, "Who starts next, in one queue, under Fair Tree and under multifactor2", &description)
-        + &rows.concat()
-        + "</svg>\n"
+    begin(width, 190, title, &description) + &drawn + "</svg>\n"
+}
+
+/// docs/figures/next.svg: who starts next in one queue, under Fair Tree and under this plugin.
+fn next() -> String {
+    let rows = queue_under(None).rows;
+    queues(
+        "Who starts next, in one queue, under Fair Tree and under multifactor2",
+        720,
+        &[queue("Fair Tree", rows.clone(), true), queue("multifactor2", rows, false)],
+    )
+}
+
+/// docs/figures/distributions.svg: the same queue under Fair Tree and under each `Distribution`.
+fn distributions() -> String {
+    let under = |title, line| queue(title, queue_under(Some(line)).rows, false);
+    queues(
+        "One queue under Fair Tree and under each Distribution",
+        1120,
+        &[
+            queue("Fair Tree", queue_under(None).rows, true),
+            under("tickets", "Distribution=tickets"),
+            under("standing", "Distribution=standing"),
+            under("strict", "Distribution=strict"),
+        ],
+    )
 }
 
 #[test]
 fn the_pictures_are_those_of_the_model() {
-    for (path, drawn) in [("docs/figures/next.svg", next()), ("docs/figures/tickets.svg", tickets())] {
+    for (path, drawn) in [
+        ("docs/figures/next.svg", next()),
+        ("docs/figures/distributions.svg", distributions()),
+        ("docs/figures/tickets.svg", tickets()),
+    ] {
         made(path, drawn.as_bytes());
     }
 }

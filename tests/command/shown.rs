@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use multifactor2_fixtures::project::{read, top};
+use multifactor2_fixtures::project::{is_writing, made, read, top};
 use multifactor2_snapshot::{format, Snapshot};
 
 use crate::site;
@@ -14,21 +14,6 @@ const PAGES: [(&str, usize); 4] =
 
 /// The cluster that they are asked of, from the top of the project.
 const CLUSTER: &str = "docs/tutorial.snapshot";
-
-/// Whether pages are written, as by `make docs`, and not compared.
-fn is_writing() -> bool {
-    std::env::var_os("MULTIFACTOR2_WRITE_DOCS").is_some()
-}
-
-/// A file that is made here: written, or compared with what is committed.
-#[track_caller]
-pub fn made(path: &str, bytes: &[u8]) {
-    let file = top().join(path);
-    if is_writing() {
-        fs::write(&file, bytes).unwrap();
-    }
-    assert!(fs::read(file).unwrap() == bytes, "{path} is another: run 'make docs'");
-}
 
 /// The documented example, with a second job of user5 and one that waits for a limit of its user.
 pub fn cluster() -> Snapshot {

@@ -40,8 +40,9 @@ pub struct Changes {
     /// Other weights, such as fairshare=50000,age=1000; of age, assoc, fairshare, jobsize, partition, qos, or a TRES
     #[arg(long = "weight", value_name = "NAME=WEIGHT", value_delimiter = ',', help_heading = "Changes")]
     pub weights: Vec<Weight>,
-    /// Another plugin or algorithm
-    #[arg(long, value_name = "PLUGIN", help_heading = "Changes")]
+    /// Another plugin: stock (with Fair Tree), classic (stock with NO_FAIR_TREE), or multifactor2 with the settings of --conf, else
+    /// of PriorityParameters
+    #[arg(long, value_name = "PLUGIN", hide_possible_values = true, help_heading = "Changes")]
     pub plugin: Option<Plugin>,
     /// One more job, as options of sbatch in quotes, such as "-A chem -p gpu --gres=gpu:4 -t 1-0"
     #[arg(long = "submit", value_name = "OPTIONS", help_heading = "Changes", allow_hyphen_values = true)]

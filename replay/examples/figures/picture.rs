@@ -23,6 +23,7 @@ const PENS: [(&str, f64); 5] =
 const HEAD: &str = "\
 <style>
   text { font: 11px sans-serif; fill: #222 }
+  .back { fill: #fff }
   .head { font-weight: bold }
   .small { font-size: 9px; fill: #666 }
   .end { text-anchor: end }
@@ -30,6 +31,7 @@ const HEAD: &str = "\
   .frame { fill: none; stroke: #bbb }
   .usage { fill: none }
   .share { fill: none; stroke-dasharray: 2 3 }
+  @media (prefers-color-scheme: dark) { text { fill: #ddd } .small { fill: #aaa } .back { fill: #161b22 } .frame { stroke: #555 } }
 </style>
 <title>Usage against shares over ten half-lives</title>
 <desc>Solid: part of all usage. Dashed: share. A row for each tree, a column for each order of jobs.</desc>
@@ -41,10 +43,10 @@ pub fn draw(rows: &[SettlingRow]) -> String {
     let count: f64 = rows.iter().map(|_| 1.0).sum();
     let height = FIRST.1 + count * STEP.1 - 24.0;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n"
     );
     svg += HEAD;
-    svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
+    svg += "<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n";
     let mut x = FIRST.0;
     for name in ORDERS {
         text(&mut svg, "head middle", x + WIDTH / 2.0, 18.0, name);

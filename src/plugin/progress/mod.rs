@@ -7,6 +7,8 @@
 pub mod history;
 pub mod journal;
 pub mod own_usage;
+#[cfg(test)]
+mod picture;
 mod recount;
 pub mod saved_usage;
 mod saving;

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::prelude::{Engine as _, BASE64_STANDARD};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
@@ -127,6 +128,12 @@ impl Browser {
     pub fn scheme(&self, scheme: &str) {
         let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
         self.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// What is seen now, as a PNG file.
+    pub fn screenshot(&self) -> Vec<u8> {
+        let shot = self.devtools("Page.captureScreenshot", &json!({"format": "png"}));
+        BASE64_STANDARD.decode(shot["data"].as_str().unwrap()).unwrap()
     }
 
     /// What the browser has to say, such as violations of the policy.

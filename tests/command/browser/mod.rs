@@ -3,6 +3,7 @@
 
 mod driver;
 mod replay;
+mod screenshots;
 
 use std::fs;
 use std::path::PathBuf;

@@ -49,6 +49,17 @@ impl Replayed {
     }
 }
 
+/// The page of a replay that pictures show.
+pub fn page() -> File {
+    let trace = trace().replace("<b>chem</b>", "chem");
+    let page = Replayed::new(&trace, "multifactor2.conf", &["--runs", "2"]).page;
+    // Without the directory of this run.
+    let text = fs::read_to_string(page.path()).unwrap();
+    let (before, _) = text.split_once("/sacct.txt").unwrap();
+    let directory = before.rsplit_once(['>', '"']).unwrap().1;
+    File::new(&text.replace(&format!("{directory}/"), ""))
+}
+
 /// The cells of a table with a caption: what is shown, and the number by which it sorts.
 fn cells(browser: &Browser, caption: &str) -> Vec<Vec<(String, f64)>> {
     let script = format!(

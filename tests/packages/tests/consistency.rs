@@ -258,6 +258,10 @@ fn the_rpm_conflicts_with_the_series_after_the_last() {
 fn the_recipes_name_the_version() {
     let tarball = concat!("slurm-multifactor2-", env!("CARGO_PKG_VERSION"), ".tar.gz");
     assert!(read("docs/install.md").contains(tarball));
+    let version = env!("CARGO_PKG_VERSION");
+    let spack = read("packaging/spack/package.py");
+    assert!(spack.contains(&format!("version(\"{version}\")")) && spack.contains(&format!("when=\"@{version}\"")));
+    assert!(read(&format!("packaging/easybuild/slurm-multifactor2-{version}.eb")).contains(&format!("version = '{version}'")));
     let log = concat!("slurm-multifactor2 ", env!("CARGO_PKG_VERSION"), " in Slurm ");
     assert!(read("README.md").contains(log) && read("docs/install.md").contains(log));
 }

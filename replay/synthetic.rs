@@ -107,13 +107,11 @@ impl Recipe {
                 limit: u64::from(size.limit),
                 cpus: size.cpus,
                 nodes: size.cpus.div_ceil(64),
-                gpus: 0,
-                priority: 0,
-                array: 0,
                 user: &names.users[size.user as usize],
                 account: &names.accounts[self.account(size.user) as usize],
                 partitions: size.partition,
                 qos: "normal",
+                ..Draft::default()
             };
             builder.add(&draft).unwrap_or_else(|many| panic!("more than {} {}", many.most, many.what));
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use multifactor2_replay::measures::summary;
+use multifactor2_replay::measures::{summary, Counted};
 use multifactor2_replay::order::Policy;
 use multifactor2_replay::sim::{simulate, Plan, Scheduler};
 use multifactor2_replay::trace;
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheduler = Scheduler::named(&scheduler, &workload.config)?;
     let plan = Plan { workload: &workload, machine: &machine, scheduler, policy: &policy };
     let outcome = simulate(&plan)?;
-    let found = summary(&workload, &machine, &outcome, i64::MIN);
+    let found = summary(&workload, &machine, &outcome, &Counted::of(&workload, &[&outcome], i64::MIN));
     println!("{} jobs on {} CPUs, utilisation {:.3}", workload.jobs.len(), machine.cpus(), found.utilisation);
     println!(
         "wait {:?}\nflow {:?}\nbounded slowdown {:?}",

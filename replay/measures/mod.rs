@@ -2,7 +2,8 @@
 //!
 //! | measure | definition |
 //! |---|---|
-//! | wait | start − submit, in seconds |
+//! | wait | start − eligible, in seconds |
+//! | time before | eligible − submit, in seconds: what a job waits for by itself, such as its begin time or another job. No policy changes it |
 //! | flow | end − submit, in seconds |
 //! | bounded slowdown | max(1, (wait + run) / max(10 s, run)), as Feitelson bounds it |
 //! | normalised wait of a user | Σ wait / Σ CPUs·run of the user's jobs (Klusáček, Rudová 2013) |
@@ -54,6 +55,8 @@ impl Spread {
 pub struct Waits {
     /// Wait in seconds.
     pub wait: Spread,
+    /// Time before it could start, in seconds.
+    pub before: Spread,
     /// Flow in seconds.
     pub flow: Spread,
     /// Bounded slowdown.
@@ -69,6 +72,7 @@ pub struct Waits {
 /// A job that has run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ran {
+    before: f64,
     wait: f64,
     run: f64,
     area: f64,
@@ -76,6 +80,7 @@ struct Ran {
 
 #[derive(Clone, Debug, Default)]
 struct Sums {
+    befores: Vec<f64>,
     waits: Vec<f64>,
     flows: Vec<f64>,
     slowdowns: Vec<f64>,
@@ -85,9 +90,10 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, Ran { wait, run, area }: Ran) {
+    fn add(&mut self, Ran { before, wait, run, area }: Ran) {
+        self.befores.push(before);
         self.waits.push(wait);
-        self.flows.push(wait + run);
+        self.flows.push(before + wait + run);
         self.slowdowns.push(bounded_slowdown(wait, run));
         self.wait += wait;
         self.area += area;
@@ -98,6 +104,7 @@ impl Sums {
         let by_area = |sum: f64| if self.area > 0.0 { sum / self.area } else { 0.0 };
         let (normalised, area_weighted) = (by_area(self.wait), by_area(self.weighted));
         Waits {
+            before: Spread::of(&mut self.befores),
             wait: Spread::of(&mut self.waits),
             flow: Spread::of(&mut self.flows),
             slowdown: Spread::of(&mut self.slowdowns),
@@ -132,14 +139,38 @@ pub struct Summary {
     pub makespan: i64,
 }
 
-/// Adds up an outcome. `since`: jobs submitted before are left out, as a warm-up.
+/// Which jobs count, so that policies are compared in the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// Jobs that were submitted before are a warm-up.
+    pub since: i64,
+    /// By the place of a job in [`Workload::jobs`].
+    pub jobs: Vec<bool>,
+}
+
+impl Counted {
+    /// Those submitted at `since` or later that have ended in all outcomes.
+    pub fn of(workload: &Workload, outcomes: &[&Outcome], since: i64) -> Self {
+        let ended = |job: usize| outcomes.iter().all(|outcome| outcome.end(workload, job).is_some());
+        let jobs = workload.jobs.iter().enumerate().map(|(at, job)| job.submit >= since && ended(at));
+        Self { since, jobs: jobs.collect() }
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.jobs.iter().filter(|counts| **counts).count()
+    }
+}
+
+/// Adds up an outcome. Waits are of the jobs that count.
 #[allow(clippy::cast_precision_loss)] // seconds
-pub fn summary(workload: &Workload, machine: &Machine, outcome: &Outcome, since: i64) -> Summary {
+pub fn summary(workload: &Workload, machine: &Machine, outcome: &Outcome, counted: &Counted) -> Summary {
+    let since = counted.since;
     let mut all = Sums::default();
     let mut users = vec![Sums::default(); workload.users.len()];
     let mut accounts = vec![Sums::default(); workload.accounts.len()];
     let (mut not_started, mut last_start, mut last_end) = (0, i64::MIN, i64::MIN);
-    for (job, start) in workload.jobs.iter().zip(&outcome.starts) {
+    for ((job, start), counts) in workload.jobs.iter().zip(&outcome.starts).zip(&counted.jobs) {
         if job.submit < since {
             continue;
         }
@@ -149,8 +180,12 @@ pub fn summary(workload: &Workload, machine: &Machine, outcome: &Outcome, since:
         }
         last_start = last_start.max(*start);
         last_end = last_end.max(start + i64::from(job.run));
+        if !counts {
+            continue;
+        }
         let ran = Ran {
-            wait: (start - job.submit) as f64,
+            before: (job.eligible - job.submit) as f64,
+            wait: (start - job.eligible) as f64,
             run: f64::from(job.run),
             area: Workload::cpu_seconds(job) as f64,
         };
@@ -218,21 +253,21 @@ impl Mean {
     }
 }
 
-/// Compares two outcomes of one workload, by account and user, in jobs submitted at `since` or later that start in both.
+/// Compares two outcomes of one workload, by account and user, in the jobs that count.
 #[allow(clippy::cast_precision_loss)] // counts of jobs
-pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome, since: i64) -> Comparison {
+pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome, counted: &Counted) -> Comparison {
     let mut accounts = vec![Mean::default(); workload.accounts.len()];
     let mut users = vec![Mean::default(); workload.users.len()];
-    let mut counts = [0_u64; 3];
+    let mut earlier_later_same = [0_u64; 3];
     let mut started: Vec<(i64, usize)> = Vec::new();
     for (at, job) in workload.jobs.iter().enumerate() {
         let (one, two) = (first.starts[at], second.starts[at]);
-        if one == NEVER || two == NEVER || job.submit < since {
+        if !counted.jobs[at] {
             continue;
         }
         accounts[workload.account(job) as usize].add((two - one) as f64);
         users[workload.user(job) as usize].add((two - one) as f64);
-        counts[match two.cmp(&one) {
+        earlier_later_same[match two.cmp(&one) {
             std::cmp::Ordering::Less => 0,
             std::cmp::Ordering::Greater => 1,
             std::cmp::Ordering::Equal => 2,
@@ -247,7 +282,7 @@ pub fn compare(workload: &Workload, first: &Outcome, second: &Outcome, since: i6
     Comparison {
         mean_wait: accounts.into_iter().map(Mean::value).collect(),
         mean_wait_of_users: users.into_iter().map(Mean::value).collect(),
-        earlier_later_same: counts,
+        earlier_later_same,
         inversions: if pairs == 0 { 0.0 } else { inverted.count() as f64 / pairs as f64 },
     }
 }

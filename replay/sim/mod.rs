@@ -46,14 +46,14 @@ impl Scheduler {
     /// By its name; `slurm` has the parameters of a configuration.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is none of that name, or slurmctld does not start with the configuration.
     pub fn named(name: &str, config: &crate::trace::config::Config) -> Result<Self, String> {
         match name {
             "fcfs" => Ok(Self::Fcfs),
             "easy" => Ok(Self::Easy),
             "sjbf" => Ok(Self::Sjbf),
             "conservative" => Ok(Self::Conservative),
-            "slurm" => Ok(Self::Slurm(Parameters::of(config))),
+            "slurm" => Parameters::of(config).map(Self::Slurm),
             _ => Err(format!("there is no scheduler {name:?}: fcfs, easy, sjbf, conservative or slurm")),
         }
     }
@@ -134,19 +134,27 @@ pub struct Outcome {
     pub starts: Vec<i64>,
     /// In which partition of the machine.
     pub partitions: Vec<u16>,
-    /// Jobs that fit in none of their partitions, or whose partitions the machine does not have. They never start.
+    /// With which priority each job started.
+    pub priorities: Vec<u32>,
+    /// Jobs that are too large for each of their partitions. They never start.
     pub misfits: u64,
-    /// It was stopped before its end.
-    pub is_partial: bool,
+    /// The time at which it was stopped before its end.
+    pub stopped_at: Option<i64>,
     /// Passes of the scheduler that were made.
     pub passes: u64,
 }
 
 impl Outcome {
-    /// When a job ended.
+    /// It was stopped before its end.
+    pub fn is_partial(&self) -> bool {
+        self.stopped_at.is_some()
+    }
+
+    /// When a job ended; `None` where it has not.
     pub fn end(&self, workload: &Workload, job: usize) -> Option<i64> {
         let start = self.starts[job];
-        (start != NEVER).then(|| start + i64::from(workload.jobs[job].run))
+        let end = (start != NEVER).then(|| start + i64::from(workload.jobs[job].run))?;
+        self.stopped_at.is_none_or(|stopped| end <= stopped).then_some(end)
     }
 }
 

@@ -84,7 +84,12 @@ impl<'s> World<'s> {
             holds: FxHashMap::default(),
             heap: BinaryHeap::new(),
             started: 0,
-            outcome: Outcome { starts: vec![NEVER; jobs], partitions: vec![0; jobs], ..Outcome::default() },
+            outcome: Outcome {
+                starts: vec![NEVER; jobs],
+                partitions: vec![0; jobs],
+                priorities: vec![0; jobs],
+                ..Outcome::default()
+            },
             priorities: Vec::new(),
             before: Vec::new(),
         }
@@ -122,7 +127,7 @@ impl<'s> World<'s> {
             if events == STRIDE {
                 events = 0;
                 if !go_on(Progress { submitted: next, jobs: count, now }) {
-                    self.outcome.is_partial = true;
+                    self.outcome.stopped_at = Some(now);
                     break;
                 }
             }
@@ -231,6 +236,7 @@ impl<'s> World<'s> {
         self.heap.push(Reverse((self.now + i64::from(self.setup.job(job).run), self.started, job)));
         self.outcome.starts[job as usize] = self.now;
         self.outcome.partitions[job as usize] = partition;
+        self.outcome.priorities[job as usize] = entry.priority();
         self.order.start(Started { job, partition, at: self.now });
         self.begun += 1;
     }

@@ -89,7 +89,6 @@ impl Full {
                 let limit = u64::from(run) * u64::from(random.u32(work.limit.clone())) / 100;
                 let submit = Self::BEGIN + seconds((lasts - waiting).max(0.0));
                 let draft = Draft {
-                    id: 0,
                     submit,
                     eligible: submit,
                     start: NO_TIME,
@@ -97,14 +96,9 @@ impl Full {
                     run: u64::from(run),
                     limit,
                     cpus,
-                    nodes: 0,
-                    gpus: 0,
-                    priority: 0,
-                    array: 0,
                     user: &member.name,
                     account: &member.parent,
-                    partitions: "",
-                    qos: "",
+                    ..Draft::default()
                 };
                 drafts.push((submit, random.u64(..), draft));
                 lasts += f64::from(cpus) * f64::from(run) / 3600.0 / rate;

@@ -29,7 +29,7 @@ use problems::Problems;
 pub use sacct::COLUMNS;
 
 /// The command whose output is a trace: allocations only, sizes without units, times in seconds since 1970.
-pub const SACCT: &str = "SLURM_TIME_FORMAT=%s sacct -a -X -P --noconvert -S 2024-01-01 -E now -o JobIDRaw,JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Timelimit,ReqTRES,AllocTRES,State,Priority";
+pub const SACCT: &str = "SLURM_TIME_FORMAT=%s sacct -a -X -P --noconvert -S 2024-01-01 -E now -o Cluster,JobIDRaw,JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Timelimit,ReqTRES,AllocTRES,State,Priority,Reason,Flags";
 
 /// What a trace of jobs alone does not tell.
 pub const MACHINE: &str = "the machine";
@@ -98,7 +98,14 @@ impl fmt::Display for TraceError {
                 write!(f, "{file}: there is no job in it")
             }
             Self::NoJobs { file, problems } => {
-                write!(f, "{file}: there is no job in it that can be replayed\n{problems}")
+                write!(f, "{file}: there is no job in it that can be replayed")?;
+                for (kind, count, first) in problems.iter() {
+                    write!(f, "; {count} {}", kind.text())?;
+                    for problem in first.iter().take(1) {
+                        write!(f, " (first: {problem})")?;
+                    }
+                }
+                Ok(())
             }
             Self::TooMany { file, line, what } => {
                 write!(f, "{file}, line {line}: more than {} {}: replay a shorter time", what.most, what.what)
@@ -177,6 +184,7 @@ fn jobs(reader: impl BufRead, file: &str) -> Result<Builder, TraceError> {
             )));
         };
         builder.problems.append(first);
+        file.clone_into(&mut builder.source);
         return Ok(builder);
     }
 }

@@ -21,6 +21,16 @@ pub enum ProblemKind {
     Step,
     /// A job that is in the source already.
     Duplicate,
+    /// A job of another cluster.
+    OtherCluster,
+    /// A submission before 1990 or in the future.
+    ImpossibleTime,
+    /// A job that ends before it starts.
+    EndBeforeStart,
+    /// A job that starts before its submission.
+    StartBeforeSubmit,
+    /// A job of which all partitions are gone.
+    GonePartition,
     /// A job that has not started.
     NeverStarted,
     /// A job without CPUs.
@@ -48,7 +58,12 @@ impl ProblemKind {
             Self::TooLong => "lines longer than 65536 bytes: skipped",
             Self::Header => "lines that repeat the names of columns: skipped",
             Self::Step => "steps of jobs: skipped, as their jobs count (sacct -X leaves them out)",
-            Self::Duplicate => "jobs with the id and times of the job before: skipped",
+            Self::Duplicate => "jobs with the id, submission and start of another job: skipped; where that one still ran, its end is taken",
+            Self::OtherCluster => "jobs of another cluster than the first job's: skipped",
+            Self::ImpossibleTime => "jobs that were submitted before 1990 or in the future: skipped",
+            Self::EndBeforeStart => "jobs that end before they start: skipped",
+            Self::StartBeforeSubmit => "jobs that start before they are submitted: replayed without their recorded start",
+            Self::GonePartition => "jobs whose partitions are not there: not replayed, so what they used is missing",
             Self::NeverStarted => "jobs that never started: skipped, so the queue is shorter than it was",
             Self::NoCpus => "jobs without CPUs: skipped",
             Self::NoRunTime => "jobs without a run time: skipped",
@@ -67,6 +82,7 @@ impl ProblemKind {
             Self::StillRunning
                 | Self::NoLimit
                 | Self::BeyondLimit
+                | Self::StartBeforeSubmit
                 | Self::Unsorted
                 | Self::UnlistedAssociation
                 | Self::Truncated
@@ -112,6 +128,19 @@ impl Problems {
         if first.len() < KEPT {
             first.push(Problem { file: file.to_owned(), line, kind, detail: detail() });
         }
+    }
+
+    /// Notes one that stands for many, at the line of the first.
+    pub fn note_many(
+        &mut self,
+        kind: ProblemKind,
+        file: &str,
+        line: u64,
+        many: u64,
+        detail: impl FnOnce() -> String,
+    ) {
+        self.note(kind, file, line, detail);
+        self.count(kind, many.saturating_sub(1));
     }
 
     /// Counts some that have no lines.

@@ -1,6 +1,10 @@
 //! Output of `sacct -P`: a line that names the columns, then one allocation a line. Columns come in any order, and those that are
 //! not needed are ignored.
 
+use std::collections::hash_map::Entry;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustc_hash::FxHashMap;
 use slurm_text::dates::time;
 use slurm_text::durations::Grammar;
 use slurm_text::lines::excerpt;
@@ -11,7 +15,7 @@ use super::TraceError;
 use crate::workload::{Builder, Draft, NO_LIMIT, NO_TIME};
 
 /// The columns that are looked at: their names, and what cannot be said without them (nothing: they are needed).
-pub const COLUMNS: [(&str, &str); 20] = [
+pub const COLUMNS: [(&str, &str); 23] = [
     ("JobIDRaw", "ids of jobs are made up"),
     ("JobID", "the tasks of an array are jobs of their own"),
     ("User", "all jobs are of one user, and no fairness between users can be measured"),
@@ -32,6 +36,9 @@ pub const COLUMNS: [(&str, &str); 20] = [
     ("NNodes", ""),
     ("State", ""),
     ("Priority", ""),
+    ("Cluster", ""),
+    ("Reason", "why a job waited is not known"),
+    ("Flags", "which scheduler started a job is not known"),
 ];
 
 const COUNT: usize = COLUMNS.len();
@@ -44,8 +51,14 @@ macro_rules! columns {
 columns! {
     JOB_ID_RAW = 0; JOB_ID = 1; USER = 2; ACCOUNT = 3; PARTITION = 4; QOS = 5; SUBMIT = 6; ELIGIBLE = 7; START = 8; END = 9;
     TIME_LIMIT = 10; TIME_LIMIT_RAW = 11; REQ_TRES = 12; ALLOC_TRES = 13; ALLOC_CPUS = 14; NCPUS = 15; REQ_CPUS = 16; NNODES = 17;
-    STATE = 18; PRIORITY = 19;
+    STATE = 18; PRIORITY = 19; CLUSTER = 20; REASON = 21; FLAGS = 22;
 }
+
+/// Slurm's first release is of 2002; a time before 1990 is none.
+const EARLIEST: i64 = 631_152_000;
+
+/// Times without a zone may be ahead of this clock by it.
+const DAY: i64 = 86_400;
 
 /// A file of sacct that is being read line by line.
 pub struct Reading<'f> {
@@ -55,7 +68,14 @@ pub struct Reading<'f> {
     /// Where in a line a column is.
     places: [Option<usize>; COUNT],
     width: usize,
-    last: Option<(u64, i64, i64)>,
+    /// Jobs by id, submission and start, with their places: exports of months overlap.
+    known: FxHashMap<(u64, i64, i64), usize>,
+    /// Jobs by id and submission that have not started, in a line each: another line may have the start.
+    waiting: FxHashMap<(u64, i64), (u64, String)>,
+    /// Nothing can have been submitted later.
+    now: i64,
+    /// The cluster of the first job, where there is a column for it.
+    cluster: String,
     /// The latest time in the file.
     latest: i64,
     running: Vec<usize>,
@@ -106,7 +126,12 @@ impl<'f> Reading<'f> {
             header: header.trim().to_owned(),
             places,
             width: places.iter().flatten().max().map_or(0, |last| last + 1),
-            last: None,
+            known: FxHashMap::default(),
+            waiting: FxHashMap::default(),
+            now: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(i64::MAX, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX)),
+            cluster: String::new(),
             latest: i64::MIN,
             running: Vec::new(),
             has_limit: false,
@@ -169,38 +194,61 @@ impl<'f> Reading<'f> {
             self.note(ProblemKind::Step, line, || excerpt(name));
             return Ok(Ok(()));
         }
+        if self.is_of_another_cluster(line, name, cells[CLUSTER]) {
+            return Ok(Ok(()));
+        }
         let (id, array) = self.ids(cells)?;
         let at = |column: usize| time(cells[column]).map_err(|_| (column, TIME));
         let (submit, start, end) = (at(SUBMIT)?, at(START)?, at(END)?);
         let Some(submit) = submit else { return Err((SUBMIT, TIME)) };
         let eligible = at(ELIGIBLE)?.unwrap_or(submit);
-        self.latest = self.latest.max(submit).max(start.unwrap_or(submit)).max(end.unwrap_or(submit));
-        let state = cells[STATE];
-        let waits = ["PENDING", "REQUEUED"].iter().any(|word| state.starts_with(word));
-        let Some(start) = start.filter(|_| !waits) else {
-            self.note(ProblemKind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
-            return Ok(Ok(()));
-        };
-        let allocated = counts(cells[ALLOC_TRES]);
-        let (size, cpus) = size(cells, allocated);
-        if end.is_some_and(|end| end <= start)
-            && allocated == Counts::default()
-            && state.starts_with("CANCELLED")
-        {
-            self.note(ProblemKind::NeverStarted, line, || format!("job {name} ({})", excerpt(state)));
+        if submit < EARLIEST || submit > self.now.saturating_add(DAY) {
+            self.note(ProblemKind::ImpossibleTime, line, || {
+                format!("job {name}: Submit is {}", excerpt(cells[SUBMIT]))
+            });
             return Ok(Ok(()));
         }
+        let state = cells[STATE];
+        let waits = ["PENDING", "REQUEUED"].iter().any(|word| state.starts_with(word));
+        let allocated = counts(cells[ALLOC_TRES]);
+        let was_cancelled = allocated == Counts::default() && state.starts_with("CANCELLED");
+        let begun = start.filter(|start| !(waits || was_cancelled && end.is_some_and(|end| end <= *start)));
+        if let Some((start, end)) = begun.zip(end).filter(|(start, end)| end < start) {
+            self.note(ProblemKind::EndBeforeStart, line, || format!("job {name}: from {start} to {end}"));
+            return Ok(Ok(()));
+        }
+        self.latest = self.latest.max(submit).max(start.unwrap_or(submit)).max(end.unwrap_or(submit));
+        let Some(start) = begun else {
+            self.waiting.insert((id, submit), (line, format!("job {name} ({})", excerpt(state))));
+            return Ok(Ok(()));
+        };
+        let (size, cpus) = size(cells, allocated);
         if cpus == 0 {
             self.note(ProblemKind::NoCpus, line, || format!("job {name}"));
             return Ok(Ok(()));
         }
-        let this = (id, submit, start);
-        if self.last == Some(this) {
-            self.note(ProblemKind::Duplicate, line, || format!("job {name}"));
-            return Ok(Ok(()));
-        }
-        self.last = Some(this);
         let run = end.map(|end| u64::try_from(end.saturating_sub(start)).unwrap_or_default());
+        match self.known.entry((id, submit, start)) {
+            Entry::Occupied(known) => {
+                let place = *known.get();
+                // One export had it running, the next one has its end.
+                if let (Some(run), Some(at)) =
+                    (run, self.running.iter().position(|running| *running == place))
+                {
+                    self.running.swap_remove(at);
+                    self.builder.ran(place, run);
+                }
+                self.note(ProblemKind::Duplicate, line, || format!("job {name}"));
+                return Ok(Ok(()));
+            }
+            Entry::Vacant(new) => new.insert(self.builder.count()),
+        };
+        self.waiting.remove(&(id, submit));
+        if start < submit {
+            self.note(ProblemKind::StartBeforeSubmit, line, || {
+                format!("job {name}: submitted {submit}, started {start}")
+            });
+        }
         let limit = self.limit(line, name, cells, run)?;
         if run.is_none() {
             self.running.push(self.builder.count());
@@ -208,6 +256,7 @@ impl<'f> Reading<'f> {
         }
         let draft = Draft {
             id,
+            line: u32::try_from(line).unwrap_or(u32::MAX),
             submit,
             eligible: if start >= submit { eligible.min(start) } else { eligible },
             start: if start >= submit { start } else { NO_TIME },
@@ -223,10 +272,27 @@ impl<'f> Reading<'f> {
             account: or_unknown(cells[ACCOUNT]),
             partitions: if cells[PARTITION].is_empty() { "all" } else { cells[PARTITION] },
             qos: cells[QOS],
+            reason: cells[REASON],
+            flags: cells[FLAGS],
         };
         let file = self.file;
         let added = self.builder.add(&draft);
         Ok(added.map_err(|what| TraceError::TooMany { file: file.to_owned(), line, what }))
+    }
+
+    /// Whether a job is of another cluster than the first one.
+    fn is_of_another_cluster(&mut self, line: u64, name: &str, cluster: &str) -> bool {
+        if self.cluster.is_empty() {
+            cluster.clone_into(&mut self.cluster);
+        }
+        let differs = !cluster.is_empty() && cluster != self.cluster;
+        if differs {
+            let first = self.cluster.clone();
+            self.note(ProblemKind::OtherCluster, line, || {
+                format!("job {name} of {}; those of {} are replayed", excerpt(cluster), excerpt(&first))
+            });
+        }
+        differs
     }
 
     /// The id of a job, and that of the array that it is a task of.
@@ -283,6 +349,11 @@ impl<'f> Reading<'f> {
 
     /// No more lines come.
     pub fn finish(mut self) -> Builder {
+        let mut waiting: Vec<(u64, String)> = std::mem::take(&mut self.waiting).into_values().collect();
+        waiting.sort_unstable();
+        for (line, detail) in waiting {
+            self.note(ProblemKind::NeverStarted, line, || detail);
+        }
         self.builder.run_until(&self.running, self.latest);
         self.builder
     }
@@ -301,16 +372,22 @@ struct Counts {
 /// Reads a list of TRES; what is not known is left out.
 fn counts(text: &str) -> Counts {
     let mut counts = Counts::default();
+    let mut of_types = 0_u32;
     for (name, amount) in tres::list(text) {
         let count = u32::try_from(amount).unwrap_or(u32::MAX);
         match name {
             "cpu" => counts.cpus = count,
             "node" => counts.nodes = count,
             "gres/gpu" => counts.gpus = count,
+            // Sites that track types of GPUs alone have no sum.
+            name if name.starts_with("gres/gpu:") => of_types = of_types.saturating_add(count),
             // What is beyond 2^53 is no memory, and keeps its arithmetic exact.
             "mem" => counts.memory = amount.min(1 << 53),
             _ => (),
         }
+    }
+    if counts.gpus == 0 {
+        counts.gpus = of_types;
     }
     counts
 }
@@ -343,6 +420,7 @@ mod tests {
     fn sizes_of_jobs() {
         let of = counts("billing=4,cpu=4,gres/gpu=1,gres/gpu:a100=1,mem=15.50G,node=1");
         assert_eq!(of, Counts { cpus: 4, nodes: 1, gpus: 1, memory: 15_872 });
+        assert_eq!(counts("cpu=4,gres/gpu:a100=2,gres/gpu:h100=1").gpus, 3);
         assert_eq!(counts("mem=16000M").memory, 16_000);
         assert_eq!(counts("nothing"), Counts::default());
     }

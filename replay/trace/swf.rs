@@ -136,6 +136,7 @@ impl<'f> Reading<'f> {
         };
         let draft = Draft {
             id: number,
+            line: u32::try_from(line).unwrap_or(u32::MAX),
             submit: self.begin + submitted,
             eligible: self.begin + submitted,
             start: if wait < 0.0 { NO_TIME } else { start },
@@ -152,6 +153,8 @@ impl<'f> Reading<'f> {
             account: &word("group", group),
             partitions: &partition,
             qos: "",
+            reason: "",
+            flags: "",
         };
         let too_many = |what| TraceError::TooMany { file: self.file.to_owned(), line, what };
         self.builder.add(&draft).map_err(too_many)

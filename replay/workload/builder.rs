@@ -26,10 +26,11 @@ pub struct TooMany {
 }
 
 /// A job with names. Numbers mean what they do in [`Job`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)] // as in Job
 pub struct Draft<'a> {
     pub id: u64,
+    pub line: u32,
     pub submit: i64,
     pub eligible: i64,
     pub start: i64,
@@ -45,6 +46,8 @@ pub struct Draft<'a> {
     pub account: &'a str,
     pub partitions: &'a str,
     pub qos: &'a str,
+    pub reason: &'a str,
+    pub flags: &'a str,
 }
 
 /// An association that a source lists.
@@ -71,6 +74,8 @@ pub struct Builder {
     partition_sets: Vec<Box<[u16]>>,
     sets_by_text: HashMap<Box<str>, u16>,
     qos_names: Names,
+    reasons: Names,
+    flags: Names,
     /// Accounts and users of jobs; a job's association is a place here until the end.
     pairs: Vec<(u32, u32)>,
     pair_numbers: HashMap<(u32, u32), u32>,
@@ -80,6 +85,8 @@ pub struct Builder {
     config: Option<Config>,
     missing: Vec<Missing>,
     is_sorted: bool,
+    /// The file that jobs are from.
+    pub source: String,
     /// What is wrong so far.
     pub problems: Problems,
 }
@@ -89,6 +96,9 @@ impl Builder {
     pub fn new(account_word: &'static str) -> Self {
         let mut qos_names = Names::default();
         qos_names.intern("");
+        let (mut reasons, mut flags) = (Names::default(), Names::default());
+        reasons.intern("");
+        flags.intern("");
         Self {
             jobs: Vec::new(),
             users: Names::default(),
@@ -98,6 +108,8 @@ impl Builder {
             partition_sets: Vec::new(),
             sets_by_text: HashMap::new(),
             qos_names,
+            reasons,
+            flags,
             pairs: Vec::new(),
             pair_numbers: HashMap::new(),
             listed: Vec::new(),
@@ -106,6 +118,7 @@ impl Builder {
             config: None,
             missing: Vec::new(),
             is_sorted: true,
+            source: String::new(),
             problems: Problems::default(),
         }
     }
@@ -133,6 +146,13 @@ impl Builder {
         bound("QOS", self.qos_names.len(), MOST_SETS)?;
         let qos = self.qos_names.intern(shortened(draft.qos));
         let partitions = self.partition_set(draft.partitions)?;
+        // Of more kinds than there can be in Slurm the rest has none.
+        let few = |names: &mut Names, name: &str| {
+            let number =
+                if names.len() < MOST_SETS { Some(names.intern(shortened(name))) } else { names.find(name) };
+            number.and_then(|number| u16::try_from(number).ok()).unwrap_or_default()
+        };
+        let (reason, flags) = (few(&mut self.reasons, draft.reason), few(&mut self.flags, draft.flags));
         let limit = u32::try_from(draft.limit).unwrap_or(NO_LIMIT).max(1);
         let run = u32::try_from(draft.run).unwrap_or(NO_LIMIT);
         self.is_sorted &= self.jobs.last().is_none_or(|last| last.submit <= draft.submit);
@@ -152,6 +172,9 @@ impl Builder {
             array: draft.array,
             partitions,
             qos: u16::try_from(qos).unwrap_or_default(),
+            line: draft.line,
+            reason,
+            flags,
         });
         Ok(())
     }
@@ -194,6 +217,13 @@ impl Builder {
                 let run = u32::try_from(end.saturating_sub(job.start).max(0)).unwrap_or(u32::MAX);
                 job.run = run.min(job.limit);
             }
+        }
+    }
+
+    /// A job, named by its place, ran so long after all.
+    pub fn ran(&mut self, place: usize, run: u64) {
+        if let Some(job) = self.jobs.get_mut(place) {
+            job.run = u32::try_from(run).unwrap_or(NO_LIMIT).min(job.limit);
         }
     }
 
@@ -241,8 +271,11 @@ impl Builder {
             qos,
             partitions: self.partitions,
             partition_sets: self.partition_sets,
+            reasons: self.reasons,
+            flags: self.flags,
             machine: None,
             config: Config::default(),
+            source: self.source,
             missing: self.missing,
             problems: self.problems,
         };

@@ -1,9 +1,10 @@
 //! A recorded workload, whatever it was read from: jobs, who they belong to, the machine, and what the source did not say.
 //!
-//! Five million jobs have to fit into far less than 8 GB, so a job is 80 bytes, and all names are kept once.
+//! Five million jobs have to fit into far less than 8 GB, so a job is 88 bytes, and all names are kept once.
 
 mod associations;
 mod builder;
+mod gone;
 mod machine;
 mod names;
 mod setup;
@@ -61,6 +62,12 @@ pub struct Job {
     pub partitions: u16,
     /// A place in [`Workload::qos`].
     pub qos: u16,
+    /// The line of the source that it is from, from 1; 0 for none.
+    pub line: u32,
+    /// Why it waited, as it was recorded last: a place in [`Workload::reasons`].
+    pub reason: u16,
+    /// What the accounting has of its start: a place in [`Workload::flags`].
+    pub flags: u16,
 }
 
 /// Five million of them are 400 MB.
@@ -94,10 +101,16 @@ pub struct Workload {
     pub partitions: Names,
     /// Sets of them, as places in [`Self::partitions`], in the order in which jobs name them.
     pub partition_sets: Vec<Box<[u16]>>,
+    /// What reasons are called; the first is none.
+    pub reasons: Names,
+    /// What flags of jobs are called; the first are none.
+    pub flags: Names,
     /// The machine, where the source says or shows it.
     pub machine: Option<Machine>,
     /// Parameters of slurm.conf.
     pub config: Config,
+    /// The file that jobs are from, as messages name it.
+    pub source: String,
     /// What the source did not tell.
     pub missing: Vec<Missing>,
     /// What was wrong with it, line by line.

@@ -90,7 +90,9 @@ fn a_trace_under_several_policies() {
     ] {
         assert!(printed.out.contains(part), "{part:?} is not in\n{}", printed.out);
     }
-    for file in ["policies", "accounts", "series", "fairness", "changes", "runs", "gaming", "fair_start"] {
+    for file in
+        ["policies", "accounts", "series", "fairness", "changes", "runs", "gaming", "fair_start", "jobs"]
+    {
         let text = fs::read_to_string(site.path("csv").join(format!("{file}.csv"))).unwrap();
         let columns = |line: &str| line.split(',').count();
         let mut lines = text.lines();
@@ -235,6 +237,74 @@ fn what_is_wrong_is_said() {
         assert!(failed(&printed, status) && printed.err.contains(part), "{words}: {printed:?}");
     }
     assert!(site.ask("--how").out.contains("sacct -a -X -P"));
+}
+
+/// Bug: 584 jobs with --begin made the mean wait as recorded another one, and the replay seem far from it.
+#[test]
+fn a_job_waits_from_the_time_at_which_it_may_start() {
+    let site = Site::new();
+    // Every second job may start a day after its submission, and starts ten minutes after that.
+    let mut text = trace().lines().next().unwrap().to_owned() + "\n";
+    for id in 0..100_i64 {
+        let submit = 1_706_702_400 + 4000 * id;
+        let eligible = submit + if id % 2 == 0 { 86_400 } else { 0 };
+        let (start, end) = (eligible + 600, eligible + 1200);
+        let _ = writeln!(
+            text,
+            "{}|ada|physics|main|normal|{submit}|{eligible}|{start}|{end}|60|cpu=4|cpu=4|COMPLETED|1",
+            id + 1
+        );
+    }
+    fs::write(site.path("begin.txt"), text).unwrap();
+    let words = "@begin.txt --procs 1000 --policy fifo --warm-up 0 --csv @csv";
+    let value: Value = serde_json::from_str(&site.ask(&format!("{words} --json")).out).unwrap();
+    let recorded = &value["answer"]["trace"]["recorded"];
+    assert_eq!(
+        (recorded["wait"]["mean"].as_f64(), recorded["before"]["mean"].as_f64()),
+        (Some(600.0), Some(43_200.0))
+    );
+    let waits = &value["answer"]["policies"][0]["waits"];
+    assert!(waits["wait"]["mean"].as_f64().unwrap() < 60.0, "{waits}");
+    assert_eq!(waits["before"]["mean"], 43_200.0);
+    let printed = site.ask(words);
+    assert!(printed.out.contains("Before") && printed.out.contains("12:00:00"), "{}", printed.out);
+
+    // Anybody can check each job with sacct.
+    let jobs = fs::read_to_string(site.path("csv").join("jobs.csv")).unwrap();
+    let mut lines = jobs.lines();
+    assert_eq!(
+        lines.next(),
+        Some(
+            "job,user,account,partition,submit,eligible,recorded_start,reason,flags,start fifo,priority fifo"
+        )
+    );
+    let first: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(first[..9], ["1", "ada", "physics", "main", "1706702400", "1706788800", "1706789400", "", ""]);
+    let start: i64 = first[9].parse().unwrap();
+    assert!((1_706_788_800..1_706_788_860).contains(&start) && first[10].parse::<u32>().is_ok(), "{first:?}");
+    assert_eq!(jobs.lines().count(), 101);
+}
+
+/// Bug: its lines were joined by \u{a}.
+#[test]
+fn a_trace_without_a_job_is_told_on_one_line() {
+    let site = Site::new();
+    let header = trace().lines().next().unwrap().to_owned();
+    fs::write(site.path("none.txt"), header + "\nwhat is this\n1|ada\n").unwrap();
+    let printed = site.ask("@none.txt");
+    assert!(failed(&printed, 3) && !printed.err.contains("\\u{"), "{}", printed.err);
+    assert!(printed.err.contains("2 lines that cannot be understood: skipped (first: "), "{}", printed.err);
+}
+
+#[test]
+fn a_trace_of_partitions_that_are_gone_is_told() {
+    let site = Site::new();
+    let printed = site.ask("@sacct.txt --partition other=8 --partition more=8");
+    assert!(failed(&printed, 1) && printed.err.contains("partition main: 300 jobs"), "{}", printed.err);
+    let max_job_bf = "SchedulerParameters=max_job_bf=50\nNodeName=n1 CPUs=8\nPartitionName=main Nodes=ALL\n";
+    fs::write(site.path("old.conf"), max_job_bf).unwrap();
+    let printed = site.ask("@sacct.txt --slurm-conf @old.conf");
+    assert!(failed(&printed, 1) && printed.err.contains("write bf_max_job_test"), "{}", printed.err);
 }
 
 /// On a terminal, which `script` of util-linux makes: a bar says how far it is, and Ctrl-C ends with a report of what there is.

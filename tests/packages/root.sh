@@ -118,7 +118,7 @@ expect_command() {
 		fail "the command does not answer"
 	}
 	expect "$tmp/asked" "multifactor2 ${version%-*}"
-	expect "$root/why" "The priority"
+	expect "$root/why" "Priority 2214: "
 	expect_licences "$1" multifactor2-command
 	left=$(find "$root/usr" -name 'priority_multifactor2*')
 	[ -z "$left" ] || fail "the command brings the plugin: $left"

@@ -21,18 +21,14 @@ fn workload(jobs: &[(&str, &str)]) -> Workload {
                 submit: NOW,
                 eligible: NOW,
                 start: NO_TIME,
-                memory: 0,
                 run: 600,
                 limit: 600,
                 cpus: 4,
                 nodes: 1,
-                gpus: 0,
-                priority: 0,
-                array: 0,
                 user: account,
                 account,
                 partitions,
-                qos: "",
+                ..Draft::default()
             })
             .unwrap();
     }

@@ -97,9 +97,9 @@ fn all_files_of_a_site() {
     let of_first = &workload.qos[usize::from(workload.jobs[0].qos)];
     assert_eq!((of_first.name.as_str(), of_first.priority), ("high", 100));
     assert_eq!(workload.config.number("PriorityWeightFairShare"), Some(1000));
-    // Only the ids of arrays, which the site did not collect.
+    // Only what the site did not collect.
     let missing: Vec<&str> = workload.missing.iter().map(|missing| missing.what.as_str()).collect();
-    assert_eq!(missing, ["the column JobID"]);
+    assert_eq!(missing, ["the column JobID", "the column Reason", "the column Flags"]);
 }
 
 #[test]

@@ -169,7 +169,8 @@ fn shares_decide_who_waits() {
     let slurm = || Scheduler::Slurm(Parameters::default());
     let mean = |policy: u8| {
         let outcome = outcome(&workload, &machine, slurm(), &crate::made::policy(policy));
-        let summary = multifactor2_replay::measures::summary(&workload, &machine, &outcome, i64::MIN);
+        let counted = multifactor2_replay::measures::Counted::of(&workload, &[&outcome], i64::MIN);
+        let summary = multifactor2_replay::measures::summary(&workload, &machine, &outcome, &counted);
         let account = |name: &str| summary.accounts[workload.accounts.find(name).unwrap() as usize].wait.mean;
         account("account0") / account("account1")
     };

@@ -43,18 +43,15 @@ pub fn workload(made: &[Made], config: &[(&str, &str)]) -> Workload {
                 submit,
                 eligible: submit,
                 start: NO_TIME,
-                memory: 0,
                 run,
                 limit: (run + u64::from(*more) * UNIT).max(1),
                 cpus: u32::from(*cpus),
                 nodes: 1,
-                gpus: 0,
-                priority: 0,
                 array: u32::from(*user == 5),
                 user: ["a", "b", "c", "d", "e", "f"][usize::from(*user)],
                 account: ["x", "y"][usize::from(*user % 2)],
                 partitions: ["p0", "p1", "p2", "p0,p1"][usize::from(*partitions)],
-                qos: "",
+                ..Draft::default()
             })
             .unwrap();
     }

@@ -5,6 +5,7 @@ mod books;
 mod charge_rules;
 mod charging;
 mod directory;
+mod dirty;
 mod fair_start;
 mod figures;
 mod invariants;

@@ -1,9 +1,9 @@
 //! Measures of outcomes that can be worked out by hand.
 
 use multifactor2_fixtures::assert_near;
-use multifactor2_replay::measures::{compare, fairness, summary, Spread};
+use multifactor2_replay::measures::{compare, fairness, summary, Counted, Spread};
 use multifactor2_replay::order::Policy;
-use multifactor2_replay::sim::Scheduler;
+use multifactor2_replay::sim::{simulate, simulate_with, Outcome, Plan, Scheduler, NEVER};
 use multifactor2_replay::synthetic::Recipe;
 
 use crate::made::{machine, outcome, workload};
@@ -21,7 +21,8 @@ fn two_jobs() {
     let workload = workload(&[(0, 10, 0, 12, 0, 0), (0, 10, 0, 12, 1, 0)], &[]);
     let machine = machine(false);
     let outcome = outcome(&workload, &machine, Scheduler::Easy, &Policy::Fifo);
-    let summary = summary(&workload, &machine, &outcome, i64::MIN);
+    let counted = Counted::of(&workload, &[&outcome], i64::MIN);
+    let summary = summary(&workload, &machine, &outcome, &counted);
     assert_near(summary.all.wait.mean, 100.0, "mean wait");
     assert_near(summary.all.wait.worst, 200.0, "longest wait");
     assert_near(summary.all.flow.mean, 300.0, "mean flow");
@@ -31,7 +32,7 @@ fn two_jobs() {
     assert_near(summary.accounts[1].normalised, 200.0 / 2400.0, "normalised");
     assert_near(summary.utilisation, 12.0 / 16.0, "utilisation");
     assert_eq!((summary.makespan, summary.not_started), (400, 0));
-    let same = compare(&workload, &outcome, &outcome, i64::MIN);
+    let same = compare(&workload, &outcome, &outcome, &counted);
     assert_eq!((same.earlier_later_same, same.mean_wait), ([0, 0, 2], vec![0.0; 3]));
     assert_near(same.inversions, 0.0, "inversions");
 }
@@ -73,4 +74,31 @@ fn usage_over_time_adds_up() {
     assert!(fairness.share_error.worst <= 1.0 && fairness.jain_gap.worst < 1.0);
     let (got, entitled): (f64, f64) = (fairness.got.iter().sum(), fairness.entitled.iter().sum());
     assert_near(got, entitled, "what all got and were entitled to");
+}
+
+/// Policies are compared in the same jobs: those that all of them ended, also where one was stopped (Ctrl-C).
+#[test]
+fn only_jobs_that_all_policies_ended_are_compared() {
+    let workload = Recipe::small(5, 3000).make();
+    let machine = workload.machine.clone().unwrap();
+    let plan = |policy| Plan { workload: &workload, machine: &machine, scheduler: Scheduler::Easy, policy };
+    let whole = simulate(&plan(&Policy::Fifo)).unwrap();
+    let mut calls = 0;
+    let stopped = simulate_with(&plan(&Policy::FairTree), true, |_| {
+        calls += 1;
+        calls < 5
+    });
+    let stopped = stopped.unwrap();
+    let at = stopped.stopped_at.expect("it was stopped");
+    let counted = Counted::of(&workload, &[&whole, &stopped], i64::MIN);
+    assert!(counted.count() > 100 && counted.count() < 2000, "{}", counted.count());
+    for (job, counts) in counted.jobs.iter().enumerate() {
+        let ended = |outcome: &Outcome| {
+            outcome.starts[job] != NEVER && outcome.starts[job] + i64::from(workload.jobs[job].run) <= at
+        };
+        assert_eq!(*counts, ended(&stopped), "the whole one ended all: {job}");
+    }
+    let of = |outcome| summary(&workload, &machine, outcome, &counted).all;
+    assert_eq!((of(&whole).wait.count, of(&stopped).wait.count), (counted.count(), counted.count()));
+    assert_near(of(&whole).cpu_seconds, of(&stopped).cpu_seconds, "the same jobs");
 }

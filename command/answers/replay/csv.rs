@@ -1,11 +1,17 @@
 //! Tables of the answer as comma-separated values, one file each.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::answers::replay::answer::{measures, Policy, Replay};
+use multifactor2_replay::sim::NEVER;
+use multifactor2_replay::workload::NO_TIME;
+use multifactor2_replay::Workload;
+
+use crate::answers::replay::answer::{measures, Policy, Replay, Run};
 use crate::error::Error;
 use crate::files;
+use crate::output::escape::csv;
 use crate::output::{Form, Table, Terminal};
 
 /// Writes them to a directory, which is made where there is none.
@@ -26,6 +32,54 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), Error> {
     ] {
         let text = table.show(Form::Csv, true, Terminal::PLAIN);
         files::write(&directory.join(name), text.as_bytes(), None)?;
+    }
+    Ok(())
+}
+
+/// Writes jobs.csv: each job as it was recorded, with its start and its priority there under each policy, so that anybody can check it with
+/// sacct. Times are in seconds since 1970; what is not known, or has not happened, is empty.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn jobs(directory: &Path, workload: &Workload, runs: &[Run]) -> Result<(), Error> {
+    let path = directory.join("jobs.csv");
+    let written = fs::create_dir_all(directory).and_then(|()| {
+        let mut file = BufWriter::new(File::create(&path)?);
+        write_jobs(&mut file, workload, runs)?;
+        file.flush()
+    });
+    written.map_err(|error| Error::of_output(&path, &error))
+}
+
+fn write_jobs(file: &mut impl Write, workload: &Workload, runs: &[Run]) -> io::Result<()> {
+    write!(file, "job,user,account,partition,submit,eligible,recorded_start,reason,flags")?;
+    for run in runs {
+        write!(file, ",{},{}", csv(&format!("start {}", run.name)), csv(&format!("priority {}", run.name)))?;
+    }
+    writeln!(file)?;
+    for (at, job) in workload.jobs.iter().enumerate() {
+        let set = &workload.partition_sets[usize::from(job.partitions)];
+        let partitions: Vec<&str> = set.iter().map(|name| workload.partitions.name(u32::from(*name))).collect();
+        let start = |start: i64, none: i64| if start == none { String::new() } else { start.to_string() };
+        write!(
+            file,
+            "{},{},{},{},{},{},{},{},{}",
+            job.id,
+            csv(workload.users.name(workload.user(job))),
+            csv(workload.accounts.name(workload.account(job))),
+            csv(&partitions.join(",")),
+            job.submit,
+            job.eligible,
+            start(job.start, NO_TIME),
+            csv(workload.reasons.name(u32::from(job.reason))),
+            csv(workload.flags.name(u32::from(job.flags))),
+        )?;
+        for run in runs {
+            let started = start(run.outcome.starts[at], NEVER);
+            let priority = if started.is_empty() { String::new() } else { run.outcome.priorities[at].to_string() };
+            write!(file, ",{started},{priority}")?;
+        }
+        writeln!(file)?;
     }
     Ok(())
 }

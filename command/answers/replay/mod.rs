@@ -17,7 +17,7 @@ use multifactor2_replay::measures::fair_start;
 use multifactor2_replay::order;
 use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
-use multifactor2_replay::trace::{self, associations, problems::Problems};
+use multifactor2_replay::trace::{self, associations, problems::Problems, TraceError};
 use multifactor2_replay::workload::Machine;
 use multifactor2_replay::Workload;
 
@@ -176,6 +176,14 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         set_slurm_conf(&mut workload, file)?;
     }
     let machine = machine(asked, &workload)?;
+    workload.leave_out_gone(&machine);
+    if workload.jobs.is_empty() {
+        let gone = TraceError::NoJobs {
+            file: workload.source.clone(),
+            problems: Box::new(std::mem::take(&mut workload.problems)),
+        };
+        return Err(format!("{gone}. Give --partition, or a machine with their partitions").into());
+    }
     let scheduler = Scheduler::named(&asked.scheduler, &workload.config)?;
     let strategists = strategists(&asked.strategists, &workload)?;
     let input = Input {
@@ -209,6 +217,9 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
     let stopped = watch.is_stopped();
     let mut answer = input.answer(&runs, stopped);
     watch.finish();
+    if let Some(directory) = &asked.csv {
+        csv::jobs(directory, &workload, &runs)?;
+    }
     answer.gaming = gaming;
     Ok((answer, if stopped { STOPPED } else { 0 }))
 }

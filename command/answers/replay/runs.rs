@@ -139,7 +139,7 @@ pub fn replay(input: &Input, plans: &[(String, Plan)], watch: &Watch) -> Result<
     }
     let results = side_by_side(&tasks, watch, |Done { outcome, changed }| match changed {
         None => Kept::Outcome(outcome),
-        Some(_) if outcome.is_partial => Kept::Measures(None),
+        Some(_) if outcome.is_partial() => Kept::Measures(None),
         Some(jittered) => Kept::Measures(Some(input.measured(&jittered, outcome))),
     })?;
     let mut runs: Vec<Option<Run>> = plans.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! `SchedulerParameters` of slurm.conf, as far as the model goes by them, and what else decides how Slurm schedules.
+//! `SchedulerParameters` of slurm.conf, as far as the model follows them, and what else decides how Slurm schedules.
 
 use crate::trace::config::Config;
 
@@ -53,7 +53,7 @@ pub struct Parameters {
     pub bf_min_prio_reserve: u32,
     /// `bf_one_resv_per_job`: a job in several partitions gets one reservation.
     pub bf_one_resv_per_job: bool,
-    /// Words that were given and that the model does not go by.
+    /// Words that were given and that the model does not follow.
     pub ignored: Vec<String>,
 }
 
@@ -87,80 +87,146 @@ impl Default for Parameters {
     }
 }
 
+/// How slurmctld looks for a parameter: for the first place where this text stands, in capital or small letters, within whatever word
+/// (`xstrcasestr`), so that `==bf_max_job_user=20` counts. The same in all releases from 20.11 to 26.05.
+#[derive(Clone, Copy)]
+enum Look {
+    /// The text alone.
+    Word(&'static str, fn(&mut Parameters)),
+    /// The text, and a number behind it (`atoi`: what has no digits is 0). Out of bounds the default holds.
+    Number(&'static str, i64, i64, fn(&mut Parameters, u32)),
+}
+
+const DAY: i64 = 86_400;
+const ANY: i64 = i32::MAX as i64;
+
+/// What the model follows. Bounds as in `backfill.c`, `job_scheduler.c` and the select plugins.
+const LOOKS: [Look; 20] = [
+    Look::Word("bf_one_resv_per_job", |of| of.bf_one_resv_per_job = true),
+    // From 23.02 on `defer_batch` is another word, and has the same effect on batch jobs; before, it counts as `defer`.
+    Look::Word("defer", |of| of.defer = true),
+    Look::Number("default_queue_depth=", 0, ANY, |of, number| of.default_queue_depth = number),
+    // 0: at each round of slurmctld's own thread, a second.
+    Look::Number("sched_interval=", 0, ANY, |of, number| of.sched_interval = Some(number.max(1))),
+    Look::Number("batch_sched_delay=", 0, ANY, |of, number| of.batch_sched_delay = number),
+    Look::Number("partition_job_depth=", 0, ANY, |of, number| of.partition_job_depth = number),
+    Look::Number("sched_max_job_start=", 0, ANY, |of, number| of.sched_max_job_start = number),
+    Look::Number("bf_interval=", 1, 10_800, |of, number| of.bf_interval = number),
+    Look::Number("bf_max_job_test=", 1, 1_000_000, |of, number| of.bf_max_job_test = number),
+    Look::Number("bf_max_job_start=", 0, 10_000, |of, number| of.bf_max_job_start = number),
+    Look::Number("bf_max_job_user=", 0, ANY, |of, number| of.bf_max_job_user = number),
+    Look::Number("bf_max_job_part=", 0, ANY, |of, number| of.bf_max_job_part = number),
+    Look::Number("bf_max_job_assoc=", 0, ANY, |of, number| of.bf_max_job_assoc = number),
+    Look::Number("bf_max_job_user_part=", 0, ANY, |of, number| of.bf_max_job_user_part = number),
+    Look::Number("bf_max_job_array_resv=", 0, 1000, |of, number| of.bf_max_job_array_resv = number),
+    Look::Number("bf_window=", 1, 30 * 1440, |of, number| of.bf_window = number),
+    Look::Number("bf_window_linear=", 1, ANY, |of, number| of.bf_window_linear = number),
+    Look::Number("bf_resolution=", 1, 3600, |of, number| of.bf_resolution = number),
+    Look::Number("bf_min_age_reserve=", 0, 30 * DAY, |of, number| of.bf_min_age_reserve = number),
+    Look::Number("bf_min_prio_reserve=", 1, u32::MAX as i64, |of, number| of.bf_min_prio_reserve = number),
+];
+
+/// A release as year and month; one that is not known counts as the newest.
+type Release = (u32, u32);
+
+const NEWEST: Release = (u32::MAX, 0);
+/// The first one with `bf_interval=-1` and `sched_interval=-1`; before, both are errors.
+const WITH_OFF: Release = (22, 5);
+/// The first one with 500 as the default of `bf_max_job_test`; before, it is 100.
+const WITH_500: Release = (21, 8);
+
 impl Parameters {
     /// Of a configuration: also `SchedulerType`, and the release.
-    pub fn of(config: &Config) -> Self {
-        let mut parameters = Self::parse(config.get("SchedulerParameters").unwrap_or_default());
-        parameters.backfill &= config.get("SchedulerType").is_none_or(|name| name.ends_with("backfill"));
+    ///
+    /// # Errors
+    /// No slurmctld from 20.11 to 26.05 starts with it.
+    pub fn of(config: &Config) -> Result<Self, String> {
         let mut numbers = config.get("SLURM_VERSION").unwrap_or_default().split('.').map(str::parse::<u32>);
-        if let (Some(Ok(year)), Some(Ok(month))) = (numbers.next(), numbers.next()) {
-            parameters.in_windows = (year, month) < WITHOUT_WINDOWS;
+        let release = match (numbers.next(), numbers.next()) {
+            (Some(Ok(year)), Some(Ok(month))) => (year, month),
+            _ => NEWEST,
+        };
+        let text = config.get("SchedulerParameters").unwrap_or_default();
+        let mut parameters = Self::read(text, release);
+        parameters.backfill &= config.get("SchedulerType").is_none_or(|name| name.ends_with("backfill"));
+        parameters.in_windows = release < WITHOUT_WINDOWS;
+        let is_refused = place(text, "max_job_bf=").is_some() && place(text, "bf_max_job_test=").is_none();
+        if parameters.backfill && is_refused {
+            return Err("SchedulerParameters has max_job_bf, with which no slurmctld from 20.11 to 26.05 starts: write \
+                        bf_max_job_test"
+                .to_owned());
         }
-        parameters
+        Ok(parameters)
     }
 
-    /// Reads the words between commas. What is not known, or has no number that is allowed, is in [`Self::ignored`], and the default holds.
+    /// Those of the newest release.
     pub fn parse(text: &str) -> Self {
+        Self::read(text, NEWEST)
+    }
+
+    /// Reads the text as slurmctld of a release does. Words that mean nothing to the model, and numbers out of bounds, are in
+    /// [`Self::ignored`].
+    fn read(text: &str, release: Release) -> Self {
         let mut parameters = Self::default();
-        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "(null)") {
-            if parameters.set(word).is_none() && parameters.ignored.len() < 100 {
-                parameters.ignored.push(word.chars().take(80).collect());
+        if release < WITH_500 {
+            parameters.bf_max_job_test = 100;
+        }
+        let mut used = Vec::new();
+        for look in LOOKS {
+            match look {
+                Look::Word(word, set) => {
+                    let Some(at) = place(text, word) else { continue };
+                    set(&mut parameters);
+                    used.push(at);
+                }
+                Look::Number(name, least, most, set) => {
+                    let Some(at) = place(text, name) else { continue };
+                    let value = leading_number(&text[at + name.len()..]);
+                    if value == -1 && release >= WITH_OFF && name == "bf_interval=" {
+                        parameters.backfill = false;
+                    } else if value == -1 && release >= WITH_OFF && name == "sched_interval=" {
+                        parameters.sched_interval = None;
+                    } else if (least..=most).contains(&value) {
+                        set(&mut parameters, u32::try_from(value).unwrap_or(u32::MAX));
+                    } else {
+                        continue;
+                    }
+                    used.push(at);
+                }
             }
         }
         // Slurm lets the association win.
         if parameters.bf_max_job_assoc > 0 {
             parameters.bf_max_job_user = 0;
         }
+        let mut begin = 0;
+        for word in text.split(',') {
+            let end = begin + word.len();
+            let shown = word.trim();
+            let is_used = used.iter().any(|at| (begin..end).contains(at));
+            if !is_used && !shown.is_empty() && shown != "(null)" && parameters.ignored.len() < 100 {
+                parameters.ignored.push(shown.chars().take(80).collect());
+            }
+            begin = end + 1;
+        }
         parameters
     }
+}
 
-    fn set(&mut self, word: &str) -> Option<()> {
-        let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let name = name.trim().to_ascii_lowercase();
-        match name.as_str() {
-            "bf_one_resv_per_job" => self.bf_one_resv_per_job = true,
-            "defer" | "defer_batch" => self.defer = true,
-            _ => return self.set_number(&name, value),
-        }
-        Some(())
-    }
+/// Where a text stands first, whatever its case.
+fn place(text: &str, wanted: &str) -> Option<usize> {
+    text.to_ascii_lowercase().find(wanted)
+}
 
-    fn set_number(&mut self, name: &str, value: &str) -> Option<()> {
-        let value: i64 = value.trim().parse().ok()?;
-        if name == "sched_interval" && value == -1 {
-            self.sched_interval = None;
-            return Some(());
-        }
-        if name == "bf_interval" && value == -1 {
-            self.backfill = false;
-            return Some(());
-        }
-        let number = u32::try_from(value).ok()?;
-        // Slurm refuses 0 for these and takes the default.
-        let positive = (number > 0).then_some(number);
-        match name {
-            "default_queue_depth" => self.default_queue_depth = number,
-            "sched_interval" => self.sched_interval = Some(positive?),
-            "batch_sched_delay" => self.batch_sched_delay = number,
-            "partition_job_depth" => self.partition_job_depth = number,
-            "sched_max_job_start" => self.sched_max_job_start = number,
-            "bf_interval" => self.bf_interval = positive?,
-            "bf_max_job_test" => self.bf_max_job_test = positive?,
-            "bf_max_job_start" => self.bf_max_job_start = number,
-            "bf_max_job_user" => self.bf_max_job_user = number,
-            "bf_max_job_part" => self.bf_max_job_part = number,
-            "bf_max_job_assoc" => self.bf_max_job_assoc = number,
-            "bf_max_job_user_part" => self.bf_max_job_user_part = number,
-            "bf_max_job_array_resv" => self.bf_max_job_array_resv = number,
-            "bf_window" => self.bf_window = positive?,
-            "bf_window_linear" => self.bf_window_linear = positive?,
-            "bf_resolution" => self.bf_resolution = positive?,
-            "bf_min_age_reserve" => self.bf_min_age_reserve = number,
-            "bf_min_prio_reserve" => self.bf_min_prio_reserve = number,
-            _ => return None,
-        }
-        Some(())
-    }
+/// As C's `atoi`: blanks, a sign, digits; 0 where there are none.
+fn leading_number(text: &str) -> i64 {
+    let text = text.trim_start();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
+    sign * digits[..end].parse::<i64>().unwrap_or(if end > 0 { i64::MAX } else { 0 })
 }
 
 #[cfg(test)]
@@ -183,9 +249,52 @@ mod tests {
         assert_eq!(Parameters::parse("bf_max_job_user=1,bf_max_job_assoc=2").bf_max_job_user, 0);
     }
 
+    /// One row a text, with what slurmctld's own search finds in it.
+    #[test]
+    fn parameters_are_looked_for_as_slurmctld_looks_for_them() {
+        let of = |text: &str| Parameters::parse(text);
+        let user = |text: &str| of(text).bf_max_job_user;
+        assert_eq!(user("==bf_max_job_user=20,"), 20, "within a word");
+        assert_eq!(user("BF_MAX_JOB_USER=20"), 20, "in capital letters");
+        assert_eq!(user("nobf_max_job_user=20"), 20, "behind other letters");
+        assert_eq!(user("bf_max_job_user=20,bf_max_job_user=30"), 20, "the first one counts");
+        assert_eq!(user("bf_max_job_user=-1,bf_max_job_user=30"), 0, "also where it is refused");
+        assert_eq!(user("bf_max_job_user= 20x"), 20, "digits after blanks");
+        assert_eq!(user("bf_max_job_user =20"), 0, "nothing between name and sign");
+        assert_eq!(user("bf_max_job_user_part=20"), 0, "another name");
+        assert_eq!(of("bf_window=43201").bf_window, 1440, "30 days at most");
+        assert_eq!(of("bf_resolution=3601").bf_resolution, 60);
+        assert_eq!(of("bf_min_prio_reserve=4294967295").bf_min_prio_reserve, u32::MAX);
+        assert_eq!(of("bf_interval=99999999999999999999").bf_interval, 30);
+        assert!(of("no_defer_please").defer, "a word within a word");
+        assert_eq!(of("==bf_max_job_user=20,x").ignored, ["x"]);
+        assert_eq!(of("bf_resolution=0").ignored, ["bf_resolution=0"]);
+    }
+
+    #[test]
+    fn what_differs_between_releases() {
+        let of = |version: &str, text: &str| {
+            let config = format!("SLURM_VERSION = {version}\nSchedulerParameters = {text}\n");
+            Parameters::of(&Config::parse(&config))
+        };
+        let tests = |version| of(version, "bf_window=10").unwrap().bf_max_job_test;
+        assert_eq!(["20.11.9", "21.08.8", "26.05.3", "?"].map(tests), [100, 500, 500, 500]);
+        for version in ["20.11.9", "21.08.8"] {
+            let old = of(version, "bf_interval=-1,sched_interval=-1").unwrap();
+            assert_eq!((old.backfill, old.bf_interval, old.sched_interval), (true, 30, Some(60)));
+            assert_eq!(old.ignored.len(), 2);
+        }
+        let new = of("22.05.8", "bf_interval=-1,sched_interval=-1").unwrap();
+        assert_eq!((new.backfill, new.sched_interval), (false, None));
+        for version in ["20.11.9", "22.05.8", "24.11.5", "26.05.3"] {
+            assert!(of(version, "max_job_bf=50").unwrap_err().contains("bf_max_job_test"));
+            assert_eq!(of(version, "max_job_bf=50,bf_max_job_test=60").unwrap().bf_max_job_test, 60);
+        }
+    }
+
     #[test]
     fn the_release_and_the_type_count() {
-        let of = |text: &str| Parameters::of(&Config::parse(text));
+        let of = |text: &str| Parameters::of(&Config::parse(text)).unwrap();
         assert_eq!(of(""), Parameters::default());
         assert_eq!(of("SLURM_VERSION = 25.05.0\nSchedulerType = sched/backfill"), Parameters::default());
         assert_eq!(of("SLURM_VERSION = 24.11.5"), Parameters { in_windows: true, ..Parameters::default() });

@@ -121,6 +121,7 @@ fn the_numbers_of_a_replays_page_are_those_of_its_json() {
         assert_eq!(row[0].0, value("name").as_str().unwrap());
         for (column, path) in [
             "waits/jobs",
+            "waits/before/mean",
             "waits/wait/mean",
             "waits/wait/p95",
             "waits/wait/worst",

@@ -260,8 +260,11 @@ fn the_recipes_name_the_version() {
     assert!(read("docs/install.md").contains(tarball));
     let version = env!("CARGO_PKG_VERSION");
     let spack = read("packaging/spack/package.py");
-    assert!(spack.contains(&format!("version(\"{version}\")")) && spack.contains(&format!("when=\"@{version}\"")));
-    assert!(read(&format!("packaging/easybuild/slurm-multifactor2-{version}.eb")).contains(&format!("version = '{version}'")));
+    assert!(
+        spack.contains(&format!("version(\"{version}\")")) && spack.contains(&format!("when=\"@{version}\""))
+    );
+    assert!(read(&format!("packaging/easybuild/slurm-multifactor2-{version}.eb"))
+        .contains(&format!("version = '{version}'")));
     let log = concat!("slurm-multifactor2 ", env!("CARGO_PKG_VERSION"), " in Slurm ");
     assert!(read("README.md").contains(log) && read("docs/install.md").contains(log));
 }

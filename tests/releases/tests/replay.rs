@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use multifactor2_core::settings::Settings;
-use multifactor2_replay::measures::{compare, summary};
+use multifactor2_replay::measures::{compare, summary, Counted};
 use multifactor2_replay::order::Policy;
 use multifactor2_replay::sim::{simulate, Outcome, Plan, Scheduler, NEVER};
 use multifactor2_replay::workload::NO_TIME;
@@ -312,8 +312,9 @@ impl Deviation {
         let recorded = Outcome { starts: starts.collect(), ..replayed.clone() };
         assert!(!recorded.starts.contains(&NEVER) && !replayed.starts.contains(&NEVER));
         let machine = workload.machine.as_ref().unwrap();
-        let mean = |outcome| summary(workload, machine, outcome, i64::MIN).all.wait.mean;
-        let comparison = compare(workload, &recorded, replayed, i64::MIN);
+        let counted = Counted::of(workload, &[&recorded, replayed], i64::MIN);
+        let mean = |outcome| summary(workload, machine, outcome, &counted).all.wait.mean;
+        let comparison = compare(workload, &recorded, replayed, &counted);
         let moved =
             recorded.starts.iter().zip(&replayed.starts).map(|(one, two)| one.abs_diff(*two)).sum::<u64>();
         #[allow(clippy::cast_precision_loss)] // seconds and jobs of a test

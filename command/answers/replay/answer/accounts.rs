@@ -1,8 +1,8 @@
 //! Accounts with all below them: shares, what they had, and how long their jobs waited.
 
 use multifactor2_core::ShareTree;
-use multifactor2_replay::measures::Fairness;
-use multifactor2_replay::sim::{Outcome, NEVER};
+use multifactor2_replay::measures::{Counted, Fairness};
+use multifactor2_replay::sim::Outcome;
 use multifactor2_replay::workload::{Association, ROOT};
 use multifactor2_replay::Workload;
 
@@ -36,7 +36,7 @@ pub fn shortfall(accounts: &[Account]) -> f64 {
 
 /// All accounts with jobs, and all directly below the root.
 #[allow(clippy::cast_precision_loss)] // seconds and counts of jobs
-pub fn accounts(workload: &Workload, outcome: &Outcome, fairness: &Fairness, since: i64) -> Vec<Account> {
+pub fn accounts(workload: &Workload, outcome: &Outcome, fairness: &Fairness, counted: &Counted) -> Vec<Account> {
     let tree = ShareTree::build(&workload.node_specs());
     let mut sums: Vec<Sums> = workload.associations.iter().map(|_| Sums::default()).collect();
     for (place, (got, entitled)) in (0..).zip(fairness.got.iter().zip(&fairness.entitled)) {
@@ -45,12 +45,10 @@ pub fn accounts(workload: &Workload, outcome: &Outcome, fairness: &Fairness, sin
             sums[account].entitled += entitled;
         }
     }
-    for (job, start) in workload.jobs.iter().zip(&outcome.starts) {
-        if *start == NEVER || job.submit < since {
-            continue;
-        }
+    let jobs = workload.jobs.iter().zip(&outcome.starts).zip(&counted.jobs);
+    for ((job, start), _) in jobs.filter(|(_, counts)| **counts) {
         for account in path(workload, job.association) {
-            sums[account].waits.push((start - job.submit) as f64);
+            sums[account].waits.push((start - job.eligible) as f64);
             sums[account].area += Workload::cpu_seconds(job) as f64;
         }
     }

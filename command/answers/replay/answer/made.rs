@@ -1,7 +1,9 @@
 //! From outcomes to the answer.
 
 use multifactor2_replay::measures::fair_start::FairStarts;
-use multifactor2_replay::measures::{compare, fairness, summary, Fairness, Summary, Waits as OfReplay};
+use multifactor2_replay::measures::{
+    compare, fairness, summary, Counted, Fairness, Summary, Waits as OfReplay,
+};
 use multifactor2_replay::sim::{Outcome, LEFT_OUT, NEVER};
 use multifactor2_replay::workload::{Machine, NO_TIME};
 use multifactor2_replay::Workload;
@@ -60,22 +62,25 @@ impl Input<'_> {
     /// The measures of a jittered run, which has a workload of its own.
     pub fn measured(&self, jittered: &Workload, outcome: Outcome) -> Vec<f64> {
         let input = Input { workload: jittered, ..*self };
-        let summary = summary(jittered, self.machine, &outcome, self.since);
+        let counted = Counted::of(jittered, &[&outcome], self.since);
+        let summary = summary(jittered, self.machine, &outcome, &counted);
         let run = Run { name: String::new(), outcome, jittered: Vec::new(), left_out: Vec::new(), fair: None };
-        let policy = input.policy(&run, &summary);
+        let policy = input.policy(&run, &summary, &counted);
         measures::over_runs().map(|measure| measure.value(&policy)).collect()
     }
 
     /// The answer.
     pub fn answer(&self, runs: &[Run], stopped: bool) -> Replay {
+        let outcomes: Vec<&Outcome> = runs.iter().map(|run| &run.outcome).collect();
+        let counted = Counted::of(self.workload, &outcomes, self.since);
         let summaries: Vec<Summary> =
-            runs.iter().map(|run| summary(self.workload, self.machine, &run.outcome, self.since)).collect();
-        let policies = runs.iter().zip(&summaries).map(|(run, summary)| self.policy(run, summary));
+            runs.iter().map(|run| summary(self.workload, self.machine, &run.outcome, &counted)).collect();
+        let policies = runs.iter().zip(&summaries).map(|(run, summary)| self.policy(run, summary, &counted));
         let policies: Vec<Policy> = policies.collect();
         let others = runs.iter().skip(1);
-        let comparisons = others.map(|other| self.comparison(&runs[0], &summaries[0], other)).collect();
+        let comparisons = others.map(|other| self.comparison(&runs[0], &summaries[0], other, &counted)).collect();
         Replay {
-            trace: self.trace(),
+            trace: self.trace(&counted),
             policies,
             comparisons,
             gaming: Vec::new(),
@@ -101,9 +106,9 @@ impl Input<'_> {
         }
     }
 
-    fn trace(&self) -> Trace {
+    fn trace(&self, counted: &Counted) -> Trace {
         let (workload, machine) = (self.workload, self.machine);
-        let counted = |of: &dyn Fn(&multifactor2_replay::workload::Job) -> u32| {
+        let different = |of: &dyn Fn(&multifactor2_replay::workload::Job) -> u32| {
             let mut numbers: Vec<u32> = workload.jobs.iter().map(of).collect();
             numbers.sort_unstable();
             numbers.dedup();
@@ -112,8 +117,8 @@ impl Input<'_> {
         Trace {
             name: self.name.to_owned(),
             jobs: workload.jobs.len(),
-            users: counted(&|job| workload.user(job)),
-            accounts: counted(&|job| workload.account(job)),
+            users: different(&|job| workload.user(job)),
+            accounts: different(&|job| workload.account(job)),
             account_word: workload.account_word.to_owned(),
             first: workload.jobs.first().map_or(0, |job| job.submit),
             last: workload.jobs.last().map_or(0, |job| job.submit),
@@ -130,22 +135,26 @@ impl Input<'_> {
             seed: self.seed,
             runs: self.runs,
             jitter: self.jitter,
-            recorded: self.recorded(),
+            counted: counted.count(),
+            not_counted: workload.jobs.iter().filter(|job| job.submit >= self.since).count() - counted.count(),
+            recorded: self.recorded(counted),
         }
     }
 
-    /// Waits as they were recorded.
-    fn recorded(&self) -> Option<Waits> {
+    /// Waits as they were recorded, of the jobs that count and have a recorded start.
+    fn recorded(&self, counted: &Counted) -> Option<Waits> {
         let start = |start: i64| if start == NO_TIME { NEVER } else { start };
         let starts: Vec<i64> = self.workload.jobs.iter().map(|job| start(job.start)).collect();
         let outcome = Outcome { starts, ..Outcome::default() };
-        let summary = summary(self.workload, self.machine, &outcome, self.since);
+        let has_started = |(counts, start): (&bool, &i64)| *counts && *start != NEVER;
+        let jobs = counted.jobs.iter().zip(&outcome.starts).map(has_started).collect();
+        let summary = summary(self.workload, self.machine, &outcome, &Counted { since: self.since, jobs });
         (summary.all.wait.count > 0).then(|| Waits::from(&summary.all))
     }
 
-    fn policy(&self, run: &Run, summary: &Summary) -> Policy {
+    fn policy(&self, run: &Run, summary: &Summary, counted: &Counted) -> Policy {
         let fairness = self.fairness(self.workload, &run.outcome);
-        let accounts = accounts(self.workload, &run.outcome, &fairness, self.since);
+        let accounts = accounts(self.workload, &run.outcome, &fairness, counted);
         let jain = Jain { mean: 1.0 - fairness.jain_gap.mean, worst: 1.0 - fairness.jain_gap.worst };
         let (workload, machine, outcome) = (self.workload, self.machine, &run.outcome);
         let seen = Seen { workload, machine, outcome, summary, fairness: &fairness, since: self.since };
@@ -178,7 +187,7 @@ impl Input<'_> {
             others,
             runs: over_runs(&run.jittered),
             left_out: run.left_out.clone(),
-            stopped: run.outcome.is_partial,
+            stopped: run.outcome.is_partial(),
         }
     }
 
@@ -206,9 +215,9 @@ impl Input<'_> {
         }
     }
 
-    fn comparison(&self, first: &Run, before: &Summary, second: &Run) -> Comparison {
+    fn comparison(&self, first: &Run, before: &Summary, second: &Run, counted: &Counted) -> Comparison {
         let workload = self.workload;
-        let compared = compare(workload, &first.outcome, &second.outcome, self.since);
+        let compared = compare(workload, &first.outcome, &second.outcome, counted);
         let [earlier, later, same] = compared.earlier_later_same;
         let changes = |names: &mut dyn Iterator<Item = &str>, longer: &[f64], before: &[OfReplay]| {
             let rows = names.zip(longer.iter().zip(before)).filter(|(_, (_, before))| before.wait.count > 0);

@@ -18,7 +18,7 @@ use multifactor2_replay::measures as of_replay;
 /// What the JSON calls it.
 pub const NAME: &str = "replay";
 /// The version of its schema: it changes where a field changes its meaning or goes away.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The answer with its name, as `--json` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -96,7 +96,11 @@ pub struct Trace {
     pub runs: u32,
     /// Up to so many seconds later jobs come in a jittered run.
     pub jitter: u32,
-    /// What was recorded; absent where the trace has no start times.
+    /// Jobs whose waits are counted: those that have ended under all policies, without the warm-up.
+    pub counted: usize,
+    /// Jobs that were submitted after the warm-up and that some policy had not ended.
+    pub not_counted: usize,
+    /// What was recorded of the jobs that are counted; absent where the trace has no start times.
     pub recorded: Option<Waits>,
 }
 
@@ -118,7 +122,7 @@ pub struct Policy {
     pub waits: Waits,
     /// Jobs that did not start.
     pub not_started: usize,
-    /// Those of them that fit in none of their partitions.
+    /// Those of them that are too large for each of their partitions.
     pub misfits: u64,
     /// Used CPU seconds in parts of those that there were.
     pub utilisation: f64,
@@ -205,8 +209,10 @@ pub struct Jain {
 pub struct Waits {
     /// How many.
     pub jobs: usize,
-    /// Wait in seconds.
+    /// Wait in seconds, from the time at which a job could start.
     pub wait: Spread,
+    /// Seconds from its submission to that time.
+    pub before: Spread,
     /// Flow in seconds.
     pub flow: Spread,
     /// Bounded slowdown.
@@ -222,6 +228,7 @@ impl From<&of_replay::Waits> for Waits {
         Self {
             jobs: of.wait.count,
             wait: of.wait.into(),
+            before: of.before.into(),
             flow: of.flow.into(),
             slowdown: of.slowdown.into(),
             area_weighted: of.area_weighted,
@@ -245,7 +252,7 @@ pub struct Account {
     pub usage: f64,
     /// What it was entitled to, in the same parts.
     pub entitled: f64,
-    /// Jobs that started.
+    /// Jobs that are counted.
     pub jobs: usize,
     /// Mean wait in seconds.
     pub mean_wait: f64,

@@ -15,8 +15,13 @@ pub struct Definition {
 }
 
 /// What the measures are made of, and what else a report has; [`super::measures::definitions`] has the others.
-pub const WORDS: [Definition; 14] = [
-    Definition { measure: "wait", meaning: "start − submission, in seconds", source: "" },
+pub const WORDS: [Definition; 15] = [
+    Definition { measure: "wait", meaning: "start − Eligible of sacct, in seconds", source: "" },
+    Definition {
+        measure: "time before",
+        meaning: "Eligible − Submit of sacct, in seconds: begin times, dependencies and holds. It is replayed as it was recorded, so no policy changes it",
+        source: "",
+    },
     Definition { measure: "flow", meaning: "end − submission, in seconds", source: "" },
     Definition {
         measure: "bounded slowdown",

@@ -76,8 +76,13 @@ pub(super) fn about(answer: &Replay) -> String {
     } else {
         String::new()
     };
+    let not_counted = match trace.not_counted {
+        0 => String::new(),
+        1 => " 1 job is not counted, as not all policies had ended it.".to_owned(),
+        many => format!(" {many} jobs are not counted, as not all policies had ended them."),
+    };
     format!(
-        "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.{warm_up}",
+        "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.{warm_up}{not_counted}",
         trace.name,
         count(trace.jobs, "job", "jobs"),
         count(trace.users, "user", "users"),

@@ -18,8 +18,13 @@ pub const MEAN_WAIT: Measure = Measure {
 pub(super) const MEASURES: &[Measure] = &[
     Measure {
         text: Some((Section::Waits, "Jobs>")),
-        page: Some(("Jobs", "Jobs that started and are counted.")),
+        page: Some(("Jobs", "Jobs that are counted: those that ended under all policies.")),
         ..wait("jobs", "jobs", Unit::Count, |waits| waits.jobs as f64)
+    },
+    Measure {
+        text: Some((Section::Waits, "Before>")),
+        page: Some(("Before", "The mean time before a job could start: Eligible − Submit.")),
+        ..wait("mean time before", "before_mean_s", Unit::Seconds, |waits| waits.before.mean)
     },
     MEAN_WAIT,
     Measure {

@@ -1,5 +1,5 @@
 //! Compiles the C shim, and generates what the plugin knows of Slurm from the committed tables: record layouts, constants and
-//! locks. Where `SLURM_SRC` names a Slurm source tree, that tree's layout comes beside them (`BUILT_FOR`), for sites whose Slurm
+//! locks. Where `SLURM_SRC` names a Slurm source tree, that tree's layout is added to them (`BUILT_FOR`), for sites whose Slurm
 //! is patched or newer than the table.
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all: beside their place first, and then renamed. Who reads one meanwhile sees the old one.
+//! Files that are written whole or not at all: under another name in the same directory first, and then renamed. A reader meanwhile sees the old one.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};

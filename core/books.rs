@@ -1,7 +1,7 @@
-//! Books: partitions that have usage of their own, and perhaps shares of their own (`Book` lines).
+//! Books: partitions with separate usage, and perhaps separate shares (`Book` lines).
 //!
 //! The shape of the association tree is the same for all books, and so is the place of an association in it ([`Node`]): only shares,
-//! usage and who waits differ. Each book has a distribution of its own, with its own best user. All partitions that are in no book are
+//! usage and who waits differ. Each book has its own distribution and its own best user. All partitions that are in no book are
 //! the default book; where there are no lines, that is all there is.
 //!
 //! With `ActiveJobs=startable` there are more, one for each partition where jobs wait that only the state of the partition or of nodes, or a

@@ -1,6 +1,6 @@
 //! `PriorityUsageResetPeriod`: when all usage is set to 0, in the local calendar.
 //!
-//! Core asks no clock and knows no time zone: whoever asks brings a [`Calendar`]. Inside slurmctld it is that of the C library, elsewhere
+//! Core asks no clock and knows no time zone: the caller brings a [`Calendar`]. Inside slurmctld it is that of the C library, elsewhere
 //! one that takes the zone as a value.
 //!
 //! Days are counted in the calendar, not in seconds: where stock adds 24 hours to midnight it arrives at 23:00 of the same day when

@@ -1,4 +1,4 @@
-//! Why a job has its priority and an association its tickets, in words: the log, and whoever else is asked, say the same
+//! Why a job has its priority and an association its tickets, in words: the log and every other answer say the same
 //! because they share these lines.
 
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@
 //! panics, loops for ever or returns NaN or an infinity, whatever the input; nothing of it allocates in a cycle once its
 //! buffers have grown to the size of the site.
 //!
-//! **Shares, tickets, fair-share.** Two accounts with 60 and 40 shares; the first has used 3/4 of all. Tickets go by S·F, F is S over the
+//! **Shares, tickets, fair-share.** Two accounts with 60 and 40 shares; the first has used 3/4 of all. Tickets follow S·F, F is S over the
 //! part of the usage:
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! Ties: numbers that are equal on paper are equal here, in whatever order they were worked out.
 //!
 //! A number with a fraction depends on the order of its arithmetic in the last bits. Where such numbers decide who comes first, two
-//! that are equal on paper must not differ by that. So what is compared goes by one of these:
+//! that are equal on paper must not differ by that. So what is compared uses one of these:
 //! - It is the rounded quotient of two whole numbers, or of numbers that are inputs: the same for all that have the same quotient.
 //!   So `LevelFS` of siblings is worked out ([`Competition::level_fs`](crate::competition::Competition::level_fs)), from shares
 //!   without what those of all siblings have in common ([`ShareTree`](crate::ShareTree)).

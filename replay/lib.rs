@@ -9,7 +9,7 @@
 //! | [`order`] | which job is first: submission order, or priorities that the engine of the plugin computes |
 //! | [`sim`] | runs the jobs on the machine, under a model of a scheduler |
 //! | [`strategist`] | gives a user a twin, lets one of them play, and says what it gains |
-//! | [`measures`] | what came of it: waits, usage against shares |
+//! | [`measures`] | its results: waits, usage against shares |
 //!
 //! A replay is deterministic: it asks no clock, and the same input gives the same bytes. Users do not react in it: they submit
 //! when they did.

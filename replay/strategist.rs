@@ -8,7 +8,7 @@
 //! - **Gaming gain**: the service of the strategist over that of its twin. 1 means that it gains nothing. A replay in which nobody plays
 //!   ([`Strategy::Honest`]) says how much chance alone makes.
 //!
-//! - **Gain by entitlement**: the same of what each has in parts of its entitlement ([`fairness`]), over contended time. Who has shares in
+//! - **Gain by entitlement**: the same of what each has in parts of its entitlement ([`fairness`]), over contended time. A user with shares in
 //!   two accounts is entitled to more, which is no play.
 //!
 //! The work of the user is there twice, so the machine is fuller than it was.

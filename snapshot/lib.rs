@@ -1,6 +1,6 @@
 //! Everything that the priorities of a cluster are made of at one time: what the plugin knows of it, or what Slurm's commands tell.
 //!
-//! The plugin writes it, the command `multifactor2` reads it, or puts it together from Slurm's commands. So every answer goes by one
+//! The plugin writes it, the command `multifactor2` reads it, or puts it together from Slurm's commands. So every answer uses one
 //! form, wherever it came from. [`records`] says what there is, [`format`](mod@format) how it is a file.
 //!
 //! Names, units and ranges are those of slurm.conf(5), squeue(1), sprio(1) and sshare(1). Times are seconds since 1970, 0 where there

@@ -1,4 +1,4 @@
-//! Writes a snapshot to standard output: the documented example, or with two numbers a random cluster of so many associations and
+//! Writes a snapshot to standard output: the documented example, or with two numbers a random cluster of that many associations and
 //! waiting jobs, to try and to measure the command with.
 
 #[path = "../../tests/command/site.rs"]

@@ -1,7 +1,7 @@
 //! Priorities from a snapshot, computed with the engine that the plugin runs.
 //!
 //! [`Model::of`] is the one way in. A question "what if" edits a copy of the snapshot (shares, usage, parameters, settings, jobs) and asks
-//! again: nothing else decides. What Slurm shows stays beside what is computed here, and [`Model::differences`] says where they part
+//! again: nothing else decides. What Slurm shows is kept with what is computed here, and [`Model::differences`] says where they part
 //! and which to believe.
 
 pub mod billing;

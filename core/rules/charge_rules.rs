@@ -1,7 +1,7 @@
 //! What the usage of a job is multiplied with (`Charge` lines).
 //!
 //! Two products go with a job: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied with
-//! the first, raw usage of associations, which only fair-share goes by, with the second.
+//! the first, raw usage of associations, which only fair-share uses, with the second.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,4 +1,4 @@
-//! What share trees go by instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, and what was
+//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, and what was
 //! used in the partitions of a book.
 //!
 //! D(n) is the largest, over the TRES listed, of weight times usage over what the cluster could have given in the same time, both with

@@ -5,7 +5,7 @@
 //! | `multifactor2_usage 3` | the first: the version of the format; 2 where there are no books, 1 where there is no `tres` either: nothing then that older ones do not know |
 //! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
 //! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
-//! | `tres NAME...` | the TRES whose usage is kept beside |
+//! | `tres NAME...` | the TRES whose usage is kept, too |
 //! | `books NAME...` | the books whose usage is kept beside: of each TRES, or else billing |
 //! | `removed BOOK NAME LEFT` | a TRES, or billing, of a book that was removed, and the part of its usage that is left |
 //! | `all SUM`, `capacity SUM` | what all jobs used, and what the cluster could have given |

@@ -1,4 +1,4 @@
-//! What is odd in a configuration that works: settings of ours beside those of slurm.conf. The plugin warns of it after a start or a
+//! What is odd in a configuration that works: settings of ours together with those of slurm.conf. The plugin warns of it after a start or a
 //! reconfigure, and `multifactor2 check` says it before, both by this.
 //!
 //! A rule belongs here if it holds of the configuration alone. What needs associations, or other files, is where these are.

@@ -1,6 +1,6 @@
 //! One declaration for each setting.
 //!
-//! [`settings!`](crate::settings) takes the declarations and makes of them the table that the parser goes by, the struct that
+//! [`settings!`](crate::settings) takes the declarations and makes of them the table that the parser uses, the struct that
 //! the plugin reads, its defaults, what the log shows, and the enums and blocks. `make docs` makes the pages for people from
 //! the same table.
 

@@ -1,4 +1,4 @@
-//! Lines with attributes that are taken and do nothing beside the others: whoever wrote them meant something else. `together` says it of single
+//! Lines with attributes that are accepted and do nothing together with the others: their writer meant something else. `together` says it of single
 //! settings, with the place of each.
 
 use super::table::{

@@ -1,4 +1,4 @@
-//! What came of a replay.
+//! The measures of a replay.
 //!
 //! | measure | definition |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What jobs are charged beside their billing: charge rules and `MinimumCharge`, as far as a trace tells what they go by.
+//! What jobs are charged besides their billing: charge rules and `MinimumCharge`, as far as a trace has what they depend on.
 //!
 //! It tells partition, QOS and account of a job. It has neither reservations nor wckeys, and each job runs once. [`left_out`] says what of
 //! that matters.

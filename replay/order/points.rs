@@ -1,4 +1,4 @@
-//! Points (`Component`, `Credential`, `Service`, `Target` and so on), as far as a trace tells what they go by.
+//! Points (`Component`, `Credential`, `Service`, `Target` and so on), as far as a trace has what they depend on.
 //!
 //! It tells CPUs, nodes, memory, the time limit, waits, and whose a job is. It has neither Unix groups nor disk space, and what the
 //! cluster has of memory and GPUs is not known, so processor equivalents are CPUs. Jobs that overtake others are not counted. Targets hold

@@ -17,7 +17,7 @@ use crate::workload::{Builder, Draft, NO_LIMIT, NO_TIME};
 /// The columns that are looked at: their names, and what cannot be said without them (nothing: they are needed).
 pub const COLUMNS: [(&str, &str); 23] = [
     ("JobIDRaw", "ids of jobs are made up"),
-    ("JobID", "the tasks of an array are jobs of their own"),
+    ("JobID", "each task of an array is a separate job"),
     ("User", "all jobs are of one user, and no fairness between users can be measured"),
     ("Account", "all jobs are of one account, and no policy of shares can be compared"),
     ("Partition", "all jobs are in one partition"),

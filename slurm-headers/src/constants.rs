@@ -1,6 +1,6 @@
 //! Constants of Slurm's headers that are the same in every release: `constants.tsv`, and its Rust source.
 //!
-//! Flags and states are numbers that no compiler of ours can check. They are kept as data beside the layouts, compared with
+//! Flags and states are numbers that no compiler of ours can check. They are kept as data with the layouts, compared with
 //! the headers of a tree together with them, and both the plugin and the test host are built with what stands there.
 
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! The run-time half of the lock order, in debug builds only: what the types of [`super::locks`] leave open.
 //!
-//! Every lock of slurmctld's, of the association manager's and of our own is a node of one graph. Whoever wants a lock while
+//! Every lock of slurmctld's, of the association manager's and of our own is a node of one graph. A thread that wants a lock while
 //! holding others draws an arrow from each of them. slurmctld's own arrows are there from the start: it takes its locks, and the
 //! association manager's after them, in one order. What the caller of an export holds in the running release counts as
 //! held, by the table of [`super::callers`]. A circle of arrows is a deadlock that waits for its moment: it ends the process with

@@ -2,7 +2,7 @@
 //!
 //! Slurm exports its major release (`slurm_api_version`) but not the micro release, and its loader wants
 //! our `plugin_version` to equal both. Plugins that the host has already loaded passed that check, so
-//! their `plugin_version` is the number; before any was loaded, a stock plugin beside libslurmfull is
+//! their `plugin_version` is the number; before any was loaded, a stock plugin next to libslurmfull is
 //! asked. Everything found is cross-checked with functions that came or went with a release.
 //!
 //! A release candidate has the number of its release. That it is one, only its name says, which is a text in its library.

@@ -1,5 +1,5 @@
 //! Fair-share of a job in each of its partitions and QOS: where its partitions are in several books each has that of its book, and where
-//! override tickets go by partitions or QOS, they count in their own entry only.
+//! override tickets are given to partitions or QOS, they count in their own entry only.
 //!
 //! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked
 //! from within a walk over it.

@@ -1,4 +1,4 @@
-//! The last good settings in `StateSaveLocation`, written by a thread of its own.
+//! The last good settings in `StateSaveLocation`, written by a separate thread.
 //!
 //! slurmctld loads settings with locks held for which every client waits (init), so nothing is written and synced there. That thread ends as
 //! soon as what was given to it is written. A process that is killed before leaves the file of the settings before: they count only if

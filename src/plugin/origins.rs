@@ -1,6 +1,6 @@
 //! The one answer to "what fair-share has this job, and what did its priority come from".
 //!
-//! A submission asks for fair-share as it is now ([`Standing::fair_share`]): the last distribution knows it, for whoever was not active as a prospective
+//! A submission asks for fair-share as it is now ([`Standing::fair_share`]): the last distribution knows it, for a user who was not active as a prospective
 //! value, and for an association that is newer the tree is read again. Everybody else asks what the priority that a job *has*
 //! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
 

@@ -37,7 +37,7 @@ phases! {
     /// Once, and again after a cycle that was left out: all associations and QOS, and jobs of every kind
     Check(records_are_sound), [Read, Read, Read, None];
 
-    /// The state file of this cycle is written and synced beside the one that is there, before jobs are read: no wait
+    /// The state file of this cycle is written and synced under another name, before jobs are read: no wait
     /// for the disk between reading and charging
     Prepare(Progress::prepare), [None, None, None, None];
 
@@ -45,15 +45,15 @@ phases! {
     SiteFactors(update_site_factors), [Write, None, None, None];
 
     /// Every job once: who waits, a `Draft` of each priority, the ids of who runs. Above 100,000 jobs chunk by chunk.
-    /// TRES, where shares go by dominant ones, before jobs and by themselves
+    /// TRES first and by themselves, with dominant shares
     Gather(gather_known, gather_list, Gathered::read), [Read, Read, Read, Read];
 
-    /// The locks are taken once and let go of: a save that was under way is over then. Then, without a lock, the
+    /// The locks are taken and released once: a save that was under way is over then. Then, without a lock, the
     /// state file is replaced: it names this cycle and the `assoc_usage` that lies there
     Announce(Progress::announce), [None, Write, Write, Read];
 
-    /// One hold, without a call that waits for a disk. Has slurmctld saved since (`Watch::is_unchanged`)? Then let
-    /// go, and announce once more. Else reset, decay (all usage by one factor), and charges of running jobs: found by
+    /// One hold, without a call that waits for a disk. Has slurmctld saved since (`Watch::is_unchanged`)? Then release
+    /// them, and announce once more. Else reset, decay (all usage by one factor), and charges of running jobs: found by
     /// id (`find_job_record`), 4096 at a time each read once and then each association and QOS written once, with the
     /// sums in registers and in the order of the jobs. One step for a save of usage and for the end of a job (see *A
     /// restart* below). Our own sums of usage, where targets need such, are counted with it
@@ -85,7 +85,7 @@ phases! {
     /// What is odd in the configuration, and whom it names that there is not
     Look(advise, warn_of_unknown), [Read, Read, Read, None];
 
-    /// Where one is due: what the records hold, 10,000 jobs at a time. A thread of its own does the rest
+    /// Where one is due: what the records hold, 10,000 jobs at a time. Another thread does the rest
     Snapshot(take_snapshot), [Read, Read, Read, Read];
 }
 

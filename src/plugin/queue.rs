@@ -1,4 +1,4 @@
-//! The jobs that get tickets of their own, where the settings ask for more than the share tree (see
+//! The jobs that get their own tickets, where the settings ask for more than the share tree (see
 //! [`multifactor2_core::policy::pools`]): collected job by job in a cycle, handed to the pools when the tickets of associations are
 //! distributed.
 

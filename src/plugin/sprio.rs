@@ -1,7 +1,7 @@
 //! What `sprio` shows: the factors of every job that is eligible, not held and visible to who asks.
 //!
 //! They are those that the job's priority came from, at its submission or last change or in the last cycle, whatever has changed
-//! since. They come from our own state, by job id: slurmctld calls with the association manager's lock for QOS, and whoever waits for
+//! since. They come from our own state, by job id: slurmctld calls with the association manager's lock for QOS, and a thread that waits for
 //! associations there waits for one who may be waiting for the QOS.
 
 use multifactor2_core::factors::{weighted_fair_share, Evaluation};

@@ -1,4 +1,4 @@
-//! `multifactor2 check` on a host of its own: where it finds settings and plugins, and what it says of the files of a Slurm.
+//! `multifactor2 check` on a made-up host: where it finds settings and plugins, and what it says of the files of a Slurm.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

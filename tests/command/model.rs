@@ -1,4 +1,4 @@
-//! What a model goes by: books and closed partitions, usage that targets count, and what is not known.
+//! What a model follows: books and closed partitions, usage that targets count, and what is not known.
 
 use multifactor2_command::model::{Model, Options};
 use multifactor2_core::books::BookAt;

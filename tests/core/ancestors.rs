@@ -1,5 +1,5 @@
 //! Known defects of the C ancestors that live in what the engine computes, one test each. (Decay underflow
-//! and double charging are tested beside their code.)
+//! and double charging are tested with their code.)
 
 use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};
 

@@ -1,4 +1,4 @@
-//! The fair-share algorithms of stock `priority/multifactor`, by numbers worked out by hand. `tests/releases` has them beside slurmctld.
+//! The fair-share algorithms of stock `priority/multifactor`, by numbers worked out by hand. `tests/releases` compares them with slurmctld.
 
 use multifactor2_core::policy::stock::{self, standings, Algorithm, Classic, Shown};
 use multifactor2_core::{FairShare, NodeSpec, ShareTree, USE_PARENT};

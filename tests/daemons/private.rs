@@ -1,4 +1,4 @@
-//! Who sees which jobs in `sprio`: with `PrivateData=jobs` users, coordinators and operators see what they see under stock,
+//! Which users see which jobs in `sprio`: with `PrivateData=jobs` users, coordinators and operators see what they see under stock,
 //! and so they do where jobs have MCS labels.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The priority that the scheduler goes by, under stock and under ours: of jobs that are held, released and requeued, and when it may
+//! The priority that the scheduler uses, under stock and under ours: of jobs that are held, released and requeued, and when it may
 //! only rise.
 
 use std::time::Duration;

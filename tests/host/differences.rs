@@ -1,4 +1,4 @@
-//! Where this plugin deliberately does other than stock, besides fair-share itself. Nothing else may differ; whoever adds a
+//! Where this plugin deliberately does other than stock, besides fair-share itself. Nothing else may differ; a new
 //! difference adds it here, with the reason.
 //!
 //! | what | stock | here | why |

@@ -1,5 +1,5 @@
 //! The plugin in the in-process host: the real libslurmfull, a clock that stands still, lock rules that are checked on
-//! every call, and the stock plugin beside it for everything that is to be the same to the last bit.
+//! every call, and the stock plugin for everything that must be the same to the last bit.
 
 mod active_jobs;
 mod between_cycles;

@@ -1,4 +1,4 @@
-//! Without slurmdbd, outside slurmctld, beside other requests, and in a host that checks the order of locks.
+//! Without slurmdbd, outside slurmctld, during other requests, and in a host that checks the order of locks.
 
 use slurm_inproc::{Conf, FactorsFilter, Host, HostResult, Job, Options, Partition, Qos};
 

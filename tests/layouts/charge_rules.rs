@@ -1,4 +1,4 @@
-//! What charge rules go by, read from the fields of every release; and `MinimumCharge`, which reads more of them.
+//! What charge rules depend on, read from the fields of every release; and `MinimumCharge`, which reads more of them.
 
 use std::fs;
 

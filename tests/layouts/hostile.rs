@@ -1,7 +1,7 @@
 //! Whatever users, coordinators and operators write, no check rests on it: names of accounts, users, partitions and QOS, texts and amounts
 //! of jobs. In every release the plugin charges, orders and answers as if they were any others.
 //!
-//! What each check goes by that leads to the passive state is in docs/safety.md; [`ATTACKS`] has what could touch it.
+//! docs/safety.md has what each check that leads to the passive state depends on; [`ATTACKS`] has what could touch it.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! What the files of this host say beside slurmctld: another slurm.conf, a plugin or a directory that is not there.
+//! What the files of this host say, compared with slurmctld: another slurm.conf, a plugin or a directory that is not there.
 
 use std::collections::HashMap;
 use std::fs;

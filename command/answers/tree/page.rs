@@ -16,7 +16,7 @@ const COLUMNS: [Column; 12] = [
         "Its part of the shares (blue, above) and of the usage (orange, below) of the account that it is in. A longer orange bar: it has used more than its share.",
     ),
     Column::number("RawShares").about("Shares as sacctmgr has them; parent: its jobs use those of the account that it is in."),
-    Column::number("NormShares").about("Its part of the shares, from 0 to 1: of the whole cluster; with Fair Tree of those beside it."),
+    Column::number("NormShares").about("Its part of the shares, from 0 to 1: of the whole cluster; with Fair Tree of its siblings."),
     Column::number("RawUsage").about("What it has used, in seconds times billing, decayed."),
     Column::number("NormUsage").about("Its part of all usage, from 0 to 1."),
     Column::number("EffectvUsage").about("The usage that counts, with that of the accounts above."),

@@ -1,4 +1,4 @@
-//! Who stands before a job for the same nodes: in its partition, and in partitions that share nodes with it.
+//! The jobs before a job for the same nodes: in its partition, and in partitions that share nodes with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

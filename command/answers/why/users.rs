@@ -1,4 +1,4 @@
-//! Two users beside each other, whether they have jobs or not: who has the higher fair-share factor, where their ways from the root part, and
+//! Two users compared, whether they have jobs or not: which has the higher fair-share factor, where their ways from the root part, and
 //! when that turns.
 
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! Answers as one page that needs no network: everything is in the file, and its Content-Security-Policy lets nothing else in.
 //!
-//! All text goes through [`Shown`]: names are what users choose. Styles and the script are in files of their own beside this one;
+//! All text goes through [`Shown`]: names are what users choose. Styles and the script are in separate files in this directory;
 //! the page has no `style` attributes and no handlers in attributes, which the policy would not let work either.
 //!
 //! ```

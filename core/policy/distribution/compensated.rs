@@ -1,6 +1,6 @@
-//! `CompensationFactor` with `Distribution=tickets`: whoever would get more than so many times what the shares alone give is cut, and what is
+//! `CompensationFactor` with `Distribution=tickets`: a node that would get more than that many times what the shares alone give is cut, and what is
 //! cut goes to the siblings. Grid Engine brakes in this way who comes back after a long absence. It cuts once, so what is left may still be more
-//! than so many times.
+//! than that many times.
 //!
 //! An association has compensation coming where T/T(root) is more than C times the product of its shares over those of the active
 //! siblings, from the root down. Its S·F is then divided by how many times more, once for all siblings of a level. As S·F is in proportion to

@@ -1,4 +1,4 @@
-//! What points go by of a job, and what they need to know of it at all.
+//! What points depend on of a job, and what they need to know of it at all.
 
 use super::terms::amount;
 use crate::policy::pools::Names;

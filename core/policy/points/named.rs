@@ -1,4 +1,4 @@
-//! The names in the lines: whom they stand for, and whether there is anybody of that name.
+//! The names in the lines: whom they mean, and whether there is anybody of that name.
 
 use std::collections::HashMap;
 

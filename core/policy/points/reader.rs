@@ -1,4 +1,4 @@
-//! From what a job asks for to what points go by.
+//! From what a job asks for to what points depend on.
 
 use super::{Needs, PointsJob, Request};
 use crate::facts::{Request as Requested, TresTotal};

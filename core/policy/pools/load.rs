@@ -1,4 +1,4 @@
-//! What dilution goes by: how much jobs run and wait of every association, and how much is left of tickets behind that.
+//! What dilution depends on: how much jobs run and wait of every association, and how much is left of tickets behind that.
 
 /// How much is left of tickets behind what runs and what comes before.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //! of all other tickets.
 //!
 //! The tickets of an object are divided among its jobs as they start: with n jobs that run or come earlier in the queue, a job
-//! claims tickets/(n + 1). So whoever claims most comes first, and its objects count one job more. A job that runs has tickets/n, where
+//! claims tickets/(n + 1). So the job that claims most comes first, and its objects count one job more. A job that runs has tickets/n, where
 //! n run. Without sharing each has all.
 //!
 //! What each of those that share a partition or QOS has got follows from its turn: in the entries of a job for others it is taken off.

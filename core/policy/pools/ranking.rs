@@ -1,7 +1,7 @@
-//! Who comes next where several groups of jobs claim tickets: the head of the group that claims most, of equal ones the smallest
+//! The next job where several groups of jobs claim tickets: the head of the group that claims most, of equal ones the smallest
 //! job id. So Grid Engine ranks waiting jobs for override and functional tickets.
 //!
-//! A group claims what its objects give to the next job, and something of its head. Whoever wins takes a job of all of its objects, and then
+//! A group claims what its objects give to the next job, and something of its head. The winner takes a job of all of its objects, and then
 //! all groups with one of these claim less. So the groups are the leaves of a tree whose branches are objects, those of most
 //! groups next to the root. An object that many groups share is then one branch or few, and what it gives does not matter to the order
 //! of those on it: a change costs a way to the root, not a look at every group.

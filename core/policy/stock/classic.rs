@@ -7,7 +7,7 @@
 //! `Fairshare=parent` takes share and effective usage from the fair-share parent; below the root, `EffectvUsage` is the own usage all the
 //! same, while the jobs get the factor of the root, whose usage and share are 1: see [`Classic::shows_factor`].
 //!
-//! Where the shares of siblings begin again at 0 beyond 32 bits, s may be far above 1: then the effective usage of whoever has used more than
+//! Where the shares of siblings begin again at 0 beyond 32 bits, s may be far above 1: then the effective usage of a user who has used more than
 //! its account is below 0, and the factor above 1, here as there. Slurm's may be infinite then; here it is the largest number there is.
 //!
 //! slurmctld works out the accounts at the beginning of a cycle, before usage decays and grows, so accounts are one cycle behind their

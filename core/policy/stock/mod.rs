@@ -1,6 +1,6 @@
 //! The fair-share algorithms of Slurm's own `priority/multifactor`: Fair Tree, and the classic one of `PriorityFlags=NO_FAIR_TREE`.
 //!
-//! Sites that run them want the same answers, and whoever thinks of switching wants both. So they are here as what `sshare` shows and
+//! Sites that run them want the same answers, and sites that think of switching want both. So they are here as what `sshare` shows and
 //! what the jobs get, worked out from the same tree and the same usage. They are no part of the engine: the plugin does not call them.
 //!
 //! The formulas are in Slurm's `fair_tree` and `priority_multifactor` pages. Where Slurm does something else than its pages say, this does

@@ -1,4 +1,4 @@
-//! What is kept of associations beside the metric, column by column: what all jobs have used of each TRES, then what those in the partitions
+//! What is kept of associations besides the metric, column by column: what all jobs have used of each TRES, then what those in the partitions
 //! of each book have. A book that was removed stays behind them until half of its usage has decayed, so that it goes on where it is
 //! added again.
 

@@ -1,4 +1,4 @@
-//! The lines of books: shares and usage of their own for some partitions.
+//! The lines of books: separate shares and usage for some partitions.
 
 use std::collections::HashSet;
 

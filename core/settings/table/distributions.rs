@@ -7,10 +7,10 @@ use crate::settings::value::Kind;
 macro_rules! distributions {
     ($to:ident) => {
         $to! {
-            /// In proportion to shares times `LevelFS`, as `priority/multifactor2` was documented. Usage settles beside the shares:
+            /// In proportion to shares times `LevelFS`, as `priority/multifactor2` was documented. Usage does not settle on the shares:
             /// large shares get more than they are, small ones less, and an account with many active users gets less for each.
             Tickets = "tickets" in tickets: Tickets,
-            /// By `LevelFS` over the best `LevelFS` beside it. Usage settles on the shares, however many users an account has.
+            /// By `LevelFS` over the best `LevelFS` of its siblings. Usage settles on the shares, however many users an account has.
             Standing = "standing" in standing: ByStanding,
             /// As `standing`, and nobody below one account comes before somebody below an account that is further below its share.
             Strict = "strict" in strict: Strict,

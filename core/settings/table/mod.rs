@@ -115,7 +115,7 @@ crate::settings! {
         }), {
             /// Who or what gets the tickets. Each of several names gets all of them.
             names = "Name": names() required("alice,bob");
-            /// How many tickets. Compare them with `TicketsShare` and `TicketsFunctional`: beside `TicketsShare=10000`,
+            /// How many tickets. Compare them with `TicketsShare` and `TicketsFunctional`: with `TicketsShare=10000`,
             /// 10 tickets change the order of jobs that are alike, and 10000 put a job before all others or level with
             /// the best.
             tickets = "Tickets": integer(0 ..= 1_000_000_000) required("1000");
@@ -240,7 +240,7 @@ crate::settings! {
         charges = "Charge": declared(Charge) unset("Partition");
         /// A job that ends earlier is charged as if it had run that long, once, at its end. So splitting work into tiny jobs gains nothing.
         /// This is usage for fair-share, and `Charge` lines multiply it. Time in which a job was suspended is not
-        /// run. It is charged for a run that is requeued, too, whoever asked. Runs are excepted that were preempted, lost a node
+        /// run. It is charged for a run that is requeued, too, whether or not its user asked. Runs are excepted that were preempted, lost a node
         /// or could not be launched. Without `limits` in `AccountingStorageEnforce` runs are missed that are requeued, and jobs that
         /// slurmctld forgets before the next calculation: let `MinJobAge` be longer than `PriorityCalcPeriod`. 0 switches it off.
         minimum_charge = "MinimumCharge": duration() default("0");

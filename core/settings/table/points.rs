@@ -21,7 +21,7 @@ crate::block! {
         /// The most that the component counts, before `Weight`. 0 or less is no limit.
         cap = "Cap": decimal(-1e9 ..= 1e9) default("0");
         /// The partitions that the line is for. It replaces the general line of the component as a whole there. Without
-        /// `Partition` the line is for all partitions that have no line of their own.
+        /// `Partition` the line is for all partitions that have no line.
         partitions = "Partition": names() unset("debug");
         /// The shortest time limit that the expansion factor is computed with, so that tiny jobs do not overtake all
         /// others. Only with `SERV`; the expansion factor of `TARGET` is computed with it, too.

@@ -2,7 +2,7 @@
 //! each about.
 //!
 //! No check rests on what somebody can write through Slurm: letters of names, comments, keys, amounts. So no user, coordinator or
-//! operator is among the causes, and the type has none: whoever adds a check has to say who can make it fail.
+//! operator is among the causes, and the type has none: a new check has to say who can make it fail.
 
 use std::fmt;
 

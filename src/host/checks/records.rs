@@ -3,7 +3,7 @@
 //! What must be so in every slurmctld is a failure where it is not. What may be otherwise for a while, a pointer to an association that
 //! is gone, is counted: only where it is never right, and wrong for several jobs, it is one.
 //!
-//! Nothing here goes by what somebody can write: a text is one by its block and its end, whatever its letters are; no amount that is
+//! Nothing here depends on what somebody can write: a text is one by its block and its end, whatever its letters are; no amount that is
 //! asked for is too large, no name too long or too strange ([`super::failure`]).
 
 use std::collections::HashSet;

@@ -1,6 +1,6 @@
 //! What a job is called by: its wckey, the administrator's comment, and the array or heterogeneous job that it is part of.
 //!
-//! Ticket pools go by these.
+//! Ticket pools use these.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The Unix groups that lines of points name: asked for on a thread of its own, where nobody waits with a lock.
+//! The Unix groups that lines of points name: asked for on a separate thread, where nobody waits with a lock.
 //!
 //! The decay thread waits for the answers, but not once it is to stop: a directory service that does not answer may take half a minute for
 //! each name, and slurmctld waits for the decay thread. The thread that asks is left behind then, in code that stays mapped. It ends with the

@@ -8,7 +8,7 @@
 //!
 //! Before a cycle is charged, and before any lock is taken, the state file announces it: it names the cycle, and the saved usage that lies
 //! there ([`Journal::announce`]). Under the locks nothing is left to do but to ask whether slurmctld has saved in between
-//! ([`Journal::charge`]), which the kernel answers from memory. If it has, the locks are let go of, and the cycle is announced anew. So
+//! ([`Journal::charge`]), which the kernel answers from memory. If it has, the locks are released, and the cycle is announced anew. So
 //! whatever is charged, the file names the saved usage that lies there at that moment. If the same is there when we start, it is older than the
 //! cycle; any other is newer, and includes it.
 //!

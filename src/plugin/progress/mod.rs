@@ -7,7 +7,6 @@
 pub mod history;
 pub mod journal;
 pub mod own_usage;
-#[cfg(test)]
 mod picture;
 mod recount;
 pub mod saved_usage;

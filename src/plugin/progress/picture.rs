@@ -1,4 +1,5 @@
 //! docs/figures/kills.svg: where the next start goes on after a kill, as the state file says it, on a line of time.
+#![cfg(test)]
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,6 +1,6 @@
 //! What priorities are made of, in a file for others to read (`Snapshot=`; the form is [`multifactor2_snapshot`]).
 //!
-//! The decay thread reads it after a cycle, in small holds of the locks ([`gather`]). All else is done by a thread of its own, without any lock:
+//! The decay thread reads it after a cycle, in small holds of the locks ([`gather`]). A separate thread does the rest, without any lock:
 //! a file server that does not answer would else delay the next cycle, and slurmctld when it stops. That thread adds up what the priorities
 //! came from, from the drafts of the cycle, and writes the file ([`records`], [`file`]).
 

@@ -1,4 +1,4 @@
-//! Measurements of this plugin, beside stock `priority/multifactor` where that does the same: times and memory for `make bench`, and
+//! Measurements of this plugin, and of stock `priority/multifactor` where that does the same: times and memory for `make bench`, and
 //! instructions, which a test compares with the committed ones.
 #![allow(
     clippy::missing_errors_doc,

@@ -1,4 +1,4 @@
-//! `make bench`: this plugin beside stock `priority/multifactor`, in one run.
+//! `make bench`: this plugin and stock `priority/multifactor`, in one run.
 //!
 //! Prints one table of medians with spread and ratios, and writes it as Markdown, CSV and SVG.
 

@@ -1,4 +1,4 @@
-//! What the settings of multifactor2.conf cost: ours with some of them beside ours without any, with the same
+//! What the settings of multifactor2.conf cost: ours with some of them against ours without any, with the same
 //! jobs.
 
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Who starts on a cluster that has drained.
+//! Which jobs start on a cluster that has drained.
 
 use std::collections::BTreeMap;
 

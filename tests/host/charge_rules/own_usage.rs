@@ -1,4 +1,4 @@
-//! Targets go by charged usage: our own sums have all factors, and minimums, once.
+//! Targets use charged usage: our own sums have all factors, and minimums, once.
 
 use std::fs;
 

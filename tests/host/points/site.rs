@@ -1,4 +1,4 @@
-//! Points beside a job's own site factor, and at the ends of all scales.
+//! Points next to a job's own site factor, and at the ends of all scales.
 
 use slurm_inproc::{Conf, HostResult, Job, Nice, Options};
 

@@ -1,4 +1,4 @@
-//! Jobs with tickets of their own, in all that can happen to them between two cycles and within one.
+//! Jobs with their own tickets, in all that can happen to them between two cycles and within one.
 //!
 //! Two users with equal shares and no usage, `alice` and `bob`, have two waiting jobs each; under `Dilution=user` the first of each has all
 //! of its user's tickets and the second has half.

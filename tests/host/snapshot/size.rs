@@ -1,4 +1,4 @@
-//! A hundred thousand jobs: how large the file is, and how long its locks are held beside those of the cycle.
+//! A hundred thousand jobs: how large the file is, and how long its locks are held, compared with those of the cycle.
 
 use std::fs;
 

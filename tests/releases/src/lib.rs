@@ -1,7 +1,7 @@
 //! The same plugin in real Slurm clusters of several releases.
 //!
 //! Each Debian suite has its own Slurm. A suite is installed once into a root directory ([`Suite::release`], by
-//! `make-root`), and test clusters run in it, beside each other and beside the machine's own Slurm,
+//! `make-root`), and test clusters run in it, next to each other and to the machine's own Slurm,
 //! with files and ports as everywhere (`enter`).
 
 pub mod asked;

@@ -1,4 +1,4 @@
-//! A launch that is lost says nothing about the plugin: test clusters repeat it once, and a wait in vain says what became of the job. In the oldest and
+//! A launch that is lost says nothing about the plugin: test clusters repeat it once, and a wait in vain reports the state of the job. In the oldest and
 //! the newest release by `make test`, in all by `make test-releases`.
 
 use std::fs;

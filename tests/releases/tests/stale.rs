@@ -1,5 +1,5 @@
 //! Failed reconfigures. From 23.11 on the old slurmctld goes on with jobs that point to associations and QOS which it has freed,
-//! until it has connected them with what it has loaded anew. The plugin charges and orders all the same.
+//! until it has connected them with what it has loaded anew. The plugin still charges and orders.
 
 use crate::shared;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! The fair-share algorithms of stock `priority/multifactor` in `core::policy::stock` beside stock itself: every number of every association
+//! The fair-share algorithms of stock `priority/multifactor` in `core::policy::stock` compared with stock itself: every number of every association
 //! that `sshare` shows, to the last digit, and the factor of a job of every user, for random trees with whole, undecayed usage. In the
 //! oldest and the newest release by `make test`, in all by `make test-releases`.
 

@@ -1,4 +1,4 @@
-//! Users who serve themselves, each beside an equal user who does not: what docs/who-can-write.md says that is gained, measured in usage.
+//! Users who serve themselves, each with an equal user who does not: what docs/who-can-write.md says that is gained, measured in usage.
 //!
 //! The only thing that differs between twins is what the row is about. All of them run in one cluster, side by side.
 

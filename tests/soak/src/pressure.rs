@@ -1,6 +1,6 @@
 //! `sprio` asked without end while slurmctld does what takes the same locks.
 //!
-//! sprio's list is made by the plugin while slurmctld holds locks of its own, other ones in every release. Where the plugin then
+//! sprio's list is made by the plugin while slurmctld holds locks, different ones in every release. Where the plugin then
 //! waits for one that another thread holds while that waits for those, slurmctld answers nobody any more. So a long queue is
 //! asked for by three clients at once, first while cycles run, then without any cycle, while jobs start and end under enforced
 //! limits and the administrator changes associations.

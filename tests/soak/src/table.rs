@@ -1,4 +1,4 @@
-//! What came of all parts, a row for each release.
+//! The results of all parts, a row for each release.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Clients that ask without end, and who notices when they get no answer.
 //!
-//! A slurmctld that hangs neither ends nor logs: its threads wait for each other, and whoever asks waits with them. So each
+//! A slurmctld that hangs neither ends nor logs: its threads wait for each other, and a client that asks waits with them. So each
 //! client tells when it was answered last, and where one was not for [`PATIENCE`], or the decay thread has not written its state
 //! file for as long, the stacks of all threads are taken, which say who waits for whom.
 

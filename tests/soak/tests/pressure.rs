@@ -1,5 +1,5 @@
 //! The short form of what `make soak` asks of slurmctld while everything takes locks, in releases whose slurmctld asks the plugin
-//! for sprio's list under locks of its own.
+//! for sprio's list under its locks.
 
 use std::time::Duration;
 

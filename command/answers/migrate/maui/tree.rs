@@ -1,4 +1,4 @@
-//! `FSTREE`: Moab's share tree is Slurm's tree of accounts, with books where partitions have shares of their own.
+//! `FSTREE`: Moab's share tree is Slurm's tree of accounts, with books where partitions have their own shares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -291,7 +291,7 @@ impl Tree {
             let shares: Vec<String> =
                 nodes.iter().map(|(node, shares)| format!("{}:{shares}", node.name.to_lowercase())).collect();
             let line = format!("Book={partition} Partitions={partition} Shares={}", shares.join(","));
-            draft.ours(line, "Shares and usage of their own in this partition. Others have 0 there.", &from);
+            draft.ours(line, "Separate shares and usage in this partition. Others have 0 there.", &from);
             let allowed: Vec<String> = nodes
                 .iter()
                 .filter(|(_, shares)| *shares > 0)

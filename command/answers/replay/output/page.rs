@@ -36,7 +36,7 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
     }
     page = page
         .paragraph("Users do not react in a replay: they submit when they did, whatever the policy. Read differences between policies, not single numbers.")
-        .section("Policies beside each other")
+        .section("Policies compared")
         .table(&policies(answer));
     page = over_time(page, answer);
     page = waits(page, answer);
@@ -192,7 +192,7 @@ fn accounts(policy: &Policy) -> Table {
         Column::number("Usage").about("What it had, of what all had while somebody waited."),
         Column::bars("Entitled, usage"),
         Column::number("Wait").about("The mean."),
-        Column::number("5 %").about("Waits that so many of its jobs are not above."),
+        Column::number("5 %").about("5 % of its jobs wait no longer than this."),
         Column::number("25 %"),
         Column::number("50 %"),
         Column::number("75 %"),
@@ -316,7 +316,7 @@ fn gaming(answer: &Replay) -> Table {
     ];
     let gain =
         |gain: Option<f64>| gain.map_or_else(Cell::none, |gain| Cell::number(gain, &format!("{gain:.3}")));
-    let mut table = Table::new("Strategists beside their twins", &columns);
+    let mut table = Table::new("Strategists and their twins", &columns);
     for row in &answer.gaming {
         table.row(
             HtmlRow::new(&row.user)

@@ -1,4 +1,4 @@
-//! Two jobs beside each other.
+//! Two jobs compared.
 
 use crate::answers::why::compare::{Compare, Parting};
 use crate::answers::why::Competitor;

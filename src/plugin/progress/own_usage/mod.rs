@@ -28,7 +28,7 @@
 //! is compared only where slurmctld has loaded usage that includes just that cycle.
 //!
 //! Without targets that need sums of our own, `UsageMeasure=dominant` and books, nothing is counted, and there is no file. Books that were
-//! removed are kept for a while all the same.
+//! removed are kept for a while, too.
 
 mod columns;
 mod counted;

@@ -3,7 +3,7 @@
 //! In each release a cluster has jobs with a record each, and 1,112 associations. A cost is the sum of what sdiag counts as `total_time` for all
 //! requests of an answer, the median of several. Beside it stand those of `sprio -h` and of `squeue -ha -t PD`, taken in turn with the
 //! answers, and the bounds that the command keeps. Then the answers come eight at a time, and so do as many `sprio -h`: how long
-//! `scontrol show job` waits beside them.
+//! `scontrol show job` waits meanwhile.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

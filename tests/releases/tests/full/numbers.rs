@@ -1,4 +1,4 @@
-//! The numbers of every release beside the model and beside its own stock plugin.
+//! The numbers of every release, compared with the model and with its own stock plugin.
 
 use std::time::Duration;
 

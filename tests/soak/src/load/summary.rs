@@ -1,4 +1,4 @@
-//! What came of a load, and what must hold.
+//! The results of a load, and what must hold.
 
 use std::fmt;
 use std::time::Duration;

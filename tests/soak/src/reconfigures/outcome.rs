@@ -1,4 +1,4 @@
-//! What came of the series, and what must hold.
+//! The results of the series, and what must hold.
 
 use std::fmt;
 

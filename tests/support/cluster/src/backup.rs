@@ -1,4 +1,4 @@
-//! A backup controller beside slurmctld, for tests in which one takes over from the other.
+//! A backup controller for slurmctld, for tests in which one takes over from the other.
 //!
 //! slurmctld knows itself by the name of its host, so the backup runs under another name, `backup`, in a namespace of its
 //! own. That needs root.

@@ -2,7 +2,7 @@
 //!
 //! A test may end in any way, by a panic, Ctrl-C or SIGKILL, and must leave neither processes
 //! nor files. Code in the test process cannot promise that, so the daemons are children of a
-//! keeper in a session of its own. It reads requests from a pipe; when the pipe ends, the test
+//! keeper in its own session. It reads requests from a pipe; when the pipe ends, the test
 //! process is gone, and the keeper kills everything below it and removes the directory. Being a
 //! subreaper it also inherits what daemons leave behind (job steps, a slurmctld that replaced itself).
 //! Should the keeper itself be killed, the kernel kills the daemons.

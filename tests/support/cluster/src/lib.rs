@@ -1,7 +1,7 @@
 //! Complete private Slurm clusters on one machine, for tests.
 //!
 //! A cluster has its own database server, slurmdbd, slurmctld and, where jobs shall run, slurmds, all of the
-//! installed Slurm, in one temporary directory, on loopback, on ports of its own. It is usable
+//! installed Slurm, in one temporary directory, on loopback, on free ports. It is usable
 //! in less than a second, any number can run side by side, root is not needed, and
 //! nothing is left of it however the test ends (see `keeper`).
 //!

@@ -1,4 +1,4 @@
-//! Which Slurm a cluster runs: the host's own packages, or another release in a root of its own.
+//! Which Slurm a cluster runs: the host's own packages, or another release in its root directory.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Who calls an export in a release, and with which locks (`slurm-headers/callers.tsv`); and which locks the functions that the
+//! The callers of an export in a release, and their locks (`slurm-headers/callers.tsv`); and which locks the functions that the
 //! plugin calls take in turn (`callees.tsv`).
 
 use std::collections::BTreeSet;

@@ -30,7 +30,7 @@
 //! }
 //! ```
 //!
-//! A test runs its closure once in each release, in a process of its own that preloads that release's names. So the closure
+//! A test runs its closure once in each release, in a separate process that preloads that release's names. So the closure
 //! must be written in the test function itself: by its name the test starts itself again.
 //!
 //! # A layout that is wrong

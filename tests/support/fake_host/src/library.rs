@@ -1,4 +1,4 @@
-//! The shared objects that stand for slurmctld's executable and for a plugin that it has loaded, compiled for a release when
+//! The shared objects in place of slurmctld's executable and for a plugin that it has loaded, compiled for a release when
 //! they are first needed, and the way from their functions to those in Rust.
 
 use std::collections::hash_map::DefaultHasher;

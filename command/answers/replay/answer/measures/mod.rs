@@ -1,4 +1,4 @@
-//! What a policy is measured by: each number is declared once, and the tables, the page, the CSV file, jittered runs and definitions go by
+//! What a policy is measured by: each number is declared once, and the tables, the page, the CSV file, jittered runs and definitions follow from
 //! that.
 //!
 //! A new measure is a file here with its [`Measure`], and its line in `measures!`. What it needs of a replay that [`Policy`] does not have it

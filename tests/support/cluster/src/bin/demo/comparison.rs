@@ -1,4 +1,4 @@
-//! Documented numbers beside those that Slurm reports.
+//! Documented numbers next to those that Slurm reports.
 
 use multifactor2_fixtures::example::{named, waiting, Association, NUMBERS, ROOT_TICKETS, TICKETS};
 use slurm_testcluster::{Cluster, Result, Row};

@@ -1,4 +1,4 @@
-//! `make demo`: the documented example of priority/multifactor2 in a real cluster of its own.
+//! `make demo`: the documented example of priority/multifactor2 in a real, private cluster.
 //!
 //! Starts a private cluster with the plugin, gives it the account tree, the usage and the pending
 //! jobs of the example, shows what Slurm's own tools say, and compares each documented number

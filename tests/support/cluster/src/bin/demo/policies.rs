@@ -1,4 +1,4 @@
-//! The two tables of Grid Engine's ticket policies, from real jobs, beside what `sprio` says of them.
+//! The two tables of Grid Engine's ticket policies, from real jobs, with what `sprio` says of them.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all: under another name in the same directory first, and then renamed. A reader meanwhile sees the old one.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,19 @@ const PRIVATE: u32 = 0o600;
 /// # Errors
 /// What the file system says, and what to do. Nothing is left then.
 pub fn write(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
-    let written = if is_stream(path) { append(path, bytes) } else { replace(path, bytes, mode) };
+    write_with(path, mode, |file| file.write_all(bytes))
+}
+
+/// The same of what a function writes bit by bit, where it is too much to be kept.
+///
+/// # Errors
+/// As with [`write`].
+pub fn write_with(
+    path: &Path,
+    mode: Option<u32>,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    let written = if is_stream(path) { append(path, content) } else { replace(path, content, mode) };
     written.map_err(|error| cannot_be_written(path, &error))
 }
 
@@ -26,11 +38,15 @@ fn is_stream(path: &Path) -> bool {
     path.starts_with("/dev") || fs::metadata(path).is_ok_and(|about| !about.is_file())
 }
 
-fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    OpenOptions::new().append(true).open(path)?.write_all(bytes)
+fn append(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    content(&mut OpenOptions::new().append(true).open(path)?)
 }
 
-fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+fn replace(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    mode: Option<u32>,
+) -> io::Result<()> {
     let before = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let mode = mode.or(before.map(|before| before.permissions().mode() & 0o777));
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
@@ -44,7 +60,10 @@ fn replace(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
         // The umask does not count.
         file.set_permissions(Permissions::from_mode(mode))?;
     }
-    file.write_all(bytes)?;
+    let mut buffered = BufWriter::new(&mut *file);
+    content(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
     // Only now some file systems say that there is no room.
     file.sync_all()?;
     beside.persist(path).map_err(|error| error.error)?;

@@ -39,6 +39,11 @@ pub fn time(text: &str) -> Result<Option<i64>, NoTime> {
     Ok(Some(time.timestamp().as_second()))
 }
 
+/// A time as Slurm writes it, in universal time.
+pub fn shown(at: i64) -> String {
+    Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}
+
 /// The date of a time in a zone, as dates of settings are compared with it.
 pub fn date(at: i64, zone: &TimeZone) -> Date {
     let zoned = Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(zone.clone());

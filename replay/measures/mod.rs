@@ -18,6 +18,7 @@
 
 pub mod fair_start;
 pub mod fairness;
+pub mod past;
 pub mod water;
 
 use crate::sim::{Outcome, NEVER};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::Config;
 use super::problems::Problems;
-use super::{associations, cluster, jobs, open, slurm_conf, text, TraceError, SACCT};
+use super::{associations, cluster, events, jobs, open, pieces, slurm_conf, text, TraceError, SACCT};
 use crate::workload::{Builder, Workload};
 
 /// A file of a trace.
@@ -20,7 +20,7 @@ pub struct TraceFile {
 }
 
 /// All of them.
-pub const FILES: [TraceFile; 7] = [
+pub const FILES: [TraceFile; 9] = [
     TraceFile { name: JOBS, command: SACCT, gives: "jobs" },
     TraceFile {
         name: ASSOCIATIONS,
@@ -32,6 +32,16 @@ pub const FILES: [TraceFile; 7] = [
     TraceFile { name: CONFIG, command: "scontrol show config", gives: "weights, half-life, SchedulerParameters" },
     TraceFile { name: PARTITIONS, command: "scontrol show partition", gives: "the machine" },
     TraceFile { name: NODES, command: "scontrol show node", gives: "which nodes partitions share" },
+    TraceFile {
+        name: EVENTS,
+        command: "SLURM_TIME_FORMAT=%s sacctmgr -P show event start=2024-01-01 format=Cluster,NodeName,Start,End,State,TRES",
+        gives: "when nodes were away: whether an outage explains waits",
+    },
+    TraceFile {
+        name: TRANSACTIONS,
+        command: "SLURM_TIME_FORMAT=%s sacctmgr -P show transactions start=2024-01-01 format=TimeStamp,Action,Info",
+        gives: "when limits were changed",
+    },
 ];
 
 const JOBS: &str = "sacct.txt";
@@ -45,6 +55,10 @@ pub const CONFIG: &str = "config.txt";
 pub const PARTITIONS: &str = "partitions.txt";
 /// `scontrol show node`
 pub const NODES: &str = "nodes.txt";
+/// `sacctmgr -P show event`
+pub const EVENTS: &str = "events.txt";
+/// `sacctmgr -P show transactions`
+pub const TRANSACTIONS: &str = "transactions.txt";
 /// Counts where outputs of scontrol are not there.
 const SLURM_CONF: &str = "slurm.conf";
 
@@ -60,18 +74,29 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
         let file = path.display().to_string();
         move |error| TraceError::Io { file, error }
     };
-    let Some(path) = find(directory, JOBS).or_else(|| only_swf(directory)) else {
-        return Err(TraceError::Foreign {
-            file: shown,
-            why: format!(
-                "there is no {JOBS} in the directory. 'multifactor2 replay --how' prints which files there may be"
-            ),
-        });
+    let months = months(directory);
+    let single = find(directory, JOBS).or_else(|| only_swf(directory));
+    let mut builder = match (&single, months.is_empty()) {
+        (Some(path), true) => jobs(open(path).map_err(io(path))?, &path.display().to_string())?,
+        (None, false) => pieces(&months)?,
+        (Some(_), false) => {
+            return Err(TraceError::Foreign {
+                file: shown,
+                why: format!("there are jobs twice: in {JOBS} and in files of months. Remove one of the two"),
+            })
+        }
+        (None, true) => {
+            return Err(TraceError::Foreign {
+                file: shown,
+                why: format!(
+                    "there is no {JOBS} in the directory, nor sacct-YEAR-MONTH.txt. 'multifactor2 replay --how' prints which files there may be"
+                ),
+            })
+        }
     };
-    let mut builder = jobs(open(&path).map_err(io(&path))?, &path.display().to_string())?;
     if builder.count() == 0 {
         let problems = Box::new(std::mem::take(&mut builder.problems));
-        return Err(TraceError::NoJobs { file: path.display().to_string(), problems });
+        return Err(TraceError::NoJobs { file: builder.source, problems });
     }
     let optional = |name: &str| -> Result<Option<(String, String)>, TraceError> {
         let Some(path) = find(directory, name) else { return Ok(None) };
@@ -105,11 +130,25 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
     }
     builder.problems.append(problems);
     let nodes = optional(NODES)?;
+    let (events, transactions) = (optional(EVENTS)?, optional(TRANSACTIONS)?);
+    let told =
+        partitions.as_ref().map_or_else(Vec::new, |(_, text)| slurm_text::partitions::partitions(text).0);
     match (partitions, of_file.and_then(|site| site.machine)) {
         (None, Some(machine)) => builder.set_machine(machine),
         (partitions, _) => set_machine(&mut builder, partitions, nodes),
     }
-    Ok(builder.finish())
+    let mut workload = builder.finish();
+    let (first, last) = workload.jobs.iter().fold((i64::MAX, i64::MIN), |(first, last), job| {
+        (first.min(job.submit), last.max(job.submit).max(job.start))
+    });
+    workload.has_events = events.is_some();
+    if let Some((_, text)) = events {
+        workload.outages = events::of_partitions(&text, &told, last);
+    }
+    if let Some((_, text)) = transactions {
+        workload.changed_limits = events::changed_limits(&text, first, last);
+    }
+    Ok(workload)
 }
 
 fn set_machine(builder: &mut Builder, partitions: Option<(String, String)>, nodes: Option<(String, String)>) {
@@ -128,6 +167,23 @@ fn set_machine(builder: &mut Builder, partitions: Option<(String, String)>, node
         ),
         None => (),
     }
+}
+
+/// The files of months that `--export` writes, in their order.
+fn months(directory: &Path) -> Vec<PathBuf> {
+    let is_month = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let month = name.strip_prefix("sacct-").and_then(|rest| rest.strip_suffix(".txt"));
+        month.is_some_and(|month| {
+            month.len() == 7 && month.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        })
+    };
+    let files =
+        fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = files.filter(is_month).collect();
+    found.sort();
+    found
 }
 
 /// The one file in the Standard Workload Format, where there is one.

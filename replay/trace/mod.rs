@@ -8,8 +8,10 @@ pub mod associations;
 pub mod cluster;
 pub mod config;
 pub mod directory;
+pub mod events;
 mod lines;
 pub mod problems;
+pub mod reasons;
 mod sacct;
 pub mod slurm_conf;
 mod swf;
@@ -29,7 +31,7 @@ use problems::Problems;
 pub use sacct::COLUMNS;
 
 /// The command whose output is a trace: allocations only, sizes without units, times in seconds since 1970.
-pub const SACCT: &str = "SLURM_TIME_FORMAT=%s sacct -a -X -P --noconvert -S 2024-01-01 -E now -o Cluster,JobIDRaw,JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Timelimit,ReqTRES,AllocTRES,State,Priority,Reason,Flags";
+pub const SACCT: &str = "SLURM_TIME_FORMAT=%s sacct -a -D -X -P --noconvert -S 2024-01-01 -E now -o Cluster,JobIDRaw,JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Timelimit,ReqTRES,AllocTRES,State,Priority,Reason,Flags,Constraints,Reservation,Suspended";
 
 /// What a trace of jobs alone does not tell.
 pub const MACHINE: &str = "the machine";
@@ -187,6 +189,35 @@ fn jobs(reader: impl BufRead, file: &str) -> Result<Builder, TraceError> {
         file.clone_into(&mut builder.source);
         return Ok(builder);
     }
+}
+
+/// The jobs of an export in pieces, all of sacct, in the order of their months.
+fn pieces(paths: &[std::path::PathBuf]) -> Result<Builder, TraceError> {
+    let mut reading: Option<sacct::Reading> = None;
+    for path in paths {
+        let file = path.display().to_string();
+        let io = |error| TraceError::Io { file: file.clone(), error };
+        let foreign = |why: String| TraceError::Foreign { file: file.clone(), why };
+        let mut lines = Lines::new(open(path).map_err(io)?, &file);
+        let mut first = Problems::default();
+        let Some(header) = lines.next(&mut first).map_err(io)? else {
+            return Err(foreign("the file is empty: remove it, and export anew".to_owned()));
+        };
+        match &mut reading {
+            Some(reading) => reading.next_file(header.text, &file).map_err(foreign)?,
+            None => reading = Some(sacct::Reading::new(header.text, &file).map_err(foreign)?),
+        }
+        let Some(reading) = &mut reading else { continue };
+        reading.problems().append(first);
+        while let Some(line) = lines.next(reading.problems()).map_err(io)? {
+            reading.line(line.number, line.text)?;
+        }
+    }
+    let mut builder = reading.map_or_else(|| Builder::new("account"), sacct::Reading::finish);
+    if let Some(path) = paths.first() {
+        builder.source = path.display().to_string();
+    }
+    Ok(builder)
 }
 
 /// Opens a file, through gzip where it is compressed.

@@ -12,10 +12,10 @@ use slurm_text::tres;
 
 use super::problems::{ProblemKind, Problems};
 use super::TraceError;
-use crate::workload::{Builder, Draft, NO_LIMIT, NO_TIME};
+use crate::workload::{Builder, Draft, Fact, Facts, NO_LIMIT, NO_TIME};
 
 /// The columns that are looked at: their names, and what cannot be said without them (nothing: they are needed).
-pub const COLUMNS: [(&str, &str); 23] = [
+pub const COLUMNS: [(&str, &str); 30] = [
     ("JobIDRaw", "ids of jobs are made up"),
     ("JobID", "each task of an array is a separate job"),
     ("User", "all jobs are of one user, and no fairness between users can be measured"),
@@ -39,6 +39,14 @@ pub const COLUMNS: [(&str, &str); 23] = [
     ("Cluster", ""),
     ("Reason", "why a job waited is not known"),
     ("Flags", "which scheduler started a job is not known"),
+    ("Constraints", ""),
+    ("Reservation", ""),
+    ("Suspended", ""),
+    ("Licenses", ""),
+    ("Exclusive", ""),
+    ("OverSubscribe", ""),
+    // Made by --export of SubmitLine.
+    ("Dependency", ""),
 ];
 
 const COUNT: usize = COLUMNS.len();
@@ -52,6 +60,7 @@ columns! {
     JOB_ID_RAW = 0; JOB_ID = 1; USER = 2; ACCOUNT = 3; PARTITION = 4; QOS = 5; SUBMIT = 6; ELIGIBLE = 7; START = 8; END = 9;
     TIME_LIMIT = 10; TIME_LIMIT_RAW = 11; REQ_TRES = 12; ALLOC_TRES = 13; ALLOC_CPUS = 14; NCPUS = 15; REQ_CPUS = 16; NNODES = 17;
     STATE = 18; PRIORITY = 19; CLUSTER = 20; REASON = 21; FLAGS = 22;
+    CONSTRAINTS = 23; RESERVATION = 24; SUSPENDED = 25; LICENSES = 26; EXCLUSIVE = 27; OVERSUBSCRIBE = 28; DEPENDENCY = 29;
 }
 
 /// Slurm's first release is of 2002; a time before 1990 is none.
@@ -61,9 +70,9 @@ const EARLIEST: i64 = 631_152_000;
 const DAY: i64 = 86_400;
 
 /// A file of sacct that is being read line by line.
-pub struct Reading<'f> {
+pub struct Reading {
     builder: Builder,
-    file: &'f str,
+    file: String,
     header: String,
     /// Where in a line a column is.
     places: [Option<usize>; COUNT],
@@ -83,15 +92,13 @@ pub struct Reading<'f> {
     made_up: u64,
 }
 
-impl<'f> Reading<'f> {
+impl Reading {
     /// By the line that names the columns.
     ///
     /// # Errors
     /// It does not, or a column is missing without which nothing can be replayed.
-    pub fn new(header: &str, file: &'f str) -> Result<Self, String> {
-        let names: Vec<&str> = header.split('|').map(str::trim).collect();
-        let places =
-            COLUMNS.map(|(column, _)| names.iter().position(|name| name.eq_ignore_ascii_case(column)));
+    pub fn new(header: &str, file: &str) -> Result<Self, String> {
+        let places = places(header);
         if places.iter().filter(|place| place.is_some()).count() < 3 {
             return Err(format!(
                 "the first line names no columns of sacct: {:?}. Run sacct without -n; 'multifactor2 replay --how' prints the command",
@@ -120,12 +127,23 @@ impl<'f> Reading<'f> {
                 builder.miss(format!("the column {name}"), *so);
             }
         }
+        let has = |at: usize| places[at].is_some();
+        builder.told = Facts::default()
+            .with(Fact::Before, has(ELIGIBLE))
+            .with(Fact::Dependency, has(DEPENDENCY))
+            .with(Fact::Suspended, has(SUSPENDED))
+            .with(Fact::Reservation, has(RESERVATION))
+            .with(Fact::Constraints, has(CONSTRAINTS))
+            .with(Fact::Licenses, has(LICENSES))
+            .with(Fact::Exclusive, has(EXCLUSIVE) || has(OVERSUBSCRIBE))
+            .with(Fact::Gpus, has(ALLOC_TRES) || has(REQ_TRES))
+            .with(Fact::Memory, has(ALLOC_TRES) || has(REQ_TRES));
         Ok(Self {
             builder,
-            file,
+            file: file.to_owned(),
             header: header.trim().to_owned(),
             places,
-            width: places.iter().flatten().max().map_or(0, |last| last + 1),
+            width: width(&places),
             known: FxHashMap::default(),
             waiting: FxHashMap::default(),
             now: SystemTime::now()
@@ -139,12 +157,31 @@ impl<'f> Reading<'f> {
         })
     }
 
+    /// Goes on in another file of the same export, by its line that names the columns.
+    ///
+    /// # Errors
+    /// They are not those of the first file.
+    pub fn next_file(&mut self, header: &str, file: &str) -> Result<(), String> {
+        let places = places(header);
+        if COLUMNS.iter().enumerate().any(|(at, _)| places[at].is_some() != self.places[at].is_some()) {
+            return Err(format!(
+                "its columns are not those of {}: {:?}. Export both anew",
+                self.file,
+                excerpt(header)
+            ));
+        }
+        (self.places, self.width) = (places, width(&places));
+        header.trim().clone_into(&mut self.header);
+        file.clone_into(&mut self.file);
+        Ok(())
+    }
+
     pub fn problems(&mut self) -> &mut Problems {
         &mut self.builder.problems
     }
 
     fn note(&mut self, kind: ProblemKind, line: u64, detail: impl FnOnce() -> String) {
-        self.builder.problems.note(kind, self.file, line, detail);
+        self.builder.problems.note(kind, &self.file, line, detail);
     }
 
     /// Reads a line.
@@ -209,7 +246,8 @@ impl<'f> Reading<'f> {
             return Ok(Ok(()));
         }
         let state = cells[STATE];
-        let waits = ["PENDING", "REQUEUED"].iter().any(|word| state.starts_with(word));
+        // With -D a run that was requeued has a line, with its end.
+        let waits = state.starts_with("PENDING") || state.starts_with("REQUEUED") && end.is_none();
         let allocated = counts(cells[ALLOC_TRES]);
         let was_cancelled = allocated == Counts::default() && state.starts_with("CANCELLED");
         let begun = start.filter(|start| !(waits || was_cancelled && end.is_some_and(|end| end <= *start)));
@@ -274,10 +312,10 @@ impl<'f> Reading<'f> {
             qos: cells[QOS],
             reason: cells[REASON],
             flags: cells[FLAGS],
+            facts: facts(cells, size),
         };
-        let file = self.file;
         let added = self.builder.add(&draft);
-        Ok(added.map_err(|what| TraceError::TooMany { file: file.to_owned(), line, what }))
+        Ok(added.map_err(|what| TraceError::TooMany { file: self.file.clone(), line, what }))
     }
 
     /// Whether a job is of another cluster than the first one.
@@ -359,6 +397,17 @@ impl<'f> Reading<'f> {
     }
 }
 
+/// Where a line that names the columns has each of them.
+fn places(header: &str) -> [Option<usize>; COUNT] {
+    let names: Vec<&str> = header.split('|').map(str::trim).collect();
+    COLUMNS.map(|(column, _)| names.iter().position(|name| name.eq_ignore_ascii_case(column)))
+}
+
+/// How many columns a line has at least.
+fn width(places: &[Option<usize>; COUNT]) -> usize {
+    places.iter().flatten().max().map_or(0, |last| last + 1)
+}
+
 /// What a list of TRES says, such as `billing=4,cpu=4,gres/gpu=1,mem=16000M,node=1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
@@ -397,6 +446,20 @@ fn size(cells: &[&str; COUNT], allocated: Counts) -> (Counts, u32) {
     let size = if allocated == Counts::default() { counts(cells[REQ_TRES]) } else { allocated };
     let cpus = [size.cpus, number(cells[ALLOC_CPUS]), number(cells[NCPUS]), number(cells[REQ_CPUS])];
     (size, cpus.into_iter().find(|cpus| *cpus > 0).unwrap_or_default())
+}
+
+/// What decided the start of a job besides the queue.
+fn facts(cells: &[&str; COUNT], size: Counts) -> Facts {
+    let says = |at: usize| !["", "None", "none", "(null)", "N/A", "0", "00:00:00", "NO"].contains(&cells[at]);
+    Facts::default()
+        .with(Fact::Dependency, says(DEPENDENCY))
+        .with(Fact::Suspended, says(SUSPENDED))
+        .with(Fact::Reservation, says(RESERVATION))
+        .with(Fact::Constraints, says(CONSTRAINTS))
+        .with(Fact::Licenses, says(LICENSES))
+        .with(Fact::Exclusive, says(EXCLUSIVE))
+        .with(Fact::Gpus, size.gpus > 0)
+        .with(Fact::Memory, size.memory > 0)
 }
 
 /// A number, 0 where there is none.

@@ -155,6 +155,7 @@ impl<'f> Reading<'f> {
             qos: "",
             reason: "",
             flags: "",
+            facts: crate::workload::Facts::default(),
         };
         let too_many = |what| TraceError::TooMany { file: self.file.to_owned(), line, what };
         self.builder.add(&draft).map_err(too_many)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::names::LONGEST_NAME;
-use super::{Association, Job, Machine, Missing, Names, Qos, Site, Workload, NO_LIMIT};
+use super::{Association, Fact, Facts, Job, Machine, Missing, Names, Qos, Site, Workload, NO_LIMIT};
 use crate::trace::config::Config;
 use crate::trace::problems::{ProblemKind, Problems};
 
@@ -48,6 +48,7 @@ pub struct Draft<'a> {
     pub qos: &'a str,
     pub reason: &'a str,
     pub flags: &'a str,
+    pub facts: Facts,
 }
 
 /// An association that a source lists.
@@ -87,6 +88,8 @@ pub struct Builder {
     is_sorted: bool,
     /// The file that jobs are from.
     pub source: String,
+    /// Facts that it has columns for.
+    pub told: Facts,
     /// What is wrong so far.
     pub problems: Problems,
 }
@@ -119,6 +122,7 @@ impl Builder {
             missing: Vec::new(),
             is_sorted: true,
             source: String::new(),
+            told: Facts::default(),
             problems: Problems::default(),
         }
     }
@@ -175,6 +179,7 @@ impl Builder {
             line: draft.line,
             reason,
             flags,
+            facts: draft.facts.with(Fact::Before, draft.eligible > draft.submit),
         });
         Ok(())
     }
@@ -276,6 +281,10 @@ impl Builder {
             machine: None,
             config: Config::default(),
             source: self.source,
+            told: self.told,
+            outages: Vec::new(),
+            has_events: false,
+            changed_limits: Vec::new(),
             missing: self.missing,
             problems: self.problems,
         };

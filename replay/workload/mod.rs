@@ -4,15 +4,19 @@
 
 mod associations;
 mod builder;
+mod facts;
 mod gone;
 mod machine;
 mod names;
+pub mod outages;
 mod setup;
 mod site;
 
 pub use associations::{Association, Qos, ROOT};
 /// The most QOS that are read.
 pub(crate) const MOST_QOS: usize = 60_000;
+
+pub use facts::{Fact, Facts};
 
 pub use builder::{Builder, Draft, ListedAssociation, TooMany};
 pub use machine::{BillingWeights, Machine, MachineError, Partition, Pool};
@@ -68,6 +72,8 @@ pub struct Job {
     pub reason: u16,
     /// What the accounting has of its start: a place in [`Workload::flags`].
     pub flags: u16,
+    /// What decided its start besides the queue.
+    pub facts: Facts,
 }
 
 /// Five million of them are 400 MB.
@@ -109,6 +115,14 @@ pub struct Workload {
     pub machine: Option<Machine>,
     /// Parameters of slurm.conf.
     pub config: Config,
+    /// Times at which much of a partition was away, where the source has events.
+    pub outages: Vec<outages::Outage>,
+    /// The source has events of nodes.
+    pub has_events: bool,
+    /// Changes of limits while the trace was recorded, in words, each with its date.
+    pub changed_limits: Vec<String>,
+    /// Facts that the source has columns for.
+    pub told: Facts,
     /// The file that jobs are from, as messages name it.
     pub source: String,
     /// What the source did not tell.

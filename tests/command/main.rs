@@ -19,6 +19,7 @@ mod progress;
 mod random;
 mod recorded;
 mod replay;
+mod replay_doubt;
 mod short;
 mod shown;
 mod site;

@@ -47,7 +47,7 @@ const QUESTIONS: [(&str, &str, bool); 11] = [
     ("check", "", true),
     ("metrics", "", true),
     ("migrate", "maui.cfg", false),
-    ("replay", "sacct.txt --procs 8", false),
+    ("replay", "sacct.txt --procs 8 --runs 0", false),
 ];
 
 /// What a proof is of: a question, or all those about a cluster, those with a table, and those of jobs that could be submitted.
@@ -143,16 +143,29 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("migrate", "--moab", "", "--moab", Differs),
     ("replay", "--policy", "", "--policy fifo", Differs),
     ("replay", "--how", "", "--how", Says("sacct")),
-    ("replay", "--export", "", "--export kept", Writes("kept/sacct.txt", "-S now-365days")),
-    ("replay", "--start", "", "--export kept --start 2024-01-31", Writes("kept/sacct.txt", "-S 2024-01-31")),
-    ("replay", "--end", "", "--export kept --end 2024-02-28", Writes("kept/sacct.txt", "-E 2024-02-28")),
-    ("replay", "--anonymise", "", "--export kept --anonymise", Writes("kept/sacct.txt", "|user1|")),
+    ("replay", "--export", "", "--export kept", Writes("kept/export.txt", "sacct-")),
+    (
+        "replay",
+        "--start",
+        "",
+        "--export kept --start 2024-01-31 --end 2024-02-28",
+        Writes("kept/export.txt", "sacct-2024-01.txt.gz 2024-01-31"),
+    ),
+    (
+        "replay",
+        "--end",
+        "",
+        "--export kept --start 2024-01-31 --end 2024-02-28",
+        Writes("kept/export.txt", "2024-02-28T00:00:00"),
+    ),
+    ("replay", "--anonymise", "", "--export kept --anonymise", Says("transactions.txt: left out")),
     ("replay", "--scheduler", "", "--scheduler fcfs", Differs),
     ("replay", "--procs", "", "--procs 16", Differs),
     ("replay", "--partition", "", "--partition main=2x8", Differs),
     ("replay", "--from", "--json", "--from snapshot", Differs),
     ("replay", "--shares", "", "--shares nowhere", Says("nowhere")),
     ("replay", "--slurm-conf", "", "--slurm-conf nowhere", Says("nowhere")),
+    ("replay", "--past", "", "--past fifo", Differs),
     ("replay", "--runs", "", "--runs 1", Differs),
     ("replay", "--seed", "--runs 1 --json", "--seed 2", Differs),
     ("replay", "--fair-start", "", "--fair-start 2", Differs),
@@ -170,7 +183,7 @@ impl Place {
         let place = Self(tempfile::tempdir().unwrap());
         let mut snapshot = Vec::new();
         format::write(&crate::site::example(), &mut snapshot).unwrap();
-        let sacct = "#!/bin/sh\ncat sacct.txt\nprintf '%s' \"$*\"\n";
+        let sacct = crate::replay::SACCT.replace("TRACE", "sacct.txt");
         for (name, text) in [
             ("snapshot", snapshot.as_slice()),
             ("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n"),
@@ -215,7 +228,8 @@ fn words(question: &str, given: &str) -> String {
     let own = match question {
         "why" if has("--user") => "",
         "replay" if has("--export") || has("--how") => "",
-        "replay" if has("--procs") || has("--partition") => "sacct.txt",
+        "replay" if has("--runs") => "sacct.txt --procs 8",
+        "replay" if has("--procs") || has("--partition") => "sacct.txt --runs 0",
         _ => own,
     };
     let elsewhere = ["--from", "--cluster", "--plugins"].iter().any(|word| has(word));

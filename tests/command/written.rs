@@ -69,8 +69,8 @@ const WRITERS: [&str; 8] = [
     "metrics --from snapshot --out out/file.prom",
     "tree --from kept --save out/saved",
     "tree --from kept --save out/saved --anonymise",
-    "replay sacct.txt --procs 8 --policy fifo --csv out",
-    "replay sacct.txt --procs 8 --policy fifo --html out/file",
+    "replay sacct.txt --procs 8 --runs 0 --policy fifo --csv out",
+    "replay sacct.txt --procs 8 --runs 0 --policy fifo --html out/file",
 ];
 
 /// A limit stands for a disk that is full: what is written does not fit.

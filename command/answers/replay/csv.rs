@@ -1,7 +1,7 @@
 //! Tables of the answer as comma-separated values, one file each.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 
 use multifactor2_replay::sim::NEVER;
@@ -29,6 +29,9 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), Error> {
         ("runs.csv", runs(answer)),
         ("gaming.csv", gaming(answer)),
         ("fair_start.csv", fair_start(answer)),
+        ("past.csv", past(answer)),
+        ("facts.csv", facts(answer)),
+        ("unsaid.csv", unsaid(answer)),
     ] {
         let text = table.show(Form::Csv, true, Terminal::PLAIN);
         files::write(&directory.join(name), text.as_bytes(), None)?;
@@ -42,13 +45,8 @@ pub fn write(answer: &Replay, directory: &Path) -> Result<(), Error> {
 /// # Errors
 /// The file cannot be written.
 pub fn jobs(directory: &Path, workload: &Workload, runs: &[Run]) -> Result<(), Error> {
-    let path = directory.join("jobs.csv");
-    let written = fs::create_dir_all(directory).and_then(|()| {
-        let mut file = BufWriter::new(File::create(&path)?);
-        write_jobs(&mut file, workload, runs)?;
-        file.flush()
-    });
-    written.map_err(|error| Error::of_output(&path, &error))
+    fs::create_dir_all(directory).map_err(|error| Error::of_output(directory, &error))?;
+    files::write_with(&directory.join("jobs.csv"), None, |mut file| write_jobs(&mut file, workload, runs))
 }
 
 fn write_jobs(file: &mut impl Write, workload: &Workload, runs: &[Run]) -> io::Result<()> {
@@ -164,9 +162,13 @@ fn fairness(answer: &Replay) -> Table {
 }
 
 fn changes(answer: &Replay) -> Table {
-    let mut table = Table::new(&["from", "to", "of", "name", "jobs", "wait_before_s", "longer_s"]);
+    let mut table = Table::new(&["from", "to", "of", "name", "jobs", "wait_before_s", "longer_s", "chance_s", "error_s", "told"]);
     for comparison in &answer.comparisons {
-        for (of, changes) in [("account", &comparison.accounts), ("user", &comparison.users)] {
+        for (of, changes) in [
+            ("account", &comparison.accounts),
+            ("user", &comparison.users),
+            ("partition", &comparison.partitions),
+        ] {
             for change in changes {
                 table.row(vec![
                     comparison.from.clone(),
@@ -176,9 +178,61 @@ fn changes(answer: &Replay) -> Table {
                     change.jobs.to_string(),
                     change.before.to_string(),
                     change.longer.to_string(),
+                    or_empty(change.chance),
+                    or_empty(change.error),
+                    change.is_told.to_string(),
                 ]);
             }
         }
+    }
+    table
+}
+
+fn or_empty(number: Option<f64>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
+}
+
+fn past(answer: &Replay) -> Table {
+    let mut table = Table::new(&["of", "name", "jobs", "cpu_hours", "recorded_s", "error_s", "deviation_s"]);
+    for group in answer.past.iter().flat_map(|past| &past.groups) {
+        table.row(vec![
+            group.of.clone(),
+            group.name.clone(),
+            group.jobs.to_string(),
+            group.cpu_hours.to_string(),
+            group.recorded.to_string(),
+            group.error.to_string(),
+            or_empty(group.deviation),
+        ]);
+    }
+    table
+}
+
+fn facts(answer: &Replay) -> Table {
+    let mut table = Table::new(&["fact", "source", "jobs", "cpu_hours", "here"]);
+    for fact in &answer.facts {
+        table.row(vec![
+            fact.fact.clone(),
+            fact.source.clone(),
+            fact.jobs.map_or_else(String::new, |jobs| jobs.to_string()),
+            or_empty(fact.cpu_hours),
+            fact.treatment.clone(),
+        ]);
+    }
+    table
+}
+
+fn unsaid(answer: &Replay) -> Table {
+    let mut table = Table::new(&["of", "name", "jobs", "cpu_hours", "reason", "why"]);
+    for unsaid in &answer.unsaid {
+        table.row(vec![
+            unsaid.of.clone(),
+            unsaid.name.clone(),
+            unsaid.jobs.to_string(),
+            unsaid.cpu_hours.to_string(),
+            unsaid.reason.clone().unwrap_or_default(),
+            unsaid.why.clone(),
+        ]);
     }
     table
 }
@@ -216,16 +270,17 @@ fn fair_start(answer: &Replay) -> Table {
 
 fn gaming(answer: &Replay) -> Table {
     let mut table =
-        Table::new(&["user", "strategy", "policy", "gain", "honest", "by_entitlement", "both_waited_s"]);
-    let gain = |gain: Option<f64>| gain.map_or_else(String::new, |gain| gain.to_string());
+        Table::new(&["user", "strategy", "policy", "gain", "honest", "deviation", "told", "by_entitlement", "both_waited_s"]);
     for row in &answer.gaming {
         table.row(vec![
             row.user.clone(),
             row.strategy.clone(),
             row.policy.clone(),
-            gain(row.gain),
-            gain(row.honest),
-            gain(row.by_entitlement),
+            or_empty(row.gain),
+            or_empty(row.honest),
+            or_empty(row.deviation),
+            row.is_told.to_string(),
+            or_empty(row.by_entitlement),
             row.seconds.to_string(),
         ]);
     }

@@ -1,85 +1,329 @@
-//! Collects a trace on a live cluster: the commands that `--how` prints, each into its file.
+//! Collects a trace on a live cluster: the commands that `--how` prints, each into its file; jobs month by month.
+//!
+//! A month is there whole or not at all, and a second export asks for what is missing. Jobs are read line by line and compressed, so that
+//! memory does not grow with them. Users write what stands in `SubmitLine`: any letter, also bars and ends of lines. So sacct divides columns
+//! by a text of chance, which nobody can have written, and of `SubmitLine` only a dependency is kept.
 
 use std::fs;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use multifactor2_replay::trace::directory::{TraceFile, FILES};
+use flate2::write::GzEncoder;
+use flate2::Compression;
+use multifactor2_replay::trace::directory::{TraceFile, FILES, TRANSACTIONS};
+use multifactor2_replay::trace::COLUMNS;
 
+use super::months::{self, Month};
 use super::pseudonyms::Pseudonyms;
 use crate::error::Error;
 use crate::files;
+use crate::progress::Progress;
 
-/// The dates in the command that is printed.
-const DATES: &str = "-S 2024-01-01 -E now";
+/// The dates in the commands that are printed.
+const DATES: &str = "start=2024-01-01";
 
-/// Collects it in a directory, which must not be there yet or be empty. Returns what to do with it.
+/// What an export has done: it makes a directory one that a second export may go on with.
+const DONE: &str = "export.txt";
+
+/// What it is made into.
+const SUBMIT_LINE: &str = "SubmitLine";
+const DEPENDENCY: &str = "Dependency";
+
+/// A longer record is no job.
+const LONGEST: usize = 1 << 20;
+
+/// Collects it in a directory, which is new, empty, or of an earlier export. Returns what to do with it.
 ///
 /// # Errors
 /// The directory cannot be used, or there are no jobs: what the command said.
 pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Result<String, Error> {
-    for (option, text) in [("--start", start), ("--end", end)] {
-        let is_time = |character: char| character.is_ascii_alphanumeric() || ":-+/.".contains(character);
-        if text.is_empty() || !text.chars().all(is_time) {
-            return Err(format!(
-                "{option} {text:?}: give a time as sacct takes it, such as 2024-01-31 or now-30days"
-            )
-            .into());
-        }
+    let now = jiff::Timestamp::now().as_second();
+    let time = |option: &str, text: &str| {
+        months::time(text, now).ok_or_else(|| {
+            Error::from(format!("{option} {text:?}: give a date such as 2024-01-31, now, or now-30days"))
+        })
+    };
+    let (start, end) = (time("--start", start)?, time("--end", end)?);
+    if start >= end {
+        return Err("--start is not before --end: correct one of the two".into());
     }
     let shown = directory.display();
     fs::create_dir_all(directory).map_err(|error| Error::of_output(directory, &error))?;
-    let mut entries = fs::read_dir(directory).map_err(|error| Error::of_output(directory, &error))?;
-    if entries.next().is_some() {
+    let done = earlier(directory)?;
+    if anonymise && !done.is_empty() {
         return Err(Error::Output(format!(
-            "{shown}: there is something in it already; give a new directory"
+            "{shown}: names are replaced in one go only, and there is an export in it already; give a new directory"
         )));
     }
     let mut pseudonyms = anonymise.then(Pseudonyms::default);
+    let progress = Progress::begin();
     let mut told = String::new();
-    // The dump says the same as the table of associations, and needs the name of the cluster.
-    let files = FILES.iter().filter(|file| !file.command.starts_with("sacctmgr dump"));
-    for TraceFile { name, command, gives } in files {
-        let command = command.replace(DATES, &format!("-S {start} -E {end}"));
+    let months = months::between(start, end);
+    let columns = columns()?;
+    for (number, month) in (1..).zip(&months) {
+        if done.iter().any(|line| *line == month.line()) && directory.join(month.file()).is_file() {
+            continue;
+        }
+        progress.step(format!("Month {number} of {}: {}", months.len(), month.file()));
+        jobs(directory, month, &columns, pseudonyms.as_mut())?;
+        remember(directory, month)?;
+    }
+    told.push_str(&[&months.iter().map(Month::file).collect::<Vec<_>>().join(", "), ": jobs\n"].concat());
+    // The dump says the same as the table of associations, and needs the name of the cluster. Jobs are there.
+    let others = FILES[1..].iter().filter(|file| !file.command.starts_with("sacctmgr dump"));
+    for TraceFile { name, command, gives } in others {
+        if anonymise && *name == TRANSACTIONS {
+            told.push_str(&[name, ": left out, as there are names in it\n"].concat());
+            continue;
+        }
+        progress.step(format!("Asking for {name}"));
+        let command = command.replace(DATES, &format!("start={}", months::shown(start)));
         match collect(&command) {
             Ok(text) => {
                 let text = match &mut pseudonyms {
                     Some(pseudonyms) => pseudonyms.of(name, &text),
                     None => text,
                 };
-                let path = directory.join(name);
-                files::write(&path, text.as_bytes(), None)?;
+                files::write(&directory.join(name), text.as_bytes(), None)?;
                 told.push_str(&[name, ": ", gives, "\n"].concat());
             }
-            // Without jobs there is nothing to replay. Without the others it can be told what is missing.
-            Err(why) if *name == FILES[0].name => return Err(Error::Source(format!("{command}: {why}"))),
+            // Without them it can be told what is missing.
             Err(why) => told.push_str(
                 &[name, ": not there, so the replay goes without ", gives, ": ", &why.to_string(), "\n"]
                     .concat(),
             ),
         }
     }
+    drop(progress);
     Ok(format!("{told}\nNow: multifactor2 replay {shown} --policy fair-tree --policy multifactor2\n"))
 }
 
-/// What a command prints.
-fn collect(command: &str) -> Result<String, Error> {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]).stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
+/// The months that an earlier export has collected in a directory.
+fn earlier(directory: &Path) -> Result<Vec<String>, Error> {
+    if let Ok(text) = fs::read_to_string(directory.join(DONE)) {
+        return Ok(text.lines().map(str::to_owned).collect());
+    }
+    let mut entries = fs::read_dir(directory).map_err(|error| Error::of_output(directory, &error))?;
+    if entries.next().is_some() {
+        return Err(Error::Output(format!(
+            "{}: there is something in it already, and no {DONE} of an earlier export; give a new directory",
+            directory.display()
+        )));
+    }
+    Ok(Vec::new())
+}
+
+/// Notes that a month is there. The same month up to another day is collected anew.
+fn remember(directory: &Path, month: &Month) -> Result<(), Error> {
+    let path = directory.join(DONE);
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let lines = before.lines().filter(|line| !line.starts_with(&format!("{} ", month.file())));
+    let text: String = lines.map(|line| format!("{line}\n")).chain([format!("{}\n", month.line())]).collect();
+    files::write(&path, text.as_bytes(), None)
+}
+
+/// The columns that are asked for: those of a trace that this sacct has. The last has no text of users.
+fn columns() -> Result<Vec<&'static str>, Error> {
+    let known = collect("sacct --helpformat")?;
+    let known: Vec<&str> = known.split_ascii_whitespace().collect();
+    let wanted = COLUMNS.iter().map(|(name, _)| if *name == DEPENDENCY { SUBMIT_LINE } else { name });
+    let has = |name: &&str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let mut columns: Vec<&'static str> = wanted.filter(has).filter(|name| *name != "State").collect();
+    columns.push("State");
+    Ok(columns)
+}
+
+/// The jobs of a month, in a file that is complete when it gets its name.
+fn jobs(
+    directory: &Path,
+    month: &Month,
+    columns: &[&str],
+    mut pseudonyms: Option<&mut Pseudonyms>,
+) -> Result<(), Error> {
+    let path = directory.join(month.file());
+    let output = |error: io::Error| Error::of_output(&path, &error);
+    let delimiter = format!("\u{1f}{:016x}\u{1f}", fastrand::u64(..));
+    let mut command = Command::new("sacct");
+    command
+        .args(["-a", "-D", "-X", "-P", "--noconvert"])
+        .arg(format!("--delimiter={delimiter}"))
+        .args(["-S", &months::shown(month.from), "-E", &months::shown(month.until)])
+        .args(["-o", &columns.join(",")])
+        .env("SLURM_TIME_FORMAT", "%s");
+    plain(&mut command);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| Error::Source(format!("sacct: {error}")))?;
+    let (Some(out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Error::Source("sacct: it has no output".to_owned()));
+    };
+    // What it says is short; whoever says more than a pipe holds must not stop it.
+    let said = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = err.by_ref().take(1 << 16).read_to_end(&mut text);
+        let _ = io::copy(&mut err, &mut io::sink());
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut beside = tempfile::Builder::new()
+        .prefix(".multifactor2-")
+        .suffix(".tmp")
+        .tempfile_in(directory)
+        .map_err(output)?;
+    let mut file = GzEncoder::new(BufWriter::new(beside.as_file_mut()), Compression::default());
+    let mut records = Records::new(BufReader::new(out), &delimiter, columns.len());
+    let mut count = 0_u64;
+    while let Some(cells) = records.next().map_err(|error| Error::Source(format!("sacct: {error}")))? {
+        let is_header = count == 0;
+        count += 1;
+        let cells = cells.iter().zip(columns).map(|(cell, column)| match (*column, is_header) {
+            (SUBMIT_LINE, true) => DEPENDENCY.to_owned(),
+            (_, true) => (*column).to_owned(),
+            (SUBMIT_LINE, false) => dependency(cell),
+            (_, false) => match &mut pseudonyms {
+                Some(pseudonyms) => clean(&pseudonyms.field("sacct.txt", column, cell)),
+                None => clean(cell),
+            },
+        });
+        writeln!(file, "{}", cells.collect::<Vec<_>>().join("|")).map_err(output)?;
+    }
+    file.finish().and_then(|mut file| file.flush()).map_err(output)?;
+    let status = child.wait().map_err(|error| Error::Source(format!("sacct: {error}")))?;
+    let said = said.join().unwrap_or_default();
+    if !status.success() || count == 0 {
+        let said = said.trim();
+        let said = if said.is_empty() { "it failed and said nothing" } else { said };
+        return Err(Error::Source(format!("sacct of {}: {}", month.file(), first_lines(said))));
+    }
+    beside.as_file().sync_all().map_err(output)?;
+    beside.persist(&path).map_err(|error| Error::of_output(&path, &error.error))?;
+    Ok(())
+}
+
+/// The records of sacct: as many cells as there are columns, whatever ends of lines are in them.
+struct Records<'d, R> {
+    reader: R,
+    delimiter: &'d str,
+    columns: usize,
+    record: String,
+}
+
+impl<'d, R: BufRead> Records<'d, R> {
+    fn new(reader: R, delimiter: &'d str, columns: usize) -> Self {
+        Self { reader, delimiter, columns, record: String::new() }
+    }
+
+    /// The next one; one that is too long, or cut off, is left out.
+    fn next(&mut self) -> io::Result<Option<Vec<&str>>> {
+        self.record.clear();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if self.reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)? == 0 {
+                return Ok(None);
+            }
+            self.record.push_str(&String::from_utf8_lossy(&line));
+            let cells = self.record.matches(self.delimiter).count() + 1;
+            if cells == self.columns && self.record.ends_with('\n') {
+                break;
+            }
+            if cells > self.columns || self.record.len() > LONGEST {
+                self.record.clear();
+            }
+        }
+        Ok(Some(self.record.trim_end_matches(['\n', '\r']).split(self.delimiter).collect()))
+    }
+}
+
+/// A cell without bars and control characters.
+fn clean(cell: &str) -> String {
+    let plain = |letter: char| match letter {
+        '|' => '/',
+        letter if letter.is_control() => '?',
+        letter => letter,
+    };
+    cell.chars().map(plain).collect()
+}
+
+/// What a submission depends on, of the line of its command: letters of a dependency only; empty for none.
+fn dependency(line: &str) -> String {
+    let mut words = line.split_whitespace();
+    while let Some(word) = words.next() {
+        let value = match word {
+            "-d" | "--dependency" => words.next(),
+            _ => word
+                .strip_prefix("--dependency=")
+                .or_else(|| word.strip_prefix("-d").filter(|rest| rest.contains(':') || *rest == "singleton")),
+        };
+        if let Some(value) = value {
+            let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || ":,?_+".contains(*letter);
+            return value.chars().filter(is_plain).take(200).collect();
+        }
+    }
+    String::new()
+}
+
+fn first_lines(text: &str) -> String {
+    text.lines().take(3).map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+/// A command that says the same whatever the user has set.
+fn plain(command: &mut Command) {
+    command.stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
     for (name, _) in std::env::vars_os() {
         let is_misleading = |name: &str| {
             ["SACCT_", "SACCTMGR_", "SCONTROL_", "SLURM_CLUSTERS"].iter().any(|of| name.starts_with(of))
         };
         if name.to_str().is_some_and(is_misleading) {
-            shell.env_remove(&name);
+            command.env_remove(&name);
         }
     }
+}
+
+/// What a command prints.
+fn collect(command: &str) -> Result<String, Error> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]);
+    plain(&mut shell);
     let output = shell.output().map_err(|error| Error::Source(error.to_string()))?;
-    let said: Vec<String> =
-        String::from_utf8_lossy(&output.stderr).lines().take(3).map(|line| line.trim().to_owned()).collect();
     if !output.status.success() {
-        let said = if said.is_empty() { "it failed and said nothing".to_owned() } else { said.join("; ") };
-        return Err(Error::Source(said));
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let said = if said.is_empty() { "it failed and said nothing".to_owned() } else { first_lines(&said) };
+        return Err(Error::Source(format!("{}: {said}", command.split(" -").next().unwrap_or_default())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user's submission cannot be taken for another job, nor for another column.
+    #[test]
+    fn what_users_write_divides_nothing() {
+        let text = "JobIDRaw#x#SubmitLine#x#State\n1#x#sbatch --wrap=a|b\n2|ada|x\n#x#COMPLETED\n3#x##x#FAILED\n4#x#cut";
+        let mut records = Records::new(text.as_bytes(), "#x#", 3);
+        let mut found = Vec::new();
+        while let Some(cells) = records.next().unwrap() {
+            found.push(cells.iter().map(|cell| clean(cell)).collect::<Vec<_>>().join("|"));
+        }
+        assert_eq!(found, ["JobIDRaw|SubmitLine|State", "1|sbatch --wrap=a/b?2/ada/x?|COMPLETED", "3||FAILED"]);
+    }
+
+    #[test]
+    fn of_a_submission_only_its_dependency_is_kept() {
+        for (line, kept) in [
+            ("sbatch -d afterok:12 x.sh", "afterok:12"),
+            ("sbatch --dependency=afterany:1:2?singleton secret.sh", "afterany:1:2?singleton"),
+            ("sbatch --dependency singleton", "singleton"),
+            ("sbatch -dafterok:7 x", "afterok:7"),
+            ("sbatch -D /home/ada x.sh", ""),
+            ("sbatch --dependency=a|b\u{1b}", "ab"),
+            ("", ""),
+        ] {
+            assert_eq!(dependency(line), kept, "{line}");
+        }
+    }
 }

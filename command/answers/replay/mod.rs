@@ -3,6 +3,7 @@
 pub mod answer;
 mod csv;
 mod export;
+mod months;
 mod output;
 mod progress;
 mod pseudonyms;
@@ -10,10 +11,12 @@ mod runs;
 mod site;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::UnknownArgumentValueParser;
 
 use multifactor2_replay::measures::fair_start;
+use multifactor2_replay::measures::past::Groups;
 use multifactor2_replay::order;
 use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
@@ -28,11 +31,16 @@ use crate::options::AsJson;
 use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
-use answer::{Document, Gaming, Input, Replay};
+use answer::{spread, Document, Gaming, Input, PastPolicy, Replay};
 use progress::Watch;
+use runs::HowMany;
 
 /// Seconds that submissions come later in jittered runs.
 const JITTER: u32 = 60;
+
+/// No jittered run begins later, where no number of them is asked for.
+const MOST_TIME: Duration = Duration::from_secs(600);
+const NO_BOUND: Duration = Duration::from_secs(365 * 86_400);
 
 /// The exit status after Ctrl-C, where there is a report of a part: as shells have it.
 const STOPPED: u8 = 130;
@@ -40,7 +48,7 @@ const STOPPED: u8 = 130;
 const DAY: i64 = 86_400;
 
 /// What says how a trace is replayed, and does not go with `--export`.
-const OF_A_REPLAY: [&str; 18] = [
+const OF_A_REPLAY: [&str; 19] = [
     "trace",
     "policies",
     "scheduler",
@@ -50,6 +58,7 @@ const OF_A_REPLAY: [&str; 18] = [
     "shares",
     "slurm_conf",
     "runs",
+    "past",
     "seed",
     "fair_start",
     "strategists",
@@ -79,16 +88,16 @@ pub struct Arguments {
     /// Prints how a trace is collected
     #[arg(long, exclusive = true)]
     pub how: bool,
-    /// Collects a trace on this cluster
+    /// Collects a trace on this cluster, month by month; a second time only what is missing
     #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_REPLAY)]
     pub export: Option<PathBuf>,
     /// With --export: users, accounts, partitions and QOS get other names
     #[arg(long, requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub anonymise: bool,
-    /// With --export: jobs that ran after this time, as sacct -S takes it
+    /// With --export: jobs that ran after this time, such as 2024-01-31 or now-30days
     #[arg(long, value_name = "TIME", default_value = "now-365days", requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub start: String,
-    /// With --export: jobs that ran before this time, as sacct -E takes it
+    /// With --export: jobs that ran before this time
     #[arg(long, value_name = "TIME", default_value = "now", requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub end: String,
     /// fcfs, easy, sjbf, conservative or slurm
@@ -110,9 +119,13 @@ pub struct Arguments {
     /// Weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, instead of those of the trace
     #[arg(long, value_name = "FILE")]
     pub slurm_conf: Option<PathBuf>,
-    /// Replays this many more times, with submissions up to a minute later at random: mean and spread show what depends on chance
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
-    pub runs: u32,
+    /// Replays this many more times, with submissions up to a minute later at random: what is no larger than chance is not told. Without:
+    /// 10, up to 40 where chance is large, in at most ten minutes
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub runs: Option<u32>,
+    /// The policy that the cluster had while the trace was recorded. Without: what config.txt says. It is replayed first and compared with the record
+    #[arg(long, value_name = "NAME|FILE")]
+    pub past: Option<String>,
     /// Where the chance of --runs and --fair-start begins
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
@@ -162,7 +175,6 @@ impl Ask for Arguments {
 /// The report, and the exit status.
 fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
     let Some(path) = &asked.trace else { return Err("no trace is given".into()) };
-    let policies = policies(&asked.policies)?;
     let progress = Progress::begin();
     progress.step("Reading the trace");
     let mut workload = trace::read(path).map_err(|error| Error::Source(error.to_string()))?;
@@ -184,17 +196,21 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         };
         return Err(format!("{gone}. Give --partition, or a machine with their partitions").into());
     }
+    let (past, policies) = policies(asked, path, &workload)?;
     let scheduler = Scheduler::named(&asked.scheduler, &workload.config)?;
     let strategists = strategists(&asked.strategists, &workload)?;
+    let since = since(asked, &mut workload);
+    let groups = Groups::of(&workload);
     let input = Input {
         name: &path.display().to_string(),
-        since: since(asked, &mut workload),
+        since,
         workload: &workload,
         machine: &machine,
         scheduler: &asked.scheduler,
         seed: asked.seed,
-        runs: asked.runs,
         jitter: JITTER,
+        groups: &groups,
+        past: &past,
     };
     let plans: Vec<(String, Plan)> = policies
         .iter()
@@ -205,11 +221,12 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         .collect();
     // The trace and its jittered runs under each policy, each strategist beside one who does not play, and what is fair.
     let sample = fair_start::sample(&workload, asked.fair_start as usize, asked.seed, input.since);
-    let replays = plans.len() * (1 + asked.runs as usize + 2 * strategists.len() + sample.len());
+    let replays = plans.len() * (1 + sample.len());
     drop(progress);
     let watch = Watch::new(replays);
-    let mut runs = runs::replay(&input, &plans, &watch)?;
-    let gaming = gaming(&strategists, &plans, input.since, &watch)?;
+    let many = HowMany { exactly: asked.runs, at_most: if asked.runs.is_some() { NO_BOUND } else { MOST_TIME } };
+    let (mut runs, is_cut) = runs::replay(&input, &plans, &watch, many)?;
+    let gaming = gaming(&strategists, &input, &plans, asked.runs, &watch)?;
     let fair = runs::fair_starts(&sample, &plans, &watch)?;
     for (run, fair) in runs.iter_mut().zip(fair).filter(|(_, fair)| !fair.is_empty()) {
         run.fair = Some(fair_start::fair_starts(&run.outcome, &fair));
@@ -221,6 +238,7 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         csv::jobs(directory, &workload, &runs)?;
     }
     answer.gaming = gaming;
+    answer.trace.runs_cut = is_cut;
     Ok((answer, if stopped { STOPPED } else { 0 }))
 }
 
@@ -237,19 +255,50 @@ fn print(answer: Replay, asked: &Arguments, terminal: Terminal) -> Result<Printo
     Ok(Printout::text(output::text(&answer, terminal)))
 }
 
-/// Policies with what they are called.
-fn policies(names: &[String]) -> Result<Vec<(String, order::Policy)>, Error> {
+/// The policy that the cluster had, and all policies with what they are called, that one first.
+fn policies(
+    asked: &Arguments,
+    path: &Path,
+    workload: &Workload,
+) -> Result<(PastPolicy, Vec<(String, order::Policy)>), Error> {
     let default = ["fair-tree", "multifactor2"].map(str::to_owned);
-    let names = if names.is_empty() { &default[..] } else { names };
+    let names = if asked.policies.is_empty() { &default[..] } else { &asked.policies };
+    let past = past(asked, path, workload);
     let mut policies: Vec<(String, order::Policy)> = Vec::new();
-    for name in names {
+    for name in std::iter::once(&past.name).chain(names.iter().filter(|name| **name != past.name)) {
         if policies.iter().any(|(other, _)| other == name) {
             return Err(format!("--policy {name} is given twice").into());
         }
         let policy = order::Policy::named(name).map_err(|error| error.to_string())?;
         policies.push((name.clone(), policy));
     }
-    Ok(policies)
+    if names.iter().filter(|name| **name == past.name).count() > 1 {
+        return Err(format!("--policy {} is given twice", past.name).into());
+    }
+    Ok((past, policies))
+}
+
+/// The policy that the cluster had: as asked for, else by the trace's slurm.conf, else Slurm's default, which is assumed.
+fn past(asked: &Arguments, path: &Path, workload: &Workload) -> PastPolicy {
+    let of = |name: &str, source: &str| PastPolicy { name: name.to_owned(), source: source.to_owned() };
+    if let Some(name) = &asked.past {
+        return of(name, "--past");
+    }
+    let config = &workload.config;
+    match config.get("PriorityType") {
+        Some("priority/basic") => of("fifo", "PriorityType"),
+        Some("priority/multifactor") if config.has_flag("NO_FAIR_TREE") => of("classic", "PriorityType and PriorityFlags"),
+        Some("priority/multifactor") => of("fair-tree", "PriorityType"),
+        Some("priority/multifactor2") => {
+            let file = path.join("multifactor2.conf");
+            if file.is_file() {
+                of(&file.display().to_string(), "PriorityType")
+            } else {
+                of("multifactor2", "PriorityType; its settings are not in the trace, so they are taken to be the defaults")
+            }
+        }
+        _ => of("fair-tree", ""),
+    }
 }
 
 fn set_shares(workload: &mut Workload, file: &Path) -> Result<(), Error> {
@@ -304,12 +353,10 @@ fn since(asked: &Arguments, workload: &mut Workload) -> i64 {
     first
 }
 
-/// Users who play, beside their twins, and the same where they do not.
+/// A user who plays.
 struct Strategist {
     user: String,
     strategy: Strategy,
-    played: Played,
-    honest: Played,
 }
 
 fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>, Error> {
@@ -320,56 +367,84 @@ fn strategists(texts: &[String], workload: &Workload) -> Result<Vec<Strategist>,
             .rsplit_once('=')
             .ok_or_else(|| wrong("write USER=STRATEGY, such as ada=split".to_owned()))?;
         let strategy = Strategy::named(name).map_err(wrong)?;
-        let play = |strategy| {
-            Played::new(workload, user, strategy).map_err(|error: CannotPlay| wrong(error.to_string()))
-        };
-        strategists.push(Strategist {
-            user: user.to_owned(),
-            strategy,
-            played: play(strategy)?,
-            honest: play(Strategy::Honest)?,
-        });
+        Played::new(workload, user, strategy).map_err(|error: CannotPlay| wrong(error.to_string()))?;
+        strategists.push(Strategist { user: user.to_owned(), strategy });
     }
     Ok(strategists)
 }
 
+/// What each gains under each policy: in the trace as it is, and over jittered runs, each with its own twin.
 fn gaming(
     strategists: &[Strategist],
+    input: &Input,
     plans: &[(String, Plan)],
-    since: i64,
+    runs: Option<u32>,
     watch: &Watch,
 ) -> Result<Vec<Gaming>, Error> {
-    let mut tasks: Vec<runs::Task> = Vec::new();
-    for strategist in strategists {
-        for (_, plan) in plans {
-            for played in [&strategist.honest, &strategist.played] {
-                tasks.push(runs::Task {
-                    plan: Plan { workload: &played.workload, ..plan.clone() },
-                    change: runs::Change::None,
-                });
+    let mut found: Vec<Gaming> = Vec::new();
+    let mut gains: Vec<Vec<(f64, f64)>> = Vec::new();
+    let runs = if strategists.is_empty() { 0 } else { runs.unwrap_or(runs::RUNS) };
+    for run in 0..=runs {
+        if strategists.is_empty() || watch.is_stopped() {
+            break;
+        }
+        let jittered = (run > 0).then(|| input.workload.jittered(input.seed.wrapping_add(u64::from(run)), input.jitter));
+        let workload = jittered.as_ref().unwrap_or(input.workload);
+        let mut played = Vec::new();
+        for Strategist { user, strategy } in strategists {
+            for strategy in [Strategy::Honest, *strategy] {
+                played.push(Played::new(workload, user, strategy).map_err(|error| error.to_string())?);
+            }
+        }
+        let tasks: Vec<runs::Task> = played
+            .chunks(2)
+            .flat_map(|both| plans.iter().flat_map(move |(_, plan)| both.iter().map(move |played| (plan, played))))
+            .map(|(plan, played)| runs::Task {
+                plan: Plan { workload: &played.workload, ..plan.clone() },
+                change: runs::Change::None,
+            })
+            .collect();
+        watch.expect(tasks.len());
+        let mut outcomes = runs::outcomes(&tasks, watch)?.into_iter();
+        let mut row = 0;
+        for (strategist, both) in strategists.iter().zip(played.chunks(2)) {
+            for (policy, _) in plans {
+                let (Some(honest), Some(playing)) = (outcomes.next().flatten(), outcomes.next().flatten()) else {
+                    continue;
+                };
+                let service = both[1].service(&playing.outcome, input.since);
+                let honest = both[0].service(&honest.outcome, input.since).gain();
+                if run == 0 {
+                    found.push(Gaming {
+                        user: strategist.user.clone(),
+                        strategy: strategist.strategy.name().to_owned(),
+                        described: strategist.strategy.described().to_owned(),
+                        policy: policy.clone(),
+                        gain: service.gain(),
+                        honest,
+                        deviation: None,
+                        runs: 0,
+                        is_told: false,
+                        by_entitlement: both[1].gain_by_entitlement(&playing.outcome, input.since),
+                        seconds: service.seconds,
+                    });
+                    gains.push(Vec::new());
+                } else if let (Some(pairs), Some(both)) = (gains.get_mut(row), service.gain().zip(honest)) {
+                    pairs.push(both);
+                }
+                row += 1;
             }
         }
     }
-    let outcomes = runs::outcomes(&tasks, watch)?;
-    let mut outcomes = outcomes.into_iter();
-    let mut gaming = Vec::new();
-    for strategist in strategists {
-        for (policy, _) in plans {
-            let (Some(honest), Some(played)) = (outcomes.next().flatten(), outcomes.next().flatten()) else {
-                continue;
-            };
-            let service = strategist.played.service(&played.outcome, since);
-            gaming.push(Gaming {
-                user: strategist.user.clone(),
-                strategy: strategist.strategy.name().to_owned(),
-                described: strategist.strategy.described().to_owned(),
-                policy: policy.clone(),
-                gain: service.gain(),
-                honest: strategist.honest.service(&honest.outcome, since).gain(),
-                by_entitlement: strategist.played.gain_by_entitlement(&played.outcome, since),
-                seconds: service.seconds,
-            });
+    for (gaming, pairs) in found.iter_mut().zip(gains) {
+        let differences: Vec<f64> = pairs.iter().map(|(gain, honest)| gain - honest).collect();
+        gaming.runs = differences.len();
+        if differences.len() > 1 {
+            let deviation = spread(&differences).1;
+            gaming.deviation = Some(deviation);
+            let gain = gaming.gain.zip(gaming.honest).map(|(gain, honest)| gain - honest);
+            gaming.is_told = gain.is_some_and(|gain| gain.abs() > 2.0 * deviation);
         }
     }
-    Ok(gaming)
+    Ok(found)
 }

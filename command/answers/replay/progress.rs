@@ -1,6 +1,6 @@
 //! How far replays are, on a terminal, and Ctrl-C: the first ends with what there is, the second ends at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::progress::ProgressLine;
 pub struct Watch {
     stopped: Arc<AtomicBool>,
     signals: Vec<SigId>,
-    replays: usize,
+    replays: AtomicUsize,
     /// Replays that are done, with parts, and where that is shown.
     done: Mutex<(f64, ProgressLine)>,
 }
@@ -33,7 +33,7 @@ impl Watch {
             stopped,
             // Without them Ctrl-C ends the program, as ever.
             signals: signals.into_iter().flatten().collect(),
-            replays,
+            replays: AtomicUsize::new(replays),
             done: Mutex::new((0.0, ProgressLine::begin())),
         }
     }
@@ -43,12 +43,17 @@ impl Watch {
         self.stopped.load(Ordering::Relaxed)
     }
 
+    /// So many replays more are to come.
+    pub fn expect(&self, replays: usize) {
+        self.replays.fetch_add(replays, Ordering::Relaxed);
+    }
+
     /// So much of a replay more is done, in parts of it.
     #[allow(clippy::cast_precision_loss)] // a count of replays
     pub fn add(&self, part: f64) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         done.0 += part;
-        let part = done.0 / self.replays.max(1) as f64;
+        let part = done.0 / self.replays.load(Ordering::Relaxed).max(1) as f64;
         done.1.show(|passed| bar(part, passed));
     }
 

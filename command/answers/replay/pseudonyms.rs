@@ -69,7 +69,7 @@ impl Pseudonyms {
         other.clone()
     }
 
-    /// A table between bars, whose first line has the names of columns. Columns that are not known go.
+    /// A table between bars, whose first line has the names of columns.
     fn table(&mut self, file: &str, text: &str) -> String {
         let mut lines = text.lines();
         let Some(header) = lines.next() else { return String::new() };
@@ -86,7 +86,8 @@ impl Pseudonyms {
         other
     }
 
-    fn field(&mut self, file: &str, column: &str, field: &str) -> String {
+    /// A field of a table, by the name of its column.
+    pub fn field(&mut self, file: &str, column: &str, field: &str) -> String {
         let kind = match column.to_ascii_lowercase().as_str() {
             "user" => "user",
             "account" | "parentname" | "par name" => "account",
@@ -94,6 +95,12 @@ impl Pseudonyms {
             "qos" => "qos",
             "name" if file == "qos.txt" => "qos",
             "cluster" => "cluster",
+            "nodename" => "node",
+            // Whether there is one is enough.
+            "constraints" | "reservation" | "licenses" | "submitline" => {
+                let is_none = ["", "None", "(null)", "0"].contains(&field);
+                return if is_none { String::new() } else { "yes".to_owned() };
+            }
             // CANCELLED by 1000
             "state" => return field.split(' ').next().unwrap_or_default().to_owned(),
             _ => return field.to_owned(),

@@ -271,7 +271,7 @@ fn assert_names_nothing(cluster: &Cluster, directory: &Path) {
     let place = cluster.directory().display().to_string();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        let text = fs::read_to_string(&path).unwrap();
+        let text = trace::text(&path).unwrap();
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
         let told: BTreeSet<&str> = words.filter(|word| names.contains(*word)).collect();
         assert!(told.is_empty() && !text.contains(&place), "{}: {told:?} in\n{text}", path.display());

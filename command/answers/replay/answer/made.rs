@@ -1,14 +1,16 @@
 //! From outcomes to the answer.
 
 use multifactor2_replay::measures::fair_start::FairStarts;
+use multifactor2_replay::measures::past::{GroupKind, Groups};
 use multifactor2_replay::measures::{
-    compare, fairness, summary, Counted, Fairness, Summary, Waits as OfReplay,
+    compare, fairness, past as past_of, summary, Counted, Fairness, Summary,
 };
 use multifactor2_replay::sim::{Outcome, LEFT_OUT, NEVER};
 use multifactor2_replay::workload::{Machine, NO_TIME};
 use multifactor2_replay::Workload;
 
 use super::accounts::{accounts, shortfall};
+use super::past::{self, Past};
 use super::measures::{self, Measure, Of, Seen};
 use super::{
     AccountSeries, Change, Comparison, FairStart, Jain, Measured, Missing, OverRuns, Partition, Policy, Problem,
@@ -30,10 +32,32 @@ pub struct Input<'i> {
     pub since: i64,
     /// The seed of jittered runs.
     pub seed: u64,
-    /// How many of them.
-    pub runs: u32,
     /// Their jitter in seconds.
     pub jitter: u32,
+    /// Accounts, users, partitions and classes of size.
+    pub groups: &'i Groups,
+    /// The policy that the cluster had, which is replayed first.
+    pub past: &'i PastPolicy,
+}
+
+/// The policy that the cluster had.
+#[derive(Clone, Debug)]
+pub struct PastPolicy {
+    /// As it is called.
+    pub name: String,
+    /// Where that is known from; empty where it is assumed.
+    pub source: String,
+}
+
+/// What is kept of a jittered run.
+#[derive(Clone, Debug)]
+pub struct Jittered {
+    /// Those of [`measures::over_runs`].
+    pub measures: Vec<f64>,
+    /// The mean wait of all jobs.
+    pub wait: f64,
+    /// That of each group, by place in [`Groups::all`]; not a number where it has no jobs.
+    pub groups: Vec<f64>,
 }
 
 /// A policy that was replayed.
@@ -43,8 +67,8 @@ pub struct Run {
     pub name: String,
     /// What came of the trace as it is.
     pub outcome: Outcome,
-    /// Measures of each jittered run, see [`Input::measured`].
-    pub jittered: Vec<Vec<f64>>,
+    /// The jittered runs, in the same order for each policy.
+    pub jittered: Vec<Jittered>,
     /// What it leaves out.
     pub left_out: Vec<String>,
     /// Fair starts, where they were asked for.
@@ -60,13 +84,14 @@ impl Input<'_> {
     }
 
     /// The measures of a jittered run, which has a workload of its own.
-    pub fn measured(&self, jittered: &Workload, outcome: Outcome) -> Vec<f64> {
+    pub fn measured(&self, jittered: &Workload, outcome: Outcome) -> Jittered {
         let input = Input { workload: jittered, ..*self };
         let counted = Counted::of(jittered, &[&outcome], self.since);
         let summary = summary(jittered, self.machine, &outcome, &counted);
         let run = Run { name: String::new(), outcome, jittered: Vec::new(), left_out: Vec::new(), fair: None };
         let policy = input.policy(&run, &summary, &counted);
-        measures::over_runs().map(|measure| measure.value(&policy)).collect()
+        let (wait, groups) = self.groups.mean_waits(jittered, &run.outcome, &counted);
+        Jittered { measures: measures::over_runs().map(|measure| measure.value(&policy)).collect(), wait, groups }
     }
 
     /// The answer.
@@ -77,10 +102,15 @@ impl Input<'_> {
             runs.iter().map(|run| summary(self.workload, self.machine, &run.outcome, &counted)).collect();
         let policies = runs.iter().zip(&summaries).map(|(run, summary)| self.policy(run, summary, &counted));
         let policies: Vec<Policy> = policies.collect();
+        let past = past_of::past(self.workload, self.groups, &runs[0].outcome, &counted);
         let others = runs.iter().skip(1);
-        let comparisons = others.map(|other| self.comparison(&runs[0], &summaries[0], other, &counted)).collect();
+        let comparisons = others.map(|other| self.comparison(&runs[0], other, &counted, past.as_ref())).collect();
+        let errors = past.as_ref().map(|_| self.errors(&policies[0], &counted));
         Replay {
-            trace: self.trace(&counted),
+            trace: Trace { runs: runs.iter().map(|run| run.jittered.len()).min().unwrap_or_default(), ..self.trace(&counted) },
+            past: past.as_ref().zip(errors).map(|(past, errors)| Past::new(self.past, self.groups, past, errors)),
+            unsaid: past.as_ref().map_or_else(Vec::new, |past| past::unsaid(self.workload, self.groups, past)),
+            facts: past::facts(self.workload),
             policies,
             comparisons,
             gaming: Vec::new(),
@@ -90,6 +120,10 @@ impl Input<'_> {
                 .missing
                 .iter()
                 .map(|missing| Missing { what: missing.what.clone(), so: missing.so.clone() })
+                .chain(self.workload.changed_limits.iter().map(|change| Missing {
+                    what: "limits as they were".to_owned(),
+                    so: format!("{change}: limits of another time are not in the trace"),
+                }))
                 .collect(),
             problems: self
                 .workload
@@ -133,7 +167,8 @@ impl Input<'_> {
             scheduler: self.scheduler.to_owned(),
             half_life: workload.config.half_life(),
             seed: self.seed,
-            runs: self.runs,
+            runs: 0,
+            runs_cut: false,
             jitter: self.jitter,
             counted: counted.count(),
             not_counted: workload.jobs.iter().filter(|job| job.submit >= self.since).count() - counted.count(),
@@ -150,6 +185,24 @@ impl Input<'_> {
         let jobs = counted.jobs.iter().zip(&outcome.starts).map(has_started).collect();
         let summary = summary(self.workload, self.machine, &outcome, &Counted { since: self.since, jobs });
         (summary.all.wait.count > 0).then(|| Waits::from(&summary.all))
+    }
+
+    /// How much larger measures are under the past policy, replayed, than of the recorded starts.
+    fn errors(&self, replayed: &Policy, counted: &Counted) -> Vec<Measured> {
+        let start = |start: i64| if start == NO_TIME { NEVER } else { start };
+        let starts: Vec<i64> = self.workload.jobs.iter().map(|job| start(job.start)).collect();
+        let has_started = |(counts, start): (&bool, &i64)| *counts && *start != NEVER;
+        let jobs = counted.jobs.iter().zip(&starts).map(has_started).collect();
+        let outcome = Outcome { starts, ..Outcome::default() };
+        let counted = Counted { since: self.since, jobs };
+        let summary = summary(self.workload, self.machine, &outcome, &counted);
+        let run = Run { name: String::new(), outcome, jittered: Vec::new(), left_out: Vec::new(), fair: None };
+        let recorded = self.policy(&run, &summary, &counted);
+        let error = |measure: &Measure| Measured {
+            measure: measure.name.to_owned(),
+            value: measure.value(replayed) - measure.value(&recorded),
+        };
+        measures::over_runs().map(error).collect()
     }
 
     fn policy(&self, run: &Run, summary: &Summary, counted: &Counted) -> Policy {
@@ -215,20 +268,39 @@ impl Input<'_> {
         }
     }
 
-    fn comparison(&self, first: &Run, before: &Summary, second: &Run, counted: &Counted) -> Comparison {
+    fn comparison(&self, first: &Run, second: &Run, counted: &Counted, past: Option<&past_of::Past>) -> Comparison {
         let workload = self.workload;
         let compared = compare(workload, &first.outcome, &second.outcome, counted);
         let [earlier, later, same] = compared.earlier_later_same;
-        let changes = |names: &mut dyn Iterator<Item = &str>, longer: &[f64], before: &[OfReplay]| {
-            let rows = names.zip(longer.iter().zip(before)).filter(|(_, (_, before))| before.wait.count > 0);
-            let mut changes: Vec<Change> = rows
-                .map(|(name, (longer, before))| Change {
-                    name: name.to_owned(),
-                    jobs: before.wait.count,
-                    before: before.wait.mean,
-                    longer: *longer,
-                })
+        let before = self.groups.mean_waits(workload, &first.outcome, counted);
+        let after = self.groups.mean_waits(workload, &second.outcome, counted);
+        let of_run = |jittered: &Jittered, group: Option<usize>| group.map_or(jittered.wait, |at| jittered.groups[at]);
+        let change = |name: &str, group: Option<usize>, jobs: usize| {
+            let mean = |(whole, groups): &(f64, Vec<f64>)| group.map_or(*whole, |at| groups[at]);
+            let longer = mean(&after) - mean(&before);
+            let differences: Vec<f64> = first
+                .jittered
+                .iter()
+                .zip(&second.jittered)
+                .map(|(one, other)| of_run(other, group) - of_run(one, group))
+                .filter(|difference| difference.is_finite())
                 .collect();
+            let chance = (differences.len() > 1).then(|| 2.0 * spread(&differences).1);
+            let band = past.map(|past| group.map_or(&past.whole, |at| &past.groups[at]));
+            let error = band.map(past_of::Band::worst).filter(|error| error.is_finite());
+            let is_silent = past.is_some_and(|past| past.silences.iter().any(|(at, _)| Some(*at) == group));
+            let is_told = !is_silent && error.is_some_and(|error| longer.abs() > error) && chance.is_some_and(|chance| longer.abs() > chance);
+            Change { name: name.to_owned(), jobs, before: mean(&before), longer, chance, error, is_told }
+        };
+        let mut jobs = vec![0_usize; self.groups.all.len()];
+        for at in (0..workload.jobs.len()).filter(|at| counted.jobs[*at]) {
+            for group in self.groups.of_job(workload, at) {
+                jobs[group] += 1;
+            }
+        }
+        let changes = |kind: GroupKind| {
+            let groups = self.groups.all.iter().enumerate().filter(|(at, group)| group.kind == kind && jobs[*at] > 0);
+            let mut changes: Vec<Change> = groups.map(|(at, group)| change(&group.name, Some(at), jobs[at])).collect();
             changes.sort_by(|one, other| {
                 one.longer.total_cmp(&other.longer).then_with(|| one.name.cmp(&other.name))
             });
@@ -241,28 +313,36 @@ impl Input<'_> {
             later,
             same,
             inversions: compared.inversions,
-            accounts: changes(&mut workload.accounts.iter(), &compared.mean_wait, &before.accounts),
-            users: changes(&mut workload.users.iter(), &compared.mean_wait_of_users, &before.users),
+            whole: change("all", None, counted.count()),
+            accounts: changes(GroupKind::Account),
+            users: changes(GroupKind::User),
+            partitions: changes(GroupKind::Partition),
         }
     }
 }
 
+/// The mean of some numbers, and their standard deviation; 0 of fewer than two.
 #[allow(clippy::cast_precision_loss)] // a handful of runs
-fn over_runs(runs: &[Vec<f64>]) -> Vec<OverRuns> {
+pub fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count.max(1.0);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 })
+}
+
+fn over_runs(runs: &[Jittered]) -> Vec<OverRuns> {
     if runs.is_empty() {
         return Vec::new();
     }
-    let count = runs.len() as f64;
     let of = |(at, measure): (usize, &Measure)| {
-        let values = || runs.iter().map(|run| run[at]);
-        let mean = values().sum::<f64>() / count;
-        let squares: f64 = values().map(|value| (value - mean).powi(2)).sum();
+        let values: Vec<f64> = runs.iter().map(|run| run.measures[at]).collect();
+        let (mean, deviation) = spread(&values);
         OverRuns {
             measure: measure.name.to_owned(),
             mean,
-            deviation: if runs.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
-            least: values().fold(f64::INFINITY, f64::min),
-            most: values().fold(f64::NEG_INFINITY, f64::max),
+            deviation,
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             runs: runs.len(),
         }
     };

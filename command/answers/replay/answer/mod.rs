@@ -5,12 +5,14 @@
 mod accounts;
 mod made;
 pub mod measures;
+mod past;
 mod words;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use made::{Input, Run};
+pub use made::{spread, Input, Jittered, PastPolicy, Run};
+pub use past::{FactRow, Past, PastGroup, Unsaid};
 pub use words::{Definition, WORDS};
 
 use multifactor2_replay::measures as of_replay;
@@ -49,6 +51,12 @@ pub struct Replay {
     pub comparisons: Vec<Comparison>,
     /// What users gain who play with the policy; empty where nobody was asked to.
     pub gaming: Vec<Gaming>,
+    /// The policy that the cluster had, replayed, against the record; absent where no recorded start is known.
+    pub past: Option<Past>,
+    /// Accounts, users and partitions of which nothing can be said, and why.
+    pub unsaid: Vec<Unsaid>,
+    /// What decided the starts of jobs, and what became of it here.
+    pub facts: Vec<FactRow>,
     /// What every replay leaves out, one sentence each.
     pub left_out: Vec<String>,
     /// What the trace does not tell, and what follows.
@@ -93,7 +101,9 @@ pub struct Trace {
     /// The seed of jittered runs.
     pub seed: u64,
     /// Runs with jitter, for each policy; 0 for none.
-    pub runs: u32,
+    pub runs: usize,
+    /// There would have been more, but ten minutes were over.
+    pub runs_cut: bool,
     /// Up to so many seconds later jobs come in a jittered run.
     pub jitter: u32,
     /// Jobs whose waits are counted: those that have ended under all policies, without the warm-up.
@@ -322,10 +332,14 @@ pub struct Comparison {
     pub same: u64,
     /// Order inversions.
     pub inversions: f64,
+    /// The mean wait of all jobs.
+    pub whole: Change,
     /// Accounts with jobs, those that gain most first.
     pub accounts: Vec<Change>,
     /// Users with jobs, those that gain most first.
     pub users: Vec<Change>,
+    /// Partitions with jobs, those that gain most first.
+    pub partitions: Vec<Change>,
 }
 
 /// How much longer somebody waits.
@@ -339,6 +353,12 @@ pub struct Change {
     pub before: f64,
     /// How much longer the mean wait is, in seconds; below 0 where it is shorter.
     pub longer: f64,
+    /// Two standard deviations of that over jittered runs; absent with fewer than two.
+    pub chance: Option<f64>,
+    /// How far the replayed past may be from the record here, in seconds; absent where that is not known.
+    pub error: Option<f64>,
+    /// It is larger than both, and nothing else forbids to say it.
+    pub is_told: bool,
 }
 
 /// What a user gains who plays with a policy.
@@ -356,6 +376,12 @@ pub struct Gaming {
     pub gain: Option<f64>,
     /// The same where nobody plays.
     pub honest: Option<f64>,
+    /// The standard deviation of the gain over jittered runs, each with its own twin; absent with fewer than two.
+    pub deviation: Option<f64>,
+    /// Jittered runs.
+    pub runs: usize,
+    /// The gain differs from what nobody's playing gives by more than two standard deviations.
+    pub is_told: bool,
     /// What the user has of its entitlement, over the same of its twin; absent where one of them was entitled to nothing.
     pub by_entitlement: Option<f64>,
     /// Seconds in which both had jobs waiting.

@@ -1,14 +1,14 @@
 //! A replay as one page for a browser.
 
 use crate::answers::replay::answer::measures::{self, Measure};
-use crate::answers::replay::answer::{Account, Change, Comparison, Document, Policy, Replay};
+use crate::answers::replay::answer::{Account, Change, Comparison, Document, Past, Policy, Replay};
 use crate::error::Error;
 use crate::output::html::svg::{self, Axis, SvgLine};
 use crate::output::html::{Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::{number, percent, seconds, span, time};
 
 use super::summary::Summary;
-use super::text::{about, lists, NO_FAIR_START};
+use super::text::{about, lists, noise, NO_FAIR_START};
 
 /// A chart has four colours, one of which is for the share.
 const POLICIES: usize = 3;
@@ -30,10 +30,11 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
         );
     }
     let summary = Summary::of(answer);
-    page = page.lead(&summary.headline).list(&summary.items);
-    if let Some(warning) = &summary.warning {
+    page = page.lead(&summary.headline);
+    for warning in &summary.warnings {
         page = page.warning(warning);
     }
+    page = page.list(&summary.items);
     page = page
         .paragraph("Users do not react in a replay: they submit when they did, whatever the policy. Read differences between policies, not single numbers.")
         .section("Policies compared")
@@ -49,17 +50,27 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
     for comparison in &answer.comparisons {
         page = gains(page, comparison);
     }
+    if let Some(past) = &answer.past {
+        page = page
+            .section("The past, replayed, against the record")
+            .table(&past_groups(past))
+            .table(&past_blocks(past));
+    }
     if answer.trace.runs > 0 {
         page = page
             .section("What depends on chance")
             .paragraph(&format!(
-                "Each policy was replayed {} more times, with submissions up to {} s later at random. A difference between two policies that is not larger than a deviation or two says nothing.",
+                "Each policy was replayed {} more times, with submissions up to {} s later at random. A difference between two policies that is not larger than two deviations is not told.",
                 answer.trace.runs, answer.trace.jitter
             ))
             .table(&runs(answer));
     }
     if !answer.gaming.is_empty() {
         page = page.section("What users gain who play").table(&gaming(answer));
+    }
+    page = page.section("What decided starts, and what became of it here").table(&facts(answer));
+    if !answer.unsaid.is_empty() {
+        page = page.section("Of whom nothing can be said").table(&unsaid(answer));
     }
     page = page.section("What the measures mean").table(&definitions(answer));
     for (title, items) in lists(answer) {
@@ -230,6 +241,7 @@ fn gains(page: Page, comparison: &Comparison) -> Page {
         ]);
     page.table(&changes("Accounts, those that gain most first", "Account", &comparison.accounts))
         .table(&changes("Users, those that gain most first", "User", &comparison.users))
+        .table(&changes("Partitions, those that gain most first", "Partition", &comparison.partitions))
 }
 
 fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
@@ -239,6 +251,8 @@ fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
         Column::number("Before").about("The mean wait under the first policy."),
         Column::number("After").about("That under the second."),
         Column::number("Longer").about("How much longer it is; below 0 where it is shorter."),
+        Column::number("Noise").about("What that must be larger than to be told: chance, and the error of the past."),
+        Column::text("Told"),
     ];
     let mut table = Table::new(caption, &columns);
     for change in changes {
@@ -247,7 +261,92 @@ fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
                 .cell(of_number(as_f64(change.jobs)))
                 .cell(of_seconds(change.before))
                 .cell(of_seconds(change.before + change.longer))
-                .cell(Cell::change(change.longer, &span(seconds(change.longer)), change.longer <= 0.0)),
+                .cell(Cell::change(change.longer, &span(seconds(change.longer)), change.longer <= 0.0))
+                .cell(noise(change).map_or_else(Cell::none, of_seconds))
+                .cell(Cell::text(yes(change.is_told))),
+        );
+    }
+    table
+}
+
+fn yes(is_so: bool) -> &'static str {
+    if is_so {
+        "yes"
+    } else {
+        "no"
+    }
+}
+
+fn past_groups(past: &Past) -> Table {
+    let columns = [
+        Column::text("Name"),
+        Column::text("Of"),
+        Column::number("Jobs").about("With a recorded start, and counted."),
+        Column::number("CPU hours"),
+        Column::number("Recorded").about("Their mean wait."),
+        Column::number("Replayed").about("The same in the replay of the past policy."),
+        Column::number("Give or take").about("Two standard errors over blocks of time."),
+    ];
+    let mut table = Table::new("Groups of jobs", &columns);
+    for group in &past.groups {
+        table.row(
+            HtmlRow::new(&group.name)
+                .cell(Cell::text(&group.of))
+                .cell(of_number(as_f64(group.jobs)))
+                .cell(of_number(group.cpu_hours.round()))
+                .cell(of_seconds(group.recorded))
+                .cell(of_seconds(group.recorded + group.error))
+                .cell(group.deviation.map_or_else(Cell::none, |deviation| of_seconds(2.0 * deviation))),
+        );
+    }
+    table
+}
+
+fn past_blocks(past: &Past) -> Table {
+    let columns = [Column::text("From"), Column::number("Jobs"), Column::number("Recorded"), Column::number("Replayed")];
+    let mut table = Table::new("Blocks of time", &columns);
+    for block in &past.blocks {
+        table.row(
+            HtmlRow::new(&time(block.begin))
+                .cell(of_number(as_f64(block.jobs)))
+                .cell(of_seconds(block.recorded))
+                .cell(of_seconds(block.recorded + block.error)),
+        );
+    }
+    table
+}
+
+fn facts(answer: &Replay) -> Table {
+    let columns = [
+        Column::text("Fact"),
+        Column::text("Source"),
+        Column::number("Jobs"),
+        Column::number("CPU hours"),
+        Column::text("Here"),
+    ];
+    let mut table = Table::new("Facts of the trace", &columns);
+    for fact in &answer.facts {
+        table.row(
+            HtmlRow::new(&fact.fact)
+                .cell(Cell::text(&fact.source))
+                .cell(fact.jobs.map_or_else(Cell::none, |jobs| of_number(as_f64(jobs))))
+                .cell(fact.cpu_hours.map_or_else(Cell::none, |hours| of_number(hours.round())))
+                .cell(Cell::text(&fact.treatment)),
+        );
+    }
+    table
+}
+
+fn unsaid(answer: &Replay) -> Table {
+    let columns = [Column::text("Name"), Column::text("Of"), Column::number("Jobs"), Column::number("CPU hours"), Column::text("Why")];
+    let mut table = Table::new("Accounts, users and partitions", &columns);
+    for unsaid in &answer.unsaid {
+        table.row(
+            HtmlRow::new(&unsaid.name)
+                .cell(Cell::text(&unsaid.of))
+                .cell(of_number(as_f64(unsaid.jobs)))
+                .cell(of_number(unsaid.cpu_hours.round()))
+                .cell(Cell::text(&unsaid.why)),
         );
     }
     table
@@ -310,6 +409,8 @@ fn gaming(answer: &Replay) -> Table {
         Column::number("Gain")
             .about("Service of the user over that of a twin who does not play: 1 is no gain."),
         Column::number("Honest").about("The same where neither plays, which is chance."),
+        Column::number("Deviation").about("The standard deviation of the difference over jittered runs."),
+        Column::text("Told").about("The difference is larger than two of them."),
         Column::number("By entitlement")
             .about("What the user has of its entitlement, over the same of its twin: a second account entitles to more."),
         Column::number("Both waited").about("How long both had jobs waiting."),
@@ -324,6 +425,8 @@ fn gaming(answer: &Replay) -> Table {
                 .cell(Cell::text(&row.policy))
                 .cell(gain(row.gain))
                 .cell(gain(row.honest))
+                .cell(gain(row.deviation))
+                .cell(Cell::text(yes(row.is_told)))
                 .cell(gain(row.by_entitlement))
                 .cell(of_seconds(row.seconds)),
         );

@@ -1,29 +1,29 @@
-//! A replay in a few sentences: which policy to choose, what it costs and whom, and how far to trust that.
+//! A replay in a few sentences: of whom nothing can be said, which policy to choose, what it costs and whom, and how far to trust that.
+//!
+//! A difference is told as one only where it is larger than chance (two standard deviations of jittered runs) and than the error of the
+//! past: the policy that the cluster had, replayed, against the record.
 
 use std::fmt::Write as _;
 
 use crate::answers::replay::answer::measures::{self, Measure};
-use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
-use crate::output::numbers::{percent, seconds, span};
+use crate::answers::replay::answer::{Change, Comparison, Past, Policy, Replay};
+use crate::output::numbers::{count, percent, seconds, span};
 
 /// So many of those that gain or pay are named.
 const NAMED: usize = 3;
 
-/// Parts of a number by which another is as good.
-const HARDLY: f64 = 0.02;
+/// So many of whom nothing can be said are named.
+const SILENT: usize = 8;
 
-/// Means within this factor, or a minute, of what was recorded are near it.
-const NEAR: f64 = 1.5;
-
-/// A headline, sentences, and a warning.
+/// A headline, sentences, and warnings.
 #[derive(Default)]
 pub(super) struct Summary {
+    /// Of whom nothing can be said.
+    pub warnings: Vec<String>,
     /// What matters most.
     pub headline: String,
     /// What each policy does, and for whom.
     pub items: Vec<String>,
-    /// Why it is not to be trusted much.
-    pub warning: Option<String>,
 }
 
 impl Summary {
@@ -38,22 +38,14 @@ impl Summary {
             SHORTFALL.show(first)
         )];
         let others = answer.policies.iter().skip(1).zip(&answer.comparisons);
-        items.extend(others.map(|(policy, comparison)| compared(first, policy, comparison)));
-        if answer.trace.runs == 0 && answer.policies.len() > 1 {
-            items.push("How much of the differences is chance is not known: ask for --runs 10.".to_owned());
-        }
+        items.extend(others.map(|(policy, comparison)| compared(answer, policy, comparison)));
+        items.extend(how_sure(answer));
         let headline = if answer.policies.len() > 1 && !answer.stopped {
-            choice(&answer.policies)
+            choice(answer)
         } else {
             items.remove(0)
         };
-        let (trust, is_near) = trust(answer, first);
-        if is_near {
-            items.push(trust);
-            Self { headline, items, warning: None }
-        } else {
-            Self { headline, items, warning: Some(trust) }
-        }
+        Self { warnings: warnings(answer), headline, items }
     }
 }
 
@@ -63,24 +55,28 @@ const SHARE_ERROR: &Measure = &measures::SHARE_ERROR;
 const WAIT: &Measure = &measures::MEAN_WAIT;
 
 impl Measure {
-    /// Whether two policies cannot be told apart by it: by chance, where there are jittered runs, else by less than [`HARDLY`].
-    fn is_same(&self, one: &Policy, other: &Policy) -> bool {
-        let runs = |policy: &Policy| {
+    /// The smallest difference that is told: what chance makes, and what the past, replayed, is off. `None` where one of them is not known.
+    fn noise(&self, answer: &Replay, one: &Policy, other: &Policy) -> Option<f64> {
+        let deviation = |policy: &Policy| {
             let found = policy.runs.iter().find(|runs| runs.measure == self.name && runs.runs > 1);
-            found.map(|runs| (runs.mean, runs.deviation))
+            found.map(|runs| runs.deviation)
         };
-        if let (Some((one, spread)), Some((other, other_spread))) = (runs(one), runs(other)) {
-            return (one - other).abs() <= 2.0 * spread.max(other_spread);
-        }
-        let (one, other) = (self.value(one), self.value(other));
-        (one - other).abs() <= HARDLY * one.abs().max(other.abs())
+        let chance = 2.0 * deviation(one)?.max(deviation(other)?);
+        Some(chance.max(answer.past.as_ref()?.error_of(self.name)?))
+    }
+
+    /// Whether two policies cannot be told apart by it.
+    fn is_same(&self, answer: &Replay, one: &Policy, other: &Policy) -> bool {
+        let difference = (self.value(one) - self.value(other)).abs();
+        self.noise(answer, one, other).is_none_or(|noise| difference <= noise)
     }
 
     /// The policy that is best, and those that cannot be told from it.
-    fn best<'p>(&self, policies: &'p [Policy]) -> Vec<&'p Policy> {
+    fn best<'a>(&self, answer: &'a Replay) -> Vec<&'a Policy> {
+        let policies = &answer.policies;
         let best = policies.iter().min_by(|one, other| self.value(one).total_cmp(&self.value(other)));
         best.map_or_else(Vec::new, |best| {
-            policies.iter().filter(|policy| self.is_same(best, policy)).collect()
+            policies.iter().filter(|policy| self.is_same(answer, best, policy)).collect()
         })
     }
 }
@@ -90,12 +86,70 @@ fn names(policies: &[&Policy]) -> String {
     names.join(" or ")
 }
 
+/// Of whom nothing can be said, and why.
+fn warnings(answer: &Replay) -> Vec<String> {
+    let mut warnings: Vec<String> = answer
+        .unsaid
+        .iter()
+        .take(SILENT)
+        .map(|unsaid| {
+            let of = if unsaid.of == "account" { &answer.trace.account_word } else { &unsaid.of };
+            format!("Nothing can be said of {of} {} ({}): {}.", unsaid.name, count(unsaid.jobs, "job", "jobs"), unsaid.why)
+        })
+        .collect();
+    if answer.unsaid.len() > SILENT {
+        warnings.push(format!(
+            "Nor of {} more accounts, users and partitions: --csv, --json and --html name them.",
+            answer.unsaid.len() - SILENT
+        ));
+    }
+    if answer.trace.runs_cut {
+        warnings.push(format!(
+            "Ten minutes were over after {}: what chance does is less known than it might be. --runs asks for a number, whatever the time.",
+            count(answer.trace.runs, "jittered run", "jittered runs")
+        ));
+    }
+    warnings
+}
+
+/// Why no policy can be chosen at all; `None` where one may be.
+fn no_choice(answer: &Replay) -> Option<String> {
+    let Some(past) = &answer.past else {
+        return Some(
+            "Which policy is better cannot be said: the trace does not have the times at which jobs started, so nothing tells how near a replay is to the cluster."
+                .to_owned(),
+        );
+    };
+    if past.is_misfit {
+        return Some(format!(
+            "Which policy is better cannot be said: {}. Something decided waits that this replay does not know.",
+            past_sentence(past)
+        ));
+    }
+    if past.deviation.is_none() {
+        return Some(
+            "Which policy is better cannot be said: the trace is too short to tell how far a replay of it is from the cluster."
+                .to_owned(),
+        );
+    }
+    if answer.trace.runs < 2 {
+        return Some(
+            "Which policy is better cannot be said: without at least two jittered runs nobody knows how much of a difference is chance. Leave --runs out."
+                .to_owned(),
+        );
+    }
+    None
+}
+
 /// Which policy to choose.
-fn choice(policies: &[Policy]) -> String {
-    let (fair, quick) = (SHORTFALL.best(policies), WAIT.best(policies));
+fn choice(answer: &Replay) -> String {
+    if let Some(why) = no_choice(answer) {
+        return why;
+    }
+    let (fair, quick) = (SHORTFALL.best(answer), WAIT.best(answer));
     let both: Vec<&Policy> =
         fair.iter().copied().filter(|policy| quick.iter().any(|other| other.name == policy.name)).collect();
-    if both.len() == policies.len() {
+    if both.len() == answer.policies.len() {
         return format!(
             "Neither account shortfall ({}) nor mean wait ({}) tells the policies apart.",
             values(SHORTFALL, &both),
@@ -104,10 +158,9 @@ fn choice(policies: &[Policy]) -> String {
     }
     if !both.is_empty() {
         return format!(
-            "By both measures the choice is {}: the smallest account shortfall ({} of all usage went to other accounts than those who were entitled to it), and no mean wait is shorter by more than {} ({}).",
+            "By both measures the choice is {}: no account shortfall is smaller ({} of all usage went to other accounts than those who were entitled to it), and no mean wait is shorter ({}), by more than chance and the error of the past.",
             names(&both),
             values(SHORTFALL, &both),
-            percent(HARDLY),
             values(WAIT, &both)
         );
     }
@@ -130,28 +183,34 @@ fn values(measure: &Measure, policies: &[&Policy]) -> String {
 }
 
 /// What another policy changes, and for whom.
-fn compared(first: &Policy, policy: &Policy, comparison: &Comparison) -> String {
+fn compared(answer: &Replay, policy: &Policy, comparison: &Comparison) -> String {
+    let first = &answer.policies[0];
     let against = |measure: &Measure| {
-        let chance = if !policy.runs.is_empty() && measure.is_same(first, policy) {
-            ", no more than chance"
-        } else {
-            ""
-        };
-        format!("{} against {}{chance}", measure.show(policy), measure.show(first))
+        let told = if measure.is_same(answer, first, policy) { ", no difference that can be told" } else { "" };
+        format!("{} against {}{told}", measure.show(policy), measure.show(first))
     };
-    let (before, after) = (first.waits.wait.mean, policy.waits.wait.mean);
+    let whole = &comparison.whole;
+    let wait = if whole.is_told {
+        longer(whole.before, whole.longer)
+    } else {
+        "no difference that can be told".to_owned()
+    };
     let mut sentence = format!(
-        "{} against {}: mean wait {} ({}); share error {}; account shortfall {}.",
+        "{} against {}: mean wait {} against {} ({wait}); share error {}; account shortfall {}.",
         policy.name,
         first.name,
-        longer(before, after - before),
-        against(WAIT),
+        WAIT.show(policy),
+        WAIT.show(first),
         against(SHARE_ERROR),
         against(SHORTFALL)
     );
-    let gain: Vec<&Change> = comparison.accounts.iter().filter(|change| seconds(change.longer) < 0).collect();
+    let told = |change: &&Change| change.is_told;
+    let gain: Vec<&Change> = comparison.accounts.iter().filter(told).filter(|change| change.longer < 0.0).collect();
     let pay: Vec<&Change> =
-        comparison.accounts.iter().rev().filter(|change| seconds(change.longer) > 0).collect();
+        comparison.accounts.iter().rev().filter(told).filter(|change| change.longer > 0.0).collect();
+    if gain.is_empty() && pay.is_empty() {
+        sentence.push_str(" Of no account can a difference be told.");
+    }
     for (title, changes) in [("Who gains", gain), ("Who pays", pay)] {
         if changes.is_empty() {
             continue;
@@ -194,24 +253,29 @@ fn longer(before: f64, longer: f64) -> String {
     }
 }
 
-/// How far to trust it, and whether the replay is near what was recorded, as far as that is known.
-fn trust(answer: &Replay, first: &Policy) -> (String, bool) {
-    let Some(recorded) = &answer.trace.recorded else {
-        return (
-            "The trace does not tell how long jobs waited, so nothing says how near this is to the cluster."
-                .to_owned(),
-            true,
-        );
-    };
-    let (was, is) = (recorded.wait.mean, first.waits.wait.mean);
-    let is_near = (was - is).abs() <= 60.0 || was.max(is) <= NEAR * was.min(is);
-    let so = if is_near {
-        "near that, as it should be if it is the policy that the cluster had"
-    } else {
-        "far from that. If it is the policy that the cluster had, the replay misses something that matters there: trust differences between policies less, and single numbers not at all"
-    };
-    let was = span(seconds(was));
-    (format!("As recorded, jobs waited {was} on average. Under {} the replay is {so}.", first.name), is_near)
+/// The past policy, replayed, against the record.
+fn past_sentence(past: &Past) -> String {
+    let assumed = if past.source.is_empty() { " (assumed, as the trace does not say which it was: see --past)" } else { "" };
+    let within = past.deviation.map_or_else(String::new, |deviation| format!(", give or take {}", span(seconds(2.0 * deviation))));
+    format!(
+        "under {}{assumed}, the policy of the past, replayed jobs wait {} on average where {} was recorded{within}",
+        past.policy,
+        span(seconds(past.recorded + past.error)),
+        span(seconds(past.recorded)),
+    )
+}
+
+/// How sure what is said is.
+fn how_sure(answer: &Replay) -> Option<String> {
+    let past = answer.past.as_ref()?;
+    let mut sentence = past_sentence(past);
+    sentence.replace_range(..1, &sentence[..1].to_uppercase());
+    let worst = past.error_of(WAIT.name);
+    let told = worst.map_or_else(
+        || "The trace is too short to tell how much of that is chance, so no difference is told".to_owned(),
+        |worst| format!("No difference of mean waits up to {} is told as one", span(seconds(worst))),
+    );
+    Some(format!("{sentence}. {told}."))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A replay as tables.
 
 use crate::answers::replay::answer::measures::{in_text, Section};
-use crate::answers::replay::answer::{Change, Comparison, Policy, Replay};
+use crate::answers::replay::answer::{Change, Comparison, Past, PastGroup, Policy, Replay};
 use crate::output::numbers::{count, number, percent, seconds, span, time};
 use crate::output::{Form, Page, Table, Terminal};
 
@@ -23,11 +23,11 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     }
     let summary = Summary::of(answer);
     page.headline(&summary.headline);
+    for warning in &summary.warnings {
+        page.warning(warning);
+    }
     for item in &summary.items {
         page.item(item);
-    }
-    if let Some(warning) = &summary.warning {
-        page.warning(warning);
     }
     page.paragraph(&about(answer));
     page.title("Waits");
@@ -51,10 +51,14 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     for comparison in &answer.comparisons {
         compared(&mut page, comparison, terminal);
     }
+    if let Some(past) = &answer.past {
+        page.title(&format!("The past under {}, replayed, against the record", past.policy));
+        page.ready(&self::past(past).show(Form::Columns, true, terminal));
+    }
     if answer.trace.runs > 0 {
         page.title(&format!(
             "{} with submissions up to {} s later at random",
-            count(answer.trace.runs as usize, "run", "runs"),
+            count(answer.trace.runs, "run", "runs"),
             answer.trace.jitter
         ));
         page.ready(&runs(answer).show(Form::Columns, true, terminal));
@@ -62,8 +66,10 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     if !answer.gaming.is_empty() {
         page.title("What users gain who play");
         page.ready(&gaming(answer).show(Form::Columns, true, terminal));
-        page.paragraph("Gain: service of the user over that of a twin with the same work who does not play. Honest: the same where neither plays, which is chance. ByEntitlement: what each has in parts of its entitlement, as a second account entitles to more.");
+        page.paragraph("Gain: service of the user over that of a twin with the same work who does not play. Honest: the same where neither plays, which is chance. Deviation: the standard deviation of the difference over jittered runs, each with its own twin; a gain is told where the difference is larger than two of them. ByEntitlement: what each has in parts of its entitlement, as a second account entitles to more.");
     }
+    page.title("What decided starts, and what became of it here");
+    page.ready(&facts(answer).show(Form::Columns, true, terminal));
     cautions(&mut page, answer);
     page.finish()
 }
@@ -193,8 +199,12 @@ fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
         comparison.same,
         percent(comparison.inversions)
     ));
-    for (what, changes) in [("Account", &comparison.accounts), ("User", &comparison.users)] {
-        let mut table = Table::new(&[what, "Jobs>", "Before>", "After>", "Longer>"]);
+    for (what, changes) in [
+        ("Account", &comparison.accounts),
+        ("User", &comparison.users),
+        ("Partition", &comparison.partitions),
+    ] {
+        let mut table = Table::new(&[what, "Jobs>", "Before>", "After>", "Longer>", "Noise>", "Told"]);
         for change in ends(changes) {
             table.row(vec![
                 change.name.clone(),
@@ -202,6 +212,8 @@ fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
                 span(seconds(change.before)),
                 span(seconds(change.before + change.longer)),
                 span(seconds(change.longer)),
+                noise(change).map_or_else(|| "-".to_owned(), |noise| span(seconds(noise))),
+                if change.is_told { "yes" } else { "no" }.to_owned(),
             ]);
         }
         page.ready(&table.show(Form::Columns, true, terminal));
@@ -210,6 +222,54 @@ fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
             page.paragraph(&format!("and {others} between them."));
         }
     }
+}
+
+/// What a difference must be larger than to be told: chance, and the error of the past. `None` where one of them is not known.
+pub(super) fn noise(change: &Change) -> Option<f64> {
+    Some(change.chance?.max(change.error?))
+}
+
+/// Groups of the past with the most CPU hours.
+fn past(past: &Past) -> Table {
+    let mut table = Table::new(&["Of", "Name", "Jobs>", "Recorded>", "Replayed>", "GiveOrTake>"]);
+    let deviation = |deviation: Option<f64>| {
+        deviation.map_or_else(|| "-".to_owned(), |deviation| span(seconds(2.0 * deviation)))
+    };
+    let mut row = |of: &str, name: &str, jobs: usize, recorded: f64, error: f64, chance: Option<f64>| {
+        table.row(vec![
+            of.to_owned(),
+            name.to_owned(),
+            jobs.to_string(),
+            span(seconds(recorded)),
+            span(seconds(recorded + error)),
+            deviation(chance),
+        ]);
+    };
+    row("all", "", past.jobs, past.recorded, past.error, past.deviation);
+    for kind in ["partition", "account", "user", "size"] {
+        let mut groups: Vec<&PastGroup> = past.groups.iter().filter(|group| group.of == kind).collect();
+        groups.sort_by(|one, other| other.cpu_hours.total_cmp(&one.cpu_hours));
+        for group in groups.into_iter().take(NAMED / 2) {
+            row(kind, &group.name, group.jobs, group.recorded, group.error, group.deviation);
+        }
+    }
+    table
+}
+
+/// What decided the starts of jobs, and what became of it.
+fn facts(answer: &Replay) -> Table {
+    let mut table = Table::new(&["Fact", "Source", "Jobs>", "CPUHours>", "Here"]);
+    let shown = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+    for fact in &answer.facts {
+        table.row(vec![
+            fact.fact.clone(),
+            fact.source.clone(),
+            shown(fact.jobs.map(|jobs| jobs.to_string())),
+            shown(fact.cpu_hours.map(|hours| number(hours.round()))),
+            fact.treatment.clone(),
+        ]);
+    }
+    table
 }
 
 /// Those that gain most and those that lose most.
@@ -242,7 +302,7 @@ fn runs(answer: &Replay) -> Table {
 fn gaming(answer: &Replay) -> Table {
     let gain = |gain: Option<f64>| gain.map_or_else(|| "-".to_owned(), |gain| format!("{gain:.3}"));
     let mut table =
-        Table::new(&["User", "Plays", "Policy", "Gain>", "Honest>", "ByEntitlement>", "BothWaited>"]);
+        Table::new(&["User", "Plays", "Policy", "Gain>", "Honest>", "Deviation>", "Told", "ByEntitlement>", "BothWaited>"]);
     for row in &answer.gaming {
         table.row(vec![
             row.user.clone(),
@@ -250,6 +310,8 @@ fn gaming(answer: &Replay) -> Table {
             row.policy.clone(),
             gain(row.gain),
             gain(row.honest),
+            gain(row.deviation),
+            if row.is_told { "yes" } else { "no" }.to_owned(),
             gain(row.by_entitlement),
             span(seconds(row.seconds)),
         ]);

@@ -35,12 +35,12 @@ pub const FILES: [TraceFile; 9] = [
     TraceFile {
         name: EVENTS,
         command: "SLURM_TIME_FORMAT=%s sacctmgr -P show event start=2024-01-01 format=Cluster,NodeName,Start,End,State,TRES",
-        gives: "when nodes were away: whether an outage explains waits",
+        gives: "times at which nodes were away, which may explain waits",
     },
     TraceFile {
         name: TRANSACTIONS,
         command: "SLURM_TIME_FORMAT=%s sacctmgr -P show transactions start=2024-01-01 format=TimeStamp,Action,Info",
-        gives: "when limits were changed",
+        gives: "dates of changed limits",
     },
 ];
 

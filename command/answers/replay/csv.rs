@@ -205,6 +205,17 @@ fn past(answer: &Replay) -> Table {
             or_empty(group.deviation),
         ]);
     }
+    for block in answer.past.iter().flat_map(|past| &past.blocks) {
+        table.row(vec![
+            "from".to_owned(),
+            block.begin.to_string(),
+            block.jobs.to_string(),
+            String::new(),
+            block.recorded.to_string(),
+            block.error.to_string(),
+            String::new(),
+        ]);
+    }
     table
 }
 

@@ -139,10 +139,8 @@ fn jobs(
     directory: &Path,
     month: &Month,
     columns: &[&str],
-    mut pseudonyms: Option<&mut Pseudonyms>,
+    pseudonyms: Option<&mut Pseudonyms>,
 ) -> Result<(), Error> {
-    let path = directory.join(month.file());
-    let output = |error: io::Error| Error::of_output(&path, &error);
     let delimiter = format!("\u{1f}{:016x}\u{1f}", fastrand::u64(..));
     let mut command = Command::new("sacct");
     command
@@ -167,15 +165,34 @@ fn jobs(
         let _ = io::copy(&mut err, &mut io::sink());
         String::from_utf8_lossy(&text).into_owned()
     });
-    let mut beside = tempfile::Builder::new()
-        .prefix(".multifactor2-")
-        .suffix(".tmp")
-        .tempfile_in(directory)
-        .map_err(output)?;
-    let mut file = GzEncoder::new(BufWriter::new(beside.as_file_mut()), Compression::default());
-    let mut records = Records::new(BufReader::new(out), &delimiter, columns.len());
-    let mut count = 0_u64;
-    while let Some(cells) = records.next().map_err(|error| Error::Source(format!("sacct: {error}")))? {
+    let records = Records::new(BufReader::new(out), &delimiter, columns.len());
+    let mut failed = None;
+    let written = files::write_with(&directory.join(month.file()), None, |file| {
+        let count = compress(file, records, columns, pseudonyms)?;
+        let status = child.wait()?;
+        let said = said.join().unwrap_or_default();
+        if !status.success() || count == 0 {
+            let said = said.trim();
+            let said = if said.is_empty() { "it failed and said nothing" } else { said };
+            failed = Some(format!("sacct of {}: {}", month.file(), first_lines(said)));
+            // So that no file is left of a month that is not whole.
+            return Err(io::Error::other("sacct failed"));
+        }
+        Ok(())
+    });
+    failed.map_or(written, |why| Err(Error::Source(why)))
+}
+
+/// Writes records compressed, without what users could have written into them. How many there were, the header among them.
+fn compress(
+    file: &mut dyn Write,
+    mut records: Records<'_, impl BufRead>,
+    columns: &[&str],
+    mut pseudonyms: Option<&mut Pseudonyms>,
+) -> io::Result<u64> {
+    let mut file = GzEncoder::new(BufWriter::new(file), Compression::default());
+    let mut count = 0;
+    while let Some(cells) = records.next()? {
         let is_header = count == 0;
         count += 1;
         let cells = cells.iter().zip(columns).map(|(cell, column)| match (*column, is_header) {
@@ -187,19 +204,10 @@ fn jobs(
                 None => clean(cell),
             },
         });
-        writeln!(file, "{}", cells.collect::<Vec<_>>().join("|")).map_err(output)?;
+        writeln!(file, "{}", cells.collect::<Vec<_>>().join("|"))?;
     }
-    file.finish().and_then(|mut file| file.flush()).map_err(output)?;
-    let status = child.wait().map_err(|error| Error::Source(format!("sacct: {error}")))?;
-    let said = said.join().unwrap_or_default();
-    if !status.success() || count == 0 {
-        let said = said.trim();
-        let said = if said.is_empty() { "it failed and said nothing" } else { said };
-        return Err(Error::Source(format!("sacct of {}: {}", month.file(), first_lines(said))));
-    }
-    beside.as_file().sync_all().map_err(output)?;
-    beside.persist(&path).map_err(|error| Error::of_output(&path, &error.error))?;
-    Ok(())
+    file.finish()?.flush()?;
+    Ok(count)
 }
 
 /// The records of sacct: as many cells as there are columns, whatever ends of lines are in them.

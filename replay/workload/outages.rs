@@ -1,6 +1,6 @@
 //! Outages: times at which a tenth of a partition's CPUs or more could not be used, by what `sacctmgr show event` has of nodes.
 
-use super::{Job, Workload};
+use super::{Job, Workload, NO_TIME};
 
 /// Parts of a partition's CPUs that make an outage.
 pub const LEAST_PART: f64 = 0.1;
@@ -62,7 +62,7 @@ pub fn outages(partition: &str, cpus: u64, away: &[NodeAway]) -> Vec<Outage> {
 impl Workload {
     /// Whether an hour or more of the recorded wait of a job fell into an outage of one of its partitions.
     pub fn meets_outage(&self, job: &Job) -> bool {
-        if self.outages.is_empty() {
+        if self.outages.is_empty() || job.start == NO_TIME {
             return false;
         }
         let set = &self.partition_sets[usize::from(job.partitions)];

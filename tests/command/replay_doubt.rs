@@ -122,6 +122,8 @@ fn an_outage_is_one_where_events_say_so() {
         let start = if (20 * HOUR..back).contains(&submit) { back } else { submit + 5 };
         jobs.push(Was { user: "ada", submit, start, run: 600, reason: "Resources" });
     }
+    // One whose recorded start is none.
+    jobs.push(Was { user: "bob", submit: 50 * HOUR, start: 49 * HOUR, run: 600, reason: "Resources" });
     fs::create_dir(site.path("out")).unwrap();
     let write = |name: &str, text: &str| fs::write(site.path("out").join(name), text).unwrap();
     write("sacct.txt", &sacct(&jobs));

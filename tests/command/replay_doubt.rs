@@ -77,12 +77,10 @@ fn a_hidden_limit_without_a_reason_is_a_misfit() {
     let text = text.replace("\n  ", " ").replace('\n', " ");
     assert!(text.contains("Nothing can be said of user heavy (720 jobs): its replayed past waits"), "{text}");
     assert!(text.starts_with("Which policy is better cannot be said:"), "{text}");
+    // Of the other user the past is right, and the order of submission within one second is no difference of policies.
     for of in ["accounts", "users", "partitions"] {
         for change in answer["comparisons"][0][of].as_array().unwrap() {
-            assert!(
-                change["name"] == "light" || change["name"] == "of-light" || change["is_told"] == false,
-                "{change}"
-            );
+            assert_eq!(change["is_told"], false, "{change}");
         }
     }
 }
@@ -175,8 +173,10 @@ fn differences_beyond_chance_and_the_past_are_told() {
         for change in answer["comparisons"][0][of].as_array().unwrap() {
             let number = |name: &str| change[name].as_f64().unwrap();
             let larger = number("longer").abs() > number("chance").max(number("error"));
-            assert_eq!(change["is_told"].as_bool(), Some(larger), "{change}");
-            told += usize::from(larger);
+            // It also has to be so over the runs.
+            let is_told = change["is_told"].as_bool().unwrap();
+            assert!(larger || !is_told, "{change}");
+            told += usize::from(is_told);
         }
     }
     assert!(told > 0, "{}", answer["comparisons"][0]);

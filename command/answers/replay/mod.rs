@@ -20,6 +20,7 @@ use multifactor2_replay::measures::past::Groups;
 use multifactor2_replay::order;
 use multifactor2_replay::sim::{Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
+use multifactor2_replay::trace::directory::PARTITIONS;
 use multifactor2_replay::trace::{self, associations, problems::Problems, TraceError};
 use multifactor2_replay::workload::Machine;
 use multifactor2_replay::Workload;
@@ -188,6 +189,9 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         set_slurm_conf(&mut workload, file)?;
     }
     let machine = machine(asked, &workload)?;
+    if asked.procs.is_some() || !asked.partitions.is_empty() {
+        workload.missing.retain(|missing| ![trace::MACHINE, PARTITIONS].contains(&missing.what.as_str()));
+    }
     workload.leave_out_gone(&machine);
     if workload.jobs.is_empty() {
         let gone = TraceError::NoJobs {

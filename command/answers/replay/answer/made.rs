@@ -285,11 +285,14 @@ impl Input<'_> {
                 .map(|(one, other)| of_run(other, group) - of_run(one, group))
                 .filter(|difference| difference.is_finite())
                 .collect();
-            let chance = (differences.len() > 1).then(|| 2.0 * spread(&differences).1);
+            let (of_runs, deviation) = spread(&differences);
+            let chance = (differences.len() > 1).then_some(2.0 * deviation);
             let band = past.map(|past| group.map_or(&past.whole, |at| &past.groups[at]));
             let error = band.map(past_of::Band::worst).filter(|error| error.is_finite());
             let is_silent = past.is_some_and(|past| past.silences.iter().any(|(at, _)| Some(*at) == group));
-            let is_told = !is_silent && error.is_some_and(|error| longer.abs() > error) && chance.is_some_and(|chance| longer.abs() > chance);
+            // Also over the runs: jobs of one second have an order in the trace as it is, which no policy gives them.
+            let is_larger = |noise: f64| longer.abs() > noise && of_runs.abs() > noise && longer * of_runs > 0.0;
+            let is_told = !is_silent && error.is_some_and(is_larger) && chance.is_some_and(is_larger);
             Change { name: name.to_owned(), jobs, before: mean(&before), longer, chance, error, is_told }
         };
         let mut jobs = vec![0_usize; self.groups.all.len()];

@@ -13,7 +13,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
         (1_u32..40, 1_u32..90, 0_u32..20, 1_u32..60, 1_u32..30),
         (1_u32..40, prop_oneof![Just(0_u32), 1_u32..600], bound(), bound(), bound()),
         (bound(), bound(), any::<bool>(), 1_u32..120, prop_oneof![Just(0_u32), 1_u32..400_000]),
-        any::<[bool; 2]>(),
+        any::<[bool; 3]>(),
     )
         .prop_map(|(one, two, three, four)| Parameters {
             default_queue_depth: one.0,
@@ -33,6 +33,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
             bf_min_prio_reserve: three.4,
             defer: four[0],
             in_windows: four[1],
+            ends_are_rounded_up: four[2],
             ..Parameters::default()
         })
 }

@@ -78,8 +78,12 @@ impl Slow<'_> {
                 self.starts[at] = now;
                 uses.push((now, end, cpus));
             } else if begin <= now + i64::from(self.parameters.bf_window) * 60 {
-                let rounded = (end + resolution - 1).div_euclid(resolution) * resolution;
                 let floor = begin.div_euclid(resolution) * resolution;
+                let rounded = if self.parameters.ends_are_rounded_up {
+                    (end + resolution - 1).div_euclid(resolution) * resolution
+                } else {
+                    (end - end.rem_euclid(resolution)).max(floor + resolution)
+                };
                 uses.push((floor.max(now), rounded, cpus));
             }
         }
@@ -155,7 +159,7 @@ fn a_pass_over_an_empty_queue_is_a_pass() {
 #[test]
 fn the_replay_is_the_slow_model() {
     let parameters =
-        (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90, any::<[bool; 2]>()));
+        (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90, any::<[bool; 3]>()));
     check(150, &(jobs(40), parameters), |(mut made, numbers)| {
         for job in &mut made {
             // A job that ends in the second in which it starts is seen twice in that second.
@@ -173,6 +177,7 @@ fn the_replay_is_the_slow_model() {
             bf_resolution: numbers.5 .1,
             defer: numbers.5 .2[0],
             in_windows: numbers.5 .2[1],
+            ends_are_rounded_up: numbers.5 .2[2],
             ..Parameters::default()
         };
         let (workload, machine) = (workload(&made, &[]), machine(false));

@@ -12,10 +12,10 @@ crate::block! {
     )) {
         /// The partitions of the book. A partition may be in one book only.
         partitions = "Partitions": names() required("gpu,gpu-long");
-        /// The shares of accounts in this book, in place of their `Fairshare`. An account may be at any level of the tree.
-        /// The shares are those among the accounts and users directly below the same account; `*` stands for all of these that
-        /// are not named. Without `*` they have 0. Levels of the tree without a named account keep their `Fairshare`. Jobs with
-        /// 0 shares have a factor of 0: they come last, and start where nothing else can. Without `Shares` all keep theirs.
+        /// Shares of accounts, at any level of the tree, in place of their `Fairshare` in this book. They count among the accounts
+        /// and users directly below the same account. `*` stands for all others there, which otherwise have 0. Levels without a
+        /// named account keep their `Fairshare`; without `Shares` all do. Jobs with 0 shares have a factor of 0: they come last,
+        /// and start where nothing else can.
         shares = "Shares": list(
             "names of accounts, each once, of at most 255 bytes, with :shares behind it, a whole number from 0 to 2147483646, separated by commas; * for all \
              others beside them",

@@ -5,33 +5,32 @@ crate::block! {
     pub struct Charge(kind: choice(ChargeKind {
         /// Jobs that run in a partition.
         Partition = "Partition",
-        /// Jobs of a QOS: that of the job, not that of its partition.
+        /// Jobs by their own QOS, not by that of their partition.
         Qos = "QOS",
-        /// Jobs that run in a reservation. A job that was submitted to several is none of them.
+        /// Jobs that run in a reservation. No line fits a job that was submitted to several.
         Reservation = "Reservation",
-        /// Jobs of a workload characterization key. The default key is written without its star. Without `wckeys` in
-        /// `AccountingStorageEnforce` any user may name any key, so such a line has no effect there.
+        /// Jobs of a workload characterization key, without the star of a default key. Without `wckeys` in
+        /// `AccountingStorageEnforce` any user may name any key, so the line has no effect.
         WcKey = "WCKey",
         /// Jobs of users directly in an account.
         Account = "Account",
         /// Jobs of an account and of all accounts below it.
         Parent = "Parent",
-        /// Runs of a job that follow one which was preempted, lost a node or could not be launched, not those after a requeue that
-        /// somebody asked for. It takes no `Name`. Nothing is given back of the run that was cut off. It needs `limits` in
-        /// `AccountingStorageEnforce`.
+        /// Runs after one that was preempted, lost a node or could not be launched, not after a requeue that somebody asked for.
+        /// Nothing is given back of the interrupted run. It takes no `Name`, and needs `limits` in `AccountingStorageEnforce`.
         Requeued = "Requeued",
     })) {
-        /// Whose jobs the line is for. It must be there, but for `Requeued`. Each of several names is meant.
+        /// The names whose jobs the line is for. Required, except with `Requeued`.
         names = "Name": names() unset("scavenger");
-        /// What usage is multiplied with. With 0 it is not counted. The factors of all lines that fit a job are multiplied,
-        /// several of one kind too.
+        /// The multiplier of usage; with 0 it is not counted. The factors of all lines that fit a job are multiplied, even of one
+        /// kind.
         factor = "Factor": decimal(0.0 ..= 1000.0) required("0.1");
-        /// Which usage is meant.
+        /// Which usage is multiplied.
         scope = "Scope": choice(ChargeScope {
-            /// What fair-share uses: `RawUsage` of associations. Limits, usage of QOS and what `sreport` says stay as they are.
+            /// `RawUsage` of associations, which fair-share uses. Limits, usage of QOS and `sreport` stay as they are.
             Priority = "priority",
-            /// This, and what limits such as `GrpTRESMins`, `GrpWall` and `GrpTRESRunMins` of associations and QOS count. What
-            /// `sreport` says stays as it is.
+            /// This, and what limits such as `GrpTRESMins`, `GrpWall` and `GrpTRESRunMins` of associations and QOS count. `sreport`
+            /// stays as it is.
             Limits = "limits",
         }) default("priority");
     }

@@ -3,28 +3,28 @@
 crate::block! {
     /// A component of Maui's priority function.
     pub struct Component(component: choice(ComponentKind {
-        /// Who a job belongs to, and where it waits, as `Credential` lines say.
+        /// The priorities of a job's user, group, account, QOS and partition, by `Credential` lines.
         Cred = "CRED",
-        /// How far the usage of these is from its target, as `Target` lines say, in percent points.
+        /// How far their usage is from its target, by `Target` lines, in percentage points.
         Fs = "FS",
         /// What a job requests.
         Res = "RES",
         /// How well a job was served so far: how long it has waited.
         Serv = "SERV",
-        /// How near a job is to the wait that it should have at most, as `Service` lines say.
+        /// How near a job is to the longest wait that it should have, by `Service` lines.
         Target = "TARGET",
-        /// What a running job has used. It needs `PriorityFlags=CALCULATE_RUNNING`, and is 0 for jobs that wait.
+        /// What a running job has used, 0 for waiting jobs. It needs `PriorityFlags=CALCULATE_RUNNING`.
         Usage = "USAGE",
     })) {
-        /// What the whole component is multiplied with. It may be negative, as may all weights.
+        /// The multiplier of the whole component.
         weight = "Weight": decimal(-1e9 ..= 1e9) default("1");
         /// The most that the component counts, before `Weight`. 0 or less is no limit.
         cap = "Cap": decimal(-1e9 ..= 1e9) default("0");
-        /// The partitions that the line is for. It replaces the general line of the component as a whole there. Without
-        /// `Partition` the line is for all partitions that have no line.
+        /// The partitions that the line is for. There it replaces the general line of the component as a whole. Without `Partition`
+        /// the line is for all partitions without a line.
         partitions = "Partition": names() unset("debug");
-        /// The shortest time limit that the expansion factor is computed with, so that tiny jobs do not overtake all
-        /// others. Only with `SERV`; the expansion factor of `TARGET` is computed with it, too.
+        /// The shortest time limit in the expansion factor, so that tiny jobs do not overtake all others. Only with `SERV`, but
+        /// `TARGET` uses it as well.
         xfactor_min_limit = "XFMinLimit": duration() unset("00:10:00");
     }
     Cred as "CRED" {
@@ -34,55 +34,53 @@ crate::block! {
         group = "Group";
         /// The priority of the job's account.
         account = "Account";
-        /// The sum of the priorities of the job's account and all accounts above it, by lines `Credential=Parent`.
+        /// The sum of the priorities of the job's account and all accounts above it, by `Credential=Parent` lines.
         parent = "Parent";
         /// The priority of the job's QOS.
         qos = "QOS";
-        /// The priority of the job's partition, which Maui calls class.
+        /// The priority of the job's partition, Maui's class.
         class = "Class";
     }
     Fs as "FS" {
-        /// How far the user is below the target: target less usage in percent points, or as `Type` and `Mode` of the
-        /// line say.
+        /// How far the user is below the target: target less usage in percentage points, or by `Type` and `Mode` of the line.
         fs_user = "FSUser";
-        /// The same of the Unix group.
+        /// The same for the Unix group.
         fs_group = "FSGroup";
-        /// The same of the account.
+        /// The same for the account.
         fs_account = "FSAccount";
-        /// The same along the account tree, see `CapTiers` and `TierMultiplier`.
+        /// The same along the account tree; see `CapTiers` and `TierMultiplier`.
         fs_parent = "FSParent";
-        /// The same of the QOS.
+        /// The same for the QOS.
         fs_qos = "FSQOS";
-        /// The same of the partition.
+        /// The same for the partition.
         fs_class = "FSClass";
     }
     Res as "RES" {
         /// Nodes.
         node = "Node";
-        /// Processors, which are CPUs here.
+        /// Processors, here CPUs.
         proc = "Proc";
         /// Memory of the whole job in MB.
         mem = "Mem";
-        /// Swap space. Slurm has none, so this is always 0.
+        /// Swap space, always 0: Slurm has none.
         swap = "Swap";
         /// Temporary disk space of the whole job in MB: `--tmp` times nodes.
         disk = "Disk";
         /// Processor seconds: processors times the time limit.
         ps = "PS";
-        /// Processor equivalents: the largest part that the job requests of the cluster's processors, memory or GRES,
-        /// times the cluster's processors.
+        /// Processor equivalents: the largest part that the job requests of the cluster's processors, memory or GRES, times the
+        /// cluster's processors.
         pe = "PE";
         /// The time limit in seconds.
         wall_time = "WallTime";
     }
     Serv as "SERV" {
-        /// How long the job has waited, in minutes, since it gains age.
+        /// Minutes that the job has waited since it gains age.
         queue_time = "QueueTime";
-        /// The expansion factor: 1 plus the wait over the time limit, or over `XFMinLimit` where that is longer.
+        /// The expansion factor: 1 plus the wait over the time limit, or over `XFMinLimit` if that is longer.
         xfactor = "XFactor";
-        /// How many jobs have started in the partition that were behind the job in the order of the calculation before. Only
-        /// calculations look, so jobs that come and go between two of them are missed. It is 0 after a restart and after a
-        /// requeue.
+        /// How many jobs behind this one in the previous calculation have started in the partition. Jobs that come and go between
+        /// two calculations are missed. It is 0 after a restart and after a requeue.
         bypass = "Bypass";
     }
     Target as "TARGET" {
@@ -92,13 +90,13 @@ crate::block! {
         target_xfactor = "TargetXFactor";
     }
     Usage as "USAGE" {
-        /// Processors times the seconds that the job has run.
+        /// Processors times seconds run.
         consumed = "Consumed";
-        /// Processors times the seconds that are left of the time limit.
+        /// Processors times the seconds left of the time limit.
         remaining = "Remaining";
-        /// The percentage of the time limit that is over.
+        /// The part of the time limit that is over, in percent.
         percent = "Percent";
-        /// The seconds that the job has run.
+        /// Seconds run.
         execution_time = "ExecutionTime";
     }
 }
@@ -106,23 +104,23 @@ crate::block! {
 crate::block! {
     /// A priority of a user, group, account, QOS or partition.
     pub struct Credential(kind: choice(CredentialKind {
-        /// Users. A user is the same in all accounts.
+        /// Users, the same in all accounts.
         User = "User",
         /// Unix groups, by name or number: the group that a job runs with.
         Group = "Group",
         /// The account of a job alone.
         Account = "Account",
-        /// The account of a job and all accounts above it. The priorities of several of them add up.
+        /// The account of a job and all accounts above it. Their priorities add up.
         Parent = "Parent",
         /// Qualities of service.
         Qos = "QOS",
         /// Partitions.
         Partition = "Partition",
     })) {
-        /// Who has the priority. Each of several names has all of it. Of each kind a name may stand on one line only.
-        /// `*` alone means everybody of this kind who is on no other line, or has the priority 0 there.
+        /// Each of several names has all of the priority, and may be on one line of a kind only. `*` alone means all of this kind
+        /// that are on no other line, or have the priority 0 there.
         names = "Name": names() required("john,paul");
-        /// The priority. It may be negative.
+        /// The priority.
         priority = "Priority": integer(-1_000_000_000 ..= 1_000_000_000) required("2000");
     }
 }
@@ -135,22 +133,22 @@ crate::block! {
         /// Partitions.
         Partition = "Partition",
     })) {
-        /// Which ones. Of each kind a name may stand on one line only. `*` alone means all that are on no other line.
+        /// A name may be on one line of a kind only. `*` alone means all that are on no other line.
         names = "Name": names() required("short");
-        /// The wait that a job should have at most.
+        /// The longest wait that a job should have.
         target_queue_time = "TargetQueueTime": positive_duration() unset("00:15:00");
-        /// The expansion factor that a job should have at most: its wait and time limit over its time limit.
+        /// The largest expansion factor that a job should have: its wait and time limit over its time limit.
         target_xfactor = "TargetXFactor": positive_decimal() unset("3");
-        /// A number that is added to the weight `QueueTime` of `Component=SERV`, also where there is no such line.
+        /// Added to the weight `QueueTime` of `Component=SERV`, also without such a line.
         queue_time_weight = "QueueTimeWeight": decimal(-1e9 ..= 1e9) default("0");
         /// The same for the weight `XFactor`.
         xfactor_weight = "XFactorWeight": decimal(-1e9 ..= 1e9) default("0");
         /// How the value grows as the target comes near.
         curve = "Curve": choice(Curve {
-            /// From nearly 0 to 1 when the target is reached, and no further.
+            /// From nearly 0 to 1 at the target, and no further.
             Bounded = "bounded",
-            /// As Maui's manual says: one over the square of what is left until the target, in minutes for the wait. It is
-            /// 100,000,000 from the target on.
+            /// As in Maui's manual: one over the square of what is left until the target, in minutes for the wait, and 100,000,000
+            /// from the target on.
             Maui = "maui",
         }) default("bounded");
     }
@@ -165,23 +163,22 @@ crate::block! {
         Group = "Group",
         /// Jobs directly in an account.
         Account = "Account",
-        /// An account with all below it, measured against its siblings: the percentage is that among the accounts and
-        /// users below the same account. That of a cap is of the usage of all.
+        /// An account with all below it. The percentage is of the usage of it and its siblings, that of a cap of all usage.
         Parent = "Parent",
         /// Qualities of service.
         Qos = "QOS",
         /// Partitions.
         Partition = "Partition",
     })) {
-        /// Who has the target. Each of several names has all of it. Of each kind a name may have one target and one
-        /// cap. `*` alone means everybody of this kind who is on no other line.
+        /// Each of several names has all of the target, and may have one target and one cap of a kind. `*` alone means all of this
+        /// kind that are on no other line.
         names = "Name": names() required("john");
-        /// The percentage of the usage of all. With `%available` behind it, it is the percentage of what the cluster could have
-        /// given in that time, which needs a `TargetMetric` other than billing.
+        /// The percentage of all usage. With `%available` it is of what the cluster could have given in that time, which needs a
+        /// `TargetMetric` other than billing.
         percent = "Percent": text("a number from 0 to 1000000, or one with %available behind it", percent) unset("16.5");
         /// What a cap allows in hours of `TargetMetric`, instead of `Percent`.
         amount = "Amount": decimal(0.0 ..= 1e15) unset("");
-        /// What the target is.
+        /// The kind of target.
         target_type = "Type": choice(TargetType {
             /// Points for those below it, and against those above it.
             Target = "target",
@@ -189,22 +186,22 @@ crate::block! {
             Floor = "floor",
             /// Points against those above it only.
             Ceiling = "ceiling",
-            /// Jobs that would go beyond it, as their time limits say, have `-PointsCap` points: they come last. They are
-            /// never held. Where they should be, let Slurm do it: `sacctmgr modify account NAME set GrpTRESMins=cpu=N`,
-            /// or the same on a QOS with the flag `NoDecay`, and `limits` in `AccountingStorageEnforce`.
+            /// Jobs that would exceed it, by their time limits, have `-PointsCap` points: they come last, but are never held. To
+            /// hold them, set `GrpTRESMins` for the account, or for a QOS with the flag `NoDecay`, and `limits` in
+            /// `AccountingStorageEnforce`.
             Cap = "cap",
         }) default("target");
-        /// With `Account` and `Group` a number that is added to `Weight` of `Component=FS` for their jobs. Else the
-        /// distance is multiplied with it. It has no effect on a cap.
+        /// With `Account` and `Group`, added to `Weight` of `Component=FS` for their jobs. Otherwise the distance is multiplied by
+        /// it. It has no effect on a cap.
         weight = "Weight": decimal(-1e9 ..= 1e9) unset("1");
         /// How the distance is measured.
         mode = "Mode": choice(TargetMode {
-            /// In percent points: target less usage.
+            /// In percentage points: target less usage.
             Difference = "difference",
-            /// As a part of the target: 1 less usage over target.
+            /// Relative to the target: 1 less usage over target.
             Ratio = "ratio",
         }) default("difference");
-        /// Whether usage is counted in windows. Without `Window` it is as `TargetUsage` says.
+        /// Whether usage is counted in windows. Without `Window`, `TargetUsage` decides.
         window = "Window": yes_no() unset("yes");
     }
 }

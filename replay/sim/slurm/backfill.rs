@@ -1,6 +1,7 @@
 //! One pass of backfill: a plan from nothing, in the order of the queue. A job that fits now starts. One that does not gets the
 //! earliest time with room for its whole limit, over running jobs (see [`windows`]) and the reservations before it, where that is within
-//! `bf_window`; the reservation is rounded outwards to `bf_resolution`. No promise is kept for the next pass.
+//! `bf_window`; the reservation is rounded to `bf_resolution`, its begin down, its end as the release does. No promise is kept for the
+//! next pass.
 //!
 //! Only who starts is kept of a pass, and as it goes on less and less is free. So it ends as soon as no job that comes later fits now.
 //! Which is the last that does is found from the end of the queue: one that no longer fits never does again.
@@ -133,7 +134,11 @@ impl Backfill {
             let resolution = i64::from(self.parameters.bf_resolution);
             let begin = slot.time.div_euclid(resolution) * resolution;
             let end = slot.time + length;
-            let end = (end + resolution - 1).div_euclid(resolution) * resolution;
+            let end = if self.parameters.ends_are_rounded_up {
+                (end + resolution - 1).div_euclid(resolution) * resolution
+            } else {
+                (end.div_euclid(resolution) * resolution).max(begin + resolution)
+            };
             self.profile.take(begin, end, &allocation);
             self.reserved.insert(entry.job);
             if array != 0 {

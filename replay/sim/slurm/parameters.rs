@@ -45,8 +45,10 @@ pub struct Parameters {
     pub in_windows: bool,
     /// `bf_window_linear`: by how much such windows get longer; 0: they double.
     pub bf_window_linear: u32,
-    /// `bf_resolution`: to what reservations are rounded.
+    /// `bf_resolution`: to what reservations are rounded, their begin down.
     pub bf_resolution: u32,
+    /// The end of a reservation is rounded up (from Slurm 24.11 on); before, down.
+    pub ends_are_rounded_up: bool,
     /// `bf_min_age_reserve`: how long a job must have waited to get a reservation, or to hold up others in the main scheduler.
     pub bf_min_age_reserve: u32,
     /// `bf_min_prio_reserve`: the priority that it must have for that.
@@ -79,6 +81,7 @@ impl Default for Parameters {
             in_windows: false,
             bf_window_linear: 0,
             bf_resolution: 60,
+            ends_are_rounded_up: true,
             bf_min_age_reserve: 0,
             bf_min_prio_reserve: 0,
             bf_one_resv_per_job: false,
@@ -132,6 +135,8 @@ type Release = (u32, u32);
 const NEWEST: Release = (u32::MAX, 0);
 /// The first one with `bf_interval=-1` and `sched_interval=-1`; before, both are errors.
 const WITH_OFF: Release = (22, 5);
+/// The first one that rounds the end of a reservation up (`backfill.c`: from 20.11 to 24.05 it is divided without a remainder).
+const WITH_ENDS_UP: Release = (24, 11);
 /// The first one with 500 as the default of `bf_max_job_test`; before, it is 100.
 const WITH_500: Release = (21, 8);
 
@@ -150,6 +155,7 @@ impl Parameters {
         let mut parameters = Self::read(text, release);
         parameters.backfill &= config.get("SchedulerType").is_none_or(|name| name.ends_with("backfill"));
         parameters.in_windows = release < WITHOUT_WINDOWS;
+        parameters.ends_are_rounded_up = release >= WITH_ENDS_UP;
         let is_refused = place(text, "max_job_bf=").is_some() && place(text, "bf_max_job_test=").is_none();
         if parameters.backfill && is_refused {
             return Err("SchedulerParameters has max_job_bf, with which no slurmctld from 20.11 to 26.05 starts: write \
@@ -279,6 +285,8 @@ mod tests {
         };
         let tests = |version| of(version, "bf_window=10").unwrap().bf_max_job_test;
         assert_eq!(["20.11.9", "21.08.8", "26.05.3", "?"].map(tests), [100, 500, 500, 500]);
+        let ends_up = |version| of(version, "").unwrap().ends_are_rounded_up;
+        assert_eq!(["20.11.9", "24.05.8", "24.11.5", "26.05.3"].map(ends_up), [false, false, true, true]);
         for version in ["20.11.9", "21.08.8"] {
             let old = of(version, "bf_interval=-1,sched_interval=-1").unwrap();
             assert_eq!((old.backfill, old.bf_interval, old.sched_interval), (true, 30, Some(60)));
@@ -298,6 +306,8 @@ mod tests {
         assert_eq!(of(""), Parameters::default());
         assert_eq!(of("SLURM_VERSION = 25.05.0\nSchedulerType = sched/backfill"), Parameters::default());
         assert_eq!(of("SLURM_VERSION = 24.11.5"), Parameters { in_windows: true, ..Parameters::default() });
+        let of_2205 = Parameters { in_windows: true, ends_are_rounded_up: false, ..Parameters::default() };
+        assert_eq!(of("SLURM_VERSION = 22.05.8"), of_2205);
         let builtin = "SLURM_VERSION = no\nSchedulerType = sched/builtin\nSchedulerParameters = defer";
         assert_eq!(of(builtin), Parameters { backfill: false, defer: true, ..Parameters::default() });
     }

@@ -86,7 +86,8 @@ impl Why {
         let mut text = if before == 1 {
             format!("; the one before it belongs to account {}", most.account)
         } else if most.jobs == before {
-            format!("; all {before} before it belong to account {}", most.account)
+            let all = if before == 2 { "both".to_owned() } else { format!("all {before}") };
+            format!("; {all} before it belong to account {}", most.account)
         } else if most.part < 0.1 {
             let accounts = count(place.ahead.len(), "account", "accounts");
             return format!(

@@ -21,6 +21,8 @@ use multifactor2_replay::{trace, Workload};
 use slurm_releases::{cluster, Suite, BOOKWORM, FORKY};
 use slurm_testcluster::{policies, Account, Accounts, Cluster, Job, Release};
 
+use super::command::sacctmgr;
+
 /// How far the replay may be from the cluster.
 const BOUND: f64 = 0.1;
 
@@ -48,7 +50,12 @@ const SCHEDULER: &str =
 
 const STANDING: &str = "Distribution=standing\n";
 
-slurm_releases::test_in_each_release!(an_export_tells_all_but_names);
+slurm_releases::test_in_each_release!(exports);
+
+fn exports(release: &Release) {
+    an_export_tells_all_but_names(release);
+    a_limit_is_a_reason_of_which_nothing_is_said(release);
+}
 
 fn test(suite: Suite, settings: Option<&str>) {
     suite.test(|release| the_model_is_near(release, settings));
@@ -169,6 +176,30 @@ fn an_export_tells_all_but_names(release: &Release) {
         let users: usize = ACCOUNTS.iter().map(|(.., users)| users.len()).sum();
         assert_eq!(workload.associations.len(), 2 + ACCOUNTS.len() + users);
     }
+}
+
+/// A user of a QOS that lets one job run at a time: slurmctld's reason is in the trace, and the report says nothing of that user.
+fn a_limit_is_a_reason_of_which_nothing_is_said(release: &Release) {
+    let cluster = start(release, 4, None);
+    sacctmgr(&cluster, "modify qos normal set maxjobsperuser=1");
+    let jobs: Vec<Planned> = (0..6)
+        .map(|at| Planned { at: at / 3, user: "ada", account: "physics", nodes: 1, seconds: 3, minutes: 1 })
+        .collect();
+    run_all(&cluster, &jobs);
+    let directory = export(&cluster, "limited", &[]);
+    let workload = trace::read(&directory).unwrap();
+    let limited = workload.reasons.find("QOSMaxJobsPerUserLimit");
+    let waited = workload.jobs.iter().filter(|job| Some(u32::from(job.reason)) == limited).count();
+    assert!(waited >= 3, "{waited} of 6: {:?}", workload.reasons);
+    let output = Command::new(env!("CARGO_BIN_EXE_ask-cluster"))
+        .args(["replay", "--runs", "0", "--json"])
+        .arg(&directory)
+        .output()
+        .unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let unsaid = answer["answer"]["unsaid"].as_array().unwrap();
+    let of_user = unsaid.iter().find(|one| one["of"] == "user" && one["name"] == "ada");
+    assert_eq!(of_user.unwrap()["reason"], "QOSMaxJobsPerUserLimit", "{unsaid:?}");
 }
 
 fn the_model_is_near(release: &Release, settings: Option<&str>) {

@@ -213,6 +213,10 @@ pub fn run(
     skip: bool,
     go_on: impl FnMut(Progress) -> bool,
 ) -> Outcome {
+    let node_release = match scheduler {
+        Scheduler::Slurm(parameters) => parameters.node_release,
+        _ => 0,
+    };
     let mut scheduler: Box<dyn Schedules> = match scheduler {
         Scheduler::Fcfs => Box::new(published::Published::new(published::Backfill::None)),
         Scheduler::Easy => Box::new(published::Published::new(published::Backfill::InOrder)),
@@ -220,7 +224,7 @@ pub fn run(
         Scheduler::Conservative => Box::new(published::Conservative::default()),
         Scheduler::Slurm(parameters) => Box::new(slurm::Slurm::new(parameters.clone(), skip)),
     };
-    World::new(setup, order).run(&mut *scheduler, go_on)
+    World::new(setup, order, node_release).run(&mut *scheduler, go_on)
 }
 
 /// What a scheduler is told.

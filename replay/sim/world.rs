@@ -1,7 +1,7 @@
 //! The state of a simulation, and its events.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -57,6 +57,10 @@ pub struct World<'s> {
     holds: FxHashMap<u32, (Allocation, i64)>,
     /// Real ends: at one time in the order in which the jobs started.
     heap: BinaryHeap<Reverse<(i64, u32, u32)>>,
+    /// Seconds from the end of a job until its CPUs can be used again.
+    node_release: i64,
+    /// When CPUs of jobs that have ended can be used again, in the order in which they ended.
+    releases: VecDeque<(i64, u32)>,
     started: u32,
     outcome: Outcome,
     /// Buffers.
@@ -65,7 +69,7 @@ pub struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    pub fn new(setup: &'s Setup<'s>, order: Box<dyn Order + 's>) -> Self {
+    pub fn new(setup: &'s Setup<'s>, order: Box<dyn Order + 's>, node_release: u32) -> Self {
         let jobs = setup.workload.jobs.len();
         Self {
             setup,
@@ -83,6 +87,8 @@ impl<'s> World<'s> {
             order,
             holds: FxHashMap::default(),
             heap: BinaryHeap::new(),
+            node_release: node_release.into(),
+            releases: VecDeque::new(),
             started: 0,
             outcome: Outcome {
                 starts: vec![NEVER; jobs],
@@ -105,20 +111,21 @@ impl<'s> World<'s> {
         loop {
             let arrival = arrivals.get(next).map(|job| self.setup.job(*job).eligible);
             let end = self.heap.peek().map(|Reverse((time, ..))| *time);
+            let release = self.releases.front().map(|(time, _)| *time);
             // Where nobody waits, runs or comes, it is over.
-            if arrival.is_none() && end.is_none() && self.waiting.is_empty() {
+            if arrival.is_none() && end.is_none() && release.is_none() && self.waiting.is_empty() {
                 break;
             }
             let due = scheduler.due();
             if let (Some(arrival), Some(at), Some(period)) = (arrival, cycle, period) {
                 // On an idle machine cycles only let usage decay, which one does as well as a million.
-                if self.waiting.is_empty() && end.is_none() && at < arrival {
+                if self.waiting.is_empty() && end.is_none() && release.is_none() && at < arrival {
                     cycle = Some(arrival - (arrival - at).rem_euclid(period));
                 }
             }
-            let times = [arrival, end, cycle, due];
+            let times = [arrival, end, release, cycle, due];
             let Some(now) = times.iter().flatten().min().copied() else { break };
-            let idle = arrival.is_none() && end.is_none() && due.is_none();
+            let idle = arrival.is_none() && end.is_none() && release.is_none() && due.is_none();
             if idle && cycle.is_none() {
                 break;
             }
@@ -139,7 +146,17 @@ impl<'s> World<'s> {
                 }
             } else if end == Some(now) {
                 if let Some(Reverse((_, _, job))) = self.heap.pop() {
-                    self.finish(job);
+                    self.order.end(now, job);
+                    if self.node_release == 0 {
+                        self.release(job);
+                        scheduler.note(Event::Ended, &mut self);
+                    } else {
+                        self.releases.push_back((now + self.node_release, job));
+                    }
+                }
+            } else if release == Some(now) {
+                if let Some((_, job)) = self.releases.pop_front() {
+                    self.release(job);
                     scheduler.note(Event::Ended, &mut self);
                 }
             } else if cycle == Some(now) {
@@ -160,7 +177,7 @@ impl<'s> World<'s> {
 
     /// Nothing runs, nobody comes, and the scheduler has nothing to look at: whoever waits waits for ever.
     fn is_stuck(&self, scheduler: &dyn Schedules) -> bool {
-        self.heap.is_empty() && scheduler.due().is_none()
+        self.heap.is_empty() && self.releases.is_empty() && scheduler.due().is_none()
     }
 
     /// A job comes. False where it fits nowhere.
@@ -186,8 +203,8 @@ impl<'s> World<'s> {
         true
     }
 
-    /// A job ends.
-    fn finish(&mut self, job: u32) {
+    /// The CPUs of a job that has ended can be used again.
+    fn release(&mut self, job: u32) {
         let Some((allocation, planned)) = self.holds.remove(&job) else { return };
         allocation.for_each(|pool, cpus| {
             self.free[usize::from(pool)] += cpus;
@@ -198,7 +215,6 @@ impl<'s> World<'s> {
                 }
             }
         });
-        self.order.end(self.now, job);
     }
 
     /// Priorities are computed anew; true where the queue has another order.
@@ -225,7 +241,8 @@ impl<'s> World<'s> {
     /// A job starts now, with these CPUs.
     pub fn start(&mut self, entry: Entry, allocation: Allocation) {
         let Entry { job, partition, .. } = entry;
-        let planned = self.now + self.setup.planned(job, partition);
+        // As if it were known: a plan that counts on CPUs at the end of a limit would be wrong for a moment, and then right.
+        let planned = self.now + self.setup.planned(job, partition) + self.node_release;
         allocation.for_each(|pool, cpus| {
             self.free[usize::from(pool)] -= cpus;
             debug_assert!(self.free[usize::from(pool)] >= 0, "more CPUs are taken than there are");

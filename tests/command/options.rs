@@ -166,6 +166,7 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("replay", "--shares", "", "--shares nowhere", Says("nowhere")),
     ("replay", "--slurm-conf", "", "--slurm-conf nowhere", Says("nowhere")),
     ("replay", "--past", "", "--past fifo", Differs),
+    ("replay", "--node-release", "", "--node-release 600", Differs),
     ("replay", "--runs", "", "--runs 1", Differs),
     ("replay", "--seed", "--runs 1 --json", "--seed 2", Differs),
     ("replay", "--fair-start", "", "--fair-start 2", Differs),

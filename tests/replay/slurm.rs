@@ -135,3 +135,16 @@ fn jitter_moves_submissions_and_nothing_else() {
         assert!((0..=60).contains(&(after.submit - before.submit)) && after.run == before.run);
     }
 }
+
+/// Two jobs on one machine, one after the other: the second starts when the CPUs of the first can be used again.
+#[test]
+fn a_node_is_free_some_seconds_after_its_job() {
+    let workload = workload(&[(0, 10, 0, 16, 0, 0), (0, 10, 0, 16, 1, 0)], &[]);
+    let machine = machine(false);
+    let start = |node_release| {
+        let parameters = Parameters { node_release, batch_sched_delay: 0, ..Parameters::default() };
+        let outcome = outcome(&workload, &machine, Scheduler::Slurm(parameters), &Policy::Fifo);
+        outcome.starts[1] - outcome.starts[0]
+    };
+    assert_eq!((start(0), start(7)), (200, 207));
+}

@@ -55,6 +55,8 @@ pub struct Parameters {
     pub bf_min_prio_reserve: u32,
     /// `bf_one_resv_per_job`: a job in several partitions gets one reservation.
     pub bf_one_resv_per_job: bool,
+    /// No parameter of Slurm's: seconds from the end of a job until its CPUs can be used again (slurmd's epilog and messages).
+    pub node_release: u32,
     /// Words that were given and that the model does not follow.
     pub ignored: Vec<String>,
 }
@@ -85,6 +87,7 @@ impl Default for Parameters {
             bf_min_age_reserve: 0,
             bf_min_prio_reserve: 0,
             bf_one_resv_per_job: false,
+            node_release: 0,
             ignored: Vec::new(),
         }
     }

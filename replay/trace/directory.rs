@@ -20,7 +20,7 @@ pub struct TraceFile {
 }
 
 /// All of them.
-pub const FILES: [TraceFile; 9] = [
+pub const FILES: [TraceFile; 11] = [
     TraceFile { name: JOBS, command: SACCT, gives: "jobs" },
     TraceFile {
         name: ASSOCIATIONS,
@@ -28,7 +28,7 @@ pub const FILES: [TraceFile; 9] = [
         gives: "accounts and shares",
     },
     TraceFile { name: DUMP, command: "sacctmgr dump CLUSTER file=sacctmgr-dump.txt", gives: "the same, in another format" },
-    TraceFile { name: QOS, command: "sacctmgr -P show qos format=Name,Priority,UsageFactor", gives: "priorities of QOS" },
+    TraceFile { name: QOS, command: "sacctmgr -P show qos format=Name,Priority,UsageFactor,Flags,GrpJobs,GrpTRES,MaxJobsPU,MaxJobsPA,MaxTRESPU,MaxTRESPA", gives: "priorities of QOS, and their limits" },
     TraceFile { name: CONFIG, command: "scontrol show config", gives: "weights, half-life, SchedulerParameters" },
     TraceFile { name: PARTITIONS, command: "scontrol show partition", gives: "the machine" },
     TraceFile { name: NODES, command: "scontrol show node", gives: "which nodes partitions share" },
@@ -41,6 +41,16 @@ pub const FILES: [TraceFile; 9] = [
         name: TRANSACTIONS,
         command: "SLURM_TIME_FORMAT=%s sacctmgr -P show transactions start=2024-01-01 format=TimeStamp,Action,Info",
         gives: "dates of changed limits",
+    },
+    TraceFile {
+        name: "limits.txt",
+        command: "sacctmgr -P show assoc withdeleted format=Cluster,Account,User,Partition,GrpJobs,GrpTRES,MaxJobs,MaxTRES",
+        gives: "limits of associations, also of those that are gone",
+    },
+    TraceFile {
+        name: "reservations.txt",
+        command: "SLURM_TIME_FORMAT=%s sacctmgr -P show reservation start=2024-01-01 format=Cluster,Name,TRES,TimeStart,TimeEnd",
+        gives: "reservations",
     },
 ];
 

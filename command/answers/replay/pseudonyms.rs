@@ -92,12 +92,17 @@ impl Pseudonyms {
             "user" => "user",
             "account" | "parentname" | "par name" => "account",
             "partition" => "partition",
-            "qos" => "qos",
+            "qos" | "qosreq" => "qos",
             "name" if file == "qos.txt" => "qos",
             "cluster" => "cluster",
             "nodename" => "node",
+            "name" if file == "reservations.txt" => "reservation",
+            "reqtres" | "alloctres" | "tres" | "grptres" | "maxtres" | "maxtrespu" | "maxtrespa" => {
+                return plain_tres(field);
+            }
+            "nodelist" => "nodes",
             // Whether there is one is enough.
-            "constraints" | "reservation" | "licenses" | "submitline" => {
+            "constraints" | "reservation" | "reqreservation" | "licenses" | "submitline" => {
                 let is_none = ["", "None", "(null)", "0"].contains(&field);
                 return if is_none { String::new() } else { "yes".to_owned() };
             }
@@ -138,6 +143,15 @@ impl Pseudonyms {
     }
 }
 
+/// A list of TRES without those that have a name of the site, such as licences and file systems.
+fn plain_tres(list: &str) -> String {
+    let is_plain = |part: &&str| {
+        let name = part.split('=').next().unwrap_or_default();
+        ["cpu", "mem", "node", "billing", "energy", "gres/gpu"].contains(&name) || name.starts_with("gres/gpu:")
+    };
+    list.split(',').filter(is_plain).collect::<Vec<_>>().join(",")
+}
+
 /// What a replay goes by.
 fn config(text: &str) -> String {
     let is_kept = |line: &&str| {
@@ -148,4 +162,23 @@ fn config(text: &str) -> String {
         is_priority || KEPT.contains(&name)
     };
     text.lines().filter(is_kept).map(|line| line.to_owned() + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bug: names of licences and file systems were in an anonymised trace, among the TRES of a job.
+    #[test]
+    fn no_column_has_a_name_of_the_site() {
+        let mut pseudonyms = Pseudonyms::default();
+        let mut of = |file: &str, column: &str, text: &str| pseudonyms.field(file, column, text);
+        let tres = "billing=4,cpu=4,fs/secret=1,gres/gpu:a100=1,license/secret=2,mem=4G";
+        assert_eq!(of("sacct.txt", "AllocTRES", tres), "billing=4,cpu=4,gres/gpu:a100=1,mem=4G");
+        assert_eq!(of("sacct.txt", "Constraints", "secret&gpu"), "yes");
+        assert_eq!(of("sacct.txt", "ReqReservation", ""), "");
+        assert_eq!(of("sacct.txt", "NodeList", "secret1"), "nodes1");
+        assert_eq!(of("reservations.txt", "Name", "secret"), "reservation1");
+        assert_eq!(of("sacct.txt", "State", "CANCELLED by 1000"), "CANCELLED");
+    }
 }

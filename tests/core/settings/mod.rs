@@ -299,6 +299,15 @@ fn table_is_sound_and_documented() {
         blocks,
         ["Override", "Functional", "Component", "Credential", "Service", "Target", "Charge", "Book"]
     );
+    // All three texts name each of them in one sentence.
+    let words = |text: &str| {
+        text.replace(['`', '#', '"'], " ").replace(',', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (last, others) = blocks.split_last().unwrap();
+    let sentence = format!("{} and {last}", others.join(" "));
+    for text in [&page, &example, &read("docs/settings.md")] {
+        assert!(words(text).contains(&sentence), "{sentence}");
+    }
     for line in example.lines() {
         let line = line
             .strip_prefix('#')

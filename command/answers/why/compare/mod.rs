@@ -5,7 +5,7 @@ pub(super) mod text;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{self as why, Competitor};
+use crate::answers::why::{self, Competitor};
 use crate::answers::queue::no_such_job;
 use crate::answers::{association_name, job_name, Answer};
 use crate::error::Error;

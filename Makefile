@@ -23,7 +23,7 @@ SHARED    := bash-completion/completions zsh/site-functions fish/vendor_completi
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests counts faults random soak mutants extend fuzz memcheck miri layouts bench docs screenshots book figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests replay-truth counts faults random soak mutants extend fuzz memcheck miri layouts bench docs screenshots book figures lint clean help
 
 all: build
 
@@ -157,6 +157,13 @@ test-releases: ## run all tests in real clusters of Slurm 20.11, 22.05, 24.11 an
 
 requests: ## measure what answers of the command cost slurmctld at 20,000 jobs, beside sprio and squeue (root)
 	$(CARGO) run --release --locked -q -p slurm-releases --bin requests -- $(RELEASES)
+
+# Cells that replays are compared with; all if empty. Three clusters at a time take an hour and a half.
+CELLS     ?=
+
+replay-truth: ## run the jobs of tests/replay/truth in real clusters of 22.05 and 26.05 again, where a run is not there (root; hours)
+	$(CARGO) build --release --locked -q -p slurm-releases --bins
+	target/release/replay-truth tests/replay/truth $(CELLS)
 
 layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what differs
 	@test -n "$(SLURM_SRC)" || { echo "Give SLURM_SRC=/path/to/slurm-x.y.z" >&2; exit 2; }

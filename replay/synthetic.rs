@@ -153,7 +153,7 @@ impl Recipe {
             Partition::plain("large", vec![1]),
             Partition { tier: 2, max_time: 3600, ..Partition::plain("debug", vec![0]) },
         ];
-        Machine { pools, partitions }
+        Machine { pools, partitions, ..Machine::default() }
     }
 
     /// Some jobs of one user that are alike.

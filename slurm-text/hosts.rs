@@ -7,7 +7,12 @@ const MOST: usize = 100_000;
 
 /// All names; `None` where there are too many, or they cannot be read.
 pub fn names(text: &str) -> Option<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
+    Some(in_order(text)?.into_iter().collect())
+}
+
+/// All names in their order, which is mostly that of slurm.conf; `None` as in [`names`].
+pub fn in_order(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
     if matches!(text, "" | "(null)" | "N/A") {
         return Some(names);
     }
@@ -26,9 +31,9 @@ pub fn names(text: &str) -> Option<BTreeSet<String>> {
 }
 
 /// The names of one pattern. Several pairs of brackets, as of some topologies, are not taken apart.
-fn add(pattern: &str, names: &mut BTreeSet<String>) -> Option<()> {
+fn add(pattern: &str, names: &mut Vec<String>) -> Option<()> {
     let Some((before, rest)) = pattern.split_once('[') else {
-        names.insert(pattern.to_owned());
+        names.push(pattern.to_owned());
         return (names.len() <= MOST).then_some(());
     };
     let (ranges, after) = rest.split_once(']')?;
@@ -42,7 +47,7 @@ fn add(pattern: &str, names: &mut BTreeSet<String>) -> Option<()> {
             return None;
         }
         for number in first..=last {
-            names.insert(format!("{before}{number:0width$}{after}"));
+            names.push(format!("{before}{number:0width$}{after}"));
             if names.len() > MOST {
                 return None;
             }
@@ -57,11 +62,12 @@ mod tests {
 
     #[test]
     fn brackets_hold_numbers_and_ranges() {
-        let of = |text| names(text).map(Vec::from_iter);
+        let of = |text| in_order(text);
         assert_eq!(
             of("n[1-3,7],gpu[01-02]x,m"),
-            Some(["gpu01x", "gpu02x", "m", "n1", "n2", "n3", "n7"].map(String::from).to_vec())
+            Some(["n1", "n2", "n3", "n7", "gpu01x", "gpu02x", "m"].map(String::from).to_vec())
         );
+        assert_eq!(names("n[1-3]"), names("n3,n2,n1,n1"));
         assert_eq!(of("(null)"), Some(Vec::new()));
         for bad in
             ["n[1", "n[a]", "n[1-]", "n[2-1]", "n[1][2]", "n[0-99999999999]", "n[000000000000000000000001-2]"]

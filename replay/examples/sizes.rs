@@ -1,10 +1,10 @@
 //! How long a replay takes, and how that grows with the jobs.
 //!
-//!     cargo run --release -p multifactor2-replay --example sizes [-- [JOBS…] [--scheduler NAME] [--policy NAME…] [--all]]
+//!     cargo run --release -p multifactor2-replay --example sizes [-- [JOBS…] [--scheduler NAME] [--policy NAME…] [--all] [--nodes]]
 //!
 //! For growth the queue has to be as deep with many jobs as with few, so the same days come again and again: [`DAYS`] jobs of a large
 //! site. `--all` has them once, ten times and a hundred times, and then a year as it comes, with a queue of 5,000 on average. Without numbers it is
-//! 50,000 and 500,000 jobs. Policies run side by side.
+//! 50,000 and 500,000 jobs. Policies run side by side. `--nodes` makes the machine one of nodes with 64 CPUs each; without it it has pools.
 
 use std::thread;
 use std::time::Instant;
@@ -12,6 +12,7 @@ use std::time::Instant;
 use multifactor2_replay::order::Policy;
 use multifactor2_replay::sim::{simulate, Outcome, Plan, Scheduler, NEVER};
 use multifactor2_replay::synthetic::Recipe;
+use multifactor2_replay::workload::Node;
 use multifactor2_replay::Workload;
 
 /// Jobs of some days, which come again and again.
@@ -52,6 +53,18 @@ fn repeated(jobs: usize) -> Workload {
             (job.id, job.submit, job.eligible) = (id, job.submit + later, job.eligible + later);
             job
         }));
+    }
+    workload
+}
+
+/// Makes pools to nodes that are alike.
+fn with_nodes(mut workload: Workload) -> Workload {
+    let machine = workload.machine.as_mut().expect("it has one");
+    for (place, pool) in (0..).zip(&mut machine.pools) {
+        let cpus = pool.cpus / pool.nodes;
+        pool.cpus = cpus * pool.nodes;
+        let node = Node { pool: place, cpus, memory: 0, weight: 1, gres: Vec::new() };
+        machine.nodes.extend((0..pool.nodes).map(|_| node.clone()));
     }
     workload
 }
@@ -101,6 +114,7 @@ fn replay(workload: &Workload, scheduler: &str, policy: &str, first: Option<f64>
 
 fn main() {
     let (mut sizes, mut policies, mut year) = (Vec::new(), Vec::new(), false);
+    let mut made: fn(Workload) -> Workload = |workload| workload;
     let mut scheduler = "slurm".to_owned();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -110,6 +124,7 @@ fn main() {
                 year = true;
             }
             "--year" => year = true,
+            "--nodes" => made = with_nodes,
             "--scheduler" => scheduler = arguments.next().unwrap_or_default(),
             "--policy" => policies.extend(arguments.next()),
             number => sizes.push(number.parse().expect("a number of jobs")),
@@ -124,11 +139,16 @@ fn main() {
     println!("     jobs  policy           processor      wall  us/job  n log n mean queue    peak    MB");
     let mut first: Vec<Option<f64>> = vec![None; policies.len()];
     for jobs in sizes {
-        side_by_side(&repeated(jobs), &scheduler, &policies, &mut first);
+        side_by_side(&made(repeated(jobs)), &scheduler, &policies, &mut first);
     }
     if year {
         println!("a year as it comes:");
-        side_by_side(&Recipe::large(1, YEAR).make(), &scheduler, &policies, &mut vec![None; policies.len()]);
+        side_by_side(
+            &made(Recipe::large(1, YEAR).make()),
+            &scheduler,
+            &policies,
+            &mut vec![None; policies.len()],
+        );
     }
 }
 

@@ -1,4 +1,8 @@
-//! Which CPUs of which pools a job holds.
+//! What a job holds: CPUs of pools, or parts of nodes.
+
+use std::rc::Rc;
+
+use super::nodes::Part;
 
 /// CPUs of pools; most jobs hold those of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -7,6 +11,8 @@ pub enum Allocation {
     One(u16, i32),
     /// Of several.
     Several(Box<[(u16, i32)]>),
+    /// Parts of nodes.
+    Nodes(Rc<[Part]>),
 }
 
 impl Allocation {
@@ -38,6 +44,7 @@ impl Allocation {
         match self {
             Self::One(pool, cpus) => call(*pool, *cpus),
             Self::Several(parts) => parts.iter().for_each(|(pool, cpus)| call(*pool, *cpus)),
+            Self::Nodes(parts) => parts.iter().for_each(|part| call(part.pool, part.cpus)),
         }
     }
 }

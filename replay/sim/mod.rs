@@ -3,11 +3,14 @@
 //! At one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. What a
 //! pass needs is only what a real scheduler knows: time limits, never how long a job will run.
 //!
-//! Left out, whatever the scheduler: which CPU of which node a job gets, memory, GPUs and licences as things that can run out, limits
-//! of associations and QOS, reservations of the administrator, preemption, dependencies beyond the recorded eligible time, time that
-//! the scheduler itself needs, nodes that fail. Users submit when they did.
+//! Slurm's scheduler goes by nodes where they are known: CPUs, memory and generic resources of each run out. The others go by the CPUs of
+//! pools. Left out, whatever the scheduler: topology, licences, limits of associations and QOS, reservations of the administrator,
+//! preemption, dependencies beyond the recorded eligible time, time that the scheduler itself needs, nodes that fail. Users submit when
+//! they did.
 
 mod allocation;
+mod nodes;
+mod one_pass;
 mod profile;
 mod published;
 mod slurm;
@@ -18,11 +21,14 @@ use std::fmt;
 use multifactor2_core::calendar::ResetPeriod;
 
 use crate::order::{Order, Policy};
-use crate::workload::{Machine, MachineError, Setup, Workload};
+use crate::trace::reasons::Treatment;
+use crate::workload::{Fact, Machine, MachineError, Setup, Workload};
 
-pub use slurm::parameters::Parameters;
+pub use one_pass::{Pass, Passes, Runs};
+pub use slurm::Parameters;
 
-use world::World;
+use nodes::Nodes;
+use world::{Delays, World};
 
 /// A job that did not start.
 pub const NEVER: i64 = i64::MIN;
@@ -72,20 +78,49 @@ pub struct Plan<'p> {
     pub policy: &'p Policy,
 }
 
-/// What every replay leaves out, in words.
-pub const LEFT_OUT: [&str; 8] = [
-    "which CPU of which node a job gets, topology, and nodes that are not alike",
-    "memory, GPUs and licences as things that can run out",
-    "limits of associations, QOS and partitions but their MaxTime",
-    "reservations of the administrator, preemption, and nodes that fail",
-    "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
-    "jobs that were cancelled before they started",
-    "the time that slurmctld itself needs, and its locks",
-    "users, who would submit otherwise under another policy",
-];
+/// What every replay leaves out, in words; where jobs run on nodes (see [`goes_by_nodes`]) it is less.
+pub fn left_out_always(goes_by_nodes: bool) -> impl Iterator<Item = &'static str> {
+    let of_nodes = if goes_by_nodes {
+        [
+            "which CPUs and GPUs of its nodes a job gets, topology, and features of nodes",
+            "licences as things that can run out",
+        ]
+    } else {
+        [
+            "which CPU of which node a job gets, topology, and nodes that are not alike",
+            "memory, GPUs and licences as things that can run out",
+        ]
+    };
+    let others = [
+        "limits of associations, QOS and partitions but their MaxTime",
+        "reservations of the administrator, preemption, and nodes that fail",
+        "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
+        "jobs that were cancelled before they started",
+        "the time that slurmctld itself needs, and its locks",
+        "users, who would submit otherwise under another policy",
+    ];
+    of_nodes.into_iter().chain(others)
+}
+
+/// What becomes of a fact on a machine, where jobs run on its nodes or not.
+pub fn treatment(workload: &Workload, machine: &Machine, goes_by_nodes: bool, fact: Fact) -> Treatment {
+    let is_replayed = goes_by_nodes
+        && match fact {
+            Fact::Gpus => machine.gres.iter().any(|kind| kind.split(':').next() == Some("gpu")),
+            // Told, whether it counts or not.
+            Fact::Memory => workload.config.get("SelectTypeParameters").is_some(),
+            Fact::Exclusive => true,
+            _ => false,
+        };
+    if is_replayed {
+        Treatment::Replayed
+    } else {
+        fact.treatment()
+    }
+}
 
 impl Plan<'_> {
-    /// What this replay leaves out that its input asks for, besides [`LEFT_OUT`].
+    /// What this replay leaves out that its input asks for, besides [`left_out_always`].
     pub fn left_out(&self) -> Vec<String> {
         let mut left_out = self.policy.left_out(self.workload, self.machine);
         if let Scheduler::Slurm(parameters) = &self.scheduler {
@@ -200,9 +235,25 @@ pub fn simulate_with(
     if u32::try_from(plan.workload.jobs.len()).is_err() {
         return Err(PlanError::TooManyJobs);
     }
-    let setup = Setup::new(plan.workload, plan.machine);
+    let setup = setup(plan.workload, plan.machine, &plan.scheduler);
     let order = plan.policy.order(&setup);
     Ok(run(&setup, &plan.scheduler, order, skip, go_on))
+}
+
+/// The workload on the machine, as a scheduler sees it: Slurm's goes by nodes where they are known.
+pub fn setup<'s>(workload: &'s Workload, machine: &'s Machine, scheduler: &Scheduler) -> Setup<'s> {
+    if !goes_by_nodes(machine, scheduler) {
+        return Setup::new(workload, machine);
+    }
+    let nodes = Nodes::new(machine);
+    Setup::on_nodes(workload, machine, |setup, want, partition| {
+        nodes::can_ever(setup, &nodes, want, partition)
+    })
+}
+
+/// Whether a scheduler goes by the nodes of a machine, and not by the CPUs of its pools.
+pub fn goes_by_nodes(machine: &Machine, scheduler: &Scheduler) -> bool {
+    matches!(scheduler, Scheduler::Slurm(_)) && !machine.nodes.is_empty()
 }
 
 /// Simulates with any order of jobs.
@@ -213,18 +264,22 @@ pub fn run(
     skip: bool,
     go_on: impl FnMut(Progress) -> bool,
 ) -> Outcome {
-    let node_release = match scheduler {
-        Scheduler::Slurm(parameters) => parameters.node_release,
-        _ => 0,
+    let goes_by_nodes = goes_by_nodes(setup.machine, scheduler);
+    let delays = match scheduler {
+        Scheduler::Slurm(parameters) => Delays::of(parameters, goes_by_nodes),
+        _ => Delays::default(),
     };
+    let nodes = goes_by_nodes.then(|| Nodes::new(setup.machine));
     let mut scheduler: Box<dyn Schedules> = match scheduler {
         Scheduler::Fcfs => Box::new(published::Published::new(published::Backfill::None)),
         Scheduler::Easy => Box::new(published::Published::new(published::Backfill::InOrder)),
         Scheduler::Sjbf => Box::new(published::Published::new(published::Backfill::ShortestFirst)),
         Scheduler::Conservative => Box::new(published::Conservative::default()),
-        Scheduler::Slurm(parameters) => Box::new(slurm::Slurm::new(parameters.clone(), skip)),
+        Scheduler::Slurm(parameters) => {
+            Box::new(slurm::Slurm::new(parameters.clone(), skip, nodes.is_some()))
+        }
     };
-    World::new(setup, order, node_release).run(&mut *scheduler, go_on)
+    World::new(setup, order, delays, nodes).run(&mut *scheduler, go_on)
 }
 
 /// What a scheduler is told.
@@ -232,7 +287,7 @@ pub fn run(
 enum Event {
     /// A job has come into the queue.
     Submitted(u32),
-    /// A job has ended.
+    /// A job has ended, or its nodes have been cleaned up.
     Ended,
     /// Priorities are others; `moved`: the queue has another order.
     Recomputed {

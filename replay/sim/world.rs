@@ -1,13 +1,14 @@
 //! The state of a simulation, and its events.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use rustc_hash::FxHashMap;
 
 use super::allocation::Allocation;
+use super::nodes::Nodes;
 use super::profile::Profile;
-use super::{Event, Outcome, Progress, Schedules, NEVER};
+use super::{Event, Outcome, Parameters, Progress, Schedules, NEVER};
 use crate::order::{Order, Started};
 use crate::workload::Setup;
 
@@ -23,7 +24,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(tier: u16, priority: u32, job: u32, partition: u16) -> Self {
+    pub fn new(tier: u16, priority: u32, job: u32, partition: u16) -> Self {
         let rank = u64::from(u16::MAX - tier) << 32 | u64::from(u32::MAX - priority);
         Self { rank, job, partition }
     }
@@ -54,13 +55,15 @@ pub struct World<'s> {
     /// Jobs that wait, in the order of their submission.
     waiting: Vec<u32>,
     order: Box<dyn Order + 's>,
-    holds: FxHashMap<u32, (Allocation, i64)>,
+    /// What each job holds, until when at the latest, and the number of its start.
+    holds: FxHashMap<u32, (Allocation, i64, u32)>,
+    /// The nodes, where the scheduler goes by them.
+    pub nodes: Option<Nodes>,
     /// Real ends: at one time in the order in which the jobs started.
     heap: BinaryHeap<Reverse<(i64, u32, u32)>>,
-    /// Seconds from the end of a job until its CPUs can be used again.
-    node_release: i64,
-    /// When CPUs of jobs that have ended can be used again, in the order in which they ended.
-    releases: VecDeque<(i64, u32)>,
+    delays: Delays,
+    /// When CPUs of jobs that have ended can be used again.
+    releases: BinaryHeap<Reverse<(i64, u32)>>,
     started: u32,
     outcome: Outcome,
     /// Buffers.
@@ -69,7 +72,12 @@ pub struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    pub fn new(setup: &'s Setup<'s>, order: Box<dyn Order + 's>, node_release: u32) -> Self {
+    pub fn new(
+        setup: &'s Setup<'s>,
+        order: Box<dyn Order + 's>,
+        delays: Delays,
+        nodes: Option<Nodes>,
+    ) -> Self {
         let jobs = setup.workload.jobs.len();
         Self {
             setup,
@@ -86,9 +94,10 @@ impl<'s> World<'s> {
             waiting: Vec::new(),
             order,
             holds: FxHashMap::default(),
+            nodes,
             heap: BinaryHeap::new(),
-            node_release: node_release.into(),
-            releases: VecDeque::new(),
+            delays,
+            releases: BinaryHeap::new(),
             started: 0,
             outcome: Outcome {
                 starts: vec![NEVER; jobs],
@@ -103,15 +112,15 @@ impl<'s> World<'s> {
 
     /// From the first submission to the last end.
     pub fn run(mut self, scheduler: &mut dyn Schedules, mut go_on: impl FnMut(Progress) -> bool) -> Outcome {
-        let arrivals = arrivals(self.setup);
+        let arrivals = arrivals(self.setup, self.delays);
         let count = arrivals.len();
         let (mut next, mut events) = (0, 0_u32);
         let period = self.order.period().map(i64::from);
         let mut cycle = period.map(|period| self.now + period);
         loop {
-            let arrival = arrivals.get(next).map(|job| self.setup.job(*job).eligible);
+            let arrival = arrivals.get(next).map(|(time, _)| *time);
             let end = self.heap.peek().map(|Reverse((time, ..))| *time);
-            let release = self.releases.front().map(|(time, _)| *time);
+            let release = self.releases.peek().map(|Reverse((time, _))| *time);
             // Where nobody waits, runs or comes, it is over.
             if arrival.is_none() && end.is_none() && release.is_none() && self.waiting.is_empty() {
                 break;
@@ -139,7 +148,7 @@ impl<'s> World<'s> {
                 }
             }
             if arrival == Some(now) {
-                let job = arrivals[next];
+                let (_, job) = arrivals[next];
                 next += 1;
                 if self.submit(job) {
                     scheduler.note(Event::Submitted(job), &mut self);
@@ -147,15 +156,20 @@ impl<'s> World<'s> {
             } else if end == Some(now) {
                 if let Some(Reverse((_, _, job))) = self.heap.pop() {
                     self.order.end(now, job);
-                    if self.node_release == 0 {
+                    self.end(job);
+                    let later = now + self.delays.of_end(self.setup.job(job).id);
+                    if later == now {
                         self.release(job);
-                        scheduler.note(Event::Ended, &mut self);
                     } else {
-                        self.releases.push_back((now + self.node_release, job));
+                        self.releases.push(Reverse((later, job)));
+                    }
+                    // slurmctld looks when a job has ended, and again when its nodes have been cleaned up.
+                    if later == now || self.nodes.is_some() {
+                        scheduler.note(Event::Ended, &mut self);
                     }
                 }
             } else if release == Some(now) {
-                if let Some((_, job)) = self.releases.pop_front() {
+                if let Some(Reverse((_, job))) = self.releases.pop() {
                     self.release(job);
                     scheduler.note(Event::Ended, &mut self);
                 }
@@ -203,9 +217,19 @@ impl<'s> World<'s> {
         true
     }
 
+    /// A job has ended. Its nodes have what it had, and take no other job until they are released.
+    fn end(&mut self, job: u32) {
+        if let (Some(nodes), Some((_, planned, number))) = (&mut self.nodes, self.holds.get(&job)) {
+            nodes.end(*number, *planned);
+        }
+    }
+
     /// The CPUs of a job that has ended can be used again.
     fn release(&mut self, job: u32) {
-        let Some((allocation, planned)) = self.holds.remove(&job) else { return };
+        let Some((allocation, planned, _)) = self.holds.remove(&job) else { return };
+        if let (Some(nodes), Allocation::Nodes(parts)) = (&mut self.nodes, &allocation) {
+            nodes.clean(parts);
+        }
         allocation.for_each(|pool, cpus| {
             self.free[usize::from(pool)] += cpus;
             if let Some(ending) = self.ends.get_mut(&(planned, pool)) {
@@ -241,15 +265,20 @@ impl<'s> World<'s> {
     /// A job starts now, with these CPUs.
     pub fn start(&mut self, entry: Entry, allocation: Allocation) {
         let Entry { job, partition, .. } = entry;
+        let limit = self.now + self.setup.planned(job, partition);
         // As if it were known: a plan that counts on CPUs at the end of a limit would be wrong for a moment, and then right.
-        let planned = self.now + self.setup.planned(job, partition) + self.node_release;
+        let planned =
+            if self.nodes.is_some() { limit } else { limit + i64::from(self.delays.end.div_ceil(1000)) };
         allocation.for_each(|pool, cpus| {
             self.free[usize::from(pool)] -= cpus;
             debug_assert!(self.free[usize::from(pool)] >= 0, "more CPUs are taken than there are");
             *self.ends.entry((planned, pool)).or_default() += cpus;
         });
-        self.holds.insert(job, (allocation, planned));
         self.started += 1;
+        if let (Some(nodes), Allocation::Nodes(parts)) = (&mut self.nodes, &allocation) {
+            nodes.start(self.started, planned, parts.clone());
+        }
+        self.holds.insert(job, (allocation, planned, self.started));
         self.heap.push(Reverse((self.now + i64::from(self.setup.job(job).run), self.started, job)));
         self.outcome.starts[job as usize] = self.now;
         self.outcome.partitions[job as usize] = partition;
@@ -266,6 +295,19 @@ impl<'s> World<'s> {
     /// Whether a job has started; entries of jobs that have stay in the queue until the pass is over.
     pub fn has_started(&self, job: u32) -> bool {
         self.outcome.starts[job as usize] != NEVER
+    }
+
+    /// When a job has started, or [`NEVER`].
+    pub fn started_at(&self, job: u32) -> i64 {
+        self.outcome.starts[job as usize]
+    }
+
+    /// The nodes that a job holds.
+    pub fn nodes_of(&self, job: u32) -> Vec<u32> {
+        match self.holds.get(&job) {
+            Some((Allocation::Nodes(parts), ..)) => parts.iter().map(|part| part.node).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Takes those out of the queue that have started.
@@ -305,10 +347,47 @@ impl<'s> World<'s> {
     }
 }
 
-/// All jobs in the order in which they become eligible.
-fn arrivals(setup: &Setup<'_>) -> Vec<u32> {
+/// All jobs in the order in which they become eligible, with the time at which that is seen.
+fn arrivals(setup: &Setup<'_>, delays: Delays) -> Vec<(i64, u32)> {
     let jobs = &setup.workload.jobs;
-    let mut arrivals: Vec<u32> = (0..u32::try_from(jobs.len()).unwrap_or(u32::MAX)).collect();
-    arrivals.sort_by_key(|job| jobs[*job as usize].eligible);
+    let mut arrivals: Vec<(i64, u32)> =
+        (0..).zip(jobs).map(|(at, job)| (job.eligible + delays.of_submission(job.id), at)).collect();
+    arrivals.sort_by_key(|(time, _)| *time);
     arrivals
+}
+
+/// Milliseconds until something is seen. Time goes by whole seconds here, so it takes a second more for a part of the jobs: always the
+/// same ones, whatever their users and sizes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delays {
+    /// From the submission of a job until a scheduler may look at it.
+    pub submission: u32,
+    /// From its end until its nodes take another.
+    pub end: u32,
+}
+
+/// What happens within a second is seen by half of the passes in that second.
+const HALF: u32 = 500;
+
+impl Delays {
+    /// Of Slurm's schedulers. In pools, which are coarse in other ways, only what was asked for counts.
+    pub fn of(parameters: &Parameters, goes_by_nodes: bool) -> Self {
+        let half = if parameters.in_half_seconds && goes_by_nodes { HALF } else { 0 };
+        // A pass that an end makes at once sees it.
+        let at_end = if parameters.looks_at_ends { 0 } else { half };
+        Self { submission: half, end: parameters.node_release + at_end }
+    }
+
+    fn of_submission(self, id: u64) -> i64 {
+        seconds(self.submission, id)
+    }
+
+    fn of_end(self, id: u64) -> i64 {
+        seconds(self.end, id.rotate_left(32))
+    }
+}
+
+fn seconds(milliseconds: u32, draw: u64) -> i64 {
+    let drawn = draw.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    i64::from(milliseconds / 1000) + i64::from(drawn % 1000 < u64::from(milliseconds % 1000))
 }

@@ -1,11 +1,11 @@
 //! Partitions and nodes, as `scontrol show partition` and `scontrol show node` print them, also with `-o`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use slurm_text::lines::{self, field, whole};
 use slurm_text::{hosts, partitions, tres};
 
-use crate::workload::{BillingWeights, Machine, Partition, Pool, NO_LIMIT};
+use crate::workload::{BillingWeights, Machine, Partition, Pool, ToldNode, NO_LIMIT};
 
 /// The machine of partitions and, where they are known, nodes. `None` where there is no partition. Without nodes they are those that
 /// partitions name, if all of a partition can be alike. Where that cannot be, partitions share nodes only where they name the same;
@@ -20,12 +20,12 @@ pub fn of_partitions(told: &[partitions::Partition], nodes: Option<&str>) -> Opt
         return None;
     }
     let nodes = nodes.map(self::nodes).filter(|nodes| !nodes.is_empty()).or_else(|| named_nodes(told));
-    let most_cpus = nodes.iter().flatten().map(|node| node.0).max();
+    let most_cpus = nodes.iter().flatten().map(|node| node.cpus).max();
     let partitions: Vec<Partition> = told.iter().map(|told| partition(told, most_cpus)).collect();
     if let Some(nodes) = nodes {
         return Some((Machine::of_nodes(&nodes, partitions), false));
     }
-    let mut machine = Machine { pools: Vec::new(), partitions };
+    let mut machine = Machine { partitions, ..Machine::default() };
     let mut pools: HashMap<&str, u16> = HashMap::new();
     for (partition, told) in machine.partitions.iter_mut().zip(told) {
         let next = u16::try_from(machine.pools.len()).unwrap_or(u16::MAX);
@@ -42,16 +42,35 @@ pub fn of_partitions(told: &[partitions::Partition], nodes: Option<&str>) -> Opt
     Some((machine, may_share))
 }
 
-/// CPUs and partitions of each node, as `scontrol show node` prints them.
-fn nodes(text: &str) -> Vec<(u32, Vec<String>)> {
+/// Nodes, as `scontrol show node` prints them.
+fn nodes(text: &str) -> Vec<ToldNode> {
     let (records, _) = lines::records(text, "NodeName=");
-    let node = |record: &str| {
-        // What is kept for the system is not for jobs.
-        let cpus = field(record, "CPUEfctv").or_else(|| field(record, "CPUTot"));
-        let partitions = field(record, "Partitions").unwrap_or_default();
-        (cpus.and_then(whole).unwrap_or_default(), partitions.split(',').map(str::to_owned).collect())
-    };
     records.iter().map(|(_, record)| node(record)).collect()
+}
+
+/// A node. Its memory and generic resources are those of `CfgTRES`, which says of the latter only what is tracked.
+fn node(record: &str) -> ToldNode {
+    let mut node = ToldNode {
+        // What is kept for the system is not for jobs.
+        cpus: field(record, "CPUEfctv")
+            .or_else(|| field(record, "CPUTot"))
+            .and_then(whole)
+            .unwrap_or_default(),
+        weight: field(record, "Weight").and_then(whole).unwrap_or(1),
+        partitions: field(record, "Partitions").unwrap_or_default().split(',').map(str::to_owned).collect(),
+        ..ToldNode::default()
+    };
+    for (name, amount) in tres::list(field(record, "CfgTRES").unwrap_or_default()) {
+        if name == "mem" {
+            node.memory = amount;
+        } else if let Some(kind) = name.strip_prefix("gres/") {
+            node.gres.push((kind.to_owned(), u32::try_from(amount).unwrap_or(u32::MAX)));
+        }
+    }
+    if node.memory == 0 {
+        node.memory = field(record, "RealMemory").and_then(whole).unwrap_or_default();
+    }
+    node
 }
 
 /// The most places of nodes in partitions that are told apart.
@@ -59,25 +78,29 @@ const MOST_PLACES: usize = 1_000_000;
 
 /// CPUs and partitions of each node, as partitions name them: each has its part of the partition's CPUs. `None` where two partitions
 /// come to different CPUs of a node, or the names cannot be read.
-fn named_nodes(told: &[partitions::Partition]) -> Option<Vec<(u32, Vec<String>)>> {
-    let mut found: BTreeMap<String, (u32, Vec<String>)> = BTreeMap::new();
+fn named_nodes(told: &[partitions::Partition]) -> Option<Vec<ToldNode>> {
+    let (mut found, mut by_name) = (Vec::<ToldNode>::new(), HashMap::new());
     let mut places = 0;
     for partition in told {
-        let names = hosts::names(&partition.node_list)?;
+        let names = hosts::in_order(&partition.node_list)?;
         let (cpus, nodes) = (partition.cpus?, partition.nodes?);
         places += names.len();
         if places > MOST_PLACES || names.len() != nodes as usize || !names.is_empty() && cpus % nodes != 0 {
             return None;
         }
         for name in names {
-            let node = found.entry(name).or_insert_with(|| (cpus / nodes, Vec::new()));
-            if node.0 != cpus / nodes {
+            let place = *by_name.entry(name).or_insert_with(|| {
+                found.push(ToldNode { cpus: cpus / nodes, ..ToldNode::default() });
+                found.len() - 1
+            });
+            let node = &mut found[place];
+            if node.cpus != cpus / nodes {
                 return None;
             }
-            node.1.push(partition.name.clone());
+            node.partitions.push(partition.name.clone());
         }
     }
-    Some(found.into_values().collect()).filter(|nodes: &Vec<_>| !nodes.is_empty())
+    (!found.is_empty()).then_some(found)
 }
 
 /// A partition of a replay, of what is told of it.
@@ -92,6 +115,7 @@ pub(super) fn partition(told: &partitions::Partition, most_cpus: Option<u32>) ->
         job_factor: told.job_factor.unwrap_or(1),
         max_time: max_time.unwrap_or(NO_LIMIT),
         grain: if told.is_exclusive { per_node.max(1) } else { 1 },
+        exclusive: told.is_exclusive,
         billing: billing(&told.billing_weights),
         ..Partition::plain(&told.name, Vec::new())
     }

@@ -304,6 +304,9 @@ impl Reading {
             cpus,
             nodes: if size.nodes == 0 { number(cells[NNODES]) } else { size.nodes },
             gpus: size.gpus,
+            // What it asked for: which kind it got is the scheduler's choice.
+            gres: if cells[REQ_TRES].contains("gres/") { cells[REQ_TRES] } else { cells[ALLOC_TRES] },
+            spreads: allocated.nodes > counts(cells[REQ_TRES]).nodes && !cells[REQ_TRES].is_empty(),
             priority: number(cells[PRIORITY]),
             array,
             user: or_unknown(cells[USER]),

@@ -11,7 +11,7 @@ use slurm_text::hosts;
 use super::cluster;
 use super::config::Config;
 use super::problems::{ProblemKind, Problems};
-use crate::workload::{Machine, Partition, Site};
+use crate::workload::{Machine, Partition, Site, ToldNode};
 
 /// A line `NodeName=…` or `PartitionName=…`: its keys in lower case.
 type ConfLine = HashMap<String, String>;
@@ -34,8 +34,8 @@ pub fn read(path: &Path, problems: &mut Problems) -> Option<Site> {
 #[derive(Default)]
 struct Reader {
     config: Config,
-    /// CPUs by name.
-    nodes: BTreeMap<String, u32>,
+    /// By name.
+    nodes: BTreeMap<String, ToldNode>,
     /// Names by the set's name.
     sets: HashMap<String, String>,
     partitions: Vec<ConfLine>,
@@ -76,9 +76,9 @@ impl Reader {
         if all.get("state").is_some_and(|state| state.to_ascii_uppercase().starts_with("FUTURE")) {
             return;
         }
-        let cpus = cpus(&all);
+        let node = told(&all);
         for name in hosts::names(&name).unwrap_or_default() {
-            self.nodes.insert(name, cpus);
+            self.nodes.insert(name, node.clone());
         }
     }
 
@@ -106,23 +106,52 @@ impl Reader {
     }
 
     fn machine(&self) -> Option<Machine> {
-        let most_cpus = self.nodes.values().copied().max();
-        let mut partitions_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let most_cpus = self.nodes.values().map(|node| node.cpus).max();
+        let mut nodes = self.nodes.clone();
         let mut partitions: Vec<Partition> = Vec::new();
         for line in &self.partitions {
             let value = |key: &str| line.get(&key.to_ascii_lowercase()).map(String::as_str);
             let name = value("PartitionName").unwrap_or_default();
             let told = slurm_text::partitions::Partition::of(name, Grammar::Conf, value);
             let partition = cluster::partition(&told, most_cpus);
-            for node in self.nodes_of(line) {
-                partitions_of.entry(node).or_default().push(partition.name.clone());
+            for name in self.nodes_of(line) {
+                nodes.entry(name).or_default().partitions.push(partition.name.clone());
             }
             partitions.push(partition);
         }
-        let nodes: Vec<(u32, Vec<String>)> =
-            partitions_of.into_iter().map(|(node, partitions)| (self.nodes[&node], partitions)).collect();
+        let nodes: Vec<ToldNode> = nodes.into_values().filter(|node| !node.partitions.is_empty()).collect();
         let machine = Machine::of_nodes(&nodes, partitions);
         (!nodes.is_empty() && machine.check().is_ok()).then_some(machine)
+    }
+}
+
+/// What a line says of its nodes.
+fn told(line: &ConfLine) -> ToldNode {
+    let number = |key: &str| line.get(key).and_then(|text| text.parse::<u64>().ok());
+    let kept = number("memspeclimit").unwrap_or_default();
+    let mut gres: Vec<(String, u32)> = Vec::new();
+    let mut add = |kind: &str, count: u32| match gres.iter_mut().find(|(of, _)| of == kind) {
+        Some((_, before)) => *before = before.saturating_add(count),
+        None => gres.push((kind.to_owned(), count)),
+    };
+    for word in
+        line.get("gres").map(String::as_str).unwrap_or_default().split(',').filter(|word| !word.is_empty())
+    {
+        // NAME[:TYPE][:COUNT], and perhaps places in brackets.
+        let word = word.split('(').next().unwrap_or_default();
+        let (kind, count) = word.rsplit_once(':').unwrap_or((word, "1"));
+        let (kind, count) = count.parse().map_or((word, 1), |count| (kind, count));
+        add(kind, count);
+        if let Some((name, _)) = kind.split_once(':') {
+            add(name, count);
+        }
+    }
+    ToldNode {
+        cpus: cpus(line),
+        memory: number("realmemory").unwrap_or_default().saturating_sub(kept),
+        weight: number("weight").and_then(|weight| u32::try_from(weight).ok()).unwrap_or(1),
+        gres,
+        partitions: Vec::new(),
     }
 }
 
@@ -149,7 +178,8 @@ mod tests {
         std::fs::write(directory.path().join("nodes.conf"), "NodeName=n[03-04] CPUs=8\n").unwrap();
         let text = "ClusterName=x # a comment\nPriorityWeightFairshare=100 \\\n\nSchedulerParameters=bf_interval=60,defer\n\
              NodeName=DEFAULT Sockets=2 CoresPerSocket=16 CoreSpecCount=2\nNodeName=n[01-02] ThreadsPerCore=2\nNodeName=DEFAULT CoreSpecCount=0\n\
-             Include nodes.conf\nnodename=later State=FUTURE\nNodeSet=fat Nodes=n[03-04]\n\
+             Include nodes.conf\nNodeName=g1 CPUs=4 RealMemory=9000 MemSpecLimit=1000 Weight=7 Gres=gpu:a100:2(S:0-1),gpu:h100:1,lab\n\
+             nodename=later State=FUTURE\nNodeSet=fat Nodes=n[03-04]\n\
              PartitionName=DEFAULT MaxTime=1-0 PriorityTier=3\nPartitionName=all Nodes=ALL Default=YES\n\
              PartitionName=fat Nodes=fat MaxTime=60 OverSubscribe=EXCLUSIVE\n";
         std::fs::write(&path, text).unwrap();
@@ -158,10 +188,14 @@ mod tests {
         assert_eq!(site.config.as_ref().unwrap().get("PriorityWeightFairshare"), Some("100"));
         assert_eq!(site.config.as_ref().unwrap().get("SchedulerParameters"), Some("bf_interval=60,defer"));
         let machine = site.machine.unwrap();
-        assert_eq!((machine.cpus(), machine.nodes()), (2 * 60 + 2 * 8, 4));
+        assert_eq!((machine.cpus(), machine.nodes()), (2 * 60 + 2 * 8 + 4, 5));
+        let gpus = &machine.nodes[0];
+        assert_eq!((gpus.cpus, gpus.memory, gpus.weight), (4, 8000, 7));
+        assert_eq!(machine.gres, ["gpu:a100", "gpu", "gpu:h100", "lab"]);
+        assert_eq!(gpus.gres, [2, 3, 1, 1]);
         let [all, fat] = &machine.partitions[..] else { panic!("{:?}", machine.partitions) };
         assert_eq!((all.max_time, all.tier, fat.max_time, fat.tier), (86_400, 3, 3600, 3));
-        assert_eq!((machine.cpus_of(all), machine.cpus_of(fat)), (136, 16));
+        assert_eq!((machine.cpus_of(all), machine.cpus_of(fat)), (140, 16));
         assert!(read(&directory.path().join("none"), &mut problems).is_none());
     }
 }

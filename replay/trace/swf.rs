@@ -145,17 +145,10 @@ impl<'f> Reading<'f> {
             run: ran,
             limit,
             cpus: u32::try_from(whole(procs)).unwrap_or(u32::MAX),
-            nodes: 0,
-            gpus: 0,
-            priority: 0,
-            array: 0,
             user: &word("user", user),
             account: &word("group", group),
             partitions: &partition,
-            qos: "",
-            reason: "",
-            flags: "",
-            facts: crate::workload::Facts::default(),
+            ..Draft::default()
         };
         let too_many = |what| TraceError::TooMany { file: self.file.to_owned(), line, what };
         self.builder.add(&draft).map_err(too_many)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::names::LONGEST_NAME;
-use super::{Association, Fact, Facts, Job, Machine, Missing, Names, Qos, Site, Workload, NO_LIMIT};
+use super::{Association, Fact, Facts, Gres, Job, Machine, Missing, Names, Qos, Site, Workload, NO_LIMIT};
 use crate::trace::config::Config;
 use crate::trace::problems::{ProblemKind, Problems};
 
@@ -40,6 +40,9 @@ pub struct Draft<'a> {
     pub cpus: u32,
     pub nodes: u32,
     pub gpus: u32,
+    /// A list of TRES, of which `gres/` counts.
+    pub gres: &'a str,
+    pub spreads: bool,
     pub priority: u32,
     pub array: u32,
     pub user: &'a str,
@@ -74,6 +77,7 @@ pub struct Builder {
     partitions: Names,
     partition_sets: Vec<Box<[u16]>>,
     sets_by_text: HashMap<Box<str>, u16>,
+    gres: Gres,
     qos_names: Names,
     reasons: Names,
     flags: Names,
@@ -110,6 +114,7 @@ impl Builder {
             partitions: Names::default(),
             partition_sets: Vec::new(),
             sets_by_text: HashMap::new(),
+            gres: Gres::default(),
             qos_names,
             reasons,
             flags,
@@ -171,6 +176,8 @@ impl Builder {
             cpus: draft.cpus.max(1),
             nodes: draft.nodes,
             gpus: draft.gpus,
+            gres: self.gres.intern(draft.gres),
+            spreads: draft.spreads,
             priority: draft.priority,
             association,
             array: draft.array,
@@ -276,6 +283,7 @@ impl Builder {
             qos,
             partitions: self.partitions,
             partition_sets: self.partition_sets,
+            gres: self.gres,
             reasons: self.reasons,
             flags: self.flags,
             machine: None,

@@ -1,7 +1,8 @@
-//! The machine: CPUs in pools, and partitions over pools.
+//! The machine: CPUs in pools, partitions over pools, and nodes where they are known.
 //!
-//! Nodes that are in the same partitions are one pool, whose CPUs are all alike: which CPU of which node a job gets is not modelled.
-//! A job takes its CPUs from the pools of its partition, from those that are in the fewest partitions first.
+//! Nodes that are in the same partitions are one pool, whose CPUs are all alike to the schedulers of the literature. A job takes its CPUs
+//! from the pools of its partition, from those that are in the fewest partitions first. Slurm's own scheduler goes by nodes, and
+//! by pools only where nobody tells of nodes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,6 +19,36 @@ pub struct Pool {
     pub cpus: u32,
     /// How many nodes.
     pub nodes: u32,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Its pool, a place in [`Machine::pools`].
+    pub pool: u16,
+    /// CPUs that jobs can have.
+    pub cpus: u32,
+    /// MB of memory, 0 where that is not known.
+    pub memory: u64,
+    /// `Weight`: nodes with a lower one are taken first.
+    pub weight: u32,
+    /// How many it has of each kind of generic resource, by place in [`Machine::gres`].
+    pub gres: Vec<u32>,
+}
+
+/// A node as a source tells of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToldNode {
+    /// CPUs that jobs can have.
+    pub cpus: u32,
+    /// MB of memory, 0 where that is not known.
+    pub memory: u64,
+    /// `Weight`
+    pub weight: u32,
+    /// Generic resources, such as `gpu` and `gpu:a100`, with how many there are.
+    pub gres: Vec<(String, u32)>,
+    /// Partitions that it is in.
+    pub partitions: Vec<String>,
 }
 
 /// `TRESBillingWeights` of a partition: what usage counts by.
@@ -71,6 +102,8 @@ pub struct Partition {
     pub max_time: u32,
     /// CPUs that a job gets come in multiples of this: those of a node where nodes are not shared, else 1.
     pub grain: u32,
+    /// Jobs have whole nodes (`OverSubscribe=EXCLUSIVE`).
+    pub exclusive: bool,
     /// What usage counts by.
     pub billing: BillingWeights,
 }
@@ -85,6 +118,7 @@ impl Partition {
             job_factor: 1,
             max_time: super::NO_LIMIT,
             grain: 1,
+            exclusive: false,
             billing: BillingWeights::CPUS,
         }
     }
@@ -97,6 +131,10 @@ pub struct Machine {
     pub pools: Vec<Pool>,
     /// Where there is one only, it takes all jobs, whatever partition they name.
     pub partitions: Vec<Partition>,
+    /// All nodes, in the order in which slurmctld has them; none where the source does not tell of them.
+    pub nodes: Vec<Node>,
+    /// Kinds of generic resources that nodes have.
+    pub gres: Vec<String>,
 }
 
 /// What is wrong with a description of a machine.
@@ -114,7 +152,11 @@ impl std::error::Error for MachineError {}
 impl Machine {
     /// So many processors in one partition.
     pub fn of_procs(cpus: u32) -> Self {
-        Self { pools: vec![Pool { cpus, nodes: 0 }], partitions: vec![Partition::plain("all", vec![0])] }
+        Self {
+            pools: vec![Pool { cpus, nodes: 0 }],
+            partitions: vec![Partition::plain("all", vec![0])],
+            ..Self::default()
+        }
     }
 
     /// Adds a partition with nodes of its own, as `NAME=NODESxCPUS` or `NAME=CPUS` tells it: `gpu=40x8`.
@@ -195,32 +237,42 @@ impl Machine {
         Ok(())
     }
 
-    /// Makes pools of nodes: those with the same partitions are one. Each row has the CPUs of a node and the partitions that it is in.
-    pub fn of_nodes(nodes: &[(u32, Vec<String>)], partitions: Vec<Partition>) -> Self {
-        let mut machine = Self { pools: Vec::new(), partitions };
+    /// Makes pools of nodes: those with the same partitions are one. Nodes in no partition are left out.
+    pub fn of_nodes(nodes: &[ToldNode], partitions: Vec<Partition>) -> Self {
+        let mut machine = Self { partitions, ..Self::default() };
         for partition in &mut machine.partitions {
             partition.pools.clear();
         }
+        for (kind, _) in nodes.iter().flat_map(|node| &node.gres) {
+            if !machine.gres.contains(kind) {
+                machine.gres.push(kind.clone());
+            }
+        }
         let mut kinds: HashMap<Vec<usize>, u16> = HashMap::new();
-        for (cpus, names) in nodes {
+        for told in nodes {
             let place = |name: &String| machine.partitions.iter().position(|of| of.name == *name);
-            let mut places: Vec<usize> = names.iter().filter_map(place).collect();
+            let mut places: Vec<usize> = told.partitions.iter().filter_map(place).collect();
             places.sort_unstable();
             places.dedup();
             if places.is_empty() {
                 continue;
             }
             let next = u16::try_from(machine.pools.len()).unwrap_or(u16::MAX);
-            let pool = *kinds.entry(places.clone()).or_insert(next);
-            if pool == next {
+            let place = *kinds.entry(places.clone()).or_insert(next);
+            if place == next {
                 machine.pools.push(Pool { cpus: 0, nodes: 0 });
                 for place in places {
-                    machine.partitions[place].pools.push(pool);
+                    machine.partitions[place].pools.push(next);
                 }
             }
-            let pool = &mut machine.pools[usize::from(pool)];
-            pool.cpus = pool.cpus.saturating_add(*cpus);
+            let pool = &mut machine.pools[usize::from(place)];
+            pool.cpus = pool.cpus.saturating_add(told.cpus);
             pool.nodes += 1;
+            let count =
+                |kind: &String| told.gres.iter().find(|(of, _)| of == kind).map_or(0, |(_, count)| *count);
+            let gres = machine.gres.iter().map(count).collect();
+            let &ToldNode { cpus, memory, weight, .. } = told;
+            machine.nodes.push(Node { pool: place, cpus, memory, weight, gres });
         }
         machine.order_pools();
         machine

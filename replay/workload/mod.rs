@@ -1,11 +1,12 @@
 //! A recorded workload, whatever it was read from: jobs, who they belong to, the machine, and what the source did not say.
 //!
-//! Five million jobs have to fit into far less than 8 GB, so a job is 88 bytes, and all names are kept once.
+//! Five million jobs have to fit into far less than 8 GB, so a job is 96 bytes, and all names are kept once.
 
 mod associations;
 mod builder;
 mod facts;
 mod gone;
+mod gres;
 mod machine;
 mod names;
 pub mod outages;
@@ -17,11 +18,12 @@ pub use associations::{Association, Qos, ROOT};
 pub(crate) const MOST_QOS: usize = 60_000;
 
 pub use facts::{Fact, Facts};
+pub use gres::Gres;
 
 pub use builder::{Builder, Draft, ListedAssociation, TooMany};
-pub use machine::{BillingWeights, Machine, MachineError, Partition, Pool};
+pub use machine::{BillingWeights, Machine, MachineError, Node, Partition, Pool, ToldNode};
 pub use names::Names;
-pub use setup::Setup;
+pub use setup::{Setup, Want};
 pub use site::Site;
 
 use crate::trace::config::Config;
@@ -56,6 +58,10 @@ pub struct Job {
     pub nodes: u32,
     /// GPUs of the whole job.
     pub gpus: u32,
+    /// Generic resources of the whole job: a set in [`Workload::gres`].
+    pub gres: u16,
+    /// It has got more nodes than it asked for: it may be spread over any number of them.
+    pub spreads: bool,
     /// The priority that was recorded last, 0 where that is not known.
     pub priority: u32,
     /// Whose it is: a place in [`Workload::associations`].
@@ -76,7 +82,7 @@ pub struct Job {
     pub facts: Facts,
 }
 
-/// Five million of them are 400 MB.
+/// Five million of them are 480 MB.
 const _: () = assert!(size_of::<Job>() <= 96);
 
 /// Something that the source did not tell, and what follows.
@@ -107,6 +113,8 @@ pub struct Workload {
     pub partitions: Names,
     /// Sets of them, as places in [`Self::partitions`], in the order in which jobs name them.
     pub partition_sets: Vec<Box<[u16]>>,
+    /// Generic resources of jobs.
+    pub gres: Gres,
     /// What reasons are called; the first is none.
     pub reasons: Names,
     /// What flags of jobs are called; the first are none.

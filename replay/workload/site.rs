@@ -74,7 +74,8 @@ mod tests {
         for what in [CONFIG, PARTITIONS, NODES, MACHINE, QOS] {
             workload.missing.push(Missing { what: what.to_owned(), so: String::new() });
         }
-        let machine = Machine { pools: Vec::new(), partitions: vec![Partition::plain("main", Vec::new())] };
+        let machine =
+            Machine { partitions: vec![Partition::plain("main", Vec::new())], ..Machine::default() };
         let config = Config::parse("PriorityFlags=MAX_TRES\nPriorityMaxAge=soon");
         workload.set_site(Site { config: Some(config), machine: Some(machine), ..Site::default() });
         assert!(workload.machine.as_ref().is_some_and(|machine| machine.partitions[0].billing.largest));

@@ -26,6 +26,7 @@ pub fn machine(shared: bool) -> Machine {
             Partition { tier: 2, ..Partition::plain("p1", vec![2, 1]) },
             Partition { max_time: 60 * 60, job_factor: 5, ..Partition::plain("p2", vec![0]) },
         ],
+        ..Machine::default()
     }
 }
 

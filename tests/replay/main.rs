@@ -12,11 +12,14 @@ mod invariants;
 mod kth;
 mod made;
 mod measures;
+mod on_nodes;
+mod passes;
 mod points;
 mod skipped;
 mod slow_model;
 mod slurm;
 mod stock;
+mod truth;
 
 // What 'make figures' makes is compared here. Not all of it is computed again.
 #[allow(dead_code)]

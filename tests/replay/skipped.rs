@@ -34,7 +34,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
             defer: four[0],
             in_windows: four[1],
             ends_are_rounded_up: four[2],
-            node_release: u32::from(four[2]) * 3,
+            node_release: u32::from(four[2]) * 2700,
             ..Parameters::default()
         })
 }

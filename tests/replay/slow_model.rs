@@ -84,7 +84,7 @@ impl Slow<'_> {
                 } else {
                     (end - end.rem_euclid(resolution)).max(floor + resolution)
                 };
-                uses.push((floor.max(now), rounded, cpus));
+                uses.push((begin, rounded, cpus));
             }
         }
     }

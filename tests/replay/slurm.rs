@@ -146,5 +146,7 @@ fn a_node_is_free_some_seconds_after_its_job() {
         let outcome = outcome(&workload, &machine, Scheduler::Slurm(parameters), &Policy::Fifo);
         outcome.starts[1] - outcome.starts[0]
     };
-    assert_eq!((start(0), start(7)), (200, 207));
+    assert_eq!((start(0), start(7000)), (200, 207));
+    // The one job falls to one side or the other.
+    assert!([200, 201].contains(&start(500)));
 }

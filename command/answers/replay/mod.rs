@@ -18,7 +18,7 @@ use clap::builder::UnknownArgumentValueParser;
 use multifactor2_replay::measures::fair_start;
 use multifactor2_replay::measures::past::Groups;
 use multifactor2_replay::order;
-use multifactor2_replay::sim::{Plan, Scheduler};
+use multifactor2_replay::sim::{goes_by_nodes, Plan, Scheduler};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
 use multifactor2_replay::trace::directory::PARTITIONS;
 use multifactor2_replay::trace::{self, associations, problems::Problems, TraceError};
@@ -105,8 +105,8 @@ pub struct Arguments {
     /// fcfs, easy, sjbf, conservative or slurm
     #[arg(long, value_name = "NAME", default_value = "slurm")]
     pub scheduler: String,
-    /// With --scheduler slurm: seconds from the end of a job until its CPUs can be used again; 0.4 to 1 were measured
-    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=3600))]
+    /// With --scheduler slurm: seconds from the end of a job until its nodes take another, such as 0.7; 0.4 to 1 were measured
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = milliseconds)]
     pub node_release: u32,
     /// A machine of so many CPUs in one partition, instead of that of the trace
     #[arg(long, value_name = "CPUS", conflicts_with = "partitions")]
@@ -222,6 +222,7 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         workload: &workload,
         machine: &machine,
         scheduler: &asked.scheduler,
+        goes_by_nodes: goes_by_nodes(&machine, &scheduler),
         seed: asked.seed,
         jitter: JITTER,
         groups: &groups,
@@ -268,6 +269,14 @@ fn print(answer: Replay, asked: &Arguments, terminal: Terminal) -> Result<Printo
         return Printout::json(&Document::new(answer));
     }
     Ok(Printout::text(output::text(&answer, terminal)))
+}
+
+/// Seconds with a fraction, in milliseconds.
+fn milliseconds(text: &str) -> Result<u32, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
+    let seconds = seconds.ok_or("give seconds from 0 to 3600, such as 0.7")?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // within bounds
+    Ok((seconds * 1000.0).round() as u32)
 }
 
 /// The policy that the cluster had, and all policies with what they are called, that one first.

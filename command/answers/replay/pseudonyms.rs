@@ -5,14 +5,21 @@
 
 use std::collections::HashMap;
 
+use slurm_text::hosts;
+
 /// Lines of `scontrol show config` that a replay goes by, besides those that begin with `Priority`.
-const KEPT: [&str; 6] = [
+const KEPT: [&str; 11] = [
+    "Epilog",
+    "Epilog[0]",
+    "EpilogMsgTime",
     "FairShareDampeningFactor",
     "PreemptMode",
     "PreemptType",
     "SchedulerParameters",
     "SchedulerType",
     "SLURM_VERSION",
+    "SelectType",
+    "SelectTypeParameters",
 ];
 
 /// Keys of partitions and nodes that a replay goes by; other lines have none of them and go.
@@ -69,6 +76,11 @@ impl Pseudonyms {
         other.clone()
     }
 
+    fn names(&mut self, kind: &'static str, names: impl IntoIterator<Item: AsRef<str>>) -> String {
+        let names: Vec<String> = names.into_iter().map(|name| self.name(kind, name.as_ref())).collect();
+        names.join(",")
+    }
+
     /// A table between bars, whose first line has the names of columns.
     fn table(&mut self, file: &str, text: &str) -> String {
         let mut lines = text.lines();
@@ -110,8 +122,7 @@ impl Pseudonyms {
             "state" => return field.split(' ').next().unwrap_or_default().to_owned(),
             _ => return field.to_owned(),
         };
-        let names: Vec<String> = field.split(',').map(|name| self.name(kind, name)).collect();
-        names.join(",")
+        self.names(kind, field.split(','))
     }
 
     /// Records of `scontrol`: `Key=Value` between blanks.
@@ -125,13 +136,15 @@ impl Pseudonyms {
                 .map(|(key, value)| {
                     let kind = match key {
                         "PartitionName" | "Partitions" => "partition",
-                        // As one text, so that two partitions with the same nodes still have the same.
-                        "Nodes" => return format!("{key}={}", self.name("nodes", value)),
+                        // Where they cannot be told apart two partitions with the same nodes still have the same.
+                        "Nodes" => match hosts::in_order(value) {
+                            Some(nodes) => return format!("{key}={}", self.names("node", nodes)),
+                            None => return format!("{key}={}", self.name("nodes", value)),
+                        },
                         "NodeName" => "node",
                         _ => return format!("{key}={value}"),
                     };
-                    let names: Vec<String> = value.split(',').map(|name| self.name(kind, name)).collect();
-                    format!("{key}={}", names.join(","))
+                    format!("{key}={}", self.names(kind, value.split(',')))
                 })
                 .collect();
             // Records are divided by empty lines.
@@ -161,7 +174,13 @@ fn config(text: &str) -> String {
             name.starts_with("Priority") && !name.starts_with("PrioritySite") && name != "PriorityParameters";
         is_priority || KEPT.contains(&name)
     };
-    text.lines().filter(is_kept).map(|line| line.to_owned() + "\n").collect()
+    let line = |line: &str| {
+        let (name, value) = line.split_once('=').unwrap_or_default();
+        // Whether there is an epilog, and not which.
+        let has_epilog = name.trim() == "Epilog[0]" || name.trim() == "Epilog" && value.trim() != "(null)";
+        if has_epilog { format!("{name}= yes\n") } else { line.to_owned() + "\n" }
+    };
+    text.lines().filter(is_kept).map(line).collect()
 }
 
 #[cfg(test)]
@@ -180,5 +199,13 @@ mod tests {
         assert_eq!(of("sacct.txt", "NodeList", "secret1"), "nodes1");
         assert_eq!(of("reservations.txt", "Name", "secret"), "reservation1");
         assert_eq!(of("sacct.txt", "State", "CANCELLED by 1000"), "CANCELLED");
+    }
+
+    #[test]
+    fn an_epilog_is_told_without_its_path() {
+        assert_eq!(config("Epilog                  = /secret/end\nProlog = /secret\n"), "Epilog                  = yes\n");
+        assert_eq!(config("Epilog[0] = /secret/end\nEpilogMsgTime = 2000 usec\n"), "Epilog[0] = yes\nEpilogMsgTime = 2000 usec\n");
+        assert_eq!(config("Epilog = (null)\n"), "Epilog = (null)\n");
+        assert_eq!(config("Prolog = /secret\n"), "");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The main pass goes through the queue in order; the first job of a partition that cannot start holds up that partition and its nodes,
 //! unless it is too young or too low for that (`bf_min_age_reserve`, `bf_min_prio_reserve`). When a job ends there is a pass over
-//! `default_queue_depth` entries at once. A submission asks for one, which comes `batch_sched_delay` after the last that was asked for
+//! `default_queue_depth` entries at once, or the end asks for one (see [`Parameters::looks_at_ends`]). A submission asks for one, which comes `batch_sched_delay` after the last that was asked for
 //! at the earliest; with `defer` an end does no more than that. Each `sched_interval` a pass goes over the whole queue. Backfill
 //! runs each `bf_interval`: see [`backfill`].
 //!
@@ -10,17 +10,23 @@
 //! who is looked at only with the queue. In backfill moreover a reservation begins where running jobs end at the latest, so that
 //! there is an end at that time at the latest; until then every reservation stays, and what stood in a job's way still does. The two
 //! that time alone changes are kept in mind: a job far ahead whose place comes into the window, and one that gets old enough for a
-//! reservation.
+//! reservation. On nodes backfill is never left out: which ones a waiting job keeps depends on the time.
 
 mod backfill;
-pub mod parameters;
+mod considered;
+mod on_nodes;
+mod parameters;
 mod windows;
 
 use super::allocation::Allocation;
-use super::world::World;
+use super::one_pass::Pass;
+use super::world::{Entry, World};
 use super::{Event, Schedules};
 use backfill::Backfill;
-use parameters::Parameters;
+use considered::Considered;
+use fixedbitset::FixedBitSet;
+use on_nodes::OnNodes;
+pub use parameters::Parameters;
 
 /// Slurm's main scheduler and backfill, and when each runs next.
 #[derive(Debug)]
@@ -29,10 +35,14 @@ pub struct Slurm {
     parameters: Parameters,
     /// Leave out passes in which nothing can have changed.
     skip: bool,
+    /// Which nodes a waiting job keeps depends on the time, so that backfill has to look each time.
+    goes_by_nodes: bool,
+    considered: Considered,
     backfill: Backfill,
+    on_nodes: OnNodes,
     /// When the first event was.
     origin: Option<i64>,
-    /// A submission has asked for a pass of the main scheduler.
+    /// A submission or an end has asked for a pass of the main scheduler.
     is_asked: bool,
     /// The last pass that was asked for, or over the whole queue.
     last_main: i64,
@@ -49,6 +59,7 @@ pub struct Slurm {
     /// Buffers, by partition and by pool.
     blocked: Vec<bool>,
     closed: Vec<bool>,
+    closed_nodes: FixedBitSet,
     looked_at: Vec<u32>,
 }
 
@@ -56,11 +67,14 @@ pub struct Slurm {
 const LONG_AGO: i64 = i64::MIN / 4;
 
 impl Slurm {
-    pub fn new(parameters: Parameters, skip: bool) -> Self {
+    pub fn new(parameters: Parameters, skip: bool, goes_by_nodes: bool) -> Self {
         Self {
+            considered: Considered::new(parameters.clone()),
             backfill: Backfill::new(parameters.clone()),
+            on_nodes: OnNodes::new(parameters.clone()),
             parameters,
             skip,
+            goes_by_nodes,
             origin: None,
             is_asked: false,
             last_main: LONG_AGO,
@@ -73,6 +87,7 @@ impl Slurm {
             is_waited_for: false,
             blocked: Vec::new(),
             closed: Vec::new(),
+            closed_nodes: FixedBitSet::new(),
             looked_at: Vec::new(),
         }
     }
@@ -115,7 +130,7 @@ impl Slurm {
             return None;
         }
         let interval = self.parameters.bf_interval;
-        if self.backfill_is_stale || !self.skip {
+        if self.backfill_is_stale || !self.skip || self.goes_by_nodes {
             return Some(self.beat_after(self.last_backfill, interval, self.last_backfill));
         }
         self.recheck.map(|at| self.beat_after(self.last_backfill, interval, at))
@@ -128,6 +143,28 @@ impl Slurm {
         self.last_main = self.last_main.max(self.full_before(world.now)).max(world.now - delay);
     }
 
+    /// Makes one pass.
+    pub fn make(&mut self, world: &mut World<'_>, pass: Pass) {
+        match pass {
+            Pass::Main(depth) => self.main_pass(world, depth),
+            Pass::Backfill => self.on_nodes.pass(world),
+        }
+    }
+
+    /// Starts a job on what is not held up by others, if it fits.
+    fn start(&mut self, world: &mut World<'_>, entry: Entry) -> bool {
+        if world.nodes.is_some() {
+            return self.on_nodes.start_now(world, entry, &self.closed_nodes);
+        }
+        let open = |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
+        let allocation = Allocation::take(world.pools(entry.partition), world.need(entry).0, open);
+        let fits = allocation.is_some();
+        if let Some(allocation) = allocation {
+            world.start(entry, allocation);
+        }
+        fits
+    }
+
     /// A pass of the main scheduler over so many entries.
     fn main_pass(&mut self, world: &mut World<'_>, depth: Option<u32>) {
         let partitions = world.setup.machine.partitions.len();
@@ -137,6 +174,8 @@ impl Slurm {
         }
         self.looked_at.clear();
         self.looked_at.resize(partitions, 0);
+        self.closed_nodes = FixedBitSet::with_capacity(world.setup.machine.nodes.len());
+        self.on_nodes.begin();
         let depth = depth.map_or(usize::MAX, |depth| depth as usize);
         let mut left = partitions;
         let most = match self.parameters.sched_max_job_start {
@@ -154,19 +193,17 @@ impl Slurm {
             if bound > 0 && self.looked_at[partition] > bound {
                 continue;
             }
-            let (cpus, _) = world.need(entry);
-            let pools = world.pools(entry.partition);
-            let open =
-                |pool: u16| if self.closed[usize::from(pool)] { 0 } else { world.free[usize::from(pool)] };
-            if let Some(allocation) = Allocation::take(pools, cpus, open) {
-                world.start(entry, allocation);
+            if self.start(world, entry) {
                 if world.begun() >= most {
                     break;
                 }
-            } else if self.backfill.reserves(world, entry) {
+            } else if self.considered.reserves(world, entry) {
                 self.blocked[partition] = true;
-                for pool in pools {
+                for pool in world.pools(entry.partition) {
                     self.closed[usize::from(*pool)] = true;
+                }
+                if let Some(nodes) = &world.nodes {
+                    self.closed_nodes.union_with(nodes.members(entry.partition));
                 }
                 left -= 1;
                 if left == 0 {
@@ -184,7 +221,7 @@ impl Schedules for Slurm {
         }
         match event {
             Event::Submitted(_) => self.ask(world),
-            Event::Ended if self.parameters.defer => self.ask(world),
+            Event::Ended if self.parameters.defer || !self.parameters.looks_at_ends => self.ask(world),
             Event::Ended => self.ended = self.parameters.sched_interval.map(|_| world.now),
             Event::Recomputed { moved } => {
                 // A bound on priorities is met by other jobs with other priorities.
@@ -234,7 +271,12 @@ impl Schedules for Slurm {
             // At one time the main scheduler comes first, also where it was left out.
             self.last_full = self.last_full.max(now);
             self.last_main = self.last_main.max(self.full_before(now + 1));
-            self.recheck = self.backfill.pass(world);
+            self.recheck = if world.nodes.is_some() {
+                self.on_nodes.pass(world);
+                None
+            } else {
+                self.backfill.pass(world)
+            };
             self.backfill_is_stale = world.begun() > 0;
             self.main_is_stale |= world.begun() > 0;
             world.tidy_up();

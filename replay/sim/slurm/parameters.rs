@@ -17,6 +17,11 @@ pub struct Parameters {
     pub batch_sched_delay: u32,
     /// `defer`, `defer_batch`: an end of a job asks for a pass as submissions do, and does not make one at once.
     pub defer: bool,
+    /// An end of a job makes a pass at once: in 20.11, and later where there is an `Epilog`, as slurmd tells when it is over. Else slurmd
+    /// says that a job is gone when it is asked to end it, and that asks for a pass as with `defer` (`agent.c`).
+    pub looks_at_ends: bool,
+    /// What happens within a second is seen half a second later on average, as slurmctld's thread looks once a second. Else at once.
+    pub in_half_seconds: bool,
     /// `partition_job_depth`: jobs of a partition that a pass of the main scheduler looks at; 0 for no bound.
     pub partition_job_depth: u32,
     /// `sched_max_job_start`: jobs that a pass of the main scheduler starts; 0 for no bound.
@@ -49,13 +54,19 @@ pub struct Parameters {
     pub bf_resolution: u32,
     /// The end of a reservation is rounded up (from Slurm 24.11 on); before, down.
     pub ends_are_rounded_up: bool,
+    /// A test for a later time begins with all jobs gone that are over by then, and ends with the next change of the plan (from Slurm
+    /// 24.11 on).
+    pub tests_from_then_on: bool,
+    /// A job for one node gets the first that can take it (from Slurm 26.05 on); before, the one with the fewest CPUs that are enough.
+    pub takes_the_first_node: bool,
     /// `bf_min_age_reserve`: how long a job must have waited to get a reservation, or to hold up others in the main scheduler.
     pub bf_min_age_reserve: u32,
     /// `bf_min_prio_reserve`: the priority that it must have for that.
     pub bf_min_prio_reserve: u32,
     /// `bf_one_resv_per_job`: a job in several partitions gets one reservation.
     pub bf_one_resv_per_job: bool,
-    /// No parameter of Slurm's: seconds from the end of a job until its CPUs can be used again (slurmd's epilog and messages).
+    /// No parameter of Slurm's: milliseconds from the end of a job until its nodes take another (slurmd's epilog and messages). Time goes by
+    /// seconds here, and an end is somewhere within its second: so it takes a second more for that part of the jobs.
     pub node_release: u32,
     /// Words that were given and that the model does not follow.
     pub ignored: Vec<String>,
@@ -68,6 +79,8 @@ impl Default for Parameters {
             sched_interval: Some(60),
             batch_sched_delay: 3,
             defer: false,
+            looks_at_ends: true,
+            in_half_seconds: false,
             partition_job_depth: 0,
             sched_max_job_start: 0,
             backfill: true,
@@ -84,6 +97,8 @@ impl Default for Parameters {
             bf_window_linear: 0,
             bf_resolution: 60,
             ends_are_rounded_up: true,
+            tests_from_then_on: true,
+            takes_the_first_node: true,
             bf_min_age_reserve: 0,
             bf_min_prio_reserve: 0,
             bf_one_resv_per_job: false,
@@ -140,6 +155,8 @@ const NEWEST: Release = (u32::MAX, 0);
 const WITH_OFF: Release = (22, 5);
 /// The first one that rounds the end of a reservation up (`backfill.c`: from 20.11 to 24.05 it is divided without a remainder).
 const WITH_ENDS_UP: Release = (24, 11);
+/// The first one that gives a job for one node the first that can take it (`_get_one_res`).
+const WITH_FIRST_NODE: Release = (26, 5);
 /// The first one with 500 as the default of `bf_max_job_test`; before, it is 100.
 const WITH_500: Release = (21, 8);
 
@@ -157,8 +174,12 @@ impl Parameters {
         let text = config.get("SchedulerParameters").unwrap_or_default();
         let mut parameters = Self::read(text, release);
         parameters.backfill &= config.get("SchedulerType").is_none_or(|name| name.ends_with("backfill"));
+        parameters.in_half_seconds = true;
+        parameters.looks_at_ends = release < WITH_500 || has_epilog(config);
         parameters.in_windows = release < WITHOUT_WINDOWS;
         parameters.ends_are_rounded_up = release >= WITH_ENDS_UP;
+        parameters.takes_the_first_node = release >= WITH_FIRST_NODE;
+        parameters.tests_from_then_on = release >= WITH_ENDS_UP;
         let is_refused = place(text, "max_job_bf=").is_some() && place(text, "bf_max_job_test=").is_none();
         if parameters.backfill && is_refused {
             return Err("SchedulerParameters has max_job_bf, with which no slurmctld from 20.11 to 26.05 starts: write \
@@ -220,6 +241,14 @@ impl Parameters {
         }
         parameters
     }
+}
+
+/// Whether there is an `Epilog`. From 24.05 on `scontrol show config` numbers them, and leaves the key out where there is none. Where it is not
+/// told there is one.
+fn has_epilog(config: &Config) -> bool {
+    let numbered = config.get("Epilog[0]").is_some();
+    let is_whole = config.get("EpilogMsgTime").is_some();
+    numbered || config.get("Epilog").map_or(!is_whole, |program| program != "(null)")
 }
 
 /// Where a text stands first, whatever its case.
@@ -304,14 +333,33 @@ mod tests {
     }
 
     #[test]
+    fn an_end_is_looked_at_by_the_release_and_the_epilog() {
+        let of = |text: &str| Parameters::of(&Config::parse(text)).unwrap().looks_at_ends;
+        assert!(of("SLURM_VERSION = 20.11.4\nEpilog = (null)\nEpilogMsgTime = 2000 usec"));
+        assert!(!of("SLURM_VERSION = 22.05.8\nEpilog = (null)\nEpilogMsgTime = 2000 usec"));
+        assert!(of("SLURM_VERSION = 22.05.8\nEpilog = /etc/slurm/epilog\nEpilogMsgTime = 2000 usec"));
+        assert!(!of("SLURM_VERSION = 26.05.5\nEpilogMsgTime = 2000 usec"));
+        assert!(of("SLURM_VERSION = 26.05.5\nEpilog[0] = /etc/slurm/epilog\nEpilogMsgTime = 2000 usec"));
+        // Not told.
+        assert!(of("SLURM_VERSION = 26.05.5"));
+    }
+
+    #[test]
     fn the_release_and_the_type_count() {
         let of = |text: &str| Parameters::of(&Config::parse(text)).unwrap();
-        assert_eq!(of(""), Parameters::default());
-        assert_eq!(of("SLURM_VERSION = 25.05.0\nSchedulerType = sched/backfill"), Parameters::default());
-        assert_eq!(of("SLURM_VERSION = 24.11.5"), Parameters { in_windows: true, ..Parameters::default() });
-        let of_2205 = Parameters { in_windows: true, ends_are_rounded_up: false, ..Parameters::default() };
+        let newest = || Parameters { in_half_seconds: true, ..Parameters::default() };
+        let of_2505 = || Parameters { takes_the_first_node: false, ..newest() };
+        assert_eq!(of(""), newest());
+        assert_eq!(of("SLURM_VERSION = 25.05.0\nSchedulerType = sched/backfill"), of_2505());
+        assert_eq!(of("SLURM_VERSION = 24.11.5"), Parameters { in_windows: true, ..of_2505() });
+        let of_2205 = Parameters {
+            in_windows: true,
+            ends_are_rounded_up: false,
+            tests_from_then_on: false,
+            ..of_2505()
+        };
         assert_eq!(of("SLURM_VERSION = 22.05.8"), of_2205);
         let builtin = "SLURM_VERSION = no\nSchedulerType = sched/builtin\nSchedulerParameters = defer";
-        assert_eq!(of(builtin), Parameters { backfill: false, defer: true, ..Parameters::default() });
+        assert_eq!(of(builtin), Parameters { backfill: false, defer: true, ..newest() });
     }
 }

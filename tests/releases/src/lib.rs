@@ -5,7 +5,9 @@
 //! with files and ports as everywhere (`enter`).
 
 pub mod asked;
+pub mod logged;
 pub mod renumbered;
+pub mod replayed;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -3,13 +3,11 @@
 //! cluster within 10 %. docs/replay.md has what was measured.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use multifactor2_core::settings::Settings;
@@ -18,8 +16,9 @@ use multifactor2_replay::order::Policy;
 use multifactor2_replay::sim::{simulate, Outcome, Plan, Scheduler, NEVER};
 use multifactor2_replay::workload::NO_TIME;
 use multifactor2_replay::{trace, Workload};
+use slurm_releases::replayed::{self, bursts, tree, Planned, ACCOUNTS, SCHEDULER};
 use slurm_releases::{cluster, Suite, BOOKWORM, FORKY};
-use slurm_testcluster::{policies, Account, Accounts, Cluster, Job, Release};
+use slurm_testcluster::{policies, Cluster, Release};
 
 use super::command::sacctmgr;
 
@@ -33,20 +32,6 @@ const JOBS: usize = 240;
 
 /// Seconds in which they are submitted.
 const SUBMITTED: u32 = 100;
-
-/// An account with its shares, its users with theirs, and how much each asks for.
-type OfAccount = (&'static str, u32, &'static [(&'static str, u32, u32)]);
-
-const ACCOUNTS: [OfAccount; 4] = [
-    ("physics", 40, &[("ada", 2, 20), ("bob", 1, 15)]),
-    ("chemistry", 30, &[("cem", 1, 5), ("dora", 1, 20)]),
-    ("biology", 20, &[("eve", 1, 30)]),
-    ("guests", 10, &[("finn", 1, 10)]),
-];
-
-/// As on a site, but for jobs of seconds instead of hours.
-const SCHEDULER: &str =
-    "bf_interval=2,bf_resolution=5,bf_window=60,bf_max_job_test=100,sched_interval=10,batch_sched_delay=1,default_queue_depth=50";
 
 const STANDING: &str = "Distribution=standing\n";
 
@@ -81,59 +66,29 @@ fn forky_standing() {
     test(FORKY, Some(STANDING));
 }
 
-/// A job to submit.
-struct Planned {
-    at: u32,
-    user: &'static str,
-    account: &'static str,
-    nodes: u32,
-    seconds: u32,
-    minutes: u32,
+/// The same jobs every time, in bursts.
+fn workload() -> Vec<Planned> {
+    bursts(20, JOBS, SUBMITTED, 8..=36, |random| nodes(*random.choice(&[1, 1, 1, 1, 2, 2, 3, 6]).unwrap()))
 }
 
-/// The same jobs every time, in bursts. Users ask for much more time than they need, as they do.
-fn workload() -> Vec<Planned> {
-    let mut random = fastrand::Rng::with_seed(20);
-    let users: Vec<(&str, &str, u32)> = ACCOUNTS
-        .iter()
-        .flat_map(|(account, _, users)| users.iter().map(move |(user, _, asks)| (*account, *user, *asks)))
-        .collect();
-    let mut jobs = Vec::new();
-    while jobs.len() < JOBS {
-        let mut drawn = random.u32(0..users.iter().map(|user| user.2).sum());
-        let mut of = users.iter();
-        let (account, user, _) = loop {
-            let user = *of.next().unwrap();
-            if drawn < user.2 {
-                break user;
-            }
-            drawn -= user.2;
-        };
-        let begin = random.u32(0..SUBMITTED);
-        let nodes = *random.choice(&[1, 1, 1, 1, 2, 2, 3, 6]).unwrap();
-        let minutes = *random.choice(&[1, 2, 3, 5, 8]).unwrap();
-        for _ in 0..random.usize(1..=5).min(JOBS - jobs.len()) {
-            let (at, seconds) = (begin + random.u32(0..4), random.u32(8..=36));
-            jobs.push(Planned { at, user, account, nodes, seconds, minutes });
-        }
-    }
-    jobs.sort_by_key(|job| job.at);
-    jobs
+/// A job of a minute at most.
+fn job(at: u32, user: &'static str, account: &'static str, count: u32, seconds: u32) -> Planned {
+    let asks = [nodes(count), vec!["--time=1".to_owned()]].concat();
+    Planned { at, user, account, seconds, asks }
+}
+
+/// Options for so many nodes.
+fn nodes(nodes: u32) -> Vec<String> {
+    vec![format!("--nodes={nodes}"), format!("--ntasks={nodes}")]
 }
 
 /// A slurmctld that starts beside hundreds of slurmds that do would not answer in time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn start(release: &Release, nodes: u16, settings: Option<&str>) -> Cluster {
-    let of = |(name, shares, users): &OfAccount| {
-        users
-            .iter()
-            .fold(Account::new(*name, *shares), |account, (user, shares, _)| account.user(*user, *shares))
-    };
-    let tree = ACCOUNTS.iter().map(of).fold(Accounts::new(), Accounts::account);
     let builder = cluster(release.clone())
         .unwrap()
-        .accounts(&tree)
+        .accounts(&tree())
         .nodes(nodes)
         .cpus(1)
         .slurmds(true)
@@ -156,8 +111,7 @@ fn start(release: &Release, nodes: u16, settings: Option<&str>) -> Cluster {
 /// All that a replay needs is there, and under other names no file has one of the cluster.
 fn an_export_tells_all_but_names(release: &Release) {
     let cluster = start(release, 2, None);
-    let job = |(user, account, nodes)| Planned { at: 0, user, account, nodes, seconds: 1, minutes: 1 };
-    let jobs = [("ada", "physics", 2), ("finn", "guests", 1)].map(job);
+    let jobs = [job(0, "ada", "physics", 2, 1), job(0, "finn", "guests", 1, 1)];
     run_all(&cluster, &jobs);
     let plain = export(&cluster, "trace", &[]);
     let anonymous = export(&cluster, "anonymous", &["--anonymise"]);
@@ -182,9 +136,7 @@ fn an_export_tells_all_but_names(release: &Release) {
 fn a_limit_is_a_reason_of_which_nothing_is_said(release: &Release) {
     let cluster = start(release, 4, None);
     sacctmgr(&cluster, "modify qos normal set maxjobsperuser=1");
-    let jobs: Vec<Planned> = (0..6)
-        .map(|at| Planned { at: at / 3, user: "ada", account: "physics", nodes: 1, seconds: 3, minutes: 1 })
-        .collect();
+    let jobs: Vec<Planned> = (0..6).map(|at| job(at / 3, "ada", "physics", 1, 3)).collect();
     run_all(&cluster, &jobs);
     let directory = export(&cluster, "limited", &[]);
     let workload = trace::read(&directory).unwrap();
@@ -226,69 +178,12 @@ fn the_model_is_near(release: &Release, settings: Option<&str>) {
     assert!(found.order <= BOUND && found.wait() <= BOUND, "{what}: {found}; at most 10 % of each");
 }
 
-/// Submits all jobs at their times, and waits until they have run.
 fn run_all(cluster: &Cluster, jobs: &[Planned]) {
-    let began = Instant::now();
-    for job in jobs {
-        sleep(Duration::from_secs(job.at.into()).saturating_sub(began.elapsed()));
-        let submitted = Job::new(job.user)
-            .account(job.account)
-            .seconds(job.seconds)
-            .arg(format!("--nodes={}", job.nodes))
-            .arg(format!("--ntasks={}", job.nodes))
-            .arg(format!("--time={}", job.minutes));
-        cluster.submit(&submitted).unwrap();
-    }
-    // slurmdbd is told last.
-    let over = |cluster: &Cluster| {
-        sleep(Duration::from_secs(1));
-        let call = cluster.command("sacct").args(["-a", "-X", "-n", "-P", "-S", "now-1day", "-o", "end"]);
-        let ended = call.text()?.lines().filter(|end| *end != "Unknown").count();
-        Ok((ended == jobs.len()).then_some(()))
-    };
-    cluster.wait_for("all jobs to end", Duration::from_secs(400), over).unwrap_or_else(|problem| {
-        panic!("{problem}:\n{:?}\n{}", cluster.command("squeue").text(), cluster.log())
-    });
+    replayed::run_all(cluster, jobs, Duration::from_secs(400)).unwrap();
 }
 
-/// `multifactor2 replay --export`, as an administrator of the cluster runs it.
 fn export(cluster: &Cluster, name: &str, options: &[&str]) -> PathBuf {
-    let directory = cluster.directory().join(name);
-    let commands = commands(cluster);
-    let path = format!("{}:{}", commands.display(), std::env::var("PATH").unwrap());
-    let output = Command::new(env!("CARGO_BIN_EXE_ask-cluster"))
-        .args(["replay", "--start", "now-1day", "--export"])
-        .arg(&directory)
-        .args(options)
-        .env("PATH", path)
-        .output()
-        .unwrap();
-    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && !told.contains("not there"), "{told}\n{said}");
-    directory
-}
-
-/// A directory with the commands of the cluster.
-fn commands(cluster: &Cluster) -> PathBuf {
-    let directory = cluster.directory().join("commands");
-    fs::create_dir_all(&directory).unwrap();
-    for name in ["sacct", "sacctmgr", "scontrol"] {
-        let command = cluster.release().command(name);
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-        let mut script = "#!/bin/sh\nexec env".to_owned();
-        // In the root of another release this directory is there, too.
-        let path = ("PATH".to_owned(), std::env::var("PATH").unwrap());
-        for (variable, value) in cluster.environment().iter().chain([(&path.0, &path.1)]) {
-            let _ = write!(script, " {variable}={}", quoted(value));
-        }
-        for word in [command.get_program()].into_iter().chain(command.get_args()) {
-            let _ = write!(script, " {}", quoted(word.to_str().unwrap()));
-        }
-        let file = directory.join(name);
-        fs::write(&file, script + " \"$@\"\n").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o755)).unwrap();
-    }
-    directory
+    replayed::export(cluster, Path::new(env!("CARGO_BIN_EXE_ask-cluster")), name, options).unwrap()
 }
 
 /// No file has a name of the cluster.

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use multifactor2_replay::measures::past::{Band, Groups, Past as OfReplay, Silence};
 use multifactor2_replay::trace::reasons::{treatment, Treatment};
-use multifactor2_replay::workload::{Fact, NO_TIME};
-use multifactor2_replay::Workload;
+use multifactor2_replay::workload::{Fact, Machine, NO_TIME};
+use multifactor2_replay::{sim, Workload};
 
 use super::measures::MEAN_WAIT;
 use super::{Measured, PastPolicy};
@@ -202,7 +202,7 @@ fn against(band: &Band) -> String {
 const REASONS: usize = 12;
 
 /// What decided the starts of jobs, and what became of it.
-pub fn facts(workload: &Workload) -> Vec<FactRow> {
+pub fn facts(workload: &Workload, machine: &Machine, goes_by_nodes: bool) -> Vec<FactRow> {
     let row = |fact: &str, source: &str, count: Option<(usize, f64)>, treatment: &str| FactRow {
         fact: fact.to_owned(),
         source: source.to_owned(),
@@ -218,7 +218,8 @@ pub fn facts(workload: &Workload) -> Vec<FactRow> {
     )];
     for fact in Fact::ALL {
         let count = workload.told.has(*fact).then(|| sum(workload, |at| workload.jobs[at].facts.has(*fact)));
-        let treatment = if count.is_some() { fact.treatment().text() } else { "not known" };
+        let treated = || sim::treatment(workload, machine, goes_by_nodes, *fact).text();
+        let treatment = if count.is_some() { treated() } else { "not known" };
         rows.push(row(fact.name(), fact.column(), count, treatment));
     }
     // By reason, those with the most jobs first.

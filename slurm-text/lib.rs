@@ -8,6 +8,7 @@ pub mod dates;
 pub mod dump;
 pub mod durations;
 pub mod hosts;
+pub mod limits;
 pub mod lines;
 pub mod parameters;
 pub mod partitions;

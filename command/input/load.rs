@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use multifactor2_snapshot::{format, Snapshot};
 use slurm_text::dump::is_dump;
+use slurm_text::limits::field as limit_of;
 
 use super::ask::{self, Question, Run, Until};
 use super::parse::queue::Listed;
@@ -14,7 +15,6 @@ use super::{anonymise, assemble, commands, dump, found, parse, settings, Problem
 use crate::answers::check::host;
 use crate::error::Error;
 use crate::files::NewDirectory;
-use crate::model::reasons::limits::field as limit_of;
 use crate::options;
 use crate::progress::Progress;
 

@@ -1,11 +1,10 @@
 //! Why a job waits, as Slurm says it in one word, in sentences: what it means and what to do. The words are those that squeue shows in
 //! Slurm 20.11 to 26.05; those of limits are put together from their parts, see [`limits`].
 
-pub mod limits;
-
 use multifactor2_core::facts::Obstacle;
 use schemars::JsonSchema;
 use serde::Serialize;
+use slurm_text::limits::{self, word};
 
 /// A reason in sentences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -48,12 +47,6 @@ pub fn obstacle(shown: &str) -> Option<Obstacle> {
         "reservation" => Obstacle::Reservation,
         _ => Obstacle::Other,
     })
-}
-
-/// The word itself, without details and brackets.
-fn word(shown: &str) -> &str {
-    let shown = shown.trim().trim_matches(['(', ')']);
-    shown.split([',', ' ', '(', ':']).next().unwrap_or(shown)
 }
 
 type ReasonRow = (&'static str, &'static str, &'static str, bool);

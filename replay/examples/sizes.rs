@@ -63,7 +63,7 @@ fn with_nodes(mut workload: Workload) -> Workload {
     for (place, pool) in (0..).zip(&mut machine.pools) {
         let cpus = pool.cpus / pool.nodes;
         pool.cpus = cpus * pool.nodes;
-        let node = Node { pool: place, cpus, memory: 0, weight: 1, gres: Vec::new() };
+        let node = Node { name: String::new(), pool: place, cpus, memory: 0, weight: 1, gres: Vec::new() };
         machine.nodes.extend((0..pool.nodes).map(|_| node.clone()));
     }
     workload

@@ -8,8 +8,8 @@
 //! A group whose mean error is more than [`MISFIT`] of what was recorded is a misfit: something decided its waits that the replay does not
 //! know. That it may be one week's alone, by its standard error, changes nothing: the record is what it is.
 
-use crate::sim::Outcome;
-use crate::trace::reasons::{treatment, Treatment};
+use crate::sim::{Outcome, Treatments};
+use crate::trace::reasons::Treatment;
 use crate::workload::{Workload, NO_TIME};
 
 use super::Counted;
@@ -279,7 +279,13 @@ fn bootstrap(blocks: &[Sum]) -> Option<f64> {
 
 /// Compares the past, replayed, with the record, in the jobs that count and have a recorded start. `None` where none has one.
 #[allow(clippy::cast_precision_loss)] // seconds
-pub fn past(workload: &Workload, groups: &Groups, outcome: &Outcome, counted: &Counted) -> Option<Past> {
+pub fn past(
+    workload: &Workload,
+    groups: &Groups,
+    outcome: &Outcome,
+    counted: &Counted,
+    treatments: &Treatments<'_>,
+) -> Option<Past> {
     let recorded = |at: &usize| counted.jobs[*at] && workload.jobs[*at].start != NO_TIME;
     let mut order: Vec<usize> = (0..workload.jobs.len()).filter(recorded).collect();
     order.sort_by_key(|at| workload.jobs[*at].eligible);
@@ -309,7 +315,7 @@ pub fn past(workload: &Workload, groups: &Groups, outcome: &Outcome, counted: &C
                 ..*last
             };
         }
-        let left_out = treatment(workload.reasons.name(u32::from(job.reason))) == Treatment::LeftOut;
+        let left_out = treatments.reason(job) == Treatment::LeftOut;
         let out = workload.meets_outage(job);
         for group in groups.of_job(workload, at) {
             sums[group].add(number, error, wait, area);

@@ -9,11 +9,14 @@
 //! they did.
 
 mod allocation;
+mod limits;
 mod nodes;
 mod one_pass;
 mod profile;
 mod published;
+mod recorded;
 mod slurm;
+mod treatments;
 mod world;
 
 use std::fmt;
@@ -21,12 +24,13 @@ use std::fmt;
 use multifactor2_core::calendar::ResetPeriod;
 
 use crate::order::{Order, Policy};
-use crate::trace::reasons::Treatment;
-use crate::workload::{Fact, Machine, MachineError, Setup, Workload};
+use crate::workload::{Machine, MachineError, Setup, Workload};
 
 pub use one_pass::{Pass, Passes, Runs};
 pub use slurm::Parameters;
+pub use treatments::Treatments;
 
+use limits::Limits;
 use nodes::Nodes;
 use world::{Delays, World};
 
@@ -78,54 +82,14 @@ pub struct Plan<'p> {
     pub policy: &'p Policy,
 }
 
-/// What every replay leaves out, in words; where jobs run on nodes (see [`goes_by_nodes`]) it is less.
-pub fn left_out_always(goes_by_nodes: bool) -> impl Iterator<Item = &'static str> {
-    let of_nodes = if goes_by_nodes {
-        [
-            "which CPUs and GPUs of its nodes a job gets, topology, and features of nodes",
-            "licences as things that can run out",
-        ]
-    } else {
-        [
-            "which CPU of which node a job gets, topology, and nodes that are not alike",
-            "memory, GPUs and licences as things that can run out",
-        ]
-    };
-    let others = [
-        "limits of associations, QOS and partitions but their MaxTime",
-        "reservations of the administrator, preemption, and nodes that fail",
-        "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
-        "jobs that were cancelled before they started",
-        "the time that slurmctld itself needs, and its locks",
-        "users, who would submit otherwise under another policy",
-    ];
-    of_nodes.into_iter().chain(others)
-}
-
-/// What becomes of a fact on a machine, where jobs run on its nodes or not.
-pub fn treatment(workload: &Workload, machine: &Machine, goes_by_nodes: bool, fact: Fact) -> Treatment {
-    let is_replayed = goes_by_nodes
-        && match fact {
-            Fact::Gpus => machine.gres.iter().any(|kind| kind.split(':').next() == Some("gpu")),
-            // Told, whether it counts or not.
-            Fact::Memory => workload.config.get("SelectTypeParameters").is_some(),
-            Fact::Exclusive => true,
-            _ => false,
-        };
-    if is_replayed {
-        Treatment::Replayed
-    } else {
-        fact.treatment()
-    }
-}
-
 impl Plan<'_> {
-    /// What this replay leaves out that its input asks for, besides [`left_out_always`].
+    /// What this replay leaves out that its input asks for, besides what every replay does ([`Treatments::left_out`]).
     pub fn left_out(&self) -> Vec<String> {
         let mut left_out = self.policy.left_out(self.workload, self.machine);
         if let Scheduler::Slurm(parameters) = &self.scheduler {
             left_out.extend(parameters.ignored.iter().map(|word| format!("SchedulerParameters={word}")));
         }
+        left_out.extend(limits::left_out(&Setup::new(self.workload, self.machine), &self.scheduler));
         let config = &self.workload.config;
         let by_cpus = |word: &str| word.to_ascii_lowercase().starts_with("cpu=");
         for (name, value) in [
@@ -270,6 +234,7 @@ pub fn run(
         _ => Delays::default(),
     };
     let nodes = goes_by_nodes.then(|| Nodes::new(setup.machine));
+    let limits = Limits::new(setup, scheduler);
     let mut scheduler: Box<dyn Schedules> = match scheduler {
         Scheduler::Fcfs => Box::new(published::Published::new(published::Backfill::None)),
         Scheduler::Easy => Box::new(published::Published::new(published::Backfill::InOrder)),
@@ -279,7 +244,7 @@ pub fn run(
             Box::new(slurm::Slurm::new(parameters.clone(), skip, nodes.is_some()))
         }
     };
-    World::new(setup, order, delays, nodes).run(&mut *scheduler, go_on)
+    World::new(setup, order, delays, nodes, limits).run(&mut *scheduler, go_on)
 }
 
 /// What a scheduler is told.

@@ -52,7 +52,7 @@ impl<'s> Passes<'s> {
         for node in ending {
             nodes.begin_cleaning(*node);
         }
-        let mut world = World::new(&self.setup, order, Delays::default(), Some(nodes));
+        let mut world = World::new(&self.setup, order, Delays::default(), Some(nodes), None);
         for runs in running {
             world.now = runs.since;
             let parts = self.parts(runs);

@@ -1,14 +1,15 @@
 //! The state of a simulation, and its events.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
 use super::allocation::Allocation;
+use super::limits::Limits;
 use super::nodes::Nodes;
 use super::profile::Profile;
-use super::{Event, Outcome, Parameters, Progress, Schedules, NEVER};
+use super::{recorded, Event, Outcome, Parameters, Progress, Schedules, NEVER};
 use crate::order::{Order, Started};
 use crate::workload::Setup;
 
@@ -59,9 +60,15 @@ pub struct World<'s> {
     holds: FxHashMap<u32, (Allocation, i64, u32)>,
     /// The nodes, where the scheduler goes by them.
     pub nodes: Option<Nodes>,
+    /// Limits, where the scheduler follows any.
+    limits: Option<Limits<'s>>,
     /// Real ends: at one time in the order in which the jobs started.
     heap: BinaryHeap<Reverse<(i64, u32, u32)>>,
     delays: Delays,
+    /// When which node goes away (true) or comes back, where the scheduler goes by nodes.
+    changes: VecDeque<(i64, usize, bool)>,
+    /// Jobs that start as recorded, in the order of their starts: they have nodes that are kept for them.
+    frozen: VecDeque<(i64, u32)>,
     /// When CPUs of jobs that have ended can be used again.
     releases: BinaryHeap<Reverse<(i64, u32)>>,
     started: u32,
@@ -77,8 +84,15 @@ impl<'s> World<'s> {
         order: Box<dyn Order + 's>,
         delays: Delays,
         nodes: Option<Nodes>,
+        limits: Option<Limits<'s>>,
     ) -> Self {
         let jobs = setup.workload.jobs.len();
+        let (mut changes, mut frozen) = (VecDeque::new(), VecDeque::new());
+        let mut nodes = nodes;
+        if let Some(nodes) = &mut nodes {
+            (changes, frozen) = (recorded::changes(setup), recorded::frozen(setup));
+            recorded::reserve(nodes, setup);
+        }
         Self {
             setup,
             now: setup.workload.jobs.first().map_or(0, |job| job.submit),
@@ -95,8 +109,11 @@ impl<'s> World<'s> {
             order,
             holds: FxHashMap::default(),
             nodes,
+            limits,
             heap: BinaryHeap::new(),
             delays,
+            changes,
+            frozen,
             releases: BinaryHeap::new(),
             started: 0,
             outcome: Outcome {
@@ -112,7 +129,7 @@ impl<'s> World<'s> {
 
     /// From the first submission to the last end.
     pub fn run(mut self, scheduler: &mut dyn Schedules, mut go_on: impl FnMut(Progress) -> bool) -> Outcome {
-        let arrivals = arrivals(self.setup, self.delays);
+        let arrivals = recorded::arrivals(self.setup, self.delays, &self.frozen);
         let count = arrivals.len();
         let (mut next, mut events) = (0, 0_u32);
         let period = self.order.period().map(i64::from);
@@ -122,9 +139,12 @@ impl<'s> World<'s> {
             let end = self.heap.peek().map(|Reverse((time, ..))| *time);
             let release = self.releases.peek().map(|Reverse((time, _))| *time);
             // Where nobody waits, runs or comes, it is over.
-            if arrival.is_none() && end.is_none() && release.is_none() && self.waiting.is_empty() {
+            let is_quiet = arrival.is_none() && end.is_none() && release.is_none() && self.frozen.is_empty();
+            if is_quiet && self.waiting.is_empty() {
                 break;
             }
+            let change = self.changes.front().map(|(time, ..)| *time);
+            let frozen = self.frozen.front().map(|(time, _)| *time);
             let due = scheduler.due();
             if let (Some(arrival), Some(at), Some(period)) = (arrival, cycle, period) {
                 // On an idle machine cycles only let usage decay, which one does as well as a million.
@@ -132,9 +152,9 @@ impl<'s> World<'s> {
                     cycle = Some(arrival - (arrival - at).rem_euclid(period));
                 }
             }
-            let times = [arrival, end, release, cycle, due];
+            let times = [arrival, end, release, change, frozen, cycle, due];
             let Some(now) = times.iter().flatten().min().copied() else { break };
-            let idle = arrival.is_none() && end.is_none() && release.is_none() && due.is_none();
+            let idle = [arrival, end, release, change, frozen, due].iter().all(Option::is_none);
             if idle && cycle.is_none() {
                 break;
             }
@@ -173,6 +193,11 @@ impl<'s> World<'s> {
                     self.release(job);
                     scheduler.note(Event::Ended, &mut self);
                 }
+            } else if frozen == Some(now) {
+                self.start_frozen();
+            } else if change == Some(now) {
+                self.change();
+                scheduler.note(Event::Ended, &mut self);
             } else if cycle == Some(now) {
                 cycle = period.map(|period| now + period);
                 let moved = self.recompute();
@@ -191,7 +216,23 @@ impl<'s> World<'s> {
 
     /// Nothing runs, nobody comes, and the scheduler has nothing to look at: whoever waits waits for ever.
     fn is_stuck(&self, scheduler: &dyn Schedules) -> bool {
-        self.heap.is_empty() && self.releases.is_empty() && scheduler.due().is_none()
+        self.heap.is_empty()
+            && self.releases.is_empty()
+            && self.changes.is_empty()
+            && self.frozen.is_empty()
+            && scheduler.due().is_none()
+    }
+
+    /// A node goes away or comes back.
+    fn change(&mut self) {
+        let (Some((_, node, leaves)), Some(nodes)) = (self.changes.pop_front(), &mut self.nodes) else {
+            return;
+        };
+        if leaves {
+            nodes.leave(node);
+        } else {
+            nodes.come_back(node);
+        }
     }
 
     /// A job comes. False where it fits nowhere.
@@ -217,10 +258,31 @@ impl<'s> World<'s> {
         true
     }
 
+    /// A job starts when it did, on nodes that are kept for it.
+    fn start_frozen(&mut self) {
+        let Some((_, job)) = self.frozen.pop_front() else { return };
+        let setup = self.setup;
+        let Some(partition) = setup.partitions(job).first().copied() else { return };
+        self.priorities.clear();
+        self.order.submit(self.now, job, &mut self.priorities);
+        if let Some(limits) = &mut self.limits {
+            limits.begin(job, partition);
+        }
+        self.started += 1;
+        self.heap.push(Reverse((self.now + i64::from(setup.job(job).run), self.started, job)));
+        self.outcome.starts[job as usize] = self.now;
+        self.outcome.partitions[job as usize] = partition;
+        self.outcome.priorities[job as usize] = self.priorities.first().copied().unwrap_or_default();
+        self.order.start(Started { job, partition, at: self.now });
+    }
+
     /// A job has ended. Its nodes have what it had, and take no other job until they are released.
     fn end(&mut self, job: u32) {
         if let (Some(nodes), Some((_, planned, number))) = (&mut self.nodes, self.holds.get(&job)) {
             nodes.end(*number, *planned);
+        }
+        if let Some(limits) = &mut self.limits {
+            limits.end(job, self.outcome.partitions[job as usize]);
         }
     }
 
@@ -274,6 +336,9 @@ impl<'s> World<'s> {
             debug_assert!(self.free[usize::from(pool)] >= 0, "more CPUs are taken than there are");
             *self.ends.entry((planned, pool)).or_default() += cpus;
         });
+        if let Some(limits) = &mut self.limits {
+            limits.begin(job, partition);
+        }
         self.started += 1;
         if let (Some(nodes), Allocation::Nodes(parts)) = (&mut self.nodes, &allocation) {
             nodes.start(self.started, planned, parts.clone());
@@ -285,6 +350,16 @@ impl<'s> World<'s> {
         self.outcome.priorities[job as usize] = entry.priority();
         self.order.start(Started { job, partition, at: self.now });
         self.begun += 1;
+    }
+
+    /// Whether a limit holds a job back.
+    pub fn is_held(&self, entry: Entry) -> bool {
+        self.limits.as_ref().is_some_and(|limits| limits.holds(entry.job, entry.partition))
+    }
+
+    /// Whether a limit on the number of jobs does.
+    pub fn is_held_by_jobs(&self, entry: Entry) -> bool {
+        self.limits.as_ref().is_some_and(|limits| limits.holds_by_jobs(entry.job, entry.partition))
     }
 
     /// How many jobs have started in this pass.
@@ -347,15 +422,6 @@ impl<'s> World<'s> {
     }
 }
 
-/// All jobs in the order in which they become eligible, with the time at which that is seen.
-fn arrivals(setup: &Setup<'_>, delays: Delays) -> Vec<(i64, u32)> {
-    let jobs = &setup.workload.jobs;
-    let mut arrivals: Vec<(i64, u32)> =
-        (0..).zip(jobs).map(|(at, job)| (job.eligible + delays.of_submission(job.id), at)).collect();
-    arrivals.sort_by_key(|(time, _)| *time);
-    arrivals
-}
-
 /// Milliseconds until something is seen. Time goes by whole seconds here, so it takes a second more for a part of the jobs: always the
 /// same ones, whatever their users and sizes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -378,7 +444,7 @@ impl Delays {
         Self { submission: half, end: parameters.node_release + at_end }
     }
 
-    fn of_submission(self, id: u64) -> i64 {
+    pub fn of_submission(self, id: u64) -> i64 {
         seconds(self.submission, id)
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use slurm_text::dump::{shares_of, Bad, Row, MOST_ROWS};
 use slurm_text::lines::excerpt;
 
+use super::limits;
 use super::problems::{ProblemKind, Problems};
 use crate::workload::{ListedAssociation, Qos};
 
@@ -115,28 +116,34 @@ fn table(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAs
     Ok(listed)
 }
 
-/// Reads QOS: columns `Name`, `Priority` and `UsageFactor`.
+/// Reads QOS: columns `Name`, `Priority` and `UsageFactor`, and those of limits.
 pub fn qos(text: &str, file: &str, problems: &mut Problems) -> Vec<Qos> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let Some((_, header)) = lines.next() else { return Vec::new() };
     let names: Vec<&str> = header.split('|').map(str::trim).collect();
-    let column = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-    let (name, priority, factor) = (column("Name"), column("Priority"), column("UsageFactor"));
     let mut listed = Vec::new();
     for (number, line) in lines.take(crate::workload::MOST_QOS) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let cell = |column: Option<usize>| column.and_then(|at| cells.get(at)).copied().unwrap_or_default();
-        if cell(name).is_empty() {
+        let cell = |wanted: &str| {
+            let place = names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+            place.and_then(|at| cells.get(at)).copied().unwrap_or_default()
+        };
+        if cell("Name").is_empty() {
             problems.note(ProblemKind::BadLine, file, number, || {
                 format!("no name of a QOS: {:?}", excerpt(line))
             });
             continue;
         }
-        let factor = cell(factor).parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor >= 0.0);
+        let factor =
+            cell("UsageFactor").parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor >= 0.0);
         listed.push(Qos {
-            name: cell(name).to_owned(),
-            priority: cell(priority).parse().unwrap_or_default(),
+            name: cell("Name").to_owned(),
+            priority: cell("Priority").parse().unwrap_or_default(),
             usage_factor: factor.unwrap_or(1.0),
+            limits: names
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case("GrpJobs"))
+                .then(|| limits::of_qos(cell)),
         });
     }
     listed

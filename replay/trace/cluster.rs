@@ -51,6 +51,7 @@ fn nodes(text: &str) -> Vec<ToldNode> {
 /// A node. Its memory and generic resources are those of `CfgTRES`, which says of the latter only what is tracked.
 fn node(record: &str) -> ToldNode {
     let mut node = ToldNode {
+        name: field(record, "NodeName").unwrap_or_default().to_owned(),
         // What is kept for the system is not for jobs.
         cpus: field(record, "CPUEfctv")
             .or_else(|| field(record, "CPUTot"))
@@ -89,10 +90,11 @@ fn named_nodes(told: &[partitions::Partition]) -> Option<Vec<ToldNode>> {
             return None;
         }
         for name in names {
-            let place = *by_name.entry(name).or_insert_with(|| {
-                found.push(ToldNode { cpus: cpus / nodes, ..ToldNode::default() });
-                found.len() - 1
-            });
+            let next = found.len();
+            let place = *by_name.entry(name.clone()).or_insert(next);
+            if place == next {
+                found.push(ToldNode { name, cpus: cpus / nodes, ..ToldNode::default() });
+            }
             let node = &mut found[place];
             if node.cpus != cpus / nodes {
                 return None;
@@ -117,6 +119,7 @@ pub(super) fn partition(told: &partitions::Partition, most_cpus: Option<u32>) ->
         grain: if told.is_exclusive { per_node.max(1) } else { 1 },
         exclusive: told.is_exclusive,
         billing: billing(&told.billing_weights),
+        qos: told.qos.clone(),
         ..Partition::plain(&told.name, Vec::new())
     }
 }

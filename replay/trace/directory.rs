@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::Config;
 use super::problems::Problems;
-use super::{associations, cluster, events, jobs, open, pieces, slurm_conf, text, TraceError, SACCT};
+use super::{associations, cluster, events, jobs, limits, open, pieces, slurm_conf, text, TraceError, SACCT};
 use crate::workload::{Builder, Workload};
 
 /// A file of a trace.
@@ -28,7 +28,10 @@ pub const FILES: [TraceFile; 11] = [
         gives: "accounts and shares",
     },
     TraceFile { name: DUMP, command: "sacctmgr dump CLUSTER file=sacctmgr-dump.txt", gives: "the same, in another format" },
-    TraceFile { name: QOS, command: "sacctmgr -P show qos format=Name,Priority,UsageFactor,Flags,GrpJobs,GrpTRES,MaxJobsPU,MaxJobsPA,MaxTRESPU,MaxTRESPA", gives: "priorities of QOS, and their limits" },
+    TraceFile {
+        name: QOS,
+        // Slurm 20.11 has no LimitFactor.
+        command: "f=Name,Priority,UsageFactor,Flags,GrpJobs,GrpTRES,MaxJobsPU,MaxJobsPA,MaxTRESPU,MaxTRESPA; sacctmgr -P show qos format=$f,LimitFactor 2>/dev/null || sacctmgr -P show qos format=$f", gives: "priorities of QOS, and their limits" },
     TraceFile { name: CONFIG, command: "scontrol show config", gives: "weights, half-life, SchedulerParameters" },
     TraceFile { name: PARTITIONS, command: "scontrol show partition", gives: "the machine" },
     TraceFile { name: NODES, command: "scontrol show node", gives: "which nodes partitions share" },
@@ -43,14 +46,14 @@ pub const FILES: [TraceFile; 11] = [
         gives: "dates of changed limits",
     },
     TraceFile {
-        name: "limits.txt",
+        name: LIMITS,
         command: "sacctmgr -P show assoc withdeleted format=Cluster,Account,User,Partition,GrpJobs,GrpTRES,MaxJobs,MaxTRES",
         gives: "limits of associations, also of those that are gone",
     },
     TraceFile {
-        name: "reservations.txt",
-        command: "SLURM_TIME_FORMAT=%s sacctmgr -P show reservation start=2024-01-01 format=Cluster,Name,TRES,TimeStart,TimeEnd",
-        gives: "reservations",
+        name: RESERVATIONS,
+        command: "SLURM_TIME_FORMAT=%s sacctmgr -P show reservation start=2024-01-01 format=Cluster,Name,TRES,Start,End,NodeNames",
+        gives: "nodes that were reserved",
     },
 ];
 
@@ -65,6 +68,10 @@ pub const CONFIG: &str = "config.txt";
 pub const PARTITIONS: &str = "partitions.txt";
 /// `scontrol show node`
 pub const NODES: &str = "nodes.txt";
+/// `sacctmgr -P show assoc withdeleted`
+const LIMITS: &str = "limits.txt";
+/// `sacctmgr -P show reservation`
+const RESERVATIONS: &str = "reservations.txt";
 /// `sacctmgr -P show event`
 pub const EVENTS: &str = "events.txt";
 /// `sacctmgr -P show transactions`
@@ -124,6 +131,8 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
         Some((file, text)) => builder.set_qos(associations::qos(&text, &file, &mut problems)),
         None => builder.miss(QOS, "all QOS have the same priority"),
     }
+    let limits = optional(LIMITS)?
+        .map_or_else(Vec::new, |(file, text)| limits::associations(&text, &file, &mut problems));
     let (config, partitions) = (optional(CONFIG)?, optional(PARTITIONS)?);
     let of_file = if config.is_none() || partitions.is_none() {
         slurm_conf::read(&directory.join(SLURM_CONF), &mut problems)
@@ -141,6 +150,7 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
     builder.problems.append(problems);
     let nodes = optional(NODES)?;
     let (events, transactions) = (optional(EVENTS)?, optional(TRANSACTIONS)?);
+    let reservations = optional(RESERVATIONS)?;
     let told =
         partitions.as_ref().map_or_else(Vec::new, |(_, text)| slurm_text::partitions::partitions(text).0);
     match (partitions, of_file.and_then(|site| site.machine)) {
@@ -151,9 +161,14 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
     let (first, last) = workload.jobs.iter().fold((i64::MAX, i64::MIN), |(first, last), job| {
         (first.min(job.submit), last.max(job.submit).max(job.start))
     });
+    workload.limits = limits;
     workload.has_events = events.is_some();
     if let Some((_, text)) = events {
-        workload.outages = events::of_partitions(&text, &told, last);
+        workload.away = events::away(&text, last);
+        workload.outages = events::of_partitions(&workload.away, &told);
+    }
+    if let Some((_, text)) = reservations {
+        workload.reservations = events::reservations(&text);
     }
     if let Some((_, text)) = transactions {
         workload.changed_limits = events::changed_limits(&text, first, last);

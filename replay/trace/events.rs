@@ -6,7 +6,7 @@ use slurm_text::dates::time;
 use slurm_text::partitions::Partition;
 use slurm_text::{hosts, tres};
 
-use crate::workload::outages::{outages, NodeAway, Outage};
+use crate::workload::outages::{outages, NodeAway, Outage, Reservation};
 
 /// Limits as their columns are called in the database; others of a transaction change none.
 const OF_LIMITS: [&str; 3] = ["grp_", "max_", "min_"];
@@ -27,7 +27,7 @@ fn rows<'t, const N: usize>(text: &'t str, wanted: [&[&str]; N]) -> impl Iterato
 }
 
 /// When nodes were away; an event without an end lasts until `now`.
-fn away(text: &str, now: i64) -> Vec<NodeAway> {
+pub fn away(text: &str, now: i64) -> Vec<NodeAway> {
     let rows = rows(text, [&["NodeName"], &["TimeStart", "Start"], &["TimeEnd", "End"], &["TRES"]]);
     rows.filter_map(|[node, from, until, size]| {
         let cpus = tres::list(size).into_iter().find(|(name, _)| *name == "cpu")?.1;
@@ -43,9 +43,21 @@ fn away(text: &str, now: i64) -> Vec<NodeAway> {
     .collect()
 }
 
+/// Reservations with their nodes. Those without nodes, such as of licences, keep nobody away.
+pub fn reservations(text: &str) -> Vec<Reservation> {
+    let rows = rows(text, [&["TimeStart", "Start"], &["TimeEnd", "End"], &["NodeNames", "NodeName"]]);
+    rows.filter_map(|[from, until, nodes]| {
+        Some(Reservation {
+            from: time(from).ok()??,
+            until: time(until).ok().flatten().unwrap_or(i64::MAX),
+            nodes: hosts::in_order(nodes).filter(|nodes| !nodes.is_empty())?,
+        })
+    })
+    .collect()
+}
+
 /// The outages of all partitions.
-pub fn of_partitions(text: &str, partitions: &[Partition], now: i64) -> Vec<Outage> {
-    let away = away(text, now);
+pub fn of_partitions(away: &[NodeAway], partitions: &[Partition]) -> Vec<Outage> {
     let mut found = Vec::new();
     for partition in partitions {
         let names: BTreeSet<String> = hosts::names(&partition.node_list).unwrap_or_default();
@@ -87,10 +99,22 @@ mod tests {
         let (partitions, _) = slurm_text::partitions::partitions(
             "PartitionName=p\n   Nodes=n[1-2]\n   TotalCPUs=8 TotalNodes=2\n\nPartitionName=q\n   Nodes=n3\n   TotalCPUs=4 TotalNodes=1\n",
         );
-        let found = of_partitions(text, &partitions, 10_000);
+        let found = of_partitions(&away(text, 10_000), &partitions);
         let found: Vec<(&str, i64, i64)> =
             found.iter().map(|of| (of.partition.as_str(), of.from, of.until)).collect();
         assert_eq!(found, [("p", 1000, 10_000)]);
+    }
+
+    #[test]
+    fn reservations_have_nodes() {
+        let text = "Cluster|Name|TRES|TimeStart|TimeEnd|NodeName\nc|one|cpu=8|1000|2000|n[1-2]\nc|two||1000|Unknown|n3\n\
+             c|lic|license/x=1|1000|2000|\nbad\n";
+        let of = |from, until, nodes: &[&str]| Reservation {
+            from,
+            until,
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+        };
+        assert_eq!(reservations(text), [of(1000, 2000, &["n1", "n2"]), of(1000, i64::MAX, &["n3"])]);
     }
 
     #[test]

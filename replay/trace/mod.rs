@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod config;
 pub mod directory;
 pub mod events;
+mod limits;
 mod lines;
 pub mod problems;
 pub mod reasons;

@@ -119,7 +119,8 @@ impl Reader {
             }
             partitions.push(partition);
         }
-        let nodes: Vec<ToldNode> = nodes.into_values().filter(|node| !node.partitions.is_empty()).collect();
+        let named = nodes.into_iter().map(|(name, node)| ToldNode { name, ..node });
+        let nodes: Vec<ToldNode> = named.filter(|node| !node.partitions.is_empty()).collect();
         let machine = Machine::of_nodes(&nodes, partitions);
         (!nodes.is_empty() && machine.check().is_ok()).then_some(machine)
     }
@@ -147,6 +148,7 @@ fn told(line: &ConfLine) -> ToldNode {
         }
     }
     ToldNode {
+        name: String::new(),
         cpus: cpus(line),
         memory: number("realmemory").unwrap_or_default().saturating_sub(kept),
         weight: number("weight").and_then(|weight| u32::try_from(weight).ok()).unwrap_or(1),

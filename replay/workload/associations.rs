@@ -2,7 +2,7 @@
 
 use multifactor2_core::NodeSpec;
 
-use super::Workload;
+use super::{QosLimits, Workload};
 
 /// The place of the root association.
 pub const ROOT: u32 = 0;
@@ -31,12 +31,14 @@ pub struct Qos {
     pub priority: u32,
     /// What usage of its jobs is multiplied with.
     pub usage_factor: f64,
+    /// Its limits on running jobs; `None` where the source does not tell of limits.
+    pub limits: Option<QosLimits>,
 }
 
 impl Qos {
     /// One of which nothing is known but its name.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), priority: 0, usage_factor: 1.0 }
+        Self { name: name.to_owned(), priority: 0, usage_factor: 1.0, limits: None }
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Pool {
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
+    /// What it is called; empty where that is not known.
+    pub name: String,
     /// Its pool, a place in [`Machine::pools`].
     pub pool: u16,
     /// CPUs that jobs can have.
@@ -39,6 +41,8 @@ pub struct Node {
 /// A node as a source tells of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToldNode {
+    /// What it is called.
+    pub name: String,
     /// CPUs that jobs can have.
     pub cpus: u32,
     /// MB of memory, 0 where that is not known.
@@ -106,6 +110,8 @@ pub struct Partition {
     pub exclusive: bool,
     /// What usage counts by.
     pub billing: BillingWeights,
+    /// Its QOS, whose limits hold for its jobs; empty for none.
+    pub qos: String,
 }
 
 impl Partition {
@@ -120,6 +126,7 @@ impl Partition {
             grain: 1,
             exclusive: false,
             billing: BillingWeights::CPUS,
+            qos: String::new(),
         }
     }
 }
@@ -272,7 +279,7 @@ impl Machine {
                 |kind: &String| told.gres.iter().find(|(of, _)| of == kind).map_or(0, |(_, count)| *count);
             let gres = machine.gres.iter().map(count).collect();
             let &ToldNode { cpus, memory, weight, .. } = told;
-            machine.nodes.push(Node { pool: place, cpus, memory, weight, gres });
+            machine.nodes.push(Node { name: told.name.clone(), pool: place, cpus, memory, weight, gres });
         }
         machine.order_pools();
         machine

@@ -7,6 +7,7 @@ mod builder;
 mod facts;
 mod gone;
 mod gres;
+mod limits;
 mod machine;
 mod names;
 pub mod outages;
@@ -21,6 +22,7 @@ pub use facts::{Fact, Facts};
 pub use gres::Gres;
 
 pub use builder::{Builder, Draft, ListedAssociation, TooMany};
+pub use limits::{Limit, ListedLimits, QosLimits};
 pub use machine::{BillingWeights, Machine, MachineError, Node, Partition, Pool, ToldNode};
 pub use names::Names;
 pub use setup::{Setup, Want};
@@ -109,6 +111,8 @@ pub struct Workload {
     pub associations: Vec<Association>,
     /// What QOS there are; the first is that of jobs without one.
     pub qos: Vec<Qos>,
+    /// Limits of associations on running jobs, as a source lists them.
+    pub limits: Vec<ListedLimits>,
     /// What partitions are called that jobs ask for.
     pub partitions: Names,
     /// Sets of them, as places in [`Self::partitions`], in the order in which jobs name them.
@@ -125,6 +129,10 @@ pub struct Workload {
     pub config: Config,
     /// Times at which much of a partition was away, where the source has events.
     pub outages: Vec<outages::Outage>,
+    /// When nodes were away.
+    pub away: Vec<outages::NodeAway>,
+    /// Reservations of the administrator.
+    pub reservations: Vec<outages::Reservation>,
     /// The source has events of nodes.
     pub has_events: bool,
     /// Changes of limits while the trace was recorded, in words, each with its date.

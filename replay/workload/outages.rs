@@ -32,6 +32,17 @@ pub struct NodeAway {
     pub cpus: u32,
 }
 
+/// Nodes that were kept for some jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// From when on.
+    pub from: i64,
+    /// Until when.
+    pub until: i64,
+    /// Its nodes.
+    pub nodes: Vec<String>,
+}
+
 /// The outages of a partition with so many CPUs, of the times at which its nodes were away.
 pub fn outages(partition: &str, cpus: u64, away: &[NodeAway]) -> Vec<Outage> {
     let mut changes: Vec<(i64, i64)> = Vec::new();

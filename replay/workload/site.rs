@@ -29,7 +29,7 @@ impl Workload {
         }
         for qos in site.qos {
             match self.qos.iter_mut().find(|known| known.name == qos.name) {
-                Some(known) => *known = qos,
+                Some(known) => *known = super::Qos { limits: qos.limits.or(known.limits.take()), ..qos },
                 None => self.qos.push(qos),
             }
         }
@@ -61,7 +61,7 @@ const CANNOT_BE_READ: &str = "slurm.conf";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Missing, Partition};
+    use crate::workload::{Missing, Partition, QosLimits};
 
     fn is_missing(workload: &Workload, what: &str) -> bool {
         workload.missing.iter().any(|missing| missing.what == what)
@@ -92,6 +92,12 @@ mod tests {
         let mut workload = Workload { qos: vec![Qos::named(""), Qos::named("high")], ..Workload::default() };
         let high = Qos { priority: 7, usage_factor: 2.0, ..Qos::named("high") };
         workload.set_site(Site { qos: vec![Qos::named("low"), high.clone()], ..Site::default() });
-        assert_eq!(workload.qos, [Qos::named(""), high, Qos::named("low")]);
+        assert_eq!(workload.qos, [Qos::named(""), high.clone(), Qos::named("low")]);
+        // Limits stay where another source does not tell of them.
+        let limited = Qos { limits: Some(QosLimits::default()), ..high.clone() };
+        for qos in [limited.clone(), high] {
+            workload.set_site(Site { qos: vec![qos], ..Site::default() });
+            assert_eq!(workload.qos[1], limited);
+        }
     }
 }

@@ -189,6 +189,7 @@ fn any_bytes_are_read() {
         let _ = multifactor2_replay::trace::config::Config::parse(&text).factors();
         let _ = multifactor2_replay::trace::events::changed_limits(&text, i64::MIN, i64::MAX);
         let (partitions, _) = slurm_text::partitions::partitions(&text);
-        let _ = multifactor2_replay::trace::events::of_partitions(&text, &partitions, i64::MAX);
+        let away = multifactor2_replay::trace::events::away(&text, i64::MAX);
+        let _ = multifactor2_replay::trace::events::of_partitions(&away, &partitions);
     }
 }

@@ -10,6 +10,7 @@ mod fair_start;
 mod figures;
 mod invariants;
 mod kth;
+mod limits;
 mod made;
 mod measures;
 mod on_nodes;

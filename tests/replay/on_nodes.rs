@@ -1,8 +1,10 @@
 //! Slurm's scheduler on nodes: what runs out on them, and what a waiting job keeps of them.
 
 use multifactor2_replay::order::Policy;
-use multifactor2_replay::sim::{simulate_with, Parameters, Plan, Scheduler, NEVER};
-use multifactor2_replay::workload::{Builder, Draft, Machine, Partition, ToldNode, NO_TIME};
+use multifactor2_replay::sim::{simulate_with, Parameters, Plan, Scheduler, Treatments, NEVER};
+use multifactor2_replay::trace::reasons::Treatment;
+use multifactor2_replay::workload::outages::{NodeAway, Reservation};
+use multifactor2_replay::workload::{Builder, Draft, Fact, Facts, Machine, Partition, ToldNode, NO_TIME};
 use multifactor2_replay::Workload;
 use proptest::prelude::*;
 
@@ -70,14 +72,15 @@ fn workload(jobs: &[Asked], select: &str) -> Workload {
 
 /// Nodes of four CPUs and 1000 MB, each with generic resources; all are in a partition, the last also in one of whole nodes.
 fn machine(gres: &[&[(&str, u32)]]) -> Machine {
-    let node = |gres: &&[(&str, u32)]| ToldNode {
+    let node = |(at, gres): (usize, &&[(&str, u32)])| ToldNode {
+        name: format!("n{at}"),
         cpus: 4,
         memory: 1000,
         weight: 1,
         gres: gres.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect(),
         partitions: vec!["all".to_owned()],
     };
-    let mut nodes: Vec<ToldNode> = gres.iter().map(node).collect();
+    let mut nodes: Vec<ToldNode> = gres.iter().enumerate().map(node).collect();
     nodes.last_mut().unwrap().partitions.push("whole".to_owned());
     let whole = Partition { exclusive: true, grain: 4, ..Partition::plain("whole", Vec::new()) };
     Machine::of_nodes(&nodes, vec![Partition::plain("all", Vec::new()), whole])
@@ -181,6 +184,64 @@ fn a_node_that_is_cleaned_up_takes_no_job() {
     let jobs = [asked(3, 100), Asked { run: 100, ..asked(1, 900) }, Asked { at: 105, ..asked(1, 60) }];
     assert_eq!(starts_by(&parameters, &jobs, "", &[&[]])[2], 120);
     assert_eq!(starts_by(&parameters, &jobs, "", &[&[], &[]])[2], 105);
+}
+
+/// Events of nodes: nothing starts on one that is away, a job there goes on, and what overlaps counts once.
+#[test]
+fn a_node_that_is_away_takes_no_job() {
+    let jobs = [asked(4, 100), Asked { at: 20, ..asked(4, 50) }, Asked { at: 210, ..asked(1, 50) }];
+    let mut workload = workload(&jobs, "");
+    let away = |node: &str, from: i64, until: i64| NodeAway {
+        node: node.to_owned(),
+        from: 1_000_000 + from,
+        until: 1_000_000 + until,
+        cpus: 4,
+    };
+    // The first node is away while its job runs, and until long after; the second for a while, twice.
+    let of_second = [away("n1", 10, 150), away("n1", 100, 200)];
+    let others = [away("n0", 50, 900), away("n9", 0, 9000), away("n1", 30, 30)];
+    workload.away = [&of_second[..], &others[..]].concat();
+    let machine = machine(&[&[], &[]]);
+    let scheduler =
+        Scheduler::Slurm(Parameters { batch_sched_delay: 0, looks_at_ends: true, ..Parameters::default() });
+    let started = outcome(&workload, &machine, scheduler.clone(), &Policy::Fifo).starts;
+    assert_eq!(started, [1_000_000, 1_000_200, 1_000_250]);
+    let treatments = |workload: &Workload| Treatments::new(workload, &machine, &scheduler).outages();
+    assert_eq!(treatments(&workload), Treatment::Replayed);
+    // Of a machine whose nodes have other names nothing is known.
+    workload.away.rotate_left(3);
+    assert_eq!(treatments(&workload), Treatment::LeftOut);
+}
+
+/// Reservations: nobody else starts on their nodes if he might run into them, and their own jobs start as recorded.
+#[test]
+fn nodes_of_a_reservation_are_kept_for_its_jobs() {
+    let long = Asked { at: 10, limit: 600, ..asked(4, 100) };
+    let short = Asked { at: 20, limit: 60, ..asked(4, 50) };
+    let own = Asked { at: 300, ..asked(4, 90) };
+    let mut workload = workload(&[long.clone(), short, own, Asked { at: 600, ..long }], "");
+    workload.reservations = vec![Reservation {
+        from: 1_000_300,
+        until: 1_000_500,
+        nodes: vec!["n0".to_owned(), "other".to_owned()],
+    }];
+    workload.jobs[2].facts = Facts::default().with(Fact::Reservation, true);
+    workload.jobs[2].start = 1_000_311;
+    let machine = machine(&[&[]]);
+    let scheduler =
+        Scheduler::Slurm(Parameters { batch_sched_delay: 0, looks_at_ends: true, ..Parameters::default() });
+    let started = outcome(&workload, &machine, scheduler.clone(), &Policy::Fifo).starts;
+    // The short one is over before; backfill lets it go first. The long one waits for the end of the reservation.
+    assert_eq!(started[1] - 1_000_000, 40);
+    assert_eq!(started[2], 1_000_311);
+    assert!((1_000_500..1_000_560).contains(&started[0]), "{started:?}");
+    assert_eq!(started[3], started[0] + 100, "{started:?}");
+    let fact = Treatments::new(&workload, &machine, &scheduler).fact(Fact::Reservation);
+    assert_eq!(fact, Treatment::Frozen);
+    // Without nodes that are known the job waits for its turn as all do.
+    workload.reservations.clear();
+    let started = outcome(&workload, &machine, scheduler, &Policy::Fifo).starts;
+    assert!(started[0] < 1_000_060 && started[2] != 1_000_311, "{started:?}");
 }
 
 fn jobs() -> impl Strategy<Value = Vec<Asked>> {

@@ -17,6 +17,8 @@ struct Slow<'w> {
     cpus: u32,
     parameters: Parameters,
     starts: Vec<i64>,
+    /// Whether a limit holds a job back, by the jobs that run.
+    is_held: &'w dyn Fn(usize, &[usize]) -> bool,
 }
 
 const NOT_YET: i64 = i64::MIN;
@@ -27,6 +29,14 @@ impl Slow<'_> {
         self.cpus - self.jobs.iter().zip(&self.starts).filter(runs).map(|(job, _)| job.cpus).sum::<u32>()
     }
 
+    fn is_held(&self, at: usize, now: i64) -> bool {
+        let runs = |at: &usize| {
+            self.starts[*at] != NOT_YET && now < self.starts[*at] + i64::from(self.jobs[*at].run)
+        };
+        let running: Vec<usize> = (0..self.jobs.len()).filter(runs).collect();
+        (self.is_held)(at, &running)
+    }
+
     fn queue(&self, now: i64) -> Vec<usize> {
         (0..self.jobs.len())
             .filter(|at| self.starts[*at] == NOT_YET && self.jobs[*at].submit <= now)
@@ -35,6 +45,9 @@ impl Slow<'_> {
 
     fn main(&mut self, now: i64, depth: usize) {
         for at in self.queue(now).into_iter().take(depth) {
+            if self.is_held(at, now) {
+                continue;
+            }
             if self.jobs[at].cpus > self.free(now) {
                 break;
             }
@@ -67,6 +80,9 @@ impl Slow<'_> {
         }
         let resolution = i64::from(self.parameters.bf_resolution);
         for at in self.queue(now).into_iter().take(self.parameters.bf_max_job_test as usize) {
+            if self.is_held(at, now) {
+                continue;
+            }
             let Job { cpus, limit, .. } = self.jobs[at];
             let mut times: Vec<i64> = uses.iter().map(|(_, end, _)| *end).filter(|end| *end > now).collect();
             times.push(now);
@@ -136,8 +152,18 @@ fn in_windows(uses: &mut [Use]) {
 }
 
 fn slow(workload: &Workload, cpus: u32, parameters: Parameters) -> Vec<i64> {
+    slow_with(workload, cpus, parameters, &|_, _| false)
+}
+
+/// With limits: whether one holds a job back, by its place and those of the jobs that run.
+pub fn slow_with(
+    workload: &Workload,
+    cpus: u32,
+    parameters: Parameters,
+    is_held: &dyn Fn(usize, &[usize]) -> bool,
+) -> Vec<i64> {
     let starts = vec![NOT_YET; workload.jobs.len()];
-    Slow { jobs: &workload.jobs, cpus, parameters, starts }.run()
+    Slow { jobs: &workload.jobs, cpus, parameters, starts, is_held }.run()
 }
 
 /// An end asks for a pass also where nobody waits, and the next one keeps its distance: the replay once started such a job too early.

@@ -18,7 +18,7 @@ use clap::builder::UnknownArgumentValueParser;
 use multifactor2_replay::measures::fair_start;
 use multifactor2_replay::measures::past::Groups;
 use multifactor2_replay::order;
-use multifactor2_replay::sim::{goes_by_nodes, Plan, Scheduler};
+use multifactor2_replay::sim::{Plan, Scheduler, Treatments};
 use multifactor2_replay::strategist::{CannotPlay, Played, Strategy};
 use multifactor2_replay::trace::directory::PARTITIONS;
 use multifactor2_replay::trace::{self, associations, problems::Problems, TraceError};
@@ -222,7 +222,7 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
         workload: &workload,
         machine: &machine,
         scheduler: &asked.scheduler,
-        goes_by_nodes: goes_by_nodes(&machine, &scheduler),
+        treatments: &Treatments::new(&workload, &machine, &scheduler),
         seed: asked.seed,
         jitter: JITTER,
         groups: &groups,

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use slurm_text::hosts;
 
 /// Lines of `scontrol show config` that a replay goes by, besides those that begin with `Priority`.
-const KEPT: [&str; 11] = [
+const KEPT: [&str; 12] = [
+    "AccountingStorageEnforce",
     "Epilog",
     "Epilog[0]",
     "EpilogMsgTime",
@@ -23,8 +24,9 @@ const KEPT: [&str; 11] = [
 ];
 
 /// Keys of partitions and nodes that a replay goes by; other lines have none of them and go.
-const OF_MACHINE: [&str; 16] = [
+const OF_MACHINE: [&str; 17] = [
     "PartitionName",
+    "QoS",
     "NodeName",
     "Nodes",
     "Partitions",
@@ -107,12 +109,15 @@ impl Pseudonyms {
             "qos" | "qosreq" => "qos",
             "name" if file == "qos.txt" => "qos",
             "cluster" => "cluster",
-            "nodename" => "node",
             "name" if file == "reservations.txt" => "reservation",
             "reqtres" | "alloctres" | "tres" | "grptres" | "maxtres" | "maxtrespu" | "maxtrespa" => {
                 return plain_tres(field);
             }
             "nodelist" => "nodes",
+            "nodename" | "nodenames" => {
+                let nodes = hosts::in_order(field).unwrap_or_default();
+                return self.names("node", nodes);
+            }
             // Whether there is one is enough.
             "constraints" | "reservation" | "reqreservation" | "licenses" | "submitline" => {
                 let is_none = ["", "None", "(null)", "0"].contains(&field);
@@ -136,6 +141,7 @@ impl Pseudonyms {
                 .map(|(key, value)| {
                     let kind = match key {
                         "PartitionName" | "Partitions" => "partition",
+                        "QoS" => "qos",
                         // Where they cannot be told apart two partitions with the same nodes still have the same.
                         "Nodes" => match hosts::in_order(value) {
                             Some(nodes) => return format!("{key}={}", self.names("node", nodes)),

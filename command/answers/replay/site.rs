@@ -72,7 +72,7 @@ fn associations(known: &[records::Association]) -> Vec<ListedAssociation> {
 }
 
 fn qos(known: &records::Qos) -> Qos {
-    Qos { name: known.name.clone(), priority: known.priority, usage_factor: known.usage_factor }
+    Qos { priority: known.priority, usage_factor: known.usage_factor, ..Qos::named(&known.name) }
 }
 
 fn config(snapshot: &Snapshot) -> Option<Config> {

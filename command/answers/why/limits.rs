@@ -3,13 +3,13 @@
 use multifactor2_snapshot::records::{Association, Job};
 use schemars::JsonSchema;
 use serde::Serialize;
+use slurm_text::limits::{field, Field, Per};
 
 use super::named;
 use crate::input::commands;
 use crate::input::parse::associations::{self, User};
 use crate::input::parse::limits::{self, Amount, Amounts, Limits, OfQos};
 use crate::input::texts::Texts;
-use crate::model::reasons::limits::{field, Field, Per};
 use crate::model::Model;
 use crate::output::numbers::number;
 

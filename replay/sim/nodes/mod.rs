@@ -16,7 +16,7 @@ pub use choose::{Chooser, Search};
 pub use ends::Ends;
 pub use free::{Free, Part};
 
-use crate::workload::{Machine, Setup, Want};
+use crate::workload::{Machine, Node, Setup, Want};
 
 /// A running job, as a plan sees it.
 #[derive(Clone, Debug)]
@@ -27,6 +27,14 @@ pub struct Running {
     pub parts: Rc<[Part]>,
 }
 
+/// Nodes that are kept for jobs that a replay takes from the record.
+#[derive(Debug)]
+struct Reserved {
+    from: i64,
+    until: i64,
+    nodes: FixedBitSet,
+}
+
 /// The nodes of a machine.
 #[derive(Debug)]
 pub struct Nodes {
@@ -34,8 +42,13 @@ pub struct Nodes {
     pub free: Free,
     /// By node: jobs that have ended there and are being cleaned up.
     ending: Vec<u32>,
-    /// By partition: its nodes.
+    /// By partition: its nodes that take jobs.
     members: Vec<FixedBitSet>,
+    /// By node: by how many events it is away.
+    away: Vec<u32>,
+    /// By node: its partitions.
+    partitions: Vec<Vec<usize>>,
+    reserved: Vec<Reserved>,
     /// By their end, then in the order in which they started.
     running: BTreeMap<(i64, u32), Running>,
 }
@@ -49,15 +62,65 @@ impl Nodes {
             members.extend((0..count).filter(|at| pools.contains(&machine.nodes[*at].pool)));
             members
         };
+        let partitions = |node: &Node| -> Vec<usize> {
+            (0..)
+                .zip(&machine.partitions)
+                .filter(|(_, of)| of.pools.contains(&node.pool))
+                .map(|(at, _)| at)
+                .collect()
+        };
         Self {
             free: Free::new(machine),
             ending: vec![0; count],
             members: machine.partitions.iter().map(|partition| members(&partition.pools)).collect(),
+            away: vec![0; count],
+            partitions: machine.nodes.iter().map(partitions).collect(),
+            reserved: Vec::new(),
             running: BTreeMap::new(),
         }
     }
 
-    /// The nodes of a partition.
+    /// Nodes are kept for others for a time.
+    pub fn reserve(&mut self, from: i64, until: i64, nodes: FixedBitSet) {
+        self.reserved.push(Reserved { from, until, nodes });
+    }
+
+    /// Takes nodes out of a set that are kept for others at some time from one on and before another; true where there were any.
+    pub fn take_reserved(&self, set: &mut FixedBitSet, from: i64, until: i64) -> bool {
+        let mut were_any = false;
+        for of in self.reserved.iter().filter(|of| of.from < until && from < of.until) {
+            were_any |= !set.is_disjoint(&of.nodes);
+            set.difference_with(&of.nodes);
+        }
+        were_any
+    }
+
+    /// When the first reservation ends that has not at a time (`find_resv_end` of `reservation.c`).
+    pub fn reserved_until(&self, time: i64) -> Option<i64> {
+        self.reserved.iter().map(|of| of.until).filter(|until| *until >= time).min()
+    }
+
+    /// A node goes away: what runs there goes on, as it was recorded, and nothing starts.
+    pub fn leave(&mut self, node: usize) {
+        self.away[node] += 1;
+        self.set(node, false);
+    }
+
+    /// It comes back, unless another event keeps it away.
+    pub fn come_back(&mut self, node: usize) {
+        self.away[node] -= 1;
+        if self.away[node] == 0 {
+            self.set(node, true);
+        }
+    }
+
+    fn set(&mut self, node: usize, takes_jobs: bool) {
+        for partition in &self.partitions[node] {
+            self.members[*partition].set(node, takes_jobs);
+        }
+    }
+
+    /// The nodes of a partition that take jobs.
     pub fn members(&self, partition: u16) -> &FixedBitSet {
         &self.members[usize::from(partition)]
     }

@@ -67,7 +67,7 @@ impl Backfill {
             }
             let entry = self.considered.tested[at];
             at += 1;
-            if world.has_started(entry.job) {
+            if world.has_started(entry.job) || world.is_held(entry) {
                 continue;
             }
             let array = world.setup.job(entry.job).array;
@@ -126,6 +126,6 @@ impl Backfill {
     /// Whether an entry fits now.
     fn may_start(&self, world: &World<'_>, entry: Entry) -> bool {
         let ((cpus, length), pools) = (world.need(entry), world.pools(entry.partition));
-        !world.has_started(entry.job) && self.profile.fits_now(pools, cpus, length)
+        !world.has_started(entry.job) && !world.is_held(entry) && self.profile.fits_now(pools, cpus, length)
     }
 }

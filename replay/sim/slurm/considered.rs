@@ -73,7 +73,7 @@ impl Considered {
             if self.tested.len() >= most {
                 break;
             }
-            if self.exceeds(world, *entry) {
+            if world.is_held_by_jobs(*entry) || self.exceeds(world, *entry) {
                 continue;
             }
             self.tested.push(*entry);

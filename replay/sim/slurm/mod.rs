@@ -193,6 +193,10 @@ impl Slurm {
             if bound > 0 && self.looked_at[partition] > bound {
                 continue;
             }
+            // It does not hold up others.
+            if world.is_held(entry) {
+                continue;
+            }
             if self.start(world, entry) {
                 if world.begun() >= most {
                     break;

@@ -76,7 +76,10 @@ pub struct OnNodes {
     then: FxHashMap<i64, Free>,
     /// What is free when more and more has ended.
     later: Free,
+    /// Nodes of the partition that nobody keeps, those of them that no waiting job has reserved either, and when to look again at the others.
+    members: FixedBitSet,
     usable: FixedBitSet,
+    reserved_until: Option<i64>,
 }
 
 impl OnNodes {
@@ -92,7 +95,9 @@ impl OnNodes {
             ends: Ends::default(),
             then: FxHashMap::default(),
             later: Free::default(),
+            members: FixedBitSet::new(),
             usable: FixedBitSet::new(),
+            reserved_until: None,
         }
     }
 
@@ -105,6 +110,7 @@ impl OnNodes {
         }
         self.usable.clone_from(nodes.members(entry.partition));
         self.usable.difference_with(closed);
+        nodes.take_reserved(&mut self.usable, world.now, world.now + world.need(entry).1);
         without_ending(&mut self.usable, nodes);
         let search = Search { setup: world.setup, nodes: &self.usable, want, partition: entry.partition };
         let Some(parts) = self.chooser.choose(&search, &nodes.free, |_| false) else {
@@ -138,7 +144,7 @@ impl OnNodes {
             let entry = self.considered.tested[at];
             at += 1;
             let array = world.setup.job(entry.job).array;
-            if world.has_started(entry.job) || self.considered.has_enough(array) {
+            if world.has_started(entry.job) || world.is_held(entry) || self.considered.has_enough(array) {
                 continue;
             }
             let is_old = self.considered.reserves(world, entry);
@@ -176,7 +182,8 @@ impl OnNodes {
         let (Some(nodes), want) = (&world.nodes, world.setup.want(entry.job, entry.partition)) else {
             return false;
         };
-        if world.has_started(entry.job) || self.full.contains(&(want, entry.partition)) {
+        let is_full = self.full.contains(&(want, entry.partition));
+        if is_full || world.has_started(entry.job) || world.is_held(entry) {
             return false;
         }
         let members = nodes.members(entry.partition);
@@ -216,7 +223,12 @@ impl OnNodes {
         let mut from = self.found.get(&key).copied().unwrap_or(now);
         for _ in 0..MOST_TESTS {
             let (begin, mut next) =
-                (from, self.select_nodes(nodes.members(entry.partition), from, from.max(now) + length));
+                (from, self.select_nodes(nodes, entry.partition, from, from.max(now) + length));
+            // It is looked at again after the next end of a reservation that was in its way.
+            next = match self.reserved_until {
+                Some(end) if end < now + window => Some(next.map_or(end, |next| next.min(end))),
+                _ => next,
+            };
             let place = self.place(world, nodes, want, entry.partition, begin, next, may_wait);
             let Some(Place { mut at, parts }) = place else {
                 match next {
@@ -269,8 +281,14 @@ impl OnNodes {
     }
 
     /// The nodes that nobody has reserved while a job would run; and when to test it again, if it cannot start before.
-    fn select_nodes(&mut self, members: &FixedBitSet, from: i64, until: i64) -> Option<i64> {
+    fn select_nodes(&mut self, nodes: &Nodes, partition: u16, from: i64, until: i64) -> Option<i64> {
         let mut next = None;
+        self.members.clone_from(nodes.members(partition));
+        let resolution = i64::from(self.parameters.bf_resolution);
+        let up = |end: i64| end.saturating_add(resolution - 1).div_euclid(resolution) * resolution + 1;
+        let overlaps = nodes.take_reserved(&mut self.members, from, until);
+        self.reserved_until = nodes.reserved_until(from).filter(|_| overlaps).map(up);
+        let members = &self.members;
         self.usable.clone_from(members);
         for at in 0..self.table.len() {
             let row = &self.table[at];

@@ -65,6 +65,8 @@ pub struct Parameters {
     pub bf_min_prio_reserve: u32,
     /// `bf_one_resv_per_job`: a job in several partitions gets one reservation.
     pub bf_one_resv_per_job: bool,
+    /// `assoc_limit_stop`: a job that a limit holds back holds up others. The model does not follow limits then.
+    pub stops_at_limits: bool,
     /// No parameter of Slurm's: milliseconds from the end of a job until its nodes take another (slurmd's epilog and messages). Time goes by
     /// seconds here, and an end is somewhere within its second: so it takes a second more for that part of the jobs.
     pub node_release: u32,
@@ -103,6 +105,7 @@ impl Default for Parameters {
             bf_min_prio_reserve: 0,
             bf_one_resv_per_job: false,
             node_release: 0,
+            stops_at_limits: false,
             ignored: Vec::new(),
         }
     }
@@ -225,6 +228,7 @@ impl Parameters {
                 }
             }
         }
+        parameters.stops_at_limits = place(text, "assoc_limit_stop").is_some();
         // Slurm lets the association win.
         if parameters.bf_max_job_assoc > 0 {
             parameters.bf_max_job_user = 0;

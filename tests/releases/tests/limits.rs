@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use multifactor2_command::input::ask::Question;
-use multifactor2_command::model::reasons::limits::field;
 use slurm_releases::asked::ask;
 use slurm_testcluster::{Account, Accounts, Cluster, Job, Release};
+use slurm_text::limits::field;
 
 use super::command::{answer, sacctmgr};
 

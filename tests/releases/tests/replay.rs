@@ -39,7 +39,7 @@ slurm_releases::test_in_each_release!(exports);
 
 fn exports(release: &Release) {
     an_export_tells_all_but_names(release);
-    a_limit_is_a_reason_of_which_nothing_is_said(release);
+    a_limit_is_followed_or_nothing_is_said(release);
 }
 
 fn test(suite: Suite, settings: Option<&str>) {
@@ -132,8 +132,9 @@ fn an_export_tells_all_but_names(release: &Release) {
     }
 }
 
-/// A user of a QOS that lets one job run at a time: slurmctld's reason is in the trace, and the report says nothing of that user.
-fn a_limit_is_a_reason_of_which_nothing_is_said(release: &Release) {
+/// A user of a QOS that lets one job run at a time: slurmctld's reason is in the trace. The replay follows the limit where it knows it, and
+/// says nothing of that user where it does not.
+fn a_limit_is_followed_or_nothing_is_said(release: &Release) {
     let cluster = start(release, 4, None);
     sacctmgr(&cluster, "modify qos normal set maxjobsperuser=1");
     let jobs: Vec<Planned> = (0..6).map(|at| job(at / 3, "ada", "physics", 1, 3)).collect();
@@ -143,13 +144,32 @@ fn a_limit_is_a_reason_of_which_nothing_is_said(release: &Release) {
     let limited = workload.reasons.find("QOSMaxJobsPerUserLimit");
     let waited = workload.jobs.iter().filter(|job| Some(u32::from(job.reason)) == limited).count();
     assert!(waited >= 3, "{waited} of 6: {:?}", workload.reasons);
-    let output = Command::new(env!("CARGO_BIN_EXE_ask-cluster"))
-        .args(["replay", "--runs", "0", "--json"])
-        .arg(&directory)
-        .output()
-        .unwrap();
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let unsaid = answer["answer"]["unsaid"].as_array().unwrap();
+    let answer = || -> serde_json::Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_ask-cluster"))
+            .args(["replay", "--runs", "0", "--json"])
+            .arg(&directory)
+            .output()
+            .unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["answer"].clone()
+    };
+    let treated = |answer: &serde_json::Value| {
+        let facts = answer["facts"].as_array().unwrap();
+        let fact = facts.iter().find(|fact| fact["fact"] == "waits for QOSMaxJobsPerUserLimit");
+        fact.unwrap()["treatment"].clone()
+    };
+    let known = answer();
+    assert_eq!(treated(&known), "replayed");
+    assert_eq!(known["unsaid"].as_array().unwrap().len(), 0, "{known}");
+    let (recorded, error) = (&known["past"]["recorded"], &known["past"]["error"]);
+    let (recorded, error) = (recorded.as_f64().unwrap(), error.as_f64().unwrap());
+    // Each job waits for those before it, up to 15 seconds and more.
+    assert!(recorded >= 6.0 && error.abs() <= 2.5, "{recorded} s, and the replay is off by {error} s");
+    // A cluster that does not tell of its limits.
+    fs::remove_file(directory.join("qos.txt")).unwrap();
+    let hidden = answer();
+    assert_eq!(treated(&hidden), "left out");
+    let unsaid = hidden["unsaid"].as_array().unwrap();
     let of_user = unsaid.iter().find(|one| one["of"] == "user" && one["name"] == "ada");
     assert_eq!(of_user.unwrap()["reason"], "QOSMaxJobsPerUserLimit", "{unsaid:?}");
 }

@@ -5,7 +5,7 @@ use multifactor2_replay::measures::past::{GroupKind, Groups};
 use multifactor2_replay::measures::{
     compare, fairness, past as past_of, summary, Counted, Fairness, Summary,
 };
-use multifactor2_replay::sim::{left_out_always, Outcome, NEVER};
+use multifactor2_replay::sim::{Outcome, Treatments, NEVER};
 use multifactor2_replay::workload::{Machine, NO_TIME};
 use multifactor2_replay::Workload;
 
@@ -28,8 +28,8 @@ pub struct Input<'i> {
     pub machine: &'i Machine,
     /// The scheduler, as it is called.
     pub scheduler: &'i str,
-    /// Jobs run on the nodes of the machine, and not on the CPUs of its pools.
-    pub goes_by_nodes: bool,
+    /// What the replay does about each fact of the trace.
+    pub treatments: &'i Treatments<'i>,
     /// Jobs that were submitted before are a warm-up.
     pub since: i64,
     /// The seed of jittered runs.
@@ -104,7 +104,7 @@ impl Input<'_> {
             runs.iter().map(|run| summary(self.workload, self.machine, &run.outcome, &counted)).collect();
         let policies = runs.iter().zip(&summaries).map(|(run, summary)| self.policy(run, summary, &counted));
         let policies: Vec<Policy> = policies.collect();
-        let past = past_of::past(self.workload, self.groups, &runs[0].outcome, &counted);
+        let past = past_of::past(self.workload, self.groups, &runs[0].outcome, &counted, self.treatments);
         let others = runs.iter().skip(1);
         let comparisons = others.map(|other| self.comparison(&runs[0], other, &counted, past.as_ref())).collect();
         let errors = past.as_ref().map(|_| self.errors(&policies[0], &counted));
@@ -112,11 +112,11 @@ impl Input<'_> {
             trace: Trace { runs: runs.iter().map(|run| run.jittered.len()).min().unwrap_or_default(), ..self.trace(&counted) },
             past: past.as_ref().zip(errors).map(|(past, errors)| Past::new(self.past, self.groups, past, errors)),
             unsaid: past.as_ref().map_or_else(Vec::new, |past| past::unsaid(self.workload, self.groups, past)),
-            facts: past::facts(self.workload, self.machine, self.goes_by_nodes),
+            facts: past::facts(self.workload, self.treatments),
             policies,
             comparisons,
             gaming: Vec::new(),
-            left_out: left_out_always(self.goes_by_nodes).map(str::to_owned).collect(),
+            left_out: self.treatments.left_out().map(str::to_owned).collect(),
             missing: self
                 .workload
                 .missing

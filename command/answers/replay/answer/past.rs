@@ -1,12 +1,16 @@
 //! What a replay knows of itself: its past against the record, what it says nothing of, and what became of each fact of the trace.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+use slurm_text::limits::field;
 
 use multifactor2_replay::measures::past::{Band, Groups, Past as OfReplay, Silence};
-use multifactor2_replay::trace::reasons::{treatment, Treatment};
-use multifactor2_replay::workload::{Fact, Machine, NO_TIME};
-use multifactor2_replay::{sim, Workload};
+use multifactor2_replay::sim::Treatments;
+use multifactor2_replay::trace::reasons::Treatment;
+use multifactor2_replay::workload::{Fact, NO_TIME};
+use multifactor2_replay::Workload;
 
 use super::measures::MEAN_WAIT;
 use super::{Measured, PastPolicy};
@@ -202,7 +206,7 @@ fn against(band: &Band) -> String {
 const REASONS: usize = 12;
 
 /// What decided the starts of jobs, and what became of it.
-pub fn facts(workload: &Workload, machine: &Machine, goes_by_nodes: bool) -> Vec<FactRow> {
+pub fn facts(workload: &Workload, treatments: &Treatments<'_>) -> Vec<FactRow> {
     let row = |fact: &str, source: &str, count: Option<(usize, f64)>, treatment: &str| FactRow {
         fact: fact.to_owned(),
         source: source.to_owned(),
@@ -218,30 +222,26 @@ pub fn facts(workload: &Workload, machine: &Machine, goes_by_nodes: bool) -> Vec
     )];
     for fact in Fact::ALL {
         let count = workload.told.has(*fact).then(|| sum(workload, |at| workload.jobs[at].facts.has(*fact)));
-        let treated = || sim::treatment(workload, machine, goes_by_nodes, *fact).text();
+        let treated = || treatments.fact(*fact).text();
         let treatment = if count.is_some() { treated() } else { "not known" };
         rows.push(row(fact.name(), fact.column(), count, treatment));
     }
-    // By reason, those with the most jobs first.
-    let mut reasons: Vec<(usize, (usize, f64))> = vec![(0, (0, 0.0)); workload.reasons.len()];
-    for (at, reason) in reasons.iter_mut().enumerate() {
-        reason.0 = at;
-    }
+    // By reason, those with the most jobs first: a limit may be known for some of them, and not for others.
+    let mut reasons: BTreeMap<(u16, Treatment), (usize, f64)> = BTreeMap::new();
     for job in &workload.jobs {
-        if let Some((_, count)) = reasons.get_mut(usize::from(job.reason)) {
+        let treatment = treatments.reason(job);
+        if treatment != Treatment::Replayed || field(workload.reasons.name(job.reason.into())).is_some() {
+            let count = reasons.entry((job.reason, treatment)).or_default();
             #[allow(clippy::cast_precision_loss)] // CPU seconds
             let area = Workload::cpu_seconds(job) as f64;
             *count = (count.0 + 1, count.1 + area);
         }
     }
-    reasons.retain(|(at, (jobs, _))| {
-        let name = workload.reasons.name(u32::try_from(*at).unwrap_or_default());
-        *jobs > 0 && treatment(name) != Treatment::Replayed
-    });
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, (jobs, _))| std::cmp::Reverse(*jobs));
-    for (at, count) in reasons.into_iter().take(REASONS) {
-        let name = workload.reasons.name(u32::try_from(at).unwrap_or_default());
-        rows.push(row(&format!("waits for {name}"), "Reason", Some(count), treatment(name).text()));
+    for ((reason, treatment), count) in reasons.into_iter().take(REASONS) {
+        let name = workload.reasons.name(reason.into());
+        rows.push(row(&format!("waits for {name}"), "Reason", Some(count), treatment.text()));
     }
     let has_starts = workload.jobs.iter().any(|job| job.start != NO_TIME);
     if has_starts && workload.reasons.len() < 2 {
@@ -252,7 +252,7 @@ pub fn facts(workload: &Workload, machine: &Machine, goes_by_nodes: bool) -> Vec
         "outages of a tenth of a partition, for an hour of a wait",
         "events.txt",
         out,
-        if out.is_some() { Treatment::LeftOut.text() } else { "not known" },
+        if out.is_some() { treatments.outages().text() } else { "not known" },
     ));
     rows.push(row("jobs that were refused", "nowhere", None, "not known"));
     rows

@@ -18,7 +18,7 @@ use flate2::Compression;
 use slurm_releases::logged;
 use slurm_releases::replayed::{bursts, export, run_all, tree, Planned, SCHEDULER};
 use slurm_releases::{cluster, Suite, BOOKWORM, FORKY};
-use slurm_testcluster::{policies, Mode};
+use slurm_testcluster::{policies, Cluster, Mode};
 
 /// Nodes of each machine, and CPUs of each of them.
 const NODES: u16 = 20;
@@ -26,6 +26,11 @@ const CPUS: u16 = 4;
 
 /// MB of a node.
 const MEMORY: u32 = 4000;
+
+/// What is kept of an export besides the jobs: of a cell, as it is the same in each run, and of each run.
+const OF_CELL: [&str; 6] =
+    ["associations.txt", "limits.txt", "qos.txt", "config.txt", "partitions.txt", "nodes.txt"];
+const OF_RUN: [&str; 2] = ["events", "reservations"];
 
 /// Jobs of a run, the seconds in which they are submitted, and the seed that they are drawn by.
 const JOBS: usize = 600;
@@ -43,7 +48,27 @@ enum Kind {
     Gres,
     /// Jobs have whole nodes.
     Whole,
+    /// As shared, with [`LIMITS`].
+    Limited,
+    /// As shared, and eight nodes are drained for a part of the time.
+    Outage,
+    /// As shared, and eight nodes are reserved for one user for a part of the time.
+    Reserved,
 }
+
+/// When the first nodes of a machine are reserved, in seconds after the first job: who waits may not run into it.
+const RESERVED: (u64, u64, &str) = (100, 190, "n[1-8]");
+
+/// When the first nodes of a machine are drained and come back, in seconds after the first job.
+const DRAIN: (u64, u64, &str) = (90, 180, "n[1-8]");
+
+/// Limits on running jobs: one of each kind that a replay follows in the accounting of a site. The QOS has none on jobs, which would
+/// replace that of a user.
+const LIMITS: [&str; 3] = [
+    "modify qos normal set MaxTRESPU=cpu=24",
+    "modify account physics set GrpTRES=cpu=32 GrpJobs=20",
+    "modify user dora where account=chemistry set MaxJobs=5",
+];
 
 impl Kind {
     /// The jobs.
@@ -60,7 +85,7 @@ impl Kind {
                 |random: &mut fastrand::Rng, sizes: &[u32]| random.choice(sizes.iter().copied()).unwrap_or(1);
             let is_hungry = random.u32(0..10) < 4;
             match self {
-                Self::Shared => {
+                Self::Shared | Self::Limited | Self::Outage | Self::Reserved => {
                     let cpus = of(random, &[1, 1, 1, 2, 2, 3, 4, 4, 8]);
                     of_nodes(cpus.div_ceil(4), cpus.min(4))
                 }
@@ -100,7 +125,7 @@ const fn passes(name: &'static str, kind: Kind, suite: Suite) -> Cell {
     Cell { name, kind, suite, settings: None, passes: true }
 }
 
-const CELLS: [Cell; 12] = [
+const CELLS: [Cell; 17] = [
     cell("shared-22.05-fair-tree", Kind::Shared, BOOKWORM, None),
     cell("shared-22.05-standing", Kind::Shared, BOOKWORM, Some(STANDING)),
     cell("shared-26.05-fair-tree", Kind::Shared, FORKY, None),
@@ -108,6 +133,11 @@ const CELLS: [Cell; 12] = [
     cell("memory-22.05-standing", Kind::Memory, BOOKWORM, Some(STANDING)),
     cell("gres-22.05-standing", Kind::Gres, BOOKWORM, Some(STANDING)),
     cell("whole-22.05-standing", Kind::Whole, BOOKWORM, Some(STANDING)),
+    cell("limits-22.05-standing", Kind::Limited, BOOKWORM, Some(STANDING)),
+    cell("limits-26.05-fair-tree", Kind::Limited, FORKY, None),
+    cell("outage-22.05-standing", Kind::Outage, BOOKWORM, Some(STANDING)),
+    cell("outage-26.05-fair-tree", Kind::Outage, FORKY, None),
+    cell("reserved-22.05-standing", Kind::Reserved, BOOKWORM, Some(STANDING)),
     passes("passes-shared-22.05", Kind::Shared, BOOKWORM),
     passes("passes-shared-26.05", Kind::Shared, FORKY),
     passes("passes-memory-22.05", Kind::Memory, BOOKWORM),
@@ -163,6 +193,29 @@ fn main() -> ExitCode {
     }
 }
 
+/// Reserves nodes. No job runs in the reservation: the nodes are kept.
+fn reserve(cluster: &Cluster) -> Result<()> {
+    let (from, until, nodes) = RESERVED;
+    let (start, end) = (format!("starttime=now+{from}seconds"), format!("endtime=now+{until}seconds"));
+    let nodes = format!("nodes={nodes}");
+    let words = ["create", "reservation", "reservationname=kept", "users=ada", &start, &end, &nodes];
+    cluster.command("scontrol").args(words).text().map(drop)
+}
+
+/// Drains nodes and brings them back.
+fn drain(cluster: &Cluster) -> Result<()> {
+    let (from, until, nodes) = DRAIN;
+    let update = |words: &[&str]| {
+        let name = format!("nodename={nodes}");
+        let call = cluster.command("scontrol").args(["update", &name]).args(words.iter().copied());
+        call.text().map(drop)
+    };
+    std::thread::sleep(Duration::from_secs(from));
+    update(&["state=drain", "reason=test"])?;
+    std::thread::sleep(Duration::from_secs(until - from));
+    update(&["state=resume"])
+}
+
 /// A run of a cell.
 fn make(cell: &Cell, run: usize, directory: &Path) -> Result<()> {
     let place = directory.join(cell.name);
@@ -191,7 +244,7 @@ fn make(cell: &Cell, run: usize, directory: &Path) -> Result<()> {
             .set("NodeName", "DEFAULT Gres=gpu:2")
             .file("gres.conf", "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"),
         Kind::Whole => builder.set("PartitionName", "DEFAULT OverSubscribe=EXCLUSIVE"),
-        Kind::Shared | Kind::Memory => builder,
+        Kind::Shared | Kind::Memory | Kind::Limited | Kind::Outage | Kind::Reserved => builder,
     };
     builder = match cell.settings {
         _ if cell.passes => builder
@@ -204,7 +257,20 @@ fn make(cell: &Cell, run: usize, directory: &Path) -> Result<()> {
         None => builder.set("PriorityType", "priority/multifactor"),
     };
     let cluster = builder.start()?;
-    run_all(&cluster, &cell.kind.jobs(), Duration::from_secs(1800))?;
+    if cell.kind == Kind::Limited {
+        for line in LIMITS {
+            let words = ["-i"].into_iter().chain(line.split(' '));
+            cluster.command("sacctmgr").args(words).text()?;
+        }
+    }
+    if cell.kind == Kind::Reserved {
+        reserve(&cluster)?;
+    }
+    std::thread::scope(|scope| -> Result<()> {
+        let drain = scope.spawn(|| if cell.kind == Kind::Outage { drain(&cluster) } else { Ok(()) });
+        run_all(&cluster, &cell.kind.jobs(), Duration::from_secs(1800))?;
+        drain.join().map_err(|_| anyhow::anyhow!("the drain has panicked"))?
+    })?;
     let program = std::env::current_exe()?.with_file_name("ask-cluster");
     let exported = export(&cluster, &program, "trace", &["--anonymise"])?;
     fs::create_dir_all(&place)?;
@@ -213,9 +279,10 @@ fn make(cell: &Cell, run: usize, directory: &Path) -> Result<()> {
         let name = path.file_name().and_then(|name| name.to_str()).context("a name")?;
         if name.starts_with("sacct-") && name.contains(".txt") {
             fs::copy(&path, &file)?;
-        } else if ["associations.txt", "qos.txt", "config.txt", "partitions.txt", "nodes.txt"].contains(&name)
-        {
+        } else if OF_CELL.contains(&name) {
             fs::copy(&path, place.join(name))?;
+        } else if let Some(what) = OF_RUN.iter().find(|what| **what == name.trim_end_matches(".txt")) {
+            fs::copy(&path, place.join(format!("{what}-{run}.txt")))?;
         }
     }
     if cell.passes {

@@ -1,6 +1,12 @@
 //! Reasons that are limits of associations and QOS. Slurm puts their names together from whose limit it is, over what, of what, and
 //! how that is counted, so one reader understands all of them.
 
+/// The word of a reason, without details and brackets.
+pub fn word(shown: &str) -> &str {
+    let shown = shown.trim().trim_matches(['(', ')']);
+    shown.split([',', ' ', '(', ':']).next().unwrap_or(shown)
+}
+
 /// What a limit means, and what to do; `None` where a word is no limit's.
 pub fn explain(name: &str) -> Option<(String, String)> {
     let (owner, rest) = owner(name)?;
@@ -86,7 +92,7 @@ impl Field {
 
 /// The field that a reason means, where it is a limit.
 pub fn field(reason: &str) -> Option<Field> {
-    let (owner, rest) = owner(super::word(reason))?;
+    let (owner, rest) = owner(word(reason))?;
     let rest = rest.strip_suffix("Limit").unwrap_or(rest);
     let (scope, rest) = scope(rest);
     let (counted, what) = counted(rest);

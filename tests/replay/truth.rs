@@ -21,19 +21,19 @@ use multifactor2_replay::sim::{simulate, Parameters, Plan, Scheduler, NEVER};
 use multifactor2_replay::workload::Machine;
 use multifactor2_replay::{trace, Workload};
 
-/// All cells.
-const CELLS: [&str; 11] = [
-    "shared-22.05-fair-tree",
-    "shared-22.05-standing",
-    "shared-26.05-fair-tree",
-    "shared-26.05-standing",
-    "memory-22.05-standing",
-    "gres-22.05-standing",
-    "whole-22.05-standing",
-    "limits-22.05-standing",
-    "limits-26.05-fair-tree",
-    "outage-22.05-standing",
-    "reserved-22.05-standing",
+/// All cells, with the beginnings of their rows in docs/replay.md.
+const CELLS: [(&str, &str); 11] = [
+    ("shared-22.05-fair-tree", "shared, 22.05.8, Fair Tree"),
+    ("shared-22.05-standing", "shared, 22.05.8, `Distribution=standing`"),
+    ("shared-26.05-fair-tree", "shared, 26.05.5, Fair Tree"),
+    ("shared-26.05-standing", "shared, 26.05.5, `Distribution=standing`"),
+    ("memory-22.05-standing", "memory, 22.05.8, `Distribution=standing`"),
+    ("gres-22.05-standing", "GPUs, 22.05.8, `Distribution=standing`"),
+    ("whole-22.05-standing", "whole nodes, 22.05.8, `Distribution=standing`"),
+    ("limits-22.05-standing", "limits, 22.05.8, `Distribution=standing`"),
+    ("limits-26.05-fair-tree", "limits, 26.05.5, Fair Tree"),
+    ("outage-22.05-standing", "eight nodes drained, 22.05.8, `Distribution=standing`"),
+    ("reserved-22.05-standing", "eight nodes reserved, 22.05.8, `Distribution=standing`"),
 ];
 
 /// Jobs, runs and replays of each run.
@@ -209,11 +209,29 @@ impl Numbers {
     /// Groups that are near, in parts of all.
     #[allow(clippy::cast_precision_loss)] // a few
     fn near(&self) -> f64 {
-        let near = self
-            .groups
-            .iter()
-            .filter(|(_, real, deviation, replayed)| (replayed - real).abs() <= DEVIATIONS * deviation);
-        near.count() as f64 / self.groups.len() as f64
+        self.count_near() as f64 / self.groups.len() as f64
+    }
+
+    fn count_near(&self) -> usize {
+        let is_near = |(_, real, deviation, replayed): &&(String, f64, f64, f64)| {
+            (replayed - real).abs() <= DEVIATIONS * deviation
+        };
+        self.groups.iter().filter(is_near).count()
+    }
+
+    /// The row of the page.
+    fn row(&self, name: &str) -> String {
+        let percent = |part: f64| 100.0 * part;
+        format!(
+            "| {name} | {:.1} s | {:.1} s | {:+.1} % | {:.1} % | {:.1} % | {} of {} |",
+            self.real,
+            self.replayed,
+            percent(self.wait()),
+            percent(self.among),
+            percent(self.disorder),
+            self.count_near(),
+            self.groups.len()
+        )
     }
 
     fn missed(&self) -> Vec<&'static str> {
@@ -257,7 +275,7 @@ fn cells() -> &'static [(&'static str, Numbers)] {
     static NUMBERS: OnceLock<Vec<(&str, Numbers)>> = OnceLock::new();
     NUMBERS.get_or_init(|| {
         std::thread::scope(|scope| {
-            let each = CELLS.map(|cell| {
+            let each = CELLS.map(|(cell, _)| {
                 scope.spawn(move || (cell, Cell::new(&directory().join(cell), cell, |_, _| ()).numbers()))
             });
             each.map(|thread| thread.join().unwrap()).into_iter().collect()
@@ -267,10 +285,13 @@ fn cells() -> &'static [(&'static str, Numbers)] {
 
 #[test]
 fn replays_are_as_near_to_real_runs_as_those_to_each_other() {
+    let page = fs::read_to_string(project::top().join("docs/replay.md")).unwrap();
     let mut missed = Vec::new();
-    for (cell, numbers) in cells() {
+    for ((cell, numbers), (_, name)) in cells().iter().zip(CELLS) {
         println!("{cell}: {numbers}");
         missed.extend(numbers.missed().into_iter().map(|what| (*cell, what)));
+        let row = numbers.row(name);
+        assert!(page.contains(&row), "docs/replay.md does not have {row}");
     }
     assert_eq!(missed, MISSED);
 }
@@ -295,7 +316,7 @@ const CAUSES: [(&str, Change); 7] = [
 #[test]
 fn causes_have_the_shares_of_the_page() {
     let page = fs::read_to_string(project::top().join("docs/replay.md")).unwrap();
-    let cell = CELLS[0];
+    let (cell, _) = CELLS[0];
     let mut missing = Vec::new();
     for (name, change) in CAUSES {
         let numbers = Cell::new(&directory().join(cell), cell, change).numbers();

@@ -204,6 +204,9 @@ mod tests {
         assert_eq!(of("sacct.txt", "ReqReservation", ""), "");
         assert_eq!(of("sacct.txt", "NodeList", "secret1"), "nodes1");
         assert_eq!(of("reservations.txt", "Name", "secret"), "reservation1");
+        // Each by itself: events and partitions name the same ones.
+        assert_eq!(of("reservations.txt", "NodeName", "secret[1-2]"), "node1,node2");
+        assert_eq!(of("events.txt", "NodeName", "secret2"), "node2");
         assert_eq!(of("sacct.txt", "State", "CANCELLED by 1000"), "CANCELLED");
     }
 

@@ -136,6 +136,8 @@ impl Reading {
             .with(Fact::Constraints, has(CONSTRAINTS))
             .with(Fact::Licenses, has(LICENSES))
             .with(Fact::Exclusive, has(EXCLUSIVE) || has(OVERSUBSCRIBE))
+            .with(Fact::Het, has(JOB_ID))
+            .with(Fact::Preempted, has(STATE))
             .with(Fact::Gpus, has(ALLOC_TRES) || has(REQ_TRES))
             .with(Fact::Memory, has(ALLOC_TRES) || has(REQ_TRES));
         Ok(Self {
@@ -461,6 +463,8 @@ fn facts(cells: &[&str; COUNT], size: Counts) -> Facts {
         .with(Fact::Constraints, says(CONSTRAINTS))
         .with(Fact::Licenses, says(LICENSES))
         .with(Fact::Exclusive, says(EXCLUSIVE))
+        .with(Fact::Het, cells[JOB_ID].contains('+'))
+        .with(Fact::Preempted, cells[STATE].starts_with("PREEMPTED"))
         .with(Fact::Gpus, size.gpus > 0)
         .with(Fact::Memory, size.memory > 0)
 }

@@ -49,6 +49,10 @@ facts! {
     Licenses: "Licenses", "licences", LeftOut;
     /// It asked for whole nodes.
     Exclusive: "Exclusive", "whole nodes for single jobs", LeftOut;
+    /// It is a part of a heterogeneous job, whose parts start together in reality.
+    Het: "JobID", "parts of heterogeneous jobs", LeftOut;
+    /// It was preempted: what it ran until then is its run.
+    Preempted: "State", "preemptions", LeftOut;
     /// It held GPUs, which do not run out in a replay.
     Gpus: "AllocTRES", "GPUs that may run out", LeftOut;
     /// It asked for memory, which does not run out in a replay.

@@ -1,8 +1,10 @@
 //! What accountings of real sites have in them: one test a row, each with the line and what is done with it.
 
+use multifactor2_replay::sim::{Parameters, Scheduler, Treatments};
 use multifactor2_replay::trace::parse;
 use multifactor2_replay::trace::problems::ProblemKind;
-use multifactor2_replay::workload::{Machine, NO_TIME};
+use multifactor2_replay::trace::reasons::Treatment;
+use multifactor2_replay::workload::{Fact, Machine, NO_TIME};
 use multifactor2_replay::Workload;
 
 const COLUMNS: &str =
@@ -153,4 +155,29 @@ fn reason_flags_and_line_of_a_job_are_kept() {
         (job.line, workload.reasons.name(u32::from(job.reason)), workload.flags.name(u32::from(job.flags))),
         (3, "Priority", "SchedMain")
     );
+}
+
+/// Parts of heterogeneous jobs and preemptions are counted, as no replay follows them.
+#[test]
+fn what_no_replay_follows_is_counted() {
+    let times = [Some(0), Some(0), Some(100), Some(700)];
+    let with_id = |line: String, id: &str| format!("{}|{id}\n", line.trim_end());
+    let lines = [
+        with_id(plain(1), "1"),
+        with_id(line(2, "main", times, "cpu=4", "PREEMPTED"), "2"),
+        with_id(line(3, "main", times, "cpu=4", "COMPLETED"), "2+1"),
+    ];
+    let text = format!("{COLUMNS}|JobID\n{}", lines.concat());
+    let workload = parse(text.as_bytes(), "sacct.txt").unwrap();
+    let has = |fact: Fact| workload.jobs.iter().filter(|job| job.facts.has(fact)).count();
+    assert_eq!(
+        (workload.jobs.len(), has(Fact::Preempted), has(Fact::Het)),
+        (3, 1, 1),
+        "{:?}",
+        workload.problems
+    );
+    let machine = Machine::of_procs(8);
+    let scheduler = Scheduler::Slurm(Parameters::default());
+    let treatments = Treatments::new(&workload, &machine, &scheduler);
+    assert_eq!([Fact::Preempted, Fact::Het].map(|fact| treatments.fact(fact)), [Treatment::LeftOut; 2]);
 }

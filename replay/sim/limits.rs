@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use slurm_text::limits::field;
 
 use super::Scheduler;
-use crate::workload::{Limit, QosLimits, Setup, Workload};
+use crate::workload::{Limit, Machine, QosLimits, Setup, Workload};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,9 +71,7 @@ impl<'s> Limits<'s> {
     /// Those that slurmctld enforces; `None` where there are none.
     pub fn new(setup: &'s Setup<'s>, scheduler: &Scheduler) -> Option<Self> {
         let workload = setup.workload;
-        let Scheduler::Slurm(parameters) = scheduler else { return None };
-        let has_some = !workload.limits.is_empty() || workload.qos.iter().any(has_limits);
-        if !has_some || parameters.stops_at_limits || !are_enforced(workload) {
+        if !are_followed(workload, scheduler) {
             return None;
         }
         let mut makes =
@@ -269,14 +267,20 @@ fn of_tres(workload: &Workload, name: &str) -> Option<Of> {
     }
 }
 
+/// Whether there are limits that a replay under a scheduler follows.
+fn are_followed(workload: &Workload, scheduler: &Scheduler) -> bool {
+    let has_some = !workload.limits.is_empty() || workload.qos.iter().any(has_limits);
+    let may = matches!(scheduler, Scheduler::Slurm(parameters) if !parameters.stops_at_limits);
+    has_some && may && are_enforced(workload)
+}
+
 /// What of limits a replay does not follow, though it follows others.
-pub fn left_out(setup: &Setup<'_>, scheduler: &Scheduler) -> Vec<String> {
-    let workload = setup.workload;
-    if Limits::new(setup, scheduler).is_none() {
+pub fn left_out(workload: &Workload, machine: &Machine, scheduler: &Scheduler) -> Vec<String> {
+    if !are_followed(workload, scheduler) {
         return Vec::new();
     }
     let mut left_out = Vec::new();
-    let has_shared = setup.machine.partitions.iter().any(|partition| !partition.exclusive);
+    let has_shared = machine.partitions.iter().any(|partition| !partition.exclusive);
     let mut note = |whose: String, key: &str, limit: &Limit| {
         for (name, most) in &limit.tres {
             match of_tres(workload, name) {
@@ -352,12 +356,13 @@ fn of_associations(workload: &Workload) -> FxHashMap<u32, (Limit, Option<u32>)> 
 pub struct Explained(FxHashSet<(u32, u16, u16, u16)>);
 
 impl Explained {
-    /// Of a workload on a machine. None where a limit was changed meanwhile: those of another time are not known.
-    pub fn new(setup: &Setup<'_>, scheduler: &Scheduler) -> Self {
-        let workload = setup.workload;
+    /// By the limits that hold. None where a limit was changed meanwhile: those of another time are not known.
+    pub fn new(limits: &Limits<'_>) -> Self {
+        let workload = limits.setup.workload;
         let mut explained = FxHashSet::default();
-        let limits = Limits::new(setup, scheduler).filter(|_| workload.changed_limits.is_empty());
-        let Some(limits) = limits else { return Self::default() };
+        if !workload.changed_limits.is_empty() {
+            return Self::default();
+        }
         let mut known = FxHashSet::default();
         for (at, job) in (0..).zip(&workload.jobs) {
             let key = (job.association, job.qos, job.partitions, job.reason);

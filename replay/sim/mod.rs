@@ -89,7 +89,7 @@ impl Plan<'_> {
         if let Scheduler::Slurm(parameters) = &self.scheduler {
             left_out.extend(parameters.ignored.iter().map(|word| format!("SchedulerParameters={word}")));
         }
-        left_out.extend(limits::left_out(&Setup::new(self.workload, self.machine), &self.scheduler));
+        left_out.extend(limits::left_out(self.workload, self.machine, &self.scheduler));
         let config = &self.workload.config;
         let by_cpus = |word: &str| word.to_ascii_lowercase().starts_with("cpu=");
         for (name, value) in [

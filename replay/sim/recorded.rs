@@ -23,10 +23,14 @@ pub fn arrivals(setup: &Setup<'_>, delays: Delays, frozen: &VecDeque<(i64, u32)>
     arrivals
 }
 
+/// The places of nodes by their names.
+fn places<'s>(setup: &Setup<'s>) -> FxHashMap<&'s str, usize> {
+    setup.machine.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect()
+}
+
 /// When nodes go away and come back, by the events of the trace.
 pub fn changes(setup: &Setup<'_>) -> VecDeque<(i64, usize, bool)> {
-    let places: FxHashMap<&str, usize> =
-        setup.machine.nodes.iter().enumerate().map(|(place, node)| (node.name.as_str(), place)).collect();
+    let places = places(setup);
     let away = &setup.workload.away;
     let mut changes: Vec<(i64, usize, bool)> = away
         .iter()
@@ -52,11 +56,10 @@ pub fn frozen(setup: &Setup<'_>) -> VecDeque<(i64, u32)> {
 
 /// Keeps the nodes of reservations for their jobs.
 pub fn reserve(nodes: &mut Nodes, setup: &Setup<'_>) {
+    let places = places(setup);
     for of in &setup.workload.reservations {
-        let names: FxHashSet<&str> = of.nodes.iter().map(String::as_str).collect();
         let mut kept = FixedBitSet::with_capacity(setup.machine.nodes.len());
-        let all = setup.machine.nodes.iter().enumerate();
-        kept.extend(all.filter(|(_, node)| names.contains(node.name.as_str())).map(|(place, _)| place));
+        kept.extend(of.nodes.iter().filter_map(|name| places.get(name.as_str()).copied()));
         if !kept.is_clear() {
             nodes.reserve(of.from, of.until, kept);
         }

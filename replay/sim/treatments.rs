@@ -19,12 +19,13 @@ impl<'p> Treatments<'p> {
     /// Finds them.
     pub fn new(workload: &'p Workload, machine: &'p Machine, scheduler: &Scheduler) -> Self {
         let setup = Setup::new(workload, machine);
+        let limits = Limits::new(&setup, scheduler);
         Self {
             workload,
             machine,
             goes_by_nodes: goes_by_nodes(machine, scheduler),
-            follows_limits: Limits::new(&setup, scheduler).is_some(),
-            explained: Explained::new(&setup, scheduler),
+            follows_limits: limits.is_some(),
+            explained: limits.as_ref().map(Explained::new).unwrap_or_default(),
         }
     }
 

@@ -265,14 +265,20 @@ impl<'s> World<'s> {
         let Some(partition) = setup.partitions(job).first().copied() else { return };
         self.priorities.clear();
         self.order.submit(self.now, job, &mut self.priorities);
+        let priority = self.priorities.first().copied().unwrap_or_default();
+        self.begin(job, partition, priority);
+    }
+
+    /// A job begins, wherever it runs.
+    fn begin(&mut self, job: u32, partition: u16, priority: u32) {
         if let Some(limits) = &mut self.limits {
             limits.begin(job, partition);
         }
         self.started += 1;
-        self.heap.push(Reverse((self.now + i64::from(setup.job(job).run), self.started, job)));
+        self.heap.push(Reverse((self.now + i64::from(self.setup.job(job).run), self.started, job)));
         self.outcome.starts[job as usize] = self.now;
         self.outcome.partitions[job as usize] = partition;
-        self.outcome.priorities[job as usize] = self.priorities.first().copied().unwrap_or_default();
+        self.outcome.priorities[job as usize] = priority;
         self.order.start(Started { job, partition, at: self.now });
     }
 
@@ -336,19 +342,11 @@ impl<'s> World<'s> {
             debug_assert!(self.free[usize::from(pool)] >= 0, "more CPUs are taken than there are");
             *self.ends.entry((planned, pool)).or_default() += cpus;
         });
-        if let Some(limits) = &mut self.limits {
-            limits.begin(job, partition);
-        }
-        self.started += 1;
+        self.begin(job, partition, entry.priority());
         if let (Some(nodes), Allocation::Nodes(parts)) = (&mut self.nodes, &allocation) {
             nodes.start(self.started, planned, parts.clone());
         }
         self.holds.insert(job, (allocation, planned, self.started));
-        self.heap.push(Reverse((self.now + i64::from(self.setup.job(job).run), self.started, job)));
-        self.outcome.starts[job as usize] = self.now;
-        self.outcome.partitions[job as usize] = partition;
-        self.outcome.priorities[job as usize] = entry.priority();
-        self.order.start(Started { job, partition, at: self.now });
         self.begun += 1;
     }
 

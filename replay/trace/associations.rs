@@ -116,6 +116,12 @@ fn table(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAs
     Ok(listed)
 }
 
+/// The cell of a line below a name; empty where there is none.
+pub(super) fn cell<'t>(names: &[&str], cells: &[&'t str], wanted: &str) -> &'t str {
+    let place = names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    place.and_then(|at| cells.get(at)).copied().unwrap_or_default()
+}
+
 /// Reads QOS: columns `Name`, `Priority` and `UsageFactor`, and those of limits.
 pub fn qos(text: &str, file: &str, problems: &mut Problems) -> Vec<Qos> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
@@ -124,10 +130,7 @@ pub fn qos(text: &str, file: &str, problems: &mut Problems) -> Vec<Qos> {
     let mut listed = Vec::new();
     for (number, line) in lines.take(crate::workload::MOST_QOS) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let cell = |wanted: &str| {
-            let place = names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-            place.and_then(|at| cells.get(at)).copied().unwrap_or_default()
-        };
+        let cell = |wanted: &str| cell(&names, &cells, wanted);
         if cell("Name").is_empty() {
             problems.note(ProblemKind::BadLine, file, number, || {
                 format!("no name of a QOS: {:?}", excerpt(line))

@@ -3,6 +3,7 @@
 use slurm_text::lines::excerpt;
 use slurm_text::tres;
 
+use super::associations::cell;
 use super::problems::{ProblemKind, Problems};
 use crate::workload::{Limit, ListedLimits, QosLimits};
 
@@ -28,10 +29,7 @@ pub fn associations(text: &str, file: &str, problems: &mut Problems) -> Vec<List
     let mut listed = Vec::new();
     for (number, line) in lines {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let cell = |wanted: &str| {
-            let place = names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-            place.and_then(|at| cells.get(at)).copied().unwrap_or_default()
-        };
+        let cell = |wanted: &str| cell(&names, &cells, wanted);
         if cell("Account").is_empty() {
             problems.note(ProblemKind::BadLine, file, number, || format!("no account: {:?}", excerpt(line)));
             continue;

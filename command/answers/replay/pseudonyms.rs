@@ -83,6 +83,14 @@ impl Pseudonyms {
         names.join(",")
     }
 
+    /// Each of the nodes of a list. Where they cannot be told apart two lists of the same are still the same.
+    fn nodes(&mut self, list: &str) -> String {
+        match hosts::in_order(list) {
+            Some(nodes) => self.names("node", nodes),
+            None => self.name("nodes", list),
+        }
+    }
+
     /// A table between bars, whose first line has the names of columns.
     fn table(&mut self, file: &str, text: &str) -> String {
         let mut lines = text.lines();
@@ -114,10 +122,7 @@ impl Pseudonyms {
                 return plain_tres(field);
             }
             "nodelist" => "nodes",
-            "nodename" | "nodenames" => {
-                let nodes = hosts::in_order(field).unwrap_or_default();
-                return self.names("node", nodes);
-            }
+            "nodename" | "nodenames" => return self.nodes(field),
             // Whether there is one is enough.
             "constraints" | "reservation" | "reqreservation" | "licenses" | "submitline" => {
                 let is_none = ["", "None", "(null)", "0"].contains(&field);
@@ -142,11 +147,7 @@ impl Pseudonyms {
                     let kind = match key {
                         "PartitionName" | "Partitions" => "partition",
                         "QoS" => "qos",
-                        // Where they cannot be told apart two partitions with the same nodes still have the same.
-                        "Nodes" => match hosts::in_order(value) {
-                            Some(nodes) => return format!("{key}={}", self.names("node", nodes)),
-                            None => return format!("{key}={}", self.name("nodes", value)),
-                        },
+                        "Nodes" => return format!("{key}={}", self.nodes(value)),
                         "NodeName" => "node",
                         _ => return format!("{key}={value}"),
                     };

@@ -9,7 +9,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::considered::Considered;
+use super::considered::{reserves, Considered};
 use super::parameters::Parameters;
 use super::windows;
 use crate::sim::profile::Profile;
@@ -42,9 +42,8 @@ impl Backfill {
 
     /// One pass. Says when the next one may have another result although nothing has changed, if ever.
     pub fn pass(&mut self, world: &mut World<'_>) -> Option<i64> {
-        let mut behind_last = self.considered.select(world);
         let mut recheck: Option<i64> = None;
-        if behind_last == 0 {
+        if !self.considered.select(world) {
             return None;
         }
         if self.parameters.in_windows {
@@ -58,22 +57,7 @@ impl Backfill {
         let window = i64::from(self.parameters.bf_window) * 60;
         let mut sooner = |at: i64| recheck = Some(recheck.map_or(at, |before| before.min(at)));
         let mut started = 0;
-        let mut at = 0;
-        while at < behind_last {
-            let last = self.considered.tested[behind_last - 1];
-            if !self.may_start(world, last) {
-                behind_last -= 1;
-                continue;
-            }
-            let entry = self.considered.tested[at];
-            at += 1;
-            if world.has_started(entry.job) || world.is_held(entry) {
-                continue;
-            }
-            let array = world.setup.job(entry.job).array;
-            if self.considered.has_enough(array) {
-                continue;
-            }
+        while let Some(entry) = self.considered.next(world, |entry| fits_now(&self.profile, world, entry)) {
             let (cpus, length) = world.need(entry);
             let pools = world.pools(entry.partition);
             if self.profile.fits_now(pools, cpus, length) {
@@ -89,7 +73,7 @@ impl Backfill {
                 }
                 continue;
             }
-            if !self.considered.reserves(world, entry) {
+            if !reserves(&self.parameters, world, entry) {
                 if self.parameters.bf_min_prio_reserve == 0 {
                     let age = i64::from(self.parameters.bf_min_age_reserve);
                     sooner(world.setup.job(entry.job).eligible + age);
@@ -108,24 +92,19 @@ impl Backfill {
                 continue;
             }
             let Some(allocation) = self.profile.allocate_found(slot, pools, cpus, length) else { continue };
-            let resolution = i64::from(self.parameters.bf_resolution);
-            let end = slot.time + length;
-            let end = if self.parameters.ends_are_rounded_up {
-                (end + resolution - 1).div_euclid(resolution) * resolution
-            } else {
-                let soonest = slot.time.div_euclid(resolution) * resolution + resolution;
-                (end.div_euclid(resolution) * resolution).max(soonest)
-            };
+            let begin = self.parameters.rounded_down(slot.time);
+            let soonest = begin + i64::from(self.parameters.bf_resolution);
+            let end = self.parameters.rounded_end(slot.time + length).max(soonest);
             self.profile.take(slot.time, end, &allocation);
             self.reserved.insert(entry.job);
-            self.considered.count_of(array);
+            self.considered.count_of(world.setup.job(entry.job).array);
         }
         recheck
     }
+}
 
-    /// Whether an entry fits now.
-    fn may_start(&self, world: &World<'_>, entry: Entry) -> bool {
-        let ((cpus, length), pools) = (world.need(entry), world.pools(entry.partition));
-        !world.has_started(entry.job) && !world.is_held(entry) && self.profile.fits_now(pools, cpus, length)
-    }
+/// Whether an entry fits now.
+fn fits_now(profile: &Profile, world: &World<'_>, entry: Entry) -> bool {
+    let ((cpus, length), pools) = (world.need(entry), world.pools(entry.partition));
+    profile.fits_now(pools, cpus, length)
 }

@@ -9,8 +9,10 @@ use crate::sim::world::{Entry, World};
 #[derive(Debug)]
 pub struct Considered {
     parameters: Parameters,
-    /// Entries that are tested.
-    pub tested: Vec<Entry>,
+    /// Entries that are tested, the place of the next, and the place behind the last that may start now.
+    tested: Vec<Entry>,
+    at: usize,
+    behind_last: usize,
     /// How many have been considered of a user, partition, association, and user in a partition.
     of_users: FxHashMap<u32, u32>,
     of_partitions: FxHashMap<u16, u32>,
@@ -25,6 +27,8 @@ impl Considered {
         Self {
             parameters,
             tested: Vec::new(),
+            at: 0,
+            behind_last: 0,
             of_users: FxHashMap::default(),
             of_partitions: FxHashMap::default(),
             of_associations: FxHashMap::default(),
@@ -33,8 +37,27 @@ impl Considered {
         }
     }
 
+    /// The next entry to look at, unless no later one may start: as a pass goes on less and less is free, and one that no longer
+    /// fits never does again. `fits` says whether an entry may.
+    pub fn next(&mut self, world: &World<'_>, mut fits: impl FnMut(Entry) -> bool) -> Option<Entry> {
+        let is_out = |entry: Entry| world.has_started(entry.job) || world.is_held(entry);
+        while self.at < self.behind_last {
+            let last = self.tested[self.behind_last - 1];
+            if is_out(last) || !fits(last) {
+                self.behind_last -= 1;
+                continue;
+            }
+            let entry = self.tested[self.at];
+            self.at += 1;
+            if !is_out(entry) && !self.has_enough(world.setup.job(entry.job).array) {
+                return Some(entry);
+            }
+        }
+        None
+    }
+
     /// Whether the array of a job has as many reservations as it gets.
-    pub fn has_enough(&self, array: u32) -> bool {
+    fn has_enough(&self, array: u32) -> bool {
         let most = self.parameters.bf_max_job_array_resv;
         array != 0 && self.of_arrays.get(&array).is_some_and(|count| *count >= most)
     }
@@ -46,19 +69,10 @@ impl Considered {
         }
     }
 
-    /// Whether a job may hold up others: it is old and high enough.
-    pub fn reserves(&self, world: &World<'_>, entry: Entry) -> bool {
-        let Parameters { bf_min_age_reserve, bf_min_prio_reserve, .. } = self.parameters;
-        if bf_min_prio_reserve > 0 {
-            return entry.priority() >= bf_min_prio_reserve;
-        }
-        bf_min_age_reserve == 0
-            || world.now - world.setup.job(entry.job).eligible >= i64::from(bf_min_age_reserve)
-    }
-
-    /// Selects the entries that are tested. Returns the place behind the last that could start now by its size.
-    pub fn select(&mut self, world: &World<'_>) -> usize {
+    /// Selects the entries that are tested. False where none could start now by its size.
+    pub fn select(&mut self, world: &World<'_>) -> bool {
         self.tested.clear();
+        (self.at, self.behind_last) = (0, 0);
         self.of_users.clear();
         self.of_partitions.clear();
         self.of_associations.clear();
@@ -68,7 +82,6 @@ impl Considered {
         let free: Vec<i32> = (0..world.setup.machine.partitions.len())
             .map(|partition| world.free_in(u16::try_from(partition).unwrap_or_default()))
             .collect();
-        let mut behind_last = 0;
         for entry in &world.queue {
             if self.tested.len() >= most {
                 break;
@@ -78,10 +91,10 @@ impl Considered {
             }
             self.tested.push(*entry);
             if world.need(*entry).0 <= free[usize::from(entry.partition)] {
-                behind_last = self.tested.len();
+                self.behind_last = self.tested.len();
             }
         }
-        behind_last
+        self.behind_last > 0
     }
 
     /// Counts an entry; true where there were enough of its kind before.
@@ -103,4 +116,14 @@ impl Considered {
             || bf_max_job_assoc > 0 && counts(&mut self.of_associations, job.association, bf_max_job_assoc)
             || bf_max_job_user > 0 && counts(&mut self.of_users, user, bf_max_job_user)
     }
+}
+
+/// Whether a job may hold up others: it is old and high enough.
+pub fn reserves(parameters: &Parameters, world: &World<'_>, entry: Entry) -> bool {
+    let Parameters { bf_min_age_reserve, bf_min_prio_reserve, .. } = parameters;
+    if *bf_min_prio_reserve > 0 {
+        return entry.priority() >= *bf_min_prio_reserve;
+    }
+    *bf_min_age_reserve == 0
+        || world.now - world.setup.job(entry.job).eligible >= i64::from(*bf_min_age_reserve)
 }

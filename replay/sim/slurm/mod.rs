@@ -23,7 +23,6 @@ use super::one_pass::Pass;
 use super::world::{Entry, World};
 use super::{Event, Schedules};
 use backfill::Backfill;
-use considered::Considered;
 use fixedbitset::FixedBitSet;
 use on_nodes::OnNodes;
 pub use parameters::Parameters;
@@ -37,7 +36,6 @@ pub struct Slurm {
     skip: bool,
     /// Which nodes a waiting job keeps depends on the time, so that backfill has to look each time.
     goes_by_nodes: bool,
-    considered: Considered,
     backfill: Backfill,
     on_nodes: OnNodes,
     /// When the first event was.
@@ -69,7 +67,6 @@ const LONG_AGO: i64 = i64::MIN / 4;
 impl Slurm {
     pub fn new(parameters: Parameters, skip: bool, goes_by_nodes: bool) -> Self {
         Self {
-            considered: Considered::new(parameters.clone()),
             backfill: Backfill::new(parameters.clone()),
             on_nodes: OnNodes::new(parameters.clone()),
             parameters,
@@ -201,7 +198,7 @@ impl Slurm {
                 if world.begun() >= most {
                     break;
                 }
-            } else if self.considered.reserves(world, entry) {
+            } else if considered::reserves(&self.parameters, world, entry) {
                 self.blocked[partition] = true;
                 for pool in world.pools(entry.partition) {
                     self.closed[usize::from(*pool)] = true;

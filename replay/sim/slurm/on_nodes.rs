@@ -16,7 +16,7 @@ use std::rc::Rc;
 use fixedbitset::FixedBitSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::considered::Considered;
+use super::considered::{reserves, Considered};
 use super::parameters::Parameters;
 use crate::sim::allocation::Allocation;
 use crate::sim::nodes::{Chooser, Ends, Free, Nodes, Part, Search};
@@ -76,10 +76,9 @@ pub struct OnNodes {
     then: FxHashMap<i64, Free>,
     /// What is free when more and more has ended.
     later: Free,
-    /// Nodes of the partition that nobody keeps, those of them that no waiting job has reserved either, and when to look again at the others.
+    /// Nodes of the partition that nobody keeps, and those of them that no waiting job has reserved either.
     members: FixedBitSet,
     usable: FixedBitSet,
-    reserved_until: Option<i64>,
 }
 
 impl OnNodes {
@@ -97,7 +96,6 @@ impl OnNodes {
             later: Free::default(),
             members: FixedBitSet::new(),
             usable: FixedBitSet::new(),
-            reserved_until: None,
         }
     }
 
@@ -128,26 +126,21 @@ impl OnNodes {
 
     /// One pass.
     pub fn pass(&mut self, world: &mut World<'_>) {
-        let mut behind_last = self.considered.select(world);
+        if !self.considered.select(world) {
+            return;
+        }
         self.reserved.clear();
         self.full.clear();
         self.found.clear();
         self.forget_ends();
         self.begin_table(world);
-        let (mut started, mut at) = (0, 0);
-        while at < behind_last {
-            let last = self.considered.tested[behind_last - 1];
-            if !self.may_start(world, last) {
-                behind_last -= 1;
-                continue;
-            }
-            let entry = self.considered.tested[at];
-            at += 1;
-            let array = world.setup.job(entry.job).array;
-            if world.has_started(entry.job) || world.is_held(entry) || self.considered.has_enough(array) {
-                continue;
-            }
-            let is_old = self.considered.reserves(world, entry);
+        let mut started = 0;
+        loop {
+            let Self { considered, chooser, full, .. } = self;
+            let Some(entry) = considered.next(world, |entry| may_fit(chooser, full, world, entry)) else {
+                break;
+            };
+            let is_old = reserves(&self.parameters, world, entry);
             let may_wait =
                 is_old && !(self.parameters.bf_one_resv_per_job && self.reserved.contains(&entry.job));
             match self.test(world, entry, may_wait) {
@@ -160,7 +153,7 @@ impl OnNodes {
                 }
                 Verdict::Waits => {
                     self.reserved.insert(entry.job);
-                    self.considered.count_of(array);
+                    self.considered.count_of(world.setup.job(entry.job).array);
                 }
                 Verdict::Nowhere => (),
             }
@@ -168,39 +161,18 @@ impl OnNodes {
     }
 
     fn begin_table(&mut self, world: &World<'_>) {
-        let resolution = i64::from(self.parameters.bf_resolution);
-        let down = |at: i64| at.div_euclid(resolution) * resolution;
         let mut free = FixedBitSet::with_capacity(world.setup.machine.nodes.len());
         free.insert_range(..);
         self.table.clear();
-        let end = down(world.now + i64::from(self.parameters.bf_window) * 60);
-        self.table.push(Row { begin: down(world.now), end, free });
-    }
-
-    /// Whether a job might start now, if nobody had reserved anything.
-    fn may_start(&mut self, world: &World<'_>, entry: Entry) -> bool {
-        let (Some(nodes), want) = (&world.nodes, world.setup.want(entry.job, entry.partition)) else {
-            return false;
-        };
-        let is_full = self.full.contains(&(want, entry.partition));
-        if is_full || world.has_started(entry.job) || world.is_held(entry) {
-            return false;
-        }
-        let members = nodes.members(entry.partition);
-        let search = Search { setup: world.setup, nodes: members, want, partition: entry.partition };
-        let fits = self.chooser.choose(&search, &nodes.free, |_| false).is_some();
-        if !fits {
-            self.full.insert((want, entry.partition));
-        }
-        fits
+        let end = self.parameters.rounded_down(world.now + i64::from(self.parameters.bf_window) * 60);
+        self.table.push(Row { begin: self.parameters.rounded_down(world.now), end, free });
     }
 
     /// A job starts. Who has whole nodes is in the table.
     fn start(&mut self, world: &mut World<'_>, entry: Entry, parts: Vec<Part>) {
         let parts: Rc<[Part]> = parts.into();
         if world.setup.machine.partitions[usize::from(entry.partition)].exclusive {
-            let resolution = i64::from(self.parameters.bf_resolution);
-            let end = (world.now + world.need(entry).1).div_euclid(resolution) * resolution;
+            let end = self.parameters.rounded_down(world.now + world.need(entry).1);
             self.reserve(i64::MIN, end, &parts);
         }
         world.start(entry, Allocation::Nodes(parts));
@@ -222,13 +194,9 @@ impl OnNodes {
         let window = i64::from(self.parameters.bf_window) * 60;
         let mut from = self.found.get(&key).copied().unwrap_or(now);
         for _ in 0..MOST_TESTS {
+            let until = from.max(now) + length;
             let (begin, mut next) =
-                (from, self.select_nodes(nodes, entry.partition, from, from.max(now) + length));
-            // It is looked at again after the next end of a reservation that was in its way.
-            next = match self.reserved_until {
-                Some(end) if end < now + window => Some(next.map_or(end, |next| next.min(end))),
-                _ => next,
-            };
+                (from, self.select_nodes(nodes, entry.partition, from, until, now + window));
             let place = self.place(world, nodes, want, entry.partition, begin, next, may_wait);
             let Some(Place { mut at, parts }) = place else {
                 match next {
@@ -275,19 +243,21 @@ impl OnNodes {
 
     /// A reservation's begin and end.
     fn rounded(&self, at: i64, length: i64) -> (i64, i64) {
-        let resolution = i64::from(self.parameters.bf_resolution);
-        let up = if self.parameters.ends_are_rounded_up { resolution - 1 } else { 0 };
-        (at.div_euclid(resolution) * resolution, (at + length + up).div_euclid(resolution) * resolution)
+        (self.parameters.rounded_down(at), self.parameters.rounded_end(at + length))
     }
 
     /// The nodes that nobody has reserved while a job would run; and when to test it again, if it cannot start before.
-    fn select_nodes(&mut self, nodes: &Nodes, partition: u16, from: i64, until: i64) -> Option<i64> {
+    fn select_nodes(
+        &mut self,
+        nodes: &Nodes,
+        partition: u16,
+        from: i64,
+        until: i64,
+        horizon: i64,
+    ) -> Option<i64> {
         let mut next = None;
         self.members.clone_from(nodes.members(partition));
-        let resolution = i64::from(self.parameters.bf_resolution);
-        let up = |end: i64| end.saturating_add(resolution - 1).div_euclid(resolution) * resolution + 1;
         let overlaps = nodes.take_reserved(&mut self.members, from, until);
-        self.reserved_until = nodes.reserved_until(from).filter(|_| overlaps).map(up);
         let members = &self.members;
         self.usable.clone_from(members);
         for at in 0..self.table.len() {
@@ -308,7 +278,10 @@ impl OnNodes {
             }
             self.usable.intersect_with(&row.free);
         }
-        next
+        // The next end of a reservation of the administrator, if one was in its way.
+        let end = nodes.reserved_until(from).map(|end| self.parameters.rounded_up(end).saturating_add(1));
+        let end = end.filter(|end| overlaps && *end < horizon);
+        next.into_iter().chain(end).min()
     }
 
     /// Whether a reservation would take nodes of another.
@@ -428,6 +401,28 @@ impl OnNodes {
             }
         }
     }
+}
+
+/// Whether a job might start now, if nobody had reserved anything.
+fn may_fit(
+    chooser: &mut Chooser,
+    full: &mut FxHashSet<(Want, u16)>,
+    world: &World<'_>,
+    entry: Entry,
+) -> bool {
+    let (Some(nodes), want) = (&world.nodes, world.setup.want(entry.job, entry.partition)) else {
+        return false;
+    };
+    if full.contains(&(want, entry.partition)) {
+        return false;
+    }
+    let members = nodes.members(entry.partition);
+    let search = Search { setup: world.setup, nodes: members, want, partition: entry.partition };
+    let fits = chooser.choose(&search, &nodes.free, |_| false).is_some();
+    if !fits {
+        full.insert((want, entry.partition));
+    }
+    fits
 }
 
 /// What is free at a time, if running jobs end with their limits.

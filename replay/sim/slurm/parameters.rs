@@ -197,6 +197,26 @@ impl Parameters {
         Self::read(text, NEWEST)
     }
 
+    /// A time, rounded down to `bf_resolution`.
+    pub fn rounded_down(&self, time: i64) -> i64 {
+        let resolution = i64::from(self.bf_resolution);
+        time.div_euclid(resolution) * resolution
+    }
+
+    /// A time, rounded up to it.
+    pub fn rounded_up(&self, time: i64) -> i64 {
+        self.rounded_down(time.saturating_add(i64::from(self.bf_resolution) - 1))
+    }
+
+    /// The end of a reservation, rounded as the release does.
+    pub fn rounded_end(&self, time: i64) -> i64 {
+        if self.ends_are_rounded_up {
+            self.rounded_up(time)
+        } else {
+            self.rounded_down(time)
+        }
+    }
+
     /// Reads the text as slurmctld of a release does. Words that mean nothing to the model, and numbers out of bounds, are in
     /// [`Self::ignored`].
     fn read(text: &str, release: Release) -> Self {

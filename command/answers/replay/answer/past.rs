@@ -229,14 +229,14 @@ pub fn facts(workload: &Workload, treatments: &Treatments<'_>) -> Vec<FactRow> {
     // By reason, those with the most jobs first: a limit may be known for some of them, and not for others.
     let mut reasons: BTreeMap<(u16, Treatment), (usize, f64)> = BTreeMap::new();
     for job in &workload.jobs {
-        let treatment = treatments.reason(job);
-        if treatment != Treatment::Replayed || field(workload.reasons.name(job.reason.into())).is_some() {
-            let count = reasons.entry((job.reason, treatment)).or_default();
-            #[allow(clippy::cast_precision_loss)] // CPU seconds
-            let area = Workload::cpu_seconds(job) as f64;
-            *count = (count.0 + 1, count.1 + area);
-        }
+        let count = reasons.entry((job.reason, treatments.reason(job))).or_default();
+        #[allow(clippy::cast_precision_loss)] // CPU seconds
+        let area = Workload::cpu_seconds(job) as f64;
+        *count = (count.0 + 1, count.1 + area);
     }
+    reasons.retain(|(reason, treatment), _| {
+        *treatment != Treatment::Replayed || field(workload.reasons.name((*reason).into())).is_some()
+    });
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, (jobs, _))| std::cmp::Reverse(*jobs));
     for ((reason, treatment), count) in reasons.into_iter().take(REASONS) {

@@ -3,10 +3,8 @@
 //! At one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. What a
 //! pass needs is only what a real scheduler knows: time limits, never how long a job will run.
 //!
-//! Slurm's scheduler goes by nodes where they are known: CPUs, memory and generic resources of each run out. The others go by the CPUs of
-//! pools. Left out, whatever the scheduler: topology, licences, limits of associations and QOS, reservations of the administrator,
-//! preemption, dependencies beyond the recorded eligible time, time that the scheduler itself needs, nodes that fail. Users submit when
-//! they did.
+//! Slurm's scheduler takes nodes where they are known: CPUs, memory and generic resources of each run out. The others take CPUs of
+//! pools. What is left out is in [`Treatments::left_out`].
 
 mod allocation;
 mod limits;
@@ -87,7 +85,10 @@ impl Plan<'_> {
     pub fn left_out(&self) -> Vec<String> {
         let mut left_out = self.policy.left_out(self.workload, self.machine);
         if let Scheduler::Slurm(parameters) = &self.scheduler {
-            left_out.extend(parameters.ignored.iter().map(|word| format!("SchedulerParameters={word}")));
+            let of_pace = parameters.of_pace.iter().filter(|_| parameters.backfill_rate == 0);
+            left_out.extend(
+                parameters.ignored.iter().chain(of_pace).map(|word| format!("SchedulerParameters={word}")),
+            );
         }
         left_out.extend(limits::left_out(self.workload, self.machine, &self.scheduler));
         let config = &self.workload.config;

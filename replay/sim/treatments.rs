@@ -12,6 +12,7 @@ pub struct Treatments<'p> {
     machine: &'p Machine,
     goes_by_nodes: bool,
     follows_limits: bool,
+    passes_take_time: bool,
     explained: Explained,
 }
 
@@ -25,6 +26,7 @@ impl<'p> Treatments<'p> {
             machine,
             goes_by_nodes: goes_by_nodes(machine, scheduler),
             follows_limits: limits.is_some(),
+            passes_take_time: matches!(scheduler, Scheduler::Slurm(parameters) if parameters.backfill_rate > 0),
             explained: limits.as_ref().map(Explained::new).unwrap_or_default(),
         }
     }
@@ -61,7 +63,11 @@ impl<'p> Treatments<'p> {
             },
             "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
             "jobs that were cancelled before they started",
-            "the time that slurmctld itself needs, and its locks",
+            if self.passes_take_time {
+                "the time that slurmctld itself needs, but how far a pass of backfill comes, and its locks"
+            } else {
+                "the time that slurmctld itself needs, its locks, and passes of backfill that break off for want of time"
+            },
             "users, who would submit otherwise under another policy",
         ];
         of_nodes.into_iter().chain(others)

@@ -55,6 +55,8 @@ pub struct World<'s> {
     begun: usize,
     /// Jobs that wait, in the order of their submission.
     waiting: Vec<u32>,
+    /// When the next job is submitted.
+    next_arrival: Option<i64>,
     order: Box<dyn Order + 's>,
     /// What each job holds, until when at the latest, and the number of its start.
     holds: FxHashMap<u32, (Allocation, i64, u32)>,
@@ -106,6 +108,7 @@ impl<'s> World<'s> {
             queue: Vec::new(),
             begun: 0,
             waiting: Vec::new(),
+            next_arrival: None,
             order,
             holds: FxHashMap::default(),
             nodes,
@@ -207,11 +210,18 @@ impl<'s> World<'s> {
                 }
             } else {
                 self.outcome.passes += 1;
+                self.next_arrival = arrival;
                 scheduler.look(&mut self);
             }
             self.tidy_up();
         }
         self.outcome
+    }
+
+    /// When the next job is submitted or ends.
+    pub fn next_change(&self) -> Option<i64> {
+        let end = self.heap.peek().map(|Reverse((time, ..))| *time);
+        self.next_arrival.into_iter().chain(end).min()
     }
 
     /// Nothing runs, nobody comes, and the scheduler has nothing to look at: whoever waits waits for ever.

@@ -167,6 +167,7 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("replay", "--slurm-conf", "", "--slurm-conf nowhere", Says("nowhere")),
     ("replay", "--past", "", "--past fifo", Differs),
     ("replay", "--node-release", "", "--node-release 600", Differs),
+    ("replay", "--backfill-rate", "", "--backfill-rate 1", Differs),
     ("replay", "--runs", "", "--runs 1", Differs),
     ("replay", "--seed", "--runs 1 --json", "--seed 2", Differs),
     ("replay", "--fair-start", "", "--fair-start 2", Differs),

@@ -68,7 +68,16 @@ impl Slow<'_> {
         })
     }
 
-    fn backfill(&mut self, now: i64) {
+    /// Whether something comes or ends in the seconds after this one.
+    fn changes(&self, now: i64, seconds: i64) -> bool {
+        let ends = self.jobs.iter().zip(&self.starts).map(|(job, start)| start + i64::from(job.run));
+        self.jobs.iter().map(|job| job.submit).chain(ends).any(|at| at > now && at <= now + seconds)
+    }
+
+    /// One pass. Says how many seconds it took.
+    fn backfill(&mut self, now: i64) -> i64 {
+        let (mut micros, mut since_sleep) = (0_i64, 0_i64);
+        let rate = i64::from(self.parameters.backfill_rate);
         let mut uses: Vec<Use> = Vec::new();
         for (job, start) in self.jobs.iter().zip(&self.starts) {
             if *start != NOT_YET && now < *start + i64::from(job.run) {
@@ -84,6 +93,21 @@ impl Slow<'_> {
                 continue;
             }
             let Job { cpus, limit, .. } = self.jobs[at];
+            if rate > 0 {
+                let most = self.parameters.bf_max_time.unwrap_or(self.parameters.bf_interval);
+                if micros >= i64::from(most) * 1_000_000 {
+                    break;
+                }
+                if since_sleep >= i64::from(self.parameters.bf_yield_interval) {
+                    micros += i64::from(self.parameters.bf_yield_sleep);
+                    since_sleep = 0;
+                    if self.changes(now, micros / 1_000_000) && !self.parameters.bf_continue {
+                        break;
+                    }
+                }
+                micros += 1_000_000 / rate;
+                since_sleep += 1_000_000 / rate;
+            }
             let mut times: Vec<i64> = uses.iter().map(|(_, end, _)| *end).filter(|end| *end > now).collect();
             times.push(now);
             times.sort_unstable();
@@ -103,13 +127,14 @@ impl Slow<'_> {
                 uses.push((begin, rounded, cpus));
             }
         }
+        micros / 1_000_000
     }
 
     fn run(mut self) -> Vec<i64> {
         let origin = self.jobs[0].submit;
         let full = i64::from(self.parameters.sched_interval.unwrap());
         let (mut is_asked, mut last) = (false, NOT_YET / 2);
-        let mut now = origin;
+        let (mut now, mut next_backfill) = (origin, origin);
         while self.starts.contains(&NOT_YET) {
             let ended = self
                 .jobs
@@ -127,8 +152,9 @@ impl Slow<'_> {
             } else if ended && !self.parameters.defer {
                 self.main(now, self.parameters.default_queue_depth as usize);
             }
-            if (now - origin) % i64::from(self.parameters.bf_interval) == 0 {
-                self.backfill(now);
+            if now == next_backfill {
+                let lasted = self.backfill(now);
+                next_backfill = now + lasted + i64::from(self.parameters.bf_interval);
             }
             now += 1;
         }
@@ -184,8 +210,15 @@ fn a_pass_over_an_empty_queue_is_a_pass() {
 
 #[test]
 fn the_replay_is_the_slow_model() {
-    let parameters =
-        (1_u32..20, 1_u32..70, 0_u32..10, 1_u32..50, 1_u32..30, (1_u32..30, 1_u32..90, any::<[bool; 3]>()));
+    let parameters = (
+        1_u32..20,
+        1_u32..70,
+        0_u32..10,
+        1_u32..50,
+        1_u32..30,
+        (1_u32..30, 1_u32..90, any::<[bool; 3]>()),
+        (0_u32..6, proptest::option::of(1_u32..9), any::<bool>()),
+    );
     check(150, &(jobs(40), parameters), |(mut made, numbers)| {
         for job in &mut made {
             // A job that ends in the second in which it starts is seen twice in that second.
@@ -204,6 +237,10 @@ fn the_replay_is_the_slow_model() {
             defer: numbers.5 .2[0],
             in_windows: numbers.5 .2[1],
             ends_are_rounded_up: numbers.5 .2[2],
+            backfill_rate: numbers.6 .0,
+            bf_max_time: numbers.6 .1,
+            bf_yield_interval: 500_000,
+            bf_continue: numbers.6 .2,
             ..Parameters::default()
         };
         let (workload, machine) = (workload(&made, &[]), machine(false));

@@ -150,3 +150,28 @@ fn a_node_is_free_some_seconds_after_its_job() {
     // The one job falls to one side or the other.
     assert!([200, 201].contains(&start(500)));
 }
+
+/// One job that fits stands behind twelve that do not, and another comes 10 s later. Each test takes a second.
+#[test]
+fn a_pass_of_backfill_breaks_off_as_slurmctld_does() {
+    let mut rows = vec![(0, 50, 0, 10, 0, 0)];
+    rows.extend([(0, 50, 0, 16, 0, 0); 12]);
+    rows.extend([(0, 1, 0, 1, 0, 0), (1, 50, 0, 16, 0, 0)]);
+    let (workload, machine) = (workload(&rows, &[]), machine(false));
+    let waited = |backfill_rate, text: &str| {
+        let parameters = Parameters { backfill_rate, ..Parameters::parse(text) };
+        let outcome = outcome(&workload, &machine, Scheduler::Slurm(parameters), &Policy::Fifo);
+        outcome.starts[13] - outcome.starts[0]
+    };
+    assert_eq!(waited(0, ""), 0, "a pass takes no time");
+    assert_eq!(waited(1000, ""), 0, "it is over before the job comes");
+    assert_eq!(waited(1, "bf_continue"), 0, "it goes on");
+    assert_eq!(waited(1, "bf_yield_interval=10000000,bf_yield_sleep=1"), 40, "the sleep is at 10 s");
+    assert_eq!(waited(1, ""), 40, "it breaks off after 10 s; the next one comes 30 s later");
+    assert_eq!(
+        waited(1, "bf_continue,bf_max_time=15"),
+        0,
+        "12 tests and 5 sleeps of half a second come before"
+    );
+    assert!(waited(1, "bf_continue,bf_max_time=14") > 900, "no pass comes so far");
+}

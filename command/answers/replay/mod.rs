@@ -49,7 +49,7 @@ const STOPPED: u8 = 130;
 const DAY: i64 = 86_400;
 
 /// What says how a trace is replayed, and does not go with `--export`.
-const OF_A_REPLAY: [&str; 20] = [
+const OF_A_REPLAY: [&str; 21] = [
     "trace",
     "policies",
     "scheduler",
@@ -61,6 +61,7 @@ const OF_A_REPLAY: [&str; 20] = [
     "runs",
     "past",
     "node_release",
+    "backfill_rate",
     "seed",
     "fair_start",
     "strategists",
@@ -108,6 +109,10 @@ pub struct Arguments {
     /// With --scheduler slurm: seconds from the end of a job until its nodes take another, such as 0.7; 0.4 to 1 were measured
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = milliseconds)]
     pub node_release: u32,
+    /// With --scheduler slurm: jobs that backfill of this slurmctld tests in a second, as sdiag says: its depth mean (try depth) divided by its mean cycle
+    /// in seconds. Passes then break off as bf_continue and bf_max_time say; 0: a pass takes no time
+    #[arg(long, value_name = "JOBS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub backfill_rate: u32,
     /// A machine of so many CPUs in one partition, instead of that of the trace
     #[arg(long, value_name = "CPUS", conflicts_with = "partitions")]
     pub procs: Option<u32>,
@@ -206,12 +211,15 @@ fn replay(asked: &Arguments) -> Result<(Replay, u8), Error> {
     }
     let (past, policies) = policies(asked, path, &workload)?;
     let mut scheduler = Scheduler::named(&asked.scheduler, &workload.config)?;
-    match &mut scheduler {
-        Scheduler::Slurm(parameters) => parameters.node_release = asked.node_release,
-        _ if asked.node_release > 0 => {
-            return Err(format!("--node-release does not go with --scheduler {}: leave one of the two out", asked.scheduler).into())
+    if let Scheduler::Slurm(parameters) = &mut scheduler {
+        parameters.node_release = asked.node_release;
+        parameters.backfill_rate = asked.backfill_rate;
+    } else {
+        let of_slurm = [("--node-release", asked.node_release), ("--backfill-rate", asked.backfill_rate)];
+        if let Some((option, _)) = of_slurm.into_iter().find(|(_, value)| *value > 0) {
+            let scheduler = &asked.scheduler;
+            return Err(format!("{option} does not go with --scheduler {scheduler}: leave one of the two out").into());
         }
-        _ => (),
     }
     let strategists = strategists(&asked.strategists, &workload)?;
     let since = since(asked, &mut workload);

@@ -40,6 +40,11 @@ impl Backfill {
         }
     }
 
+    /// Seconds that the last pass took.
+    pub fn lasted(&self) -> i64 {
+        self.considered.lasted()
+    }
+
     /// One pass. Says when the next one may have another result although nothing has changed, if ever.
     pub fn pass(&mut self, world: &mut World<'_>) -> Option<i64> {
         let mut recheck: Option<i64> = None;

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::pace::Pace;
 use super::parameters::Parameters;
 use crate::sim::world::{Entry, World};
 
@@ -20,11 +21,14 @@ pub struct Considered {
     of_both: FxHashMap<(u32, u16), u32>,
     /// Reservations of arrays.
     of_arrays: FxHashMap<u32, u32>,
+    /// The time that the pass takes.
+    pace: Pace,
 }
 
 impl Considered {
     pub fn new(parameters: Parameters) -> Self {
         Self {
+            pace: Pace::new(&parameters),
             parameters,
             tested: Vec::new(),
             at: 0,
@@ -37,23 +41,28 @@ impl Considered {
         }
     }
 
-    /// The next entry to look at, unless no later one may start: as a pass goes on less and less is free, and one that no longer
+    /// The next entry to look at, unless the pass breaks off or no later one may start: as a pass goes on less and less is free, and one that no longer
     /// fits never does again. `fits` says whether an entry may.
     pub fn next(&mut self, world: &World<'_>, mut fits: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let is_out = |entry: Entry| world.has_started(entry.job) || world.is_held(entry);
         while self.at < self.behind_last {
             let last = self.tested[self.behind_last - 1];
-            if is_out(last) || !fits(last) {
+            if !self.pace.counts() && (is_out(last) || !fits(last)) {
                 self.behind_last -= 1;
                 continue;
             }
             let entry = self.tested[self.at];
             self.at += 1;
             if !is_out(entry) && !self.has_enough(world.setup.job(entry.job).array) {
-                return Some(entry);
+                return self.pace.goes_on(world).then_some(entry);
             }
         }
         None
+    }
+
+    /// Seconds that the pass has lasted.
+    pub fn lasted(&self) -> i64 {
+        self.pace.lasted()
     }
 
     /// Whether the array of a job has as many reservations as it gets.
@@ -78,6 +87,7 @@ impl Considered {
         self.of_associations.clear();
         self.of_both.clear();
         self.of_arrays.clear();
+        self.pace.begin();
         let most = self.parameters.bf_max_job_test as usize;
         let free: Vec<i32> = (0..world.setup.machine.partitions.len())
             .map(|partition| world.free_in(u16::try_from(partition).unwrap_or_default()))
@@ -90,7 +100,7 @@ impl Considered {
                 continue;
             }
             self.tested.push(*entry);
-            if world.need(*entry).0 <= free[usize::from(entry.partition)] {
+            if self.pace.counts() || world.need(*entry).0 <= free[usize::from(entry.partition)] {
                 self.behind_last = self.tested.len();
             }
         }

@@ -10,11 +10,13 @@
 //! who is looked at only with the queue. In backfill moreover a reservation begins where running jobs end at the latest, so that
 //! there is an end at that time at the latest; until then every reservation stays, and what stood in a job's way still does. The two
 //! that time alone changes are kept in mind: a job far ahead whose place comes into the window, and one that gets old enough for a
-//! reservation. On nodes backfill is never left out: which ones a waiting job keeps depends on the time.
+//! reservation. On nodes backfill is never left out: which ones a waiting job keeps depends on the time. Nor is it
+//! where passes take time (see [`pace`]): how long one lasts counts then.
 
 mod backfill;
 mod considered;
 mod on_nodes;
+mod pace;
 mod parameters;
 mod windows;
 
@@ -48,6 +50,8 @@ pub struct Slurm {
     ended: Option<i64>,
     last_full: i64,
     last_backfill: i64,
+    /// When the next pass of backfill may begin, where one takes time.
+    after_backfill: Option<i64>,
     /// Something has changed since the last pass over all.
     main_is_stale: bool,
     backfill_is_stale: bool,
@@ -78,6 +82,7 @@ impl Slurm {
             ended: None,
             last_full: LONG_AGO,
             last_backfill: LONG_AGO,
+            after_backfill: None,
             main_is_stale: false,
             backfill_is_stale: false,
             recheck: None,
@@ -91,7 +96,12 @@ impl Slurm {
 
     /// The first beat of a clock after a time.
     fn beat_after(&self, last: i64, interval: u32, not_before: i64) -> i64 {
-        let (origin, interval) = (self.origin.unwrap_or(not_before), i64::from(interval));
+        Self::beat_of(self.origin.unwrap_or(not_before), last, interval, not_before)
+    }
+
+    /// The same of a clock that began to beat at some time.
+    fn beat_of(origin: i64, last: i64, interval: u32, not_before: i64) -> i64 {
+        let interval = i64::from(interval);
         let earliest = not_before.max(if last == LONG_AGO { origin } else { last + 1 });
         let past = (earliest - origin).rem_euclid(interval);
         if past == 0 {
@@ -127,6 +137,9 @@ impl Slurm {
             return None;
         }
         let interval = self.parameters.bf_interval;
+        if let Some(after) = self.after_backfill {
+            return Some(Self::beat_of(after, self.last_backfill, interval, after));
+        }
         if self.backfill_is_stale || !self.skip || self.goes_by_nodes {
             return Some(self.beat_after(self.last_backfill, interval, self.last_backfill));
         }
@@ -272,12 +285,16 @@ impl Schedules for Slurm {
             // At one time the main scheduler comes first, also where it was left out.
             self.last_full = self.last_full.max(now);
             self.last_main = self.last_main.max(self.full_before(now + 1));
-            self.recheck = if world.nodes.is_some() {
+            let lasted;
+            (self.recheck, lasted) = if world.nodes.is_some() {
                 self.on_nodes.pass(world);
-                None
+                (None, self.on_nodes.lasted())
             } else {
-                self.backfill.pass(world)
+                (self.backfill.pass(world), self.backfill.lasted())
             };
+            if self.parameters.backfill_rate > 0 {
+                self.after_backfill = Some(now + lasted + i64::from(self.parameters.bf_interval));
+            }
             self.backfill_is_stale = world.begun() > 0;
             self.main_is_stale |= world.begun() > 0;
             world.tidy_up();

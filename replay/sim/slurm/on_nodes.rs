@@ -124,6 +124,11 @@ impl OnNodes {
         self.full.clear();
     }
 
+    /// Seconds that the last pass took.
+    pub fn lasted(&self) -> i64 {
+        self.considered.lasted()
+    }
+
     /// One pass.
     pub fn pass(&mut self, world: &mut World<'_>) {
         if !self.considered.select(world) {

@@ -65,11 +65,24 @@ pub struct Parameters {
     pub bf_min_prio_reserve: u32,
     /// `bf_one_resv_per_job`: a job in several partitions gets one reservation.
     pub bf_one_resv_per_job: bool,
+    /// `bf_continue`: a pass of backfill goes on after a sleep in which something changed. This and the next three count only with a
+    /// [`backfill_rate`](Self::backfill_rate).
+    pub bf_continue: bool,
+    /// `bf_max_time`: how long a pass lasts; `None`: `bf_interval`.
+    pub bf_max_time: Option<u32>,
+    /// `bf_yield_interval`: microseconds of work in it before it sleeps.
+    pub bf_yield_interval: u32,
+    /// `bf_yield_sleep`: microseconds for which it sleeps.
+    pub bf_yield_sleep: u32,
     /// `assoc_limit_stop`: a job that a limit holds back holds up others. The model does not follow limits then.
     pub stops_at_limits: bool,
     /// No parameter of Slurm's: milliseconds from the end of a job until its nodes take another (slurmd's epilog and messages). Time goes by
     /// seconds here, and an end is somewhere within its second: so it takes a second more for that part of the jobs.
     pub node_release: u32,
+    /// No parameter of Slurm's: jobs that backfill tests in a second; 0: a pass takes no time.
+    pub backfill_rate: u32,
+    /// Words that were given and that count only with a `backfill_rate`.
+    pub of_pace: Vec<String>,
     /// Words that were given and that the model does not follow.
     pub ignored: Vec<String>,
 }
@@ -104,7 +117,13 @@ impl Default for Parameters {
             bf_min_age_reserve: 0,
             bf_min_prio_reserve: 0,
             bf_one_resv_per_job: false,
+            bf_continue: false,
+            bf_max_time: None,
+            bf_yield_interval: 2_000_000,
+            bf_yield_sleep: 500_000,
             node_release: 0,
+            backfill_rate: 0,
+            of_pace: Vec::new(),
             stops_at_limits: false,
             ignored: Vec::new(),
         }
@@ -125,7 +144,11 @@ const DAY: i64 = 86_400;
 const ANY: i64 = i32::MAX as i64;
 
 /// What the model follows. Bounds as in `backfill.c`, `job_scheduler.c` and the select plugins.
-const LOOKS: [Look; 20] = [
+const LOOKS: [Look; 24] = [
+    Look::Word("bf_continue", |of| of.bf_continue = true),
+    Look::Number("bf_max_time=", 1, 3600, |of, number| of.bf_max_time = Some(number)),
+    Look::Number("bf_yield_interval=", 1, 10_000_000, |of, number| of.bf_yield_interval = number),
+    Look::Number("bf_yield_sleep=", 1, 10_000_000, |of, number| of.bf_yield_sleep = number),
     Look::Word("bf_one_resv_per_job", |of| of.bf_one_resv_per_job = true),
     // From 23.02 on `defer_batch` is another word, and has the same effect on batch jobs; before, it counts as `defer`.
     Look::Word("defer", |of| of.defer = true),
@@ -149,6 +172,9 @@ const LOOKS: [Look; 20] = [
     Look::Number("bf_min_age_reserve=", 0, 30 * DAY, |of, number| of.bf_min_age_reserve = number),
     Look::Number("bf_min_prio_reserve=", 1, u32::MAX as i64, |of, number| of.bf_min_prio_reserve = number),
 ];
+
+/// The first places of [`LOOKS`] that are about the time that a pass takes.
+const OF_PACE: usize = 4;
 
 /// A release as year and month; one that is not known counts as the newest.
 type Release = (u32, u32);
@@ -225,12 +251,13 @@ impl Parameters {
             parameters.bf_max_job_test = 100;
         }
         let mut used = Vec::new();
-        for look in LOOKS {
+        for (at_look, look) in LOOKS.into_iter().enumerate() {
+            let is_of_pace = at_look < OF_PACE;
             match look {
                 Look::Word(word, set) => {
                     let Some(at) = place(text, word) else { continue };
                     set(&mut parameters);
-                    used.push(at);
+                    used.push((at, is_of_pace));
                 }
                 Look::Number(name, least, most, set) => {
                     let Some(at) = place(text, name) else { continue };
@@ -244,7 +271,7 @@ impl Parameters {
                     } else {
                         continue;
                     }
-                    used.push(at);
+                    used.push((at, is_of_pace));
                 }
             }
         }
@@ -257,9 +284,15 @@ impl Parameters {
         for word in text.split(',') {
             let end = begin + word.len();
             let shown = word.trim();
-            let is_used = used.iter().any(|at| (begin..end).contains(at));
-            if !is_used && !shown.is_empty() && shown != "(null)" && parameters.ignored.len() < 100 {
-                parameters.ignored.push(shown.chars().take(80).collect());
+            let is_of_pace: Vec<bool> = used
+                .iter()
+                .filter(|(at, _)| (begin..end).contains(at))
+                .map(|(_, is_of_pace)| *is_of_pace)
+                .collect();
+            let words = if is_of_pace.is_empty() { &mut parameters.ignored } else { &mut parameters.of_pace };
+            let is_told = is_of_pace.is_empty() || is_of_pace.contains(&true);
+            if is_told && !shown.is_empty() && shown != "(null)" && words.len() < 100 {
+                words.push(shown.chars().take(80).collect());
             }
             begin = end + 1;
         }
@@ -304,7 +337,9 @@ mod tests {
             bf_window: 2880,
             bf_max_job_user: 20,
             sched_interval: None,
-            ignored: ["bf_continue", "bf_interval=0", "nonsense=x"].map(str::to_owned).to_vec(),
+            bf_continue: true,
+            of_pace: vec!["bf_continue".to_owned()],
+            ignored: ["bf_interval=0", "nonsense=x"].map(str::to_owned).to_vec(),
             ..Parameters::default()
         };
         assert_eq!(parameters, expected);

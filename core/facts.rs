@@ -33,6 +33,8 @@ pub enum Obstacle {
     Nodes,
     /// A reservation that has not begun, or is full.
     Reservation,
+    /// `UsageThreshold` of its QOS.
+    Threshold,
     /// Anything else: somebody, another job, a time, a limit, what the job asks for.
     Other,
 }

@@ -424,6 +424,8 @@ record! {
         bypass: u32,
         /// Tickets of `AdminComment`, where that counts.
         own_tickets: u32,
+        /// It is beyond a cap that keeps it from starting: by the plugin's last calculation or its submission since.
+        stopped: bool,
     }
 }
 

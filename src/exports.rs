@@ -318,14 +318,15 @@ fn calc_fs_factor(arguments: [[u8; 16]; 2]) -> f64 {
     /// `NO_VAL`, with which Slurm marks an effective usage that is not computed.
     const NO_VAL: f64 = 4_294_967_294.0;
     let [usage_effective, shares_norm] = arguments.map(|bytes| long_double::value(&bytes));
+    let least = PLUGIN.least_factor();
     if (usage_effective - NO_VAL).abs() < 1e-5 {
-        return 0.0;
+        return least;
     }
     guard(
         || {
             faults::point("calc_fs_factor");
-            fair_share_factor(shares_norm, usage_effective)
+            fair_share_factor(shares_norm, usage_effective).max(least)
         },
-        || 0.0,
+        || least,
     )
 }

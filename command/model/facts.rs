@@ -8,12 +8,13 @@ use multifactor2_core::facts::{
     self, Job as JobFacts, JobSize, Obstacle, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
 };
 use multifactor2_core::policy::pools::{JobNames, SizeFacts};
-use multifactor2_core::settings::{value::Date, ActiveJobs};
+use multifactor2_core::settings::{value::Date, ActiveJobs, Settings};
 use multifactor2_snapshot::records::{Job, Partition, Qos, Running};
 use multifactor2_snapshot::Snapshot;
 use slurm_text::dates::{self, TimeZone};
 
 use super::closed::Closed;
+use super::points::Book;
 use super::reasons::obstacle;
 use super::{Config, Tree};
 
@@ -31,6 +32,8 @@ pub(super) struct Looks<'m> {
     pub anew: bool,
     /// Where hindered jobs wait.
     pub closed: &'m Closed,
+    /// What gives points, where they are computed here.
+    pub points: Option<&'m Book>,
 }
 
 /// Records by their names.
@@ -73,7 +76,22 @@ impl<'m> Looks<'m> {
         self.snapshot.jobs.iter().map(|job| self.competes(job)).collect()
     }
 
+    /// Whether a cap keeps a job from starting: worked out anew, as the plugin told, or by what slurmctld says that it waits for.
+    pub fn is_stopped(&self, job: &Job) -> bool {
+        match self.points {
+            Some(points) if self.anew => points.is_stopped(self, job),
+            _ if self.snapshot.about.source == "plugin" => job.stopped,
+            _ => {
+                let stops = self.config.settings.as_ref().is_some_and(Settings::caps_stop);
+                stops && obstacle(&job.reason) == Some(Obstacle::Threshold)
+            }
+        }
+    }
+
     fn competes(&self, job: &Job) -> bool {
+        if self.is_stopped(job) {
+            return false;
+        }
         if self.anew {
             return self.takes_part(job, self.is_eligible(job));
         }
@@ -96,7 +114,13 @@ impl<'m> Looks<'m> {
             ActiveJobs::Startable => match obstacle(&job.reason) {
                 // Until its reservation begins a job has no time from which on it is eligible.
                 Some(Obstacle::Reservation) => is_eligible || job.priority != 0 && job.eligible == 0,
-                obstacle => is_eligible && obstacle != Some(Obstacle::Other),
+                // Whether a cap stops it has been asked before.
+                Some(Obstacle::Threshold)
+                    if self.config.settings.as_ref().is_some_and(Settings::caps_stop) =>
+                {
+                    is_eligible
+                }
+                obstacle => is_eligible && !matches!(obstacle, Some(Obstacle::Other | Obstacle::Threshold)),
             },
         }
     }

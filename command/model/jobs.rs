@@ -5,7 +5,7 @@ use multifactor2_core::factors::{
     increase_only, unshift, weighted_fair_share, with_points, ClusterSize, Evaluation, Priority,
 };
 use multifactor2_core::facts::{AssociationFactors, Facts};
-use multifactor2_core::policy::points::Parts;
+use multifactor2_core::policy::points::{Beyond, Parts};
 use multifactor2_core::policy::pools::{JobNames, JobTickets, Pools};
 use multifactor2_core::Node;
 use multifactor2_snapshot::records::{Entry, Job};
@@ -15,7 +15,6 @@ use serde::Serialize;
 
 use super::entries::{several_qos, Entries, EntryPlace};
 use super::facts::{ByName, Looks};
-use super::points::Book;
 use super::Shares;
 
 /// What a priority is the sum of, weighted, by the names of sprio's columns. A nice value is taken away.
@@ -97,6 +96,10 @@ pub struct JobRank {
     pub competes: bool,
     /// It may be started: not held, and its time has come.
     pub is_eligible: bool,
+    /// A cap keeps it from starting: it has no place in the queue.
+    pub is_stopped: bool,
+    /// The caps that it goes beyond, where its points are computed here.
+    pub caps: Vec<Beyond>,
     /// The priority that the queue goes by; 0 for a job that is held.
     pub priority: u32,
     /// As it is computed here, and the priority that follows; `None` where the priority was set directly, or the job is held.
@@ -134,7 +137,6 @@ impl JobRank {
 pub(super) struct Evaluated<'m> {
     pub looks: Looks<'m>,
     pub shares: &'m Shares,
-    pub points: Option<&'m Book>,
 }
 
 /// Whether the size of the cluster is not known, which JOBSIZE goes by.
@@ -220,6 +222,7 @@ impl One<'_> {
             association,
             competes,
             is_eligible: self.all.looks.is_eligible(job),
+            is_stopped: self.all.looks.is_stopped(job),
             priority: job.priority,
             shown,
             ..JobRank::default()
@@ -238,6 +241,9 @@ impl One<'_> {
         }
         let (evaluation, points) = self.evaluate(node, rank.factor, tres);
         rank.points = points;
+        if let (Some(book), true) = (self.all.looks.points, points.is_some_and(|points| points.is_capped)) {
+            rank.caps = book.beyond(&self.all.looks, (job, node));
+        }
         let old = |shown: u32, new: u32| if config.increase_only { increase_only(shown, new) } else { new };
         let is_known = !self.unknown.fair_share || shown.is_some();
         if is_known {
@@ -318,10 +324,8 @@ impl One<'_> {
         if association.is_none() {
             evaluation.assoc = job.assoc;
         }
-        let explained = self
-            .all
-            .points
-            .map(|book| book.explain(&looks, (job, node), (&job.partition, partition), &job.qos));
+        let explained =
+            looks.points.map(|book| book.explain(&looks, (job, node), (&job.partition, partition), &job.qos));
         if let Some(points) = explained {
             evaluation.site = with_points(evaluation.site, points.total);
         } else if let Some(total) = job.points.last() {
@@ -361,8 +365,7 @@ impl One<'_> {
         } else if let Some(factor) = self.factor_in(place, node) {
             variant.fair_share = weighted_fair_share(factor, self.evaluator.config.weights.fair_share);
         }
-        let points = self
-            .all
+        let points = looks
             .points
             .map(|book| book.explain(&looks, (job, node), (place.partition, partition), place.qos).total);
         let shown = || place.shown.map(|shown| as_points(shown.points));

@@ -85,7 +85,10 @@ impl<'s> Model<'s> {
             notes.push(note);
         }
         let (anew, open) = (options.recompute, Closed::default());
-        let looks = facts::Looks { snapshot, config: &config, tree: &tree, at, anew, closed: &open };
+        let looks =
+            facts::Looks { snapshot, config: &config, tree: &tree, at, anew, closed: &open, points: None };
+        let points = points::Book::of(&looks, &mut notes);
+        let looks = facts::Looks { points: points.as_ref(), ..looks };
         let competes = looks.who_competes();
         let closed = Closed::of(snapshot, &config, &competes);
         let looks = facts::Looks { closed: &closed, ..looks };
@@ -94,8 +97,7 @@ impl<'s> Model<'s> {
         let mut in_books = shares.books().map(|book| (book, shares.standings(snapshot, &tree, book)));
         let standings = in_books.next().map(|(_, standings)| standings).unwrap_or_default();
         let in_books = in_books.collect();
-        let points = points::Book::of(&looks, &mut notes);
-        let evaluated = jobs::Evaluated { looks, shares: &shares, points: points.as_ref() };
+        let evaluated = jobs::Evaluated { looks, shares: &shares };
         let jobs = evaluated.all(&competes, recomputed, &mut notes);
         let jobs_by_id = snapshot.jobs.iter().enumerate().map(|(at, job)| (job.id, at)).collect();
         Self {

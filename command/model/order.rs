@@ -209,7 +209,7 @@ impl Model<'_> {
         let het = self.het_jobs(&tiers);
         let mut slots = Vec::with_capacity(self.jobs.len());
         for (place, (job, rank)) in self.snapshot.jobs.iter().zip(&self.jobs).enumerate() {
-            if !rank.is_eligible {
+            if !rank.is_eligible || rank.is_stopped {
                 continue;
             }
             let mut add = |entry: Option<usize>, partition: &str, of_qos: &str, priority| {

@@ -1,11 +1,13 @@
 //! Points of jobs from a snapshot, as the plugin gives them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use multifactor2_core::facts::TresTotal;
-use multifactor2_core::policy::points::{JobFacts, Parts, Points, PointsJob, Reader, TargetUsage};
+use multifactor2_core::policy::points::{
+    Beyond, JobFacts, Parts, Points, PointsJob, Reader, TargetUsage, LARGEST_THRESHOLD,
+};
 use multifactor2_core::Node;
-use multifactor2_snapshot::records::{Job, Partition};
+use multifactor2_snapshot::records::{Job, Partition, Qos};
 use multifactor2_snapshot::Snapshot;
 
 use super::facts::Looks;
@@ -17,6 +19,9 @@ pub(super) struct Book {
     points: Points,
     reader: Reader,
     qos: HashMap<String, u32>,
+    usage: [TargetUsage; 2],
+    /// The QOS in which slurmctld keeps jobs from starting.
+    stopping: HashSet<String>,
 }
 
 impl Book {
@@ -58,12 +63,35 @@ impl Book {
         }
         points.weigh(&tree.shape, &usage[0], &usage[1]);
         let qos = snapshot.qos.iter().map(|qos| (qos.name.clone(), qos.id)).collect();
-        Some(Self { points, reader, qos })
+        let stopping = snapshot.qos.iter().filter(|qos| stops(qos)).map(|qos| qos.name.clone()).collect();
+        Some(Self { points, reader, qos, usage, stopping })
     }
 
     /// A job, before its partition and QOS.
     pub fn facts(&self, looks: &Looks<'_>, job: &Job, partition: Option<&Partition>) -> JobFacts {
         self.reader.facts(self.points.needs(), job.id, &looks.request(job, partition), looks.at)
+    }
+
+    /// Whether a cap keeps a job from starting, in all of its partitions. Its QOS is the one that it names.
+    pub fn is_stopped(&self, looks: &Looks<'_>, job: &Job) -> bool {
+        let is_waiting = job.priority != 0 && !job.direct && self.points.needs().stops;
+        if !is_waiting || !self.stopping.contains(&job.qos) {
+            return false;
+        }
+        let node = looks.tree.by_id(job.association).and_then(|association| looks.tree.node(association));
+        let own = std::slice::from_ref(&job.partition);
+        let partitions = if job.partitions.is_empty() { own } else { &job.partitions };
+        partitions.iter().all(|name| {
+            let partition = looks.snapshot.partitions.iter().find(|partition| partition.name == *name);
+            self.points.is_stopped(&self.asked(looks, (job, node), (name, partition), &job.qos))
+        })
+    }
+
+    /// The caps that a job goes beyond in the partition that it is in or was tried in last.
+    pub fn beyond(&self, looks: &Looks<'_>, (job, node): (&Job, Option<Node>)) -> Vec<Beyond> {
+        let partition = looks.snapshot.partitions.iter().find(|partition| partition.name == job.partition);
+        let asked = self.asked(looks, (job, node), (&job.partition, partition), &job.qos);
+        self.points.beyond(&looks.tree.shape, self.usage.each_ref(), &asked)
     }
 
     /// The points of a job in a partition, under a QOS.
@@ -74,16 +102,33 @@ impl Book {
         partition: (&str, Option<&Partition>),
         qos: &str,
     ) -> Parts {
+        self.points.explain(&self.asked(looks, (job, node), partition, qos))
+    }
+
+    fn asked(
+        &self,
+        looks: &Looks<'_>,
+        (job, node): (&Job, Option<Node>),
+        partition: (&str, Option<&Partition>),
+        qos: &str,
+    ) -> PointsJob<'static> {
         let facts = self.facts(looks, job, partition.1);
-        self.points.explain(&PointsJob {
+        PointsJob {
             node,
             partition: self.points.partition(partition.0),
             qos: self.qos.get(qos).map(|id| self.points.qos(*id)).unwrap_or_default(),
             group: self.points.group(facts.group),
             bypass: if self.points.needs().bypass { job.bypass } else { 0 },
             ..facts.job()
-        })
+        }
     }
+}
+
+/// Whether caps keep jobs of a QOS from starting.
+pub fn stops(qos: &Qos) -> bool {
+    let is_enforced = qos.flags.iter().any(|flag| flag.eq_ignore_ascii_case("EnforceUsageThreshold"));
+    is_enforced
+        && qos.usage_threshold.is_some_and(|threshold| threshold > 0.0 && threshold <= LARGEST_THRESHOLD)
 }
 
 fn total(name: &str, count: u64) -> TresTotal {

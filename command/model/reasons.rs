@@ -45,6 +45,7 @@ pub fn obstacle(shown: &str) -> Option<Obstacle> {
         "partitiondown" | "partitioninactive" => Obstacle::Partition,
         "reqnodenotavail" => Obstacle::Nodes,
         "reservation" => Obstacle::Reservation,
+        "qosusagethreshold" => Obstacle::Threshold,
         _ => Obstacle::Other,
     })
 }

@@ -83,6 +83,13 @@ impl Cap {
     ///
     /// Maui, 6.3: blocked if usage + request > cap, for a relative cap if 100 (usage + request) / total > cap.
     pub fn room(self, usage: f64, totals: Totals) -> f64 {
+        let allowed = self.allowed(totals);
+        // What fills the cap fits, whatever the order in which usage was added up.
+        allowed - sane(usage) + allowed * LAST_BITS
+    }
+
+    /// How much it allows, in seconds times the metric. [`NO_CAP`] where the total is 0.
+    pub fn allowed(self, totals: Totals) -> f64 {
         let part = |percent: f64, total: f64| {
             let total = sane(total);
             if total > 0.0 {
@@ -91,13 +98,11 @@ impl Cap {
                 NO_CAP
             }
         };
-        let allowed = match self {
+        match self {
             Self::Delivered(percent) => part(percent, totals.delivered),
             Self::Available(percent) => part(percent, totals.available),
             Self::Amount(hours) => sane(hours) * 3600.0,
-        };
-        // What fills the cap fits, whatever the order in which usage was added up.
-        allowed - sane(usage) + allowed * LAST_BITS
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 
 use super::table::{Component, ComponentKind, Dilution, DilutionUnit, Settings};
 use crate::factors::Weights;
+use crate::policy::points::LARGEST_THRESHOLD;
 
 /// How odd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +49,55 @@ impl Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+/// What there is to say of a QOS with these flags and this threshold beside caps that stop jobs (`Block=yes`), or without such caps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thresholds {
+    /// QOS in which slurmctld stops no job.
+    lacking: Vec<String>,
+    /// QOS whose threshold means little.
+    meaningless: Vec<String>,
+}
+
+impl Thresholds {
+    /// Takes a QOS: its name, whether it has the flag `EnforceUsageThreshold`, and its `UsageThreshold`, where it has one. With `caps_stop`
+    /// there are caps that stop jobs.
+    pub fn take(&mut self, name: &str, is_enforced: bool, threshold: Option<f64>, caps_stop: bool) {
+        let enforced = threshold.filter(|_| is_enforced);
+        let stops = enforced.is_some_and(|threshold| threshold > 0.0 && threshold <= LARGEST_THRESHOLD);
+        if caps_stop && !stops {
+            self.lacking.push(name.to_owned());
+        }
+        if enforced.is_some() && !(caps_stop && stops) {
+            self.meaningless.push(name.to_owned());
+        }
+    }
+
+    /// What there is to say.
+    pub fn advice(&self) -> Vec<Advice> {
+        /// So many are named.
+        const NAMED: usize = 10;
+        let mut found = Vec::new();
+        if !self.lacking.is_empty() {
+            let named = self.lacking.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(",");
+            let more = match self.lacking.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            found.push(Advice::wrong(format!(
+                "Target lines with Block=yes stop no jobs of QOS {named}{more}: those come last beyond a cap. If they are to be stopped, too:                  sacctmgr modify qos {named} set UsageThreshold=0.000001 Flags+=EnforceUsageThreshold"
+            )));
+        }
+        found.extend(self.meaningless.iter().map(|name| {
+            Advice::wrong(format!(
+                "QOS {name} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column FAIRSHARE of \
+                 sprio), which is relative to the best waiting user here. It has little meaning: unset it, or the flag \
+                 EnforceUsageThreshold"
+            ))
+        }));
+        found
     }
 }
 

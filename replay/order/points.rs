@@ -133,6 +133,7 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
             "processor equivalents: they are CPUs, as memory and GPUs of the cluster are not known",
         ),
         (needs.bypass, "points for jobs that were overtaken (Bypass): nobody counts them"),
+        (needs.stops, "Block=yes of caps: jobs beyond one come last and start all the same"),
         (needs.elapsed, "points for what running jobs have used: they change no start"),
     ] {
         if asked {

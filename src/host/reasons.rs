@@ -53,6 +53,7 @@ fn obstacle(name: &str) -> Option<Obstacle> {
         "WAIT_PART_DOWN" | "WAIT_PART_INACTIVE" => Some(Obstacle::Partition),
         "WAIT_NODE_NOT_AVAIL" => Some(Obstacle::Nodes),
         "WAIT_RESERVATION" => Some(Obstacle::Reservation),
+        "WAIT_QOS_THRES" => Some(Obstacle::Threshold),
         _ if OBSTACLES.contains(&name) => Some(Obstacle::Other),
         _ if FAMILIES.iter().any(|family| name.starts_with(family)) => Some(Obstacle::Other),
         _ => None,

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use multifactor2_core::settings::advice::Grade;
+use multifactor2_core::settings::advice::{Grade, Thresholds};
 use multifactor2_core::settings::ParentUsers;
 use tracing::{info, warn};
 
@@ -58,15 +58,22 @@ impl Plugin {
             );
         }
         drop(origins);
+        if config.settings.caps_stop() && !lock.host().verified {
+            warn!(
+                "Target lines with Block=yes stop no job in this release, which is newer than this build knows: jobs beyond a cap come last. \
+                 Look for a newer slurm-multifactor2"
+            );
+        }
         let Some(list) = lock.qos() else { return };
+        let mut thresholds = Thresholds::default();
         list.for_each_ro(|qos| {
-            if views::qos(qos).has_threshold() && qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0 {
-                warn!(
-                    "QOS {} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column \
-                     FAIRSHARE of sprio), which is relative to the best waiting user here. It has little meaning: unset it, or the flag EnforceUsageThreshold",
-                    qos.text(|qos| qos.name)
-                );
-            }
+            let is_enforced = qos.get(|qos| qos.flags) & ENFORCES_THRESHOLD != 0;
+            let facts = views::qos(qos);
+            let threshold = facts.has_threshold().then_some(facts.usage_threshold);
+            thresholds.take(&qos.text(|qos| qos.name), is_enforced, threshold, config.caps_stop);
         });
+        for advice in thresholds.advice() {
+            warn!("{advice}");
+        }
     }
 }

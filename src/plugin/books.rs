@@ -55,7 +55,7 @@ impl JobBooks {
     pub fn now<A: Open>(lines: &BookLines, closed: &ClosedPartitions, job: Job<'_, A>, waits: Waits) -> Self {
         Self::of(job, |partition| {
             let is_closed = match waits {
-                Waits::No | Waits::Everywhere => false,
+                Waits::No | Waits::Stopped | Waits::Everywhere => false,
                 Waits::WhereOpen => partition.is_down() == Some(true),
                 Waits::Closed => true,
             };
@@ -77,7 +77,7 @@ impl JobBooks {
         Self::of(job, |partition| {
             let name = partition.text(|part| part.name);
             let book = match waits {
-                Waits::No | Waits::Everywhere => None,
+                Waits::No | Waits::Stopped | Waits::Everywhere => None,
                 Waits::WhereOpen => closed.find_down(&name),
                 Waits::Closed => closed.find(&name),
             };

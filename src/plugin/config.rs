@@ -57,6 +57,7 @@ flags! {
 
 /// The configuration that priorities are computed with.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
 pub struct Config {
     /// What the factors of jobs are computed with. Fair-share has no weight where it is not computed.
     pub factors: FactorConfig,
@@ -75,6 +76,8 @@ pub struct Config {
     pub only_priorities: bool,
     /// The settings ask for points.
     pub has_points: bool,
+    /// There are caps beyond which jobs do not start.
+    pub caps_stop: bool,
     /// What usage is multiplied with, and was until lately.
     pub charging: RuleHistory,
     /// What `Book` lines say.
@@ -223,6 +226,7 @@ impl Config {
             beside,
             fair_share,
             has_points,
+            caps_stop: host.verified && settings.caps_stop(),
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(books),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),

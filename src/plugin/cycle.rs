@@ -9,6 +9,8 @@
 //! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
 //! charged is noted before it is done, so that no later cycle does it again.
 
+use std::sync::Arc;
+
 use tracing::{debug, warn};
 
 use multifactor2_core::calendar::ResetPeriod;
@@ -23,7 +25,7 @@ use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
 use super::phases::{Phase, Phases};
-use super::points::{GroupFinder, PointsQueue};
+use super::points::{GroupFinder, Groups, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
 use super::progress::own_usage::Counting;
@@ -128,7 +130,7 @@ impl Plugin {
             });
         }
         phases.enter(Phase::Gather);
-        let Gathered { mut drafts, charged, queues, mut points, .. } =
+        let Gathered { mut drafts, charged, mut queues, mut points, .. } =
             self.gather(unlocked, &config, &mut schedule.known_jobs, now);
         if self.health.has_failed() {
             self.leave_out(now);
@@ -156,6 +158,9 @@ impl Plugin {
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, points.group_names(), &self.thread);
             points.read_own_usage(&self.own_usage);
+            if points.is_undecided() {
+                self.stop_beyond_caps(unlocked, &config, (&mut drafts, &mut queues), points, groups);
+            }
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queues, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
@@ -199,6 +204,28 @@ impl Plugin {
         attempt(|| self.warn_of_unknown(unlocked));
         phases.enter(Phase::Snapshot);
         attempt(|| self.take_snapshot(unlocked, &config, &mut schedule.known_jobs, now));
+    }
+
+    /// Decides which jobs caps keep from starting: they hold no tickets. By a copy of the standing, as that answers submissions.
+    fn stop_beyond_caps(
+        &self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        (drafts, queues): (&mut Drafts, &mut Option<Queues>),
+        points: &mut PointsQueue,
+        groups: &Arc<Groups>,
+    ) {
+        faults::point("stop");
+        let lock = unlocked.associations::<Factors>();
+        let mut standing = self.origins.lock().standing.clone();
+        standing.distribute(&lock, drafts.waiting(), config, None);
+        points.learn(&lock, &standing, drafts.waiting(), groups);
+        drop(lock);
+        let decided = points.decide();
+        drafts.decide(&decided);
+        if let Some(queues) = queues {
+            queues.stop(&decided.stopped);
+        }
     }
 
     /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same

@@ -37,6 +37,7 @@ fn run(plugin: &'static Plugin, mut unlocked: Unlocked) {
     let mut deadline = Instant::now();
     let mut schedule = Schedule::read(host);
     guard(|| plugin.progress.catch_up(), || ());
+    guard(|| plugin.stop_as_before(&mut unlocked), || ());
     guard(|| forget_time_before_restart(plugin, &mut unlocked, false), || ());
     loop {
         if thread.take_reconfigure() {

@@ -16,7 +16,9 @@ use multifactor2_core::policy::pools::JobTickets;
 use super::books::{ByBook, JobBooks};
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
+use super::known_once::KnownOnce;
 use super::palette::{Index, Palette};
+use super::points::Decided;
 use super::queue::{Drafted, Handed};
 use super::standing::{Holdings, Standing};
 use super::waiting::{AssocPlace, Waiting, Waits};
@@ -88,6 +90,11 @@ impl Draft {
     /// What is to be done.
     pub fn task(&self) -> Task {
         self.task
+    }
+
+    /// A cap keeps the job from starting.
+    pub fn is_stopped(&self) -> bool {
+        self.waits == Waits::Stopped
     }
 
     /// The finished priority.
@@ -315,6 +322,18 @@ impl Drafts {
         self.tickets = tickets;
     }
 
+    /// Some jobs are kept from starting, by their ids in order; others wait that were undecided.
+    pub fn decide(&mut self, Decided { stopped, waiting }: &Decided) {
+        for (place, books) in waiting {
+            self.waiting.note(*place, *books);
+        }
+        for draft in &mut self.jobs {
+            if stopped.binary_search(&draft.id).is_ok() {
+                draft.waits = Waits::Stopped;
+            }
+        }
+    }
+
     /// Takes the points of the jobs, which are in the order of their ids.
     pub fn take_points(&mut self, points: Vec<i32>) {
         self.points = points;
@@ -372,7 +391,7 @@ impl Drafts {
     }
 
     /// The weighted factors of an association, and of a job there in a book with these tickets.
-    fn known(
+    pub(super) fn known(
         &self,
         standing: &Standing,
         association: AssocPlace,
@@ -471,29 +490,5 @@ impl Drafts {
         });
         let found = index.binary_search_by_key(&id, |at| self.jobs[*at as usize].id).ok()?;
         Some(index[found] as usize)
-    }
-}
-
-/// What jobs of the same association have in common, worked out once for each: all of it where neither books nor pools make a difference.
-struct KnownOnce<'k> {
-    drafts: &'k Drafts,
-    standing: &'k Standing,
-    /// By place, for the default book and without tickets of pools.
-    of_places: Vec<Option<(f64, f64)>>,
-}
-
-impl<'k> KnownOnce<'k> {
-    fn new(drafts: &'k Drafts, standing: &'k Standing) -> Self {
-        let plain = (BookAt::DEFAULT, None);
-        let of_places = drafts.waiting.places().map(|place| drafts.known(standing, place, plain));
-        Self { drafts, standing, of_places: of_places.collect() }
-    }
-
-    #[inline]
-    fn of(&self, association: AssocPlace, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
-        match (of, self.of_places.get(association.index())) {
-            ((BookAt::DEFAULT, None), Some(known)) => *known,
-            _ => self.drafts.known(self.standing, association, of),
-        }
     }
 }

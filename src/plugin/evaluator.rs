@@ -16,9 +16,9 @@ use super::books::ByBook;
 use super::config::Config;
 use super::entries::Entries;
 use super::explain;
-use super::points::{PointsEntries, PointsState};
+use super::points::{stopping, PointsEntries, PointsState};
 use super::standing::{Holdings, Share, Standing};
-use super::waiting::{waits, waits_still};
+use super::waiting::{waits, waits_still, Waits};
 use crate::host::access::{Open, Write};
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
@@ -66,6 +66,8 @@ pub struct Variants<'b> {
     pub holdings: Option<Holdings<'b>>,
     /// Its points in each of its partitions and QOS.
     pub points: Option<PointsEntries<'b>>,
+    /// A cap keeps it from starting.
+    pub is_stopped: bool,
 }
 
 /// What all jobs that are evaluated at one time have in common.
@@ -131,29 +133,31 @@ impl<'c> Evaluator<'c> {
             |priority| Evaluated { priority, evaluation: None, share: Share::default(), newcomer: None };
         let (current, qos) = (job.get(|job| job.priority), job.qos(lock).map(views::qos));
         if job.get(|job| job.direct_set_prio) != 0 && current > 0 {
-            keep_fair_share(job, qos.as_ref(), 0.0);
+            self.keep_fair_share(job, lock, qos.as_ref(), 0.0, false);
             return none(current);
         }
         let Some(facts) = self.facts(job.read_only(), qos) else {
             warn_of_missing_details(job.get(|job| job.job_id));
-            keep_fair_share(job, qos.as_ref(), 0.0);
+            self.keep_fair_share(job, lock, qos.as_ref(), 0.0, false);
             return none(0);
         };
-        let (of_association, share) =
-            self.of_association(job.read_only(), lock, standing, (&tickets, was_closed));
-        let mut evaluation = self.core.evaluate(&facts, of_association, tres);
+        let may_stop = points.is_some_and(|points| points.may_stop(lock, job));
         let place = points.and_then(|points| points.node(standing, job));
         let is_new = points.is_some() && place.is_none();
         let newcomer = if is_new { PointsState::newcomer(lock, job) } else { None };
         let of = (place, newcomer.as_ref());
         let points = points.and_then(|points| points.entries(lock, job, of, self.core.now));
+        let is_stopped = may_stop && points.as_ref().is_some_and(|points| points.is_stopped(lock, job));
+        let then = (was_closed, may_stop, is_stopped);
+        let (of_association, share) = self.of_association(job.read_only(), lock, standing, (&tickets, then));
+        let mut evaluation = self.core.evaluate(&facts, of_association, tres);
         if let Some(points) = &points {
             evaluation.site = points.site_of_job();
         }
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
         let is_wanted = job.has_variants() || self.explain;
         let holdings = is_wanted.then(|| standing.holdings(&share));
-        let variants = Variants { of_job: &evaluation, holdings, points };
+        let variants = Variants { of_job: &evaluation, holdings, points, is_stopped };
         self.write_more(job, lock, qos.as_ref(), &variants, tres, priority);
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
@@ -171,11 +175,11 @@ impl<'c> Evaluator<'c> {
         let mut known =
             facts::AssociationFactors { assoc: self.assoc_factor(job.read_only(), lock), fair_share: 0.0 };
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
-            let waits = || waits(self.config, job.read_only(), self.core.now).is_some();
+            let waits = || waits(self.config, job.read_only(), self.core.now, false).is_some();
             known.fair_share = standing.factor_by_association(lock, job.read_only(), waits);
         }
         let evaluation = self.core.evaluate(&facts, known, tres);
-        keep_fair_share(job, qos.as_ref(), evaluation.fair_share);
+        self.keep_fair_share(job, lock, qos.as_ref(), evaluation.fair_share, false);
         Some((warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum())), evaluation))
     }
 
@@ -195,13 +199,17 @@ impl<'c> Evaluator<'c> {
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
         standing: &mut Standing,
-        (tickets, was_closed): (&ByBook<JobTickets>, bool),
+        (tickets, (was_closed, may_stop, is_stopped)): (&ByBook<JobTickets>, (bool, bool, bool)),
     ) -> (facts::AssociationFactors, Share) {
         let mut known = facts::AssociationFactors { assoc: self.assoc_factor(job, lock), fair_share: 0.0 };
         let mut share = Share::default();
         if self.config.factors.weights.fair_share != 0 && job.is_accounted() {
             let now = self.core.now;
-            let waits = waits_still(self.config, job, now, was_closed);
+            let waits = if is_stopped {
+                Waits::Stopped
+            } else {
+                waits_still(self.config, job, now, (was_closed, may_stop))
+            };
             share = standing.fair_share(lock, job, (waits, now), tickets);
             known.fair_share = share.factor();
         }
@@ -219,8 +227,8 @@ impl<'c> Evaluator<'c> {
         tres: &mut [f64],
         priority: u32,
     ) -> bool {
-        let Variants { of_job: evaluation, holdings, points } = variants;
-        keep_fair_share(job, qos, evaluation.fair_share);
+        let Variants { of_job: evaluation, holdings, points, is_stopped } = variants;
+        self.keep_fair_share(job, lock, qos, evaluation.fair_share, *is_stopped);
         let (written, changed) = self.write_variants(job, lock, variants);
         if self.explain {
             self.core.weighted_tres(tres, self.tres(job, job.partition()));
@@ -232,6 +240,19 @@ impl<'c> Evaluator<'c> {
             explain::job(self.core.config, lock, &job);
         }
         changed
+    }
+
+    /// Writes the one factor into the record that the host reads there: it compares it with `UsageThreshold`.
+    #[inline]
+    fn keep_fair_share<V: Levels<Qos: Open>>(
+        &self,
+        job: Job<'_, Write>,
+        lock: &AssocLock<'_, V>,
+        qos: Option<&facts::Qos>,
+        weighted: f64,
+        is_stopped: bool,
+    ) {
+        stopping::keep_fair_share(job, lock, qos, weighted, (self.config.caps_stop, is_stopped));
     }
 
     /// Writes the priorities of a job in each of its partitions and QOS; returns them, none where it has one of each, and
@@ -265,7 +286,7 @@ impl<'c> Evaluator<'c> {
         &self,
         job: Job<'_>,
         lock: &AssocLock<'_, V>,
-        Variants { of_job, holdings, points }: &Variants<'_>,
+        Variants { of_job, holdings, points, .. }: &Variants<'_>,
         mut visit: impl FnMut(Option<Partition<'_>>, Option<Qos<'_, V::Qos>>, Evaluation),
     ) {
         let mut buffer = self.core.scratch();
@@ -321,11 +342,4 @@ pub fn warn_of_overflow(id: u32, priority: Priority) -> u32 {
         );
     }
     priority.value
-}
-
-/// Writes the one factor into the record that the host reads there: it compares it with `UsageThreshold`.
-fn keep_fair_share(job: Job<'_, Write>, qos: Option<&facts::Qos>, weighted: f64) {
-    if job.host().verified && qos.is_some_and(facts::Qos::has_threshold) {
-        job.factors_or_new().set(|f| f.priority_fs, weighted);
-    }
 }

@@ -102,7 +102,7 @@ impl Gathered {
             };
             self.last = Some((named, place));
             if !waiting.is_noted(place, BookSet::DEFAULT)
-                && waits(evaluator.config, job, evaluator.core.now).is_some()
+                && waits(evaluator.config, job, evaluator.core.now, false).is_some()
             {
                 waiting.note(place, BookSet::DEFAULT);
             }
@@ -142,21 +142,22 @@ impl Gathered {
             faults::point("draft");
             let waiting = self.drafts.waiting_mut();
             let association = standing.place(waiting, lock, job);
-            let waits = || waits(evaluator.config, job, evaluator.core.now);
+            let may_stop = self.points.as_ref().is_some_and(|points| points.may_stop(lock, job));
+            let waits = || waits(evaluator.config, job, evaluator.core.now, may_stop);
             // Only there it decides over the books.
             let known = evaluator.config.counts_startable_only().then(waits);
             let JobBooks { own, all: books, .. } =
                 self.books.books_of(lines, &mut waiting.closed, job, known.unwrap_or_default());
             let waits = known.unwrap_or_else(|| {
                 // Mostly another job of the same user has been noted already.
-                let asks = self.queues.is_some() || !waiting.is_noted(association, books);
+                let asks = self.queues.is_some() || may_stop || !waiting.is_noted(association, books);
                 if asks {
                     waits()
                 } else {
                     Waits::No
                 }
             });
-            if waits.is_some() {
+            if waits.is_some() && !may_stop {
                 waiting.note(association, books);
             }
             let drafted = self.drafts.add(evaluator, lock, job, (association, own, waits), &mut self.tres);
@@ -165,7 +166,9 @@ impl Gathered {
                 queues.note(lock, job, (association, books, closed), drafted, waits.is_some());
             }
             if let Some(points) = &mut self.points {
-                points.note(lock, job, association, drafted);
+                let waits_in = if waits.is_some() { books } else { BookSet::from_numbers([]) };
+                let undecided = may_stop.then_some(waits_in);
+                points.note(lock, job, association, drafted, undecided);
             }
             // The priority of a job whose nodes boot stays, and so does what sprio shows of it.
             if job.state().is_powering_up() {

@@ -22,6 +22,7 @@ mod gather;
 mod health;
 mod interrupted;
 mod kept_file;
+mod known_once;
 mod last_numbers;
 mod names;
 mod origins;
@@ -47,6 +48,7 @@ mod write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use multifactor2_core::policy::points::LARGEST_THRESHOLD;
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
 use multifactor2_core::settings::{Settings, SettingsKeeper};
 use once_cell::sync::Lazy;
@@ -100,6 +102,8 @@ pub struct Plugin {
     health: Health,
     /// The settings in force want nothing but their priorities of jobs that wait: a submission sees by this alone which way it goes.
     only_priorities: AtomicBool,
+    /// There are caps beyond which jobs do not start.
+    caps_stop: AtomicBool,
     /// There is a site factor plugin to be asked.
     site_factor: AtomicBool,
     /// slurmctld is loading the plugin.
@@ -122,6 +126,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     inspector: Inspector::new(),
     health: Health::default(),
     only_priorities: AtomicBool::new(false),
+    caps_stop: AtomicBool::new(false),
     site_factor: AtomicBool::new(false),
     loading: AtomicBool::new(false),
     advised: AtomicBool::new(false),
@@ -136,8 +141,20 @@ impl Plugin {
     fn take_config(&self, config: Option<Arc<Config>>) -> Option<Arc<Config>> {
         let is_short = config.as_ref().is_some_and(|config| config.only_priorities);
         self.only_priorities.store(is_short, Ordering::Relaxed);
+        let caps_stop = config.as_ref().is_some_and(|config| config.caps_stop);
+        self.caps_stop.store(caps_stop, Ordering::Relaxed);
         self.origins.lock().config.clone_from(&config);
         std::mem::replace(&mut *self.config.write(), config)
+    }
+
+    /// The least fair-share factor of an association: above 0 where caps stop jobs, as slurmctld compares it with thresholds where it knows
+    /// nothing of a job. 0 in sshare, which asks for factors, too.
+    pub fn least_factor(&self) -> f64 {
+        if self.caps_stop.load(Ordering::Relaxed) {
+            LARGEST_THRESHOLD
+        } else {
+            0.0
+        }
     }
 
     fn is_loading(&self) -> bool {

@@ -269,6 +269,15 @@ impl Queues {
         }
     }
 
+    /// Some jobs are kept from starting, by their ids in order.
+    pub fn stop(&mut self, stopped: &[u32]) {
+        let closed = self.closed.iter_mut().flat_map(|queue| &mut queue.jobs);
+        let jobs = self.by_book.iter_mut().flat_map(|queue| &mut queue.jobs).chain(closed);
+        for (_, job) in jobs.filter(|(_, job)| stopped.binary_search(&job.id).is_ok()) {
+            job.role = Role::Idle;
+        }
+    }
+
     /// Finds the associations of all jobs. No more jobs come.
     pub fn find(&mut self, node: impl Fn(AssocPlace) -> Option<Node>) {
         for queue in &mut self.by_book {

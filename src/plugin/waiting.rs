@@ -144,19 +144,22 @@ pub enum Waits {
     WhereOpen,
     /// Before closed doors: nodes or a reservation keep it from starting.
     Closed,
+    /// Nowhere: it is beyond a cap that keeps it from starting.
+    Stopped,
 }
 
 impl Waits {
     /// It waits somewhere.
     pub fn is_some(self) -> bool {
-        self != Self::No
+        !matches!(self, Self::No | Self::Stopped)
     }
 }
 
 /// Where a job counts as waiting: one that is pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
 /// not running on another cluster of the federation. With `ActiveJobs=startable` also not left waiting for a reason of its own that free
-/// nodes do not help against; what only the place hinders where it is to run waits before closed doors.
-pub fn waits(config: &Config, job: Job<'_>, now: i64) -> Waits {
+/// nodes do not help against; what only the place hinders where it is to run waits before closed doors. Of one that `may_stop` it is not
+/// known yet whether a cap keeps it from starting.
+pub fn waits(config: &Config, job: Job<'_>, now: i64, may_stop: bool) -> Waits {
     let everywhere = |waits: bool| if waits { Waits::Everywhere } else { Waits::No };
     if config.counts_all_pending() {
         return everywhere(job.state().is_pending());
@@ -165,7 +168,9 @@ pub fn waits(config: &Config, job: Job<'_>, now: i64) -> Waits {
         return everywhere(is_eligible(job, now));
     }
     let waits = match job.obstacle() {
-        Some(Obstacle::Other) => Waits::No,
+        // Whether it is stopped is said anew; what slurmctld says of that is older.
+        Some(Obstacle::Threshold) if may_stop => Waits::WhereOpen,
+        Some(Obstacle::Other | Obstacle::Threshold) => Waits::No,
         Some(Obstacle::Nodes | Obstacle::Reservation) => Waits::Closed,
         // What its partitions say is newer. Where they cannot be asked it is all there is.
         Some(Obstacle::Partition) if job.partition().is_some_and(|part| part.is_down().is_none()) => {
@@ -187,8 +192,8 @@ pub fn waits(config: &Config, job: Job<'_>, now: i64) -> Waits {
 
 /// The same for a job that is set between two cycles; `was_closed`: the last one found it before closed doors. A change clears the reason, and
 /// whoever changes something is not let in by that.
-pub fn waits_still(config: &Config, job: Job<'_>, now: i64, was_closed: bool) -> Waits {
-    match waits(config, job, now) {
+pub fn waits_still(config: &Config, job: Job<'_>, now: i64, (was_closed, may_stop): (bool, bool)) -> Waits {
+    match waits(config, job, now, may_stop) {
         Waits::WhereOpen if was_closed && job.is_without_reason() => Waits::Closed,
         waits => waits,
     }

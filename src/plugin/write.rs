@@ -169,6 +169,7 @@ impl Writer<'_, '_> {
         let is_wanted = job.has_variants() || self.evaluator.explain;
         let points = self.points.filter(|_| is_wanted);
         let variants = Variants {
+            is_stopped: draft.is_stopped(),
             of_job: &evaluation,
             holdings: if is_wanted { self.drafts.holdings(job, self.standing) } else { None },
             points: points.and_then(|points| {

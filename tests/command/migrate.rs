@@ -298,7 +298,8 @@ const CASES: &[(Origin, &str, &[&str])] = &[
 ];
 
 /// Lines of ours on the page that no parameter leads to: what they stand beside is a command, or a choice of the administrator.
-const CHOSEN: [&str; 10] = [
+const CHOSEN: [&str; 11] = [
+    "Target=Account Name=* Percent=10 Type=cap Block=yes",
     "Override=Account Name=climate Tickets=20000 From=2027-01-18 Until=2027-01-24",
     "TicketsFunctional=10000",
     "Override=Job Name=7 Tickets=2000",

@@ -46,7 +46,10 @@ fn on_page(line: &str) -> &str {
 /// The `Name=value` among words, without quotes.
 fn attributes(words: &str) -> Vec<(String, String)> {
     let pairs = words.split_whitespace().filter_map(|word| word.split_once('='));
-    pairs.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect()
+    // What is added to a list is in it.
+    let pairs = pairs
+        .map(|(name, value)| (name.trim_end_matches('+').to_owned(), value.trim_matches('"').to_owned()));
+    pairs.collect()
 }
 
 /// What the page takes for granted: accounts, users, QOS and a node with GPUs that is down.

@@ -23,5 +23,6 @@ mod shifted;
 mod snapshot;
 mod sprio;
 mod sprio_visibility;
+mod stopping;
 mod unknown_micro;
 mod usage;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use multifactor2_core::settings::advice::{Advice, Beside};
+use multifactor2_core::settings::advice::{Advice, Beside, Thresholds};
 use multifactor2_core::settings::enforced::in_full;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::USE_PARENT;
@@ -47,7 +47,7 @@ pub fn all(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
         parent_users_below_the_root(snapshot),
     ];
     found.extend(rules.into_iter().flatten());
-    found.extend(thresholds(snapshot));
+    found.extend(thresholds(snapshot, settings));
     found
 }
 
@@ -198,19 +198,15 @@ fn parent_users_below_the_root(snapshot: &Snapshot) -> Option<Advice> {
     })
 }
 
-fn thresholds(snapshot: &Snapshot) -> Vec<Advice> {
+fn thresholds(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
     if !is_ours(snapshot) {
         return Vec::new();
     }
-    let enforced = snapshot.qos.iter().filter(|qos| {
-        qos.usage_threshold.is_some()
-            && qos.flags.iter().any(|flag| flag.eq_ignore_ascii_case("EnforceUsageThreshold"))
-    });
-    let text = |name: &str| {
-        Advice::wrong(format!(
-            "QOS {name} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job, which is relative \
-             to the best waiting user here. It has little meaning: unset it, or the flag EnforceUsageThreshold"
-        ))
-    };
-    enforced.map(|qos| text(&qos.name)).collect()
+    let caps_stop = settings.is_some_and(Settings::caps_stop);
+    let mut thresholds = Thresholds::default();
+    for qos in &snapshot.qos {
+        let is_enforced = qos.flags.iter().any(|flag| flag.eq_ignore_ascii_case("EnforceUsageThreshold"));
+        thresholds.take(&qos.name, is_enforced, qos.usage_threshold, caps_stop);
+    }
+    thresholds.advice()
 }

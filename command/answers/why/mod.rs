@@ -1,5 +1,6 @@
 //! Why a job has its priority and its place: the one dominant reason, then everything that it follows from.
 
+mod caps;
 pub mod compare;
 mod competing;
 mod levers;
@@ -32,6 +33,7 @@ use std::path::PathBuf;
 use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
+pub use caps::{CapExceeded, Room};
 use compare::Compare;
 pub use competing::Sharing;
 pub use levers::Lever;
@@ -202,6 +204,8 @@ pub struct Why {
     pub reason: Reason,
     /// Where that is a limit: those of its kind that are set and can be seen, from the root down.
     pub limits: Vec<LimitInForce>,
+    /// The caps of `Target` lines that it goes beyond; none where points are not computed here.
+    pub caps: Vec<CapExceeded>,
     /// Its places in the queue, the first one first; none where it is not in the queue, or places are not known.
     pub places: Vec<QueuePlace>,
     /// Why its places are not known; `None` where they are, or it is not in the queue.
@@ -351,6 +355,7 @@ pub fn of_job(model: &Model<'_>, queue: &Result<WholeQueue, PartialQueue>, job: 
         differences: model.differences(job),
         reason,
         limits: Vec::new(),
+        caps: caps::of(model, job),
         places,
         unknown,
     };
@@ -372,7 +377,7 @@ fn kind(model: &Model<'_>, job: usize, reason: &Reason, places: &[QueuePlace]) -
         ReasonKind::Held
     } else if !rank.is_eligible {
         ReasonKind::NotEligible
-    } else if reason.is_obstacle {
+    } else if rank.is_stopped || reason.is_obstacle {
         ReasonKind::Obstacle
     } else if record.direct {
         ReasonKind::SetByHand

@@ -57,6 +57,7 @@ pub(super) fn why(
         details: Vec::new(),
         reason: reasons::explain(&job.reason),
         limits: Vec::new(),
+        caps: Vec::new(),
         places: Vec::new(),
         unknown: None,
         priority: job.priority,

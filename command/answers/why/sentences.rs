@@ -12,6 +12,9 @@ use crate::output::numbers::{count, number, ordinal, span};
 /// What its user can do where room is all that is missing.
 const SMALLER: &str = "A shorter time limit or a smaller request can let it start in a gap.";
 
+/// What its user can do where a cap keeps a job from starting.
+const BELOW: &str = "Wait, or ask for less: jobs that fit below the cap start.";
+
 impl Why {
     pub(super) fn dominant(&self, model: &Model<'_>, job: usize) -> String {
         let record = &model.snapshot.jobs[job];
@@ -24,6 +27,14 @@ impl Why {
                 crate::output::numbers::time(record.eligible)
             ),
             (ReasonKind::NotEligible, _) => format!("Job {} is not in the queue yet. {sentence}", self.job),
+            (ReasonKind::Obstacle, _) if model.jobs[job].is_stopped => {
+                let cap = self.caps.iter().find(|cap| cap.stops);
+                let cap = cap.map_or_else(
+                    || "a cap that its administrator has set".to_owned(),
+                    |cap| format!("{}. {}", cap.in_words(), cap.when()),
+                );
+                format!("Job {} does not start, as it is beyond {}.", self.job, cap.trim_end_matches('.'))
+            }
             (ReasonKind::Obstacle, _) => {
                 format!("Job {} waits for something that a higher priority cannot change. {sentence}", self.job)
             }
@@ -123,6 +134,7 @@ impl Why {
         }
         details.extend(self.about_book(model));
         details.extend(self.about_closed(model, job));
+        details.extend(self.about_caps(model, job));
         if self.kind == ReasonKind::Obstacle {
             details.extend(Some(self.no_place().trim().to_owned()).filter(|sentence| !sentence.is_empty()));
             for place in &self.places {
@@ -171,6 +183,18 @@ impl Why {
         ))
     }
 
+    /// The caps that the first sentence does not name.
+    fn about_caps(&self, model: &Model<'_>, job: usize) -> Vec<String> {
+        let is_stopped = model.jobs[job].is_stopped;
+        let named = self.caps.iter().position(|cap| is_stopped && cap.stops);
+        let others = self.caps.iter().enumerate().filter(|(at, _)| Some(*at) != named);
+        let others = others.map(|(_, cap)| {
+            let follows = if is_stopped { "It is also beyond" } else { "It comes last, as it is beyond" };
+            format!("{follows} {}. {}", cap.in_words(), cap.when())
+        });
+        others.collect()
+    }
+
     /// Where usage is kept apart by partitions, which usage counts.
     fn about_book(&self, model: &Model<'_>) -> Option<String> {
         let book = self.book.as_ref()?;
@@ -192,6 +216,8 @@ impl Why {
         let id = model.snapshot.jobs[job].id;
         if self.waits_for_room() {
             next.push(SMALLER.to_owned());
+        } else if model.jobs[job].is_stopped {
+            next.push(BELOW.to_owned());
         } else if !matches!(self.kind, ReasonKind::Behind | ReasonKind::Waits) && !self.reason.remedy.is_empty() {
             next.push(self.reason.remedy.replace("JOBID", &id.to_string()));
         }

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::credentials::Priorities;
-use super::fair_share::{Rules, Targets};
+use super::fair_share::{Room, Rules, Targets};
 use super::lines::{folded, LineKind};
 use super::named::NamedLines;
 use super::tables::{Object, Objects, Own};
@@ -45,7 +45,9 @@ pub(super) struct Associations {
     levels: Vec<[f64; 2]>,
     tiers: Vec<Tier>,
     /// By node, what caps of the accounts leave that it is in. Empty without such caps.
-    rooms: Vec<f64>,
+    rooms: Vec<Room>,
+    /// By node, what caps leave beyond which jobs do not start. Empty without such caps.
+    stopping: Vec<f64>,
     /// What those have that nothing is known of.
     nobody: Own,
 }
@@ -83,6 +85,7 @@ impl Associations {
             levels: Vec::new(),
             tiers: Vec::new(),
             rooms: Vec::new(),
+            stopping: Vec::new(),
             nobody,
         }
     }
@@ -145,7 +148,10 @@ impl Associations {
             self.learn_shares(tree);
         }
         if targets.has_ceilings(LineKind::Parent) {
-            self.rooms.resize(tree.len(), NO_CAP);
+            self.rooms.resize(tree.len(), Room::default());
+        }
+        if targets.stops {
+            self.stopping.resize(tree.len(), NO_CAP);
         }
     }
 
@@ -184,15 +190,19 @@ impl Associations {
             own.user.delta = user.held.delta;
             own.account.delta = account.held.delta;
             own.parent.delta = self.tiers.get(node.index()).map_or(0.0, |tier| tier.sum());
-            let parents = self.rooms.get(node.index()).copied().unwrap_or(NO_CAP);
-            own.room = account.room.min(parents);
+            let parents = self.rooms.get(node.index()).copied().unwrap_or_default();
+            let mut room = account.room.min(parents);
             if tree.is_user(node) {
-                own.room = own.room.min(user.room);
+                room = room.min(user.room);
+            }
+            own.room = room.any;
+            if let Some(stopping) = self.stopping.get_mut(node.index()) {
+                *stopping = room.stopping;
             }
         }
         self.nobody.user.delta = self.users.get(0).held.delta;
         self.nobody.account.delta = self.accounts.get(0).held.delta;
-        self.nobody.room = self.accounts.get(0).room;
+        self.nobody.room = self.accounts.get(0).room.any;
     }
 
     /// Adds up what users and accounts have used.
@@ -241,9 +251,9 @@ impl Associations {
             return;
         }
         for node in tree.nodes() {
-            let above = tree.parent(node).map_or(NO_CAP, |above| self.rooms[above.index()]);
+            let above = tree.parent(node).map_or(Room::default(), |above| self.rooms[above.index()]);
             let rules = self.parent_rules.get(at(&self.parent_rules_at, node) as usize);
-            let own = rules.map_or(NO_CAP, |rules| rules.room(of(usage, node), &totals));
+            let own = rules.map_or(Room::default(), |rules| rules.room(of(usage, node), &totals));
             self.rooms[node.index()] = above.min(own);
         }
     }
@@ -295,13 +305,45 @@ impl Associations {
         let account = self.account_nodes.get(name.as_ref()).and_then(|node| self.own(*node));
         let mut own = *account.unwrap_or(&self.nobody);
         own.user = user.held;
-        own.room = own.room.min(user.room);
+        own.room = own.room.min(user.room.any);
         if account.is_none() {
             // An account that is new, too, may have a line.
             let account = self.accounts.get(self.accounts.find(name.as_ref()));
             (own.account, own.weight) = (account.held, account.weight);
         }
         own
+    }
+
+    /// What the caps of an association leave beyond which jobs do not start, or of one that is newer than the tree.
+    pub(super) fn stopping(&self, node: Option<Node>, newcomer: Option<Names<'_>>) -> f64 {
+        if let Some(stopping) = node.and_then(|node| self.stopping.get(node.index())) {
+            return *stopping;
+        }
+        let nobody = self.accounts.get(0).room.stopping;
+        let Some(names) = newcomer else { return nobody };
+        let account = self.account_nodes.get(folded(LineKind::Account, names.account).as_ref());
+        let account = account.and_then(|node| self.stopping.get(node.index())).copied().unwrap_or(nobody);
+        let user = self.users.get(self.users.find(folded(LineKind::User, names.user).as_ref()));
+        account.min(user.room.stopping)
+    }
+
+    /// The user and the account that an association is of.
+    pub(super) fn objects_of(&self, node: Option<Node>, newcomer: Option<Names<'_>>) -> (&Object, &Object) {
+        let of_node = node.and_then(|node| self.objects.get(node.index())).copied();
+        let (user, account) = of_node.unwrap_or_else(|| {
+            let find = |objects: &Objects<String>, kind, name| objects.find(folded(kind, name).as_ref());
+            newcomer.map_or((0, 0), |names| {
+                let user = find(&self.users, LineKind::User, names.user);
+                (user, find(&self.accounts, LineKind::Account, names.account))
+            })
+        });
+        (self.users.get(user), self.accounts.get(account))
+    }
+
+    /// What `Target=Parent` lines say of an account.
+    pub(super) fn parent_rules(&self, node: Node) -> &Rules {
+        let at = self.parent_rules_at.get(node.index()).copied().unwrap_or_default();
+        self.parent_rules.get(at as usize).unwrap_or(&self.parent_rules[0])
     }
 
     /// Whether there is a user or account of a name that lines name.

@@ -85,15 +85,39 @@ impl Goal {
 /// A cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ceiling {
-    cap: Cap,
+    pub cap: Cap,
     /// [`HALFLIFE`] or [`WINDOW`].
     pub by: usize,
+    /// Jobs beyond it do not start.
+    pub stops: bool,
 }
 
 impl Ceiling {
     /// What it leaves.
     pub(super) fn room(&self, usage: f64, totals: Totals) -> f64 {
         self.cap.room(usage, totals)
+    }
+}
+
+/// What caps leave, in seconds times `TargetMetric`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Room {
+    /// All caps.
+    pub any: f64,
+    /// Those beyond which jobs do not start.
+    pub stopping: f64,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { any: NO_CAP, stopping: NO_CAP }
+    }
+}
+
+impl Room {
+    /// What is left where both hold.
+    pub(super) fn min(self, other: Self) -> Self {
+        Self { any: self.any.min(other.any), stopping: self.stopping.min(other.stopping) }
     }
 }
 
@@ -116,8 +140,11 @@ impl Rules {
     }
 
     /// What its cap leaves.
-    pub(super) fn room(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
-        self.ceiling.map_or(NO_CAP, |ceiling| ceiling.room(usage[ceiling.by], totals[ceiling.by]))
+    pub(super) fn room(&self, usage: [f64; 2], totals: &[Totals; 2]) -> Room {
+        self.ceiling.map_or(Room::default(), |ceiling| {
+            let any = ceiling.room(usage[ceiling.by], totals[ceiling.by]);
+            Room { any, stopping: if ceiling.stops { any } else { NO_CAP } }
+        })
     }
 }
 
@@ -130,6 +157,8 @@ pub(super) struct Targets {
     by: usize,
     /// How levels of the tree count.
     pub tiers: Tiers,
+    /// There are caps beyond which jobs do not start.
+    pub stops: bool,
 }
 
 impl Targets {
@@ -155,7 +184,8 @@ impl Targets {
                         (None, Some((percent, false))) => Cap::Delivered(percent),
                         (None, None) => continue,
                     };
-                    targets.ceilings[kind as usize].insert(kind, &line.names, Ceiling { cap, by });
+                    targets.stops |= line.stops();
+                    targets.ceilings[kind as usize].insert(kind, &line.names, Ceiling { cap, by, stops: line.stops() });
                     continue;
                 }
             };

@@ -106,6 +106,8 @@ pub struct Needs {
     pub capacity: bool,
     /// There are caps: the metric and the time limit of a job that waits are asked for.
     pub caps: bool,
+    /// There are some beyond which jobs do not start.
+    pub stops: bool,
 }
 
 impl std::ops::BitOrAssign for Needs {
@@ -125,5 +127,6 @@ impl std::ops::BitOrAssign for Needs {
         self.windows |= other.windows;
         self.capacity |= other.capacity;
         self.caps |= other.caps;
+        self.stops |= other.stops;
     }
 }

@@ -7,6 +7,7 @@
 //! [`Points::learn`] and [`Points::weigh`], so that [`Points::value`] hashes and allocates nothing.
 
 mod associations;
+mod beyond;
 pub mod bypass;
 mod job;
 mod lines;
@@ -30,11 +31,16 @@ use crate::settings::{self, ComponentKind, Settings};
 use crate::ties::settled;
 use crate::tree::{Node, ShareTree};
 
+pub use beyond::Beyond;
 pub use job::expansion_factor;
 pub use job::{GroupAt, Needs, PartitionAt, PointsJob, QosAt, Request};
 pub use reader::{number, Facts as JobFacts, Reader};
 pub use resources::processor_equivalents;
 pub use targets::Curve;
+
+/// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site that has a larger one means something else
+/// by it.
+pub const LARGEST_THRESHOLD: f64 = 1e-6;
 
 /// What the components go by.
 #[derive(Clone, Copy, Debug)]
@@ -195,6 +201,12 @@ impl TargetUsage {
     fn of_all(&self) -> Totals {
         Totals { delivered: self.all, available: self.capacity }
     }
+}
+
+/// What a job would use in all of its time limit, in seconds times `TargetMetric`; 0 for one that runs.
+#[inline]
+fn requested(job: &PointsJob<'_>) -> f64 {
+    job.elapsed.map_or_else(|| amount(job.request.metric) * amount(job.limit), |_| 0.0)
 }
 
 /// All that gives points, compiled from settings.
@@ -430,9 +442,20 @@ impl Points {
     /// Whether a job goes beyond a cap. One that runs requests nothing more.
     #[inline]
     fn is_capped(&self, Ground { job, own, group, qos, partition, .. }: &Ground<'_>) -> bool {
-        let request = || amount(job.request.metric) * amount(job.limit);
-        let room = || own.room.min(group.room).min(qos.room).min(partition.room);
-        self.needs.caps && job.elapsed.map_or_else(request, |_| 0.0) > room()
+        let room = || own.room.min(group.room.any).min(qos.room.any).min(partition.room.any);
+        self.needs.caps && requested(job) > room()
+    }
+
+    /// Whether a job goes beyond a cap with `Block=yes`, so that it is not to start. Never one that runs, and none before the first
+    /// [`Self::weigh`].
+    pub fn is_stopped(&self, job: &PointsJob<'_>) -> bool {
+        self.needs.stops
+            && job.elapsed.is_none()
+            && self.with(job, |_, Ground { group, qos, partition, .. }| {
+                let own = self.associations.stopping(job.node, job.newcomer);
+                let others = group.room.min(qos.room).min(partition.room);
+                requested(job) > own.min(others.stopping)
+            })
     }
 
     /// `-PointsCap`

@@ -103,6 +103,7 @@ impl NamedLines {
             capacity: targets.iter().any(|line| line.percentage().is_some_and(|(_, available)| available)),
             caps,
             limit: caps,
+            stops: settings.caps_stop(),
             ..Needs::default()
         }
     }

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::fair_share::Rules;
+use super::fair_share::{Room, Rules};
 use crate::rules::targets::{Totals, NO_CAP};
 
 /// What an object has.
@@ -44,7 +44,7 @@ pub(super) struct Object {
     /// What is added to the weight of FS.
     pub weight: f64,
     /// What its cap leaves.
-    pub room: f64,
+    pub room: Room,
     /// Which lines of components hold in a partition.
     pub plan: u16,
     /// The `Service` line of a QOS or partition.
@@ -60,7 +60,7 @@ impl Object {
         Self {
             held: Held { credential, delta: 0.0 },
             weight: rules.goal.map_or(0.0, |goal| goal.weight),
-            room: NO_CAP,
+            room: Room::default(),
             plan: 0,
             promise: None,
             rules,
@@ -72,7 +72,7 @@ impl Object {
 static NOTHING: Object = Object {
     held: Held { credential: 0.0, delta: 0.0 },
     weight: 0.0,
-    room: NO_CAP,
+    room: Room { any: NO_CAP, stopping: NO_CAP },
     plan: 0,
     promise: None,
     rules: Rules { goal: None, ceiling: None },

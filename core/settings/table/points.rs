@@ -186,9 +186,8 @@ crate::block! {
             Floor = "floor",
             /// Points against those above it only.
             Ceiling = "ceiling",
-            /// Jobs that would exceed it, by their time limits, have `-PointsCap` points: they come last, but are never held. To
-            /// hold them, set `GrpTRESMins` for the account, or for a QOS with the flag `NoDecay`, and `limits` in
-            /// `AccountingStorageEnforce`.
+            /// Jobs that would exceed it, by their time limits, have `-PointsCap` points: they come last. With `Block` they do not
+            /// start at all.
             Cap = "cap",
         }) default("target");
         /// With `Account` and `Group`, added to `Weight` of `Component=FS` for their jobs. Otherwise the distance is multiplied by
@@ -203,10 +202,27 @@ crate::block! {
         }) default("difference");
         /// Whether usage is counted in windows. Without `Window`, `TargetUsage` decides.
         window = "Window": yes_no() unset("yes");
+        /// With `Type=cap`: jobs beyond the cap do not start. They wait with the reason `QOSUsageThreshold` and hold no tickets until
+        /// the usage has fallen. slurmctld does this where the job's QOS has the flag `EnforceUsageThreshold` and a `UsageThreshold`
+        /// of more than 0 and at most 0.000001. Elsewhere such jobs come last. A job in several partitions or QOS waits so if it is
+        /// beyond a cap in each. Jobs whose priority an administrator has set start nevertheless.
+        block = "Block": yes_no() default("no");
+    }
+}
+
+impl super::Settings {
+    /// Whether there are caps beyond which jobs do not start.
+    pub fn caps_stop(&self) -> bool {
+        self.targets.iter().any(Target::stops)
     }
 }
 
 impl Target {
+    /// Jobs beyond it do not start.
+    pub fn stops(&self) -> bool {
+        self.target_type == TargetType::Cap && self.block
+    }
+
     /// The percentage, and whether it is of what was available; `None` for an amount.
     pub fn percentage(&self) -> Option<(f64, bool)> {
         percentage(self.percent.as_deref()?)

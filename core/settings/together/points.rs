@@ -106,6 +106,10 @@ fn target(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors
         }
         _ => (),
     }
+    if let Some(block) = entry.attribute("Block").filter(|_| line.block && !is_cap) {
+        let allowed = "Block=yes is allowed with Type=cap only".into();
+        errors.push(error(block, block.text(), allowed, "add Type=cap, or remove Block"));
+    }
     let Some(written) = entry.attribute("Percent") else { return };
     let Some((percent, available)) = line.percentage() else { return };
     if available && settings.target_metric.eq_ignore_ascii_case("billing") {

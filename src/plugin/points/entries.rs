@@ -15,7 +15,7 @@ use crate::host::views;
 /// The points of one job in each of its partitions and QOS.
 #[derive(Debug, Clone, Copy)]
 pub struct PointsEntries<'s> {
-    state: &'s PointsState,
+    pub(super) state: &'s PointsState,
     /// In the partition and QOS that it is in or was tried in last.
     job: PointsJob<'s>,
     /// Its own site factor, shifted.
@@ -48,16 +48,32 @@ impl<'s> PointsEntries<'s> {
     /// Site factor and points together, shifted, in a partition and under a QOS; `None` is the one of the job.
     pub fn site<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> u32 {
         let core = &self.state.core;
-        let mut job = self.job;
-        if let Some(partition) = partition {
-            job.partition = core.partition(&partition.text(|part| part.name));
-            if self.limit_of_partition {
-                job.limit = number(views::limit_of(partition));
-            }
-        }
+        let mut job = self.job_in(partition);
         if let Some(qos) = qos {
             job.qos = core.qos(qos.get(|qos| qos.id));
         }
         with_points(self.site, core.value(&job))
+    }
+
+    /// Whether it is beyond a cap that stops jobs, in a partition and under all QOS with these ids; without any, under that of the job.
+    pub fn is_beyond(&self, partition: Option<Partition<'_>>, qos: &[u32]) -> bool {
+        let core = &self.state.core;
+        let job = self.job_in(partition);
+        if qos.is_empty() {
+            return core.is_stopped(&job);
+        }
+        qos.iter().all(|id| core.is_stopped(&PointsJob { qos: core.qos(*id), ..job }))
+    }
+
+    /// The job in a partition; `None` is the one of the job.
+    fn job_in(&self, partition: Option<Partition<'_>>) -> PointsJob<'s> {
+        let mut job = self.job;
+        if let Some(partition) = partition {
+            job.partition = self.state.core.partition(&partition.text(|part| part.name));
+            if self.limit_of_partition {
+                job.limit = number(views::limit_of(partition));
+            }
+        }
+        job
     }
 }

@@ -6,6 +6,7 @@
 mod entries;
 mod groups;
 mod queue;
+pub mod stopping;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use multifactor2_core::{Node, ShareTree};
 
 pub use entries::PointsEntries;
 pub use groups::GroupFinder;
-pub use queue::PointsQueue;
+pub use queue::{Decided, PointsQueue};
 
 /// Ids of Unix groups by name, as far as they are known.
 pub type Groups = HashMap<String, u32>;

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+use multifactor2_core::books::BookSet;
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::bypass::Eligible;
-use multifactor2_core::policy::points::{JobFacts as Facts, PointsJob, Reader, TargetUsage};
+use multifactor2_core::policy::points::{number, JobFacts as Facts, PointsJob, Reader, TargetUsage};
 use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::Node;
 use rustc_hash::FxHashMap;
 
+use super::stopping::qos_of;
 use super::{Groups, PointsState};
 use crate::host::access::Open;
+use crate::host::constants::NO_VAL;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;
 use crate::host::records::{Job, Partition};
@@ -37,6 +40,28 @@ struct Queued {
 /// No partition or QOS.
 const NONE: u32 = u32::MAX;
 
+/// A job that may be kept from starting, until usage is weighed.
+#[derive(Debug)]
+struct Undecided {
+    /// Which of the jobs.
+    at: usize,
+    /// The books in which it waits; none where it does not.
+    waits: BookSet,
+    /// The partitions of a job in several, and its time limit in each.
+    partitions: Vec<(u32, f64)>,
+    /// The QOS of a job in several.
+    qos: Vec<u32>,
+}
+
+/// Which jobs are kept from starting.
+#[derive(Debug, Default)]
+pub struct Decided {
+    /// Their ids, in their order.
+    pub stopped: Vec<u32>,
+    /// Where the others wait that were undecided.
+    pub waiting: Vec<(AssocPlace, BookSet)>,
+}
+
 /// What points go by of all jobs of a cycle.
 #[derive(Debug)]
 pub struct PointsQueue {
@@ -55,6 +80,8 @@ pub struct PointsQueue {
     usage: [TargetUsage; 2],
     /// The association at each place.
     nodes: Vec<Option<Node>>,
+    /// Those that a cap may keep from starting.
+    undecided: Vec<Undecided>,
 }
 
 impl PointsQueue {
@@ -89,6 +116,7 @@ impl PointsQueue {
             own: Default::default(),
             usage: Default::default(),
             nodes: Vec::new(),
+            undecided: Vec::new(),
         })
     }
 
@@ -103,13 +131,24 @@ impl PointsQueue {
         *known.entry(partition.address()).or_insert_with(number)
     }
 
-    /// A job has been read, with what became of its draft.
+    /// Whether a cap may keep a job from starting.
+    pub fn may_stop<V: Levels<Qos: Open>>(&self, lock: &AssocLock<'_, V>, job: Job<'_>) -> bool {
+        self.state.may_stop(lock, job)
+    }
+
+    /// Caps may keep some of the jobs from starting: they are to be decided on before tickets are distributed.
+    pub fn is_undecided(&self) -> bool {
+        !self.undecided.is_empty()
+    }
+
+    /// A job has been read, with what became of its draft; `undecided` is one that a cap may keep from starting, with the books in which it waits.
     pub fn note<V: Levels<Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
         place: AssocPlace,
         drafted: Drafted,
+        undecided: Option<BookSet>,
     ) {
         let none = || Queued {
             facts: Facts::unknown(job.get(|job| job.job_id)),
@@ -124,6 +163,10 @@ impl PointsQueue {
             // One for every draft, whatever happens.
             Drafted::Priority { .. } => attempt(|| self.read(lock, job, place)).flatten(),
         };
+        if let (Some(waits), Some(queued)) = (undecided, &queued) {
+            let undecided = self.undecided(lock, job, (queued.facts.job().limit, waits));
+            self.undecided.push(undecided);
+        }
         self.jobs.push(queued.unwrap_or_else(none));
     }
 
@@ -139,6 +182,60 @@ impl PointsQueue {
         let qos = if self.state.needs.qos { job.qos(lock) } else { None };
         let qos = qos.map_or(NONE, |qos| qos.get(|qos| qos.id));
         Some(Queued { facts, place, partition, qos, counts: true })
+    }
+
+    fn undecided<V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        (limit, waits): (f64, BookSet),
+    ) -> Undecided {
+        let mut partitions = Vec::new();
+        let of_partition = job.get(|job| job.time_limit) == NO_VAL;
+        if let Some(list) = job.partitions() {
+            list.for_each_ro(|partition| {
+                let limit = if of_partition { number(views::limit_of(partition)) } else { limit };
+                partitions.push((self.number(partition), limit));
+            });
+        }
+        Undecided { at: self.jobs.len(), waits, partitions, qos: qos_of(lock, job) }
+    }
+
+    /// Weighs the targets, and decides which jobs caps keep from starting. No lock is needed.
+    pub fn decide(&mut self) -> Decided {
+        let state = &mut self.state;
+        state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
+        let mut decided = Decided::default();
+        for undecided in &self.undecided {
+            let Some(queued) = self.jobs.get(undecided.at) else { continue };
+            if self.is_stopped(queued, undecided) {
+                decided.stopped.push(queued.facts.id);
+            } else {
+                decided.waiting.push((queued.place, undecided.waits));
+            }
+        }
+        decided.stopped.sort_unstable();
+        decided
+    }
+
+    fn is_stopped(&self, queued: &Queued, Undecided { partitions, qos, .. }: &Undecided) -> bool {
+        let core = &self.state.core;
+        let job = PointsJob {
+            node: self.nodes.get(queued.place.index()).copied().flatten(),
+            group: core.group(queued.facts.group),
+            ..queued.facts.job()
+        };
+        let own = [(queued.partition, job.limit)];
+        let partitions = if partitions.is_empty() { &own[..] } else { partitions };
+        let own = [queued.qos];
+        let qos = if qos.is_empty() { &own[..] } else { qos };
+        let names = self.state.partitions.all();
+        partitions.iter().all(|(partition, limit)| {
+            let name = names.get(*partition as usize);
+            let partition = name.map(|name| core.partition(name)).unwrap_or_default();
+            let job = PointsJob { partition, limit: *limit, ..job };
+            qos.iter().all(|qos| core.is_stopped(&PointsJob { qos: core.qos(*qos), ..job }))
+        })
     }
 
     /// Looks whether a job may be overtaken, or has overtaken others.
@@ -200,7 +297,7 @@ impl PointsQueue {
                 of_qos.insert(id, record.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             });
         }
-        self.usage = std::mem::take(&mut self.own).map(|own| target_usage(own, standing));
+        self.usage = self.own.each_ref().map(|own| target_usage(own, standing));
         if self.state.settings.target_metric.eq_ignore_ascii_case("billing") {
             // What slurmctld counts itself.
             let [halflife, _] = &mut self.usage;
@@ -255,7 +352,7 @@ impl PointsQueue {
 }
 
 /// Usage that we count ourselves, by the associations that there are.
-fn target_usage(own: Readings, standing: &Standing) -> TargetUsage {
+fn target_usage(own: &Readings, standing: &Standing) -> TargetUsage {
     let Readings { associations, of_tree, qos, groups, partitions, all, capacity } = own;
     let mut nodes = vec![0.0; standing.usage().0.len()];
     for (id, node) in standing.ids() {
@@ -263,9 +360,16 @@ fn target_usage(own: Readings, standing: &Standing) -> TargetUsage {
     }
     // With what associations have used that are gone.
     if let Some(root) = nodes.first_mut() {
-        *root = of_tree;
+        *root = *of_tree;
     }
-    TargetUsage { nodes, qos, groups, partitions, all, capacity }
+    TargetUsage {
+        nodes,
+        qos: qos.clone(),
+        groups: groups.clone(),
+        partitions: partitions.clone(),
+        all: *all,
+        capacity: *capacity,
+    }
 }
 
 /// Whether a job that does not wait any more has had resources: one that was cancelled before ended when it "started".

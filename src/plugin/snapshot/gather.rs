@@ -70,6 +70,7 @@ pub struct Waiting {
     pub priority: u32,
     pub direct: bool,
     pub competes: bool,
+    pub is_stopped: bool,
     pub start: i64,
     pub times: Option<Times>,
     pub limit: u32,
@@ -355,6 +356,9 @@ impl Gathered {
             self.rare(&job.text(|job| job.account))
         };
         let (size, request, details) = (views::size(job), views::request(job), job.details());
+        let points = origins.points_of(lock, job, evaluator.core.now);
+        let may_stop = points.as_ref().is_some_and(|points| points.may_stop(lock, job));
+        let is_stopped = may_stop && points.as_ref().is_some_and(|points| points.is_stopped(lock, job));
         let partition = job.partition().map_or(NONE, |partition| self.partition(partition));
         let waiting = Waiting {
             id,
@@ -370,7 +374,8 @@ impl Gathered {
             het_job: job.het_leader().unwrap_or_default(),
             priority: job.get(|job| job.priority),
             direct: job.get(|job| job.direct_set_prio) != 0,
-            competes: waits(config, job, evaluator.core.now).is_some(),
+            competes: !is_stopped && waits(config, job, evaluator.core.now, may_stop).is_some(),
+            is_stopped,
             start: job.get(|job| job.start_time),
             times: details.map(|details| Times {
                 submit: details.get(|d| d.submit_time),
@@ -391,7 +396,6 @@ impl Gathered {
         self.tres.extend(asked.chain(std::iter::repeat(0)).take(count));
         self.jobs.push(waiting);
         let set = origins.set.get(id).copied();
-        let points = origins.points_of(lock, job, evaluator.core.now);
         let more = More {
             partitions: Vec::new(),
             set,
@@ -419,7 +423,9 @@ impl Gathered {
         let own = unshift(job.get(|job| job.site_factor));
         let qos_of_job = self.qos(lock, job);
         let points = origins.points_of(lock, job, evaluator.core.now);
-        let variants = Variants { of_job: &evaluation, holdings: origins.holdings_of(job), points };
+        let holdings = origins.holdings_of(job);
+        // Nothing is written here.
+        let variants = Variants { of_job: &evaluation, holdings, points, is_stopped: false };
         let first = self.entries.len();
         evaluator.for_each_variant(job, lock, &variants, |partition, qos, variant| {
             let qos = qos.map(|qos| qos.text(|qos| qos.name).into_owned());

@@ -240,6 +240,7 @@ fn fill(record: &mut Job, gathered: &Gathered, job: &Waiting, next: &mut usize) 
     record.priority = job.priority;
     record.direct = job.direct;
     record.competes = job.competes;
+    record.stopped = job.is_stopped;
     record.is_computed = evaluation.is_some();
     (record.submit, record.eligible, record.accrue) =
         job.times.map_or((0, 0, 0), |times| (times.submit, times.begin, times.accrue));

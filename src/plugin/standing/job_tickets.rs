@@ -160,7 +160,7 @@ impl Standing {
         }
         let node = self.node_of(lock, job);
         let JobBooks { own, all, joins } = match waits {
-            Waits::No | Waits::Everywhere => JobBooks::by(&self.lines, job),
+            Waits::No | Waits::Stopped | Waits::Everywhere => JobBooks::by(&self.lines, job),
             Waits::WhereOpen | Waits::Closed => JobBooks::now(&self.lines, self.books.closed(), job, waits),
         };
         let mut share = Share { own, ..Share::default() };

@@ -12,6 +12,7 @@ mod shown;
 use std::sync::Arc;
 
 use multifactor2_core::books::{BookAt, BookLines, BookSet, Books, ClosedPartitions};
+use multifactor2_core::policy::points::LARGEST_THRESHOLD;
 use multifactor2_core::policy::pools::JobTickets;
 use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::settings::Settings;
@@ -44,6 +45,8 @@ pub struct Standing {
     lines: Arc<BookLines>,
     /// The settings that the last distribution was by.
     settings: Option<Settings>,
+    /// The least factor that is shown of an association.
+    least_factor: f64,
     /// Raw usage by node.
     usage: Vec<f64>,
     /// What share trees go by instead, where the settings ask for that; and by book and node.
@@ -139,6 +142,7 @@ impl Standing {
             self.books.configure(&config.settings);
             self.lines = Arc::clone(&config.books);
             self.settings = Some(config.settings.clone());
+            self.least_factor = if config.caps_stop { LARGEST_THRESHOLD } else { 0.0 };
         }
     }
 

@@ -58,7 +58,8 @@ impl Standing {
         usage.set_ld(|u| u.usage_efctv, self.default_book().competition().usage_effective(&self.tree, node));
         usage.set_ld(|u| u.level_fs, self.default_book().competition().level_fs(&self.tree, node));
         if self.tree.is_user(node) {
-            usage.set(|u| u.fs_factor, factor.unwrap_or_else(|| self.factor(node)));
+            let factor = factor.unwrap_or_else(|| self.factor(node));
+            usage.set(|u| u.fs_factor, factor.max(self.least_factor));
         }
     }
 

@@ -11,7 +11,7 @@ mod tree;
 
 use std::collections::HashMap;
 
-use multifactor2_core::policy::points::{Needs, Parts, Points, PointsJob, Request, TargetUsage};
+use multifactor2_core::policy::points::{Beyond, Needs, Parts, Points, PointsJob, Request, TargetUsage};
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{NodeSpec, ShareTree};
@@ -148,6 +148,12 @@ impl Cluster {
         let Parts { total, .. } = self.points.explain(job);
         assert_eq!(total, value, "explained otherwise");
         value
+    }
+
+    /// The caps that a job goes beyond.
+    pub fn beyond(&self, job: &PointsJob<'_>) -> Vec<Beyond> {
+        let usage = self.site.usage(&self.tree);
+        self.points.beyond(&self.tree, usage.each_ref(), job)
     }
 
     /// The points of a user's job.

@@ -1,7 +1,9 @@
 //! Distances from targets and what caps leave, of users, accounts, QOS, groups and partitions.
 
-use multifactor2_core::policy::points::{PointsJob, Request};
+use multifactor2_core::policy::points::{Points, PointsJob, Request};
+use multifactor2_core::policy::pools::Names;
 use multifactor2_core::rules::targets::{delta, percentage, Cap, Measure, Side, Totals, FARTHEST, NO_CAP};
+use multifactor2_core::settings::{Settings, TargetKind};
 use multifactor2_fixtures::assert_near;
 
 use super::{Cluster, Site, HOUR};
@@ -158,6 +160,15 @@ fn is_capped(lines: &str, request: f64) -> bool {
     let value = cluster.value(&job);
     assert!([0, -123].contains(&value), "{lines}: {value}");
     assert_eq!(cluster.points.explain(&job).is_capped, value != 0, "{lines}");
+    let beyond = cluster.beyond(&job);
+    assert_eq!(!beyond.is_empty(), value != 0, "{lines}: {beyond:?}");
+    assert!(beyond.iter().all(|cap| cap.used + cap.requested > cap.allowed && !cap.stops), "{beyond:?}");
+    assert!(!cluster.points.is_stopped(&job), "{lines}");
+    // With Block the same jobs are stopped, and those alone.
+    let blocking = points(&format!("{}\nPointsCap=123", lines.replace("Type=cap", "Type=cap Block=yes")));
+    assert_eq!(blocking.points.is_stopped(&job), value != 0, "{lines}");
+    assert_eq!(blocking.value(&job), value, "{lines}");
+    assert!(blocking.beyond(&job).iter().all(|cap| cap.stops), "{lines}");
     value != 0
 }
 
@@ -189,6 +200,50 @@ fn caps() {
     ] {
         assert!(!is_capped(lines, 1.0), "{lines}");
     }
+}
+
+/// Of two caps one stops jobs; a cap of a parent holds for all below it.
+#[test]
+fn only_caps_with_block_stop_jobs() {
+    let cluster = points(
+        "Target=User Name=alice Percent=30 Type=cap\nTarget=Parent Name=top Percent=70 Type=cap Block=yes\nPointsCap=123",
+    );
+    let job = |metric: f64| PointsJob {
+        request: Request { metric, ..Request::default() },
+        limit: 1.0,
+        ..cluster.job("alice", "low")
+    };
+    // Parents have room for 10.
+    assert!(!cluster.points.is_stopped(&job(9.99)) && cluster.points.is_stopped(&job(10.01)));
+    assert_eq!([cluster.value(&job(9.99)), cluster.value(&job(10.01))], [-123, -123]);
+    let beyond: Vec<_> = cluster.beyond(&job(10.01)).iter().map(|cap| (cap.kind, cap.stops)).collect();
+    assert_eq!(beyond, [(TargetKind::User, false), (TargetKind::Parent, true)]);
+    let runs = PointsJob { elapsed: Some(1.0), ..job(1_000.0) };
+    assert!(!cluster.points.is_stopped(&runs), "one that runs goes on");
+}
+
+/// A user whom a line names, and an account that is newer than the tree.
+#[test]
+fn who_is_newer_than_the_tree_is_stopped_by_what_is_known() {
+    let cluster = points(
+        "Target=User Name=alice Amount=0 Type=cap Block=yes\nTarget=Account Name=low Amount=0 Type=cap Block=yes",
+    );
+    let stopped = |user, account| {
+        let request = Request { metric: 1.0, ..Request::default() };
+        let newcomer = Some(Names { user, account });
+        let job = PointsJob { newcomer, request, limit: 1.0, ..PointsJob::default() };
+        cluster.points.is_stopped(&job)
+    };
+    assert!(stopped("alice", "new") && stopped("new", "low") && stopped("new", "LOW"));
+    assert!(!stopped("new", "new") && !stopped("bob", "top"));
+}
+
+#[test]
+fn nobody_is_stopped_before_usage_was_weighed() {
+    let settings = Settings::parse("Target=User Name=* Amount=0 Type=cap Block=yes", "f").unwrap().settings;
+    let points = Points::configured(&settings).unwrap();
+    let request = Request { metric: 1.0, ..Request::default() };
+    assert!(!points.is_stopped(&PointsJob { request, limit: 1.0, ..PointsJob::default() }));
 }
 
 #[test]

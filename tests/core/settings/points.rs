@@ -25,7 +25,7 @@ Credential=Group Name=* Priority=-5
 Service=QOS Name=short TargetQueueTime=00:15:00 TargetXFactor=3 QueueTimeWeight=7 XFactorWeight=-8 Curve=maui
 Target=User Name=john Percent=16.5 Type=floor Mode=ratio Window=yes
 Target=Account Name=physics Percent=5%Available Weight=3
-Target=Parent Name=* Type=cap Amount=1000
+Target=Parent Name=* Type=cap Amount=1000 Block=yes
 PointsWeight=0.5 PointsCap=5 TargetUsage=window TargetWindow=24:00:00 TargetDepth=7 TargetDecay=1 TargetMetric=gres/gpu CapTiers=yes TierMultiplier=-1
 ";
 
@@ -113,6 +113,11 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
         ("Service=User Name=a", "f line 1: Service=User: ", "allowed are QOS, Partition"),
         ("Target=User Name=a", "f line 1: Target=User: ", "Percent is missing"),
         ("Target=User Name=a Type=cap", "f line 1: Target=User: ", "Percent or Amount is missing"),
+        (
+            "Target=User Name=a Percent=5 Block=yes",
+            "f line 1: Block=yes: ",
+            "Block=yes is allowed with Type=cap only",
+        ),
         ("Target=User Name=a Amount=1", "f line 1: Amount=1: ", "Type=cap only"),
         (
             "Target=User Name=a Percent=1 Amount=1 Type=cap",

@@ -33,6 +33,7 @@ mod snapshot;
 mod stale;
 mod startable;
 mod stock;
+mod stopping;
 #[cfg(feature = "full")]
 mod takeover;
 mod targets;

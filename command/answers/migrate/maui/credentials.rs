@@ -210,13 +210,12 @@ impl Credentials {
                             draft.ours(format!("{line} Percent={number} Type=floor"), "", &[item]);
                             points = true;
                         }
-                        let remark = "Jobs come last and are never held.";
+                        let remark = "Jobs come last. To block them, as there, add Block=yes: see docs/points.md.";
                         draft.ours(format!("{line} Percent={number} Type=cap"), remark, &[item]);
-                        draft.page(&["blocked"], item);
                         caps = true;
                     }
                     Goal::AbsoluteCap(seconds) => {
-                        let remark = "In hours. Jobs come last and are never held.";
+                        let remark = "In hours. Jobs come last. To block them, as there, add Block=yes: see docs/points.md.";
                         let hours = rounded(seconds / 3600.0);
                         draft.ours(format!("{line} Amount={hours} Type=cap"), remark, &[item]);
                         blocking(*kind, name, seconds, item, draft);

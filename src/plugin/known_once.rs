@@ -1,0 +1,34 @@
+//! What jobs of the same association have in common, worked out once for each: all of it where neither books nor pools make a difference.
+
+use multifactor2_core::books::BookAt;
+use multifactor2_core::policy::pools::JobTickets;
+
+use super::drafts::Drafts;
+use super::standing::Standing;
+use super::waiting::AssocPlace;
+
+/// The weighted factors of associations.
+pub struct KnownOnce<'k> {
+    drafts: &'k Drafts,
+    standing: &'k Standing,
+    /// By place, for the default book and without tickets of pools.
+    of_places: Vec<Option<(f64, f64)>>,
+}
+
+impl<'k> KnownOnce<'k> {
+    /// Of all associations of the drafts.
+    pub fn new(drafts: &'k Drafts, standing: &'k Standing) -> Self {
+        let plain = (BookAt::DEFAULT, None);
+        let of_places = drafts.waiting().places().map(|place| drafts.known(standing, place, plain));
+        Self { drafts, standing, of_places: of_places.collect() }
+    }
+
+    /// That of an association, and of a job there in a book with these tickets.
+    #[inline]
+    pub fn of(&self, association: AssocPlace, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
+        match (of, self.of_places.get(association.index())) {
+            ((BookAt::DEFAULT, None), Some(known)) => *known,
+            _ => self.drafts.known(self.standing, association, of),
+        }
+    }
+}

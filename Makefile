@@ -23,7 +23,7 @@ SHARED    := bash-completion/completions zsh/site-functions fish/vendor_completi
 PLUGIN    := priority_multifactor2.so
 HEADERS   := target/slurm-src
 
-.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests replay-truth replay-ubccr counts faults random soak mutants extend fuzz memcheck miri layouts bench docs screenshots book figures lint clean help
+.PHONY: all build command install install-command uninstall demo test test-heavy test-parity test-releases requests replay-truth replay-ubccr preempting counts faults random soak mutants extend fuzz memcheck miri layouts bench docs screenshots book figures lint clean help
 
 all: build
 
@@ -164,6 +164,10 @@ CELLS     ?=
 replay-truth: ## run the jobs of tests/replay/truth in real clusters of 22.05 and 26.05 again, where a run is not there (root; hours)
 	$(CARGO) build --release --locked -q -p slurm-releases --bins
 	target/release/replay-truth tests/replay/truth $(CELLS)
+
+preempting: ## two users preempt each other's jobs for two hours, in steps of FSStep (root; PREEMPTING="--minutes N --half-life MINUTES --step POINTS --without SUITE")
+	$(CARGO) build --release --locked -q -p slurm-releases --bins
+	target/release/preempting $(PREEMPTING)
 
 replay-ubccr: ## compare a replay with a public run of a small cluster, which is fetched
 	$(CARGO) build --release --locked -q -p multifactor2-command

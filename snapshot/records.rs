@@ -480,11 +480,12 @@ record! {
 record! {
     /// Usage that targets go by (see docs/points.md), in seconds times `TargetMetric`.
     Usage, "usage" {
-        /// `halflife` or `window`.
+        /// `halflife` or `window`; `step` for the step that a distance from a target is in, with `FSStep`.
         model: String,
-        /// `association`, `qos`, `group`, `partition`, `all` or `available`.
+        /// `association`, `qos`, `group`, `partition`, `all` or `available`; of a step the kind of target, such as `User`.
         of: String,
-        /// The id of the association, QOS or group, or the name of the partition; empty for `all` and `available`.
+        /// The id of the association, QOS or group, or the name of the partition; empty for `all` and `available`. Of a step the name, or the id of a QOS or
+        /// group; with `Parent` an account, or account and user.
         key: String,
         /// The amount.
         amount: f64,

@@ -6,6 +6,7 @@ use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::{
     Beyond, JobFacts, Parts, Points, PointsJob, Reader, TargetUsage, LARGEST_THRESHOLD,
 };
+use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
 use multifactor2_snapshot::records::{Job, Partition, Qos};
 use multifactor2_snapshot::Snapshot;
@@ -61,6 +62,7 @@ impl Book {
             usage[0].nodes.clone_from(&tree.usage);
             usage[0].qos = snapshot.qos.iter().map(|qos| (qos.id, qos.usage.unwrap_or_default())).collect();
         }
+        points.restore_steps(&kept_steps(snapshot));
         points.weigh(&tree.shape, &usage[0], &usage[1]);
         let qos = snapshot.qos.iter().map(|qos| (qos.name.clone(), qos.id)).collect();
         let stopping = snapshot.qos.iter().filter(|qos| stops(qos)).map(|qos| qos.name.clone()).collect();
@@ -134,6 +136,14 @@ pub fn stops(qos: &Qos) -> bool {
 fn total(name: &str, count: u64) -> TresTotal {
     let (kind, name) = name.split_once('/').unwrap_or((name, ""));
     TresTotal { kind: kind.to_owned(), name: name.to_owned(), count }
+}
+
+/// The steps that distances were in.
+fn kept_steps(snapshot: &Snapshot) -> KeptSteps {
+    let steps = snapshot.usage.iter().filter(|record| record.model == "step");
+    #[allow(clippy::cast_possible_truncation)] // saturates
+    let steps = steps.map(|record| ((record.of.clone(), record.key.clone()), record.amount as i64));
+    steps.collect()
 }
 
 fn target_usage(snapshot: &Snapshot, tree: &Tree, model: &str) -> TargetUsage {

@@ -2,7 +2,7 @@
 //!
 //! | line | what |
 //! |---|---|
-//! | `multifactor2_usage 3` | the first: the version of the format; 2 where there are no books, 1 where there is no `tres` either: nothing then that older ones do not know |
+//! | `multifactor2_usage 4` | the first: the version of the format; 3 where there are no steps, 2 where there are no books either, 1 where there is no `tres`: nothing then that older ones do not know |
 //! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
 //! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
 //! | `tres NAME...` | the TRES whose usage is kept, too |
@@ -13,6 +13,7 @@
 //! | `used ID AMOUNT...` | what the association on a line before has used: of each TRES, of each book, of each that was removed, in the order of the lines; `-`: what the cluster could have given |
 //! | `qos ID RAW DECAYS NAME SUM` | |
 //! | `group GID SUM`, `partition NAME SUM` | |
+//! | `step KIND NAME NUMBER` | in which step the distance from a target is, with `FSStep` |
 //! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION AMOUNT...` | what is still to be counted of a job, with as many amounts as `used` has, or none |
 //! | `end` | the last, without which the file is not whole |
 //!
@@ -30,7 +31,8 @@ use super::tally::TallyPlace;
 use super::windows::Windows;
 
 const FIRST: &str = "multifactor2_usage ";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+const WITHOUT_STEPS: u32 = 3;
 const WITHOUT_BOOKS: u32 = 2;
 const OLDEST: u32 = 1;
 const LAST: &str = "end";
@@ -43,7 +45,8 @@ const LATEST: i64 = 253_402_300_799;
 pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     let Recipe { metric, halflife, tres, books, .. } = &sums.recipe;
     let version = match (sums.has_books(), tres.is_empty()) {
-        (true, _) => VERSION,
+        _ if !sums.steps.is_empty() => VERSION,
+        (true, _) => WITHOUT_STEPS,
         (false, false) => WITHOUT_BOOKS,
         (false, true) => OLDEST,
     };
@@ -114,6 +117,9 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     for (name, place) in sorted(&sums.partitions) {
         let _ = write!(text, "partition {}", escaped(name));
         sum(&mut text, *place);
+    }
+    for ((kind, name), step) in &sums.steps {
+        let _ = writeln!(text, "step {} {} {step}", escaped(kind), escaped(name));
     }
     for Ended { job, started, charge, association, qos, group, partition, columns: used, .. } in ended {
         let Charge { start, run, rate, decayed } = charge;
@@ -294,6 +300,11 @@ impl Reader {
                 let place = sums.new_place();
                 words.sum(sums, place)?;
                 sums.partitions.insert(name, place).is_none().then_some(())?;
+            }
+            ("step", Some(sums)) => {
+                let (of, step) = ((words.name()?, words.name()?), words.number()?);
+                sums.steps.insert(of, step).is_none().then_some(())?;
+                sums.recipe.steps = true;
             }
             ("ended", Some(sums)) => self.ended.push(words.ended(sums.columns.len())?),
             (LAST, Some(_)) => self.has_ended = true,

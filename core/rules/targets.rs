@@ -4,7 +4,9 @@
 //! Targets, floors, ceilings and caps are those of the Maui Administrator's Guide, 6.3. That guide knows no tree, and Moab's is not
 //! documented in formulas: [`Tiers`] is our own definition. Nothing here panics, and no distance is NaN or infinite, whatever the input.
 
-use crate::ties::{same, LAST_BITS};
+use std::collections::BTreeMap;
+
+use crate::ties::{same, settled, LAST_BITS};
 
 /// The farthest from a target that anything is taken to be. Only a target next to zero leads there.
 pub const FARTHEST: f64 = 1e15;
@@ -46,6 +48,26 @@ pub fn delta(target: f64, usage: f64, side: Side, measure: Measure) -> f64 {
         Side::Below => delta.clamp(0.0, FARTHEST),
         Side::Above => delta.clamp(-FARTHEST, 0.0),
     }
+}
+
+/// The steps of all that are not at 0: by kind, such as `User`, and name; of `Parent` the account, or account and user.
+pub type KeptSteps = BTreeMap<(String, String), i64>;
+
+/// The step that a distance is in, of steps of a `size` above 0: the one it was in `before`, until it is a whole one away from that; then the last that it
+/// has come past. With steps of 5 a distance of 14.9 stays in step 2 after 10, and in step 3 after 15.
+///
+/// The distance counts as step · size. A distance that moves by at most v in a second thus takes size / v seconds at least from one step to the
+/// next and back again.
+pub fn step(before: i64, distance: f64, size: f64) -> i64 {
+    let distance = if distance.is_finite() { distance.clamp(-FARTHEST, FARTHEST) } else { 0.0 };
+    #[allow(clippy::cast_precision_loss)] // a step that was reached before
+    let (parts, before_as_parts) = (settled(distance / size), before as f64);
+    if size <= 0.0 || !parts.is_finite() || (parts - before_as_parts).abs() < 1.0 {
+        return if size > 0.0 && parts.is_finite() { before } else { 0 };
+    }
+    #[allow(clippy::cast_possible_truncation)] // saturates
+    let level = if parts > before_as_parts { parts.floor() as i64 } else { parts.ceil() as i64 };
+    level
 }
 
 /// Usage as a percentage of a total; `None` where the total is 0.

@@ -166,7 +166,7 @@ impl Plugin {
             });
             phases.enter(Phase::Value);
             // If it fails, all jobs keep their priorities. Those are closer to the right ones than priorities without points.
-            Self::value(&mut drafts, points);
+            self.value(&mut drafts, points);
         } else if config.fair_share {
             self.distribute::<Shares>(unlocked, &config, &mut drafts, queues, |_, _, _| ());
         }
@@ -265,10 +265,13 @@ impl Plugin {
         drafts.grant(tickets);
     }
 
-    /// Gives every job its points. No lock is held.
-    fn value(drafts: &mut Drafts, points: &mut PointsQueue) {
+    /// Gives every job its points, and keeps the steps of distances from targets for the next save. No lock is held.
+    fn value(&self, drafts: &mut Drafts, points: &mut PointsQueue) {
         faults::point("value");
         drafts.take_points(points.value());
+        if let Some(steps) = points.kept_steps() {
+            self.own_usage.take_steps(steps);
+        }
     }
 
     fn explain_associations(&self, unlocked: &mut Unlocked) {

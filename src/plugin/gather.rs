@@ -243,7 +243,10 @@ impl Plugin {
         let queues = origins.standing.begin_queues(host, config, jobs, evaluator.core.now);
         let points = origins.points.clone();
         drop(origins);
-        let points = PointsQueue::begin(points.as_deref(), config, totals, jobs, evaluator.core.now);
+        let points =
+            PointsQueue::begin(points.as_deref(), config, totals, (jobs, evaluator.core.now), || {
+                self.own_usage.steps()
+            });
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered {
             shortens: config.only_priorities && !evaluator.explain,

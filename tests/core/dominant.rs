@@ -254,7 +254,7 @@ fn a_file_has_all_of_it_and_one_of_the_version_before_is_read() {
                association 4 - - - - - 3 0 1\nended 1 5 6 7.0 8.0 9.0 4 - - - -\nend\n";
     let (mut read, mut jobs) = parse(old).unwrap();
     assert_eq!(text(&read, &jobs), old);
-    assert!(parse(&old.replacen('1', "4", 1)).unwrap_err().contains("newer"));
+    assert!(parse(&old.replacen('1', "5", 1)).unwrap_err().contains("newer"));
     let with = Recipe { tres: vec!["cpu".to_owned()], ..read.recipe().clone() };
     assert!(read.follow(&with, &mut jobs).is_empty());
     assert!(read.used(4).is_empty() && jobs[0].columns.is_empty());

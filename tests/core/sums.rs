@@ -360,6 +360,24 @@ fn names_of_any_letters_are_read_back() {
     assert_eq!(other.recipe().metric, "gres/a b");
 }
 
+/// Older versions read a file without steps.
+#[test]
+fn steps_of_distances_are_read_back() {
+    let of = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
+    let mut sums = Sums::new(Recipe { steps: true, ..recipe() }, 1000, 0);
+    assert!(text(&sums, &[]).starts_with("multifactor2_usage 1\n"), "there are none yet");
+    sums.steps =
+        [(of("User", "ada l"), 3), (of("Parent", "physics ada"), -7), (of("QOS", "1"), i64::MIN)].into();
+    let written = text(&sums, &[]);
+    assert!(written.starts_with("multifactor2_usage 4\n"), "{written}");
+    let (mut read, _) = parse(&written).unwrap();
+    assert_eq!((&read.steps, text(&read, &[])), (&sums.steps, written.clone()));
+    let twice = written.replace("step User", "step QOS 1 5\nstep User");
+    assert!(parse(&twice).is_err() && parse(&written.replace(" 3\n", " 3.5\n")).is_err());
+    read.follow(&recipe(), []);
+    assert!(read.steps.is_empty(), "settings without FSStep");
+}
+
 #[test]
 fn a_file_that_is_not_whole_says_why() {
     let mut sums = Sums::new(recipe(), 1000, 0);
@@ -370,7 +388,7 @@ fn a_file_that_is_not_whole_says_why() {
         assert!(parse(&good[..cut]).is_err(), "{cut}");
     }
     for (from, to, why) in [
-        ("multifactor2_usage 1", "multifactor2_usage 4", "newer"),
+        ("multifactor2_usage 1", "multifactor2_usage 5", "newer"),
         ("multifactor2_usage 1", "multifactor3", "first line"),
         ("since 1100 0", "since -1 0", "line 2"),
         ("since 1100 0", "since 1100 253402300800", "line 2"),

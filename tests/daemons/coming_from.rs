@@ -211,7 +211,7 @@ fn slurm_takes_every_setting_and_stores_every_limit() {
             assert!(found.is_some_and(|(_, found)| same(found, value)), "{line}: {name} is {found:?}");
         }
     }
-    assert_eq!([accounting.len(), partitions.len(), given.len()], [35, 15, 37]);
+    assert_eq!([accounting.len(), partitions.len(), given.len()], [36, 15, 37]);
 }
 
 /// What `scontrol show job` says of a job.

@@ -6,6 +6,7 @@ use super::credentials::Priorities;
 use super::fair_share::{Room, Rules, Targets};
 use super::lines::{folded, LineKind};
 use super::named::NamedLines;
+use super::steps::Steps;
 use super::tables::{Object, Objects, Own};
 use super::TargetUsage;
 use crate::policy::pools::Names;
@@ -44,6 +45,8 @@ pub(super) struct Associations {
     /// By node, what those have used that are below it in terms of fair-share.
     levels: Vec<[f64; 2]>,
     tiers: Vec<Tier>,
+    /// By node, under which name its step is kept; empty without steps.
+    step_names: Vec<String>,
     /// By node, what caps of the accounts leave that it is in. Empty without such caps.
     rooms: Vec<Room>,
     /// By node, what caps leave beyond which jobs do not start. Empty without such caps.
@@ -84,6 +87,7 @@ impl Associations {
             shares: Vec::new(),
             levels: Vec::new(),
             tiers: Vec::new(),
+            step_names: Vec::new(),
             rooms: Vec::new(),
             stopping: Vec::new(),
             nobody,
@@ -146,6 +150,13 @@ impl Associations {
         }
         if targets.has_goals(LineKind::Parent) {
             self.learn_shares(tree);
+            if targets.has_steps {
+                let name = |node: Node| match names(node) {
+                    Names { user: "", account } => account.to_owned(),
+                    Names { user, account } => format!("{account} {user}"),
+                };
+                self.step_names = tree.nodes().map(name).collect();
+            }
         }
         if targets.has_ceilings(LineKind::Parent) {
             self.rooms.resize(tree.len(), Room::default());
@@ -177,12 +188,19 @@ impl Associations {
     }
 
     /// Compares usage with targets.
-    pub(super) fn weigh(&mut self, tree: &ShareTree, usage: [&TargetUsage; 2], targets: &Targets) {
+    pub(super) fn weigh(
+        &mut self,
+        tree: &ShareTree,
+        usage: [&TargetUsage; 2],
+        (targets, steps): (&Targets, &mut Steps),
+    ) {
         let totals = usage.map(TargetUsage::of_root);
         self.read(tree, usage, targets);
         self.users.judge(&totals);
         self.accounts.judge(&totals);
-        self.weigh_levels(tree, usage, targets);
+        self.users.step(LineKind::User, &totals, steps);
+        self.accounts.step(LineKind::Account, &totals, steps);
+        self.weigh_levels(tree, usage, (targets, steps));
         self.weigh_parents(tree, usage);
         for (node, own) in tree.nodes().zip(&mut self.own) {
             let (user, account) = at(&self.objects, node);
@@ -260,7 +278,12 @@ impl Associations {
 
     /// How far each node is from its target, with the levels above it; see [`crate::rules::targets::Tiers`]. Levels and siblings are
     /// those of fair-share: an association with `Fairshare=parent` is no level.
-    fn weigh_levels(&mut self, tree: &ShareTree, usage: [&TargetUsage; 2], targets: &Targets) {
+    fn weigh_levels(
+        &mut self,
+        tree: &ShareTree,
+        usage: [&TargetUsage; 2],
+        (targets, steps): (&Targets, &mut Steps),
+    ) {
         if self.tiers.len() != tree.len() || tree.is_empty() {
             return;
         }
@@ -282,8 +305,11 @@ impl Associations {
                 let goal = goal.unwrap_or_else(|| targets.by_share(at(&self.shares, node)));
                 let (used, level) = (of(usage, node)[goal.by], self.levels[above][goal.by]);
                 // Nothing at all was used: there is nothing to be far from.
-                let delta =
+                let mut delta =
                     if totals[goal.by].delivered > 0.0 { goal.delta_on_level(used, level) } else { 0.0 };
+                if let Some(name) = self.step_names.get(index) {
+                    delta = steps.stepped(LineKind::Parent, name, delta, goal.measure);
+                }
                 tier = tier.below(delta, goal.factor, targets.tiers);
             }
             self.tiers[index] = tier;

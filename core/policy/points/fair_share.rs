@@ -58,7 +58,7 @@ pub(super) struct Goal {
     percent: f64,
     of_available: bool,
     side: Side,
-    measure: Measure,
+    pub measure: Measure,
     /// [`HALFLIFE`] or [`WINDOW`].
     pub by: usize,
     /// The distance is multiplied with it.
@@ -68,11 +68,11 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    /// The distance for usage of these totals; 0 where nothing was used at all.
-    pub(super) fn delta(&self, usage: f64, totals: Totals) -> f64 {
+    /// The distance without `factor`, for usage of these totals; 0 where nothing was used at all.
+    pub(super) fn distance(&self, usage: f64, totals: Totals) -> f64 {
         let total = if self.of_available { totals.available } else { totals.delivered };
         let used = percentage(usage, total).filter(|_| totals.delivered > 0.0);
-        used.map_or(0.0, |used| self.factor * delta(self.percent, used, self.side, self.measure))
+        used.map_or(0.0, |used| delta(self.percent, used, self.side, self.measure))
     }
 
     /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together.
@@ -136,7 +136,7 @@ impl Rules {
 
     /// The distance of an object from its target, by both usages and their totals.
     pub(super) fn delta(&self, usage: [f64; 2], totals: &[Totals; 2]) -> f64 {
-        self.goal.map_or(0.0, |goal| goal.delta(usage[goal.by], totals[goal.by]))
+        self.goal.map_or(0.0, |goal| goal.factor * goal.distance(usage[goal.by], totals[goal.by]))
     }
 
     /// What its cap leaves.
@@ -159,6 +159,8 @@ pub(super) struct Targets {
     pub tiers: Tiers,
     /// There are caps beyond which jobs do not start.
     pub stops: bool,
+    /// Distances count in steps.
+    pub has_steps: bool,
 }
 
 impl Targets {
@@ -168,6 +170,7 @@ impl Targets {
         let mut targets = Self {
             by: by(window),
             tiers: Tiers { cap: settings.cap_tiers, multiplier: settings.tier_multiplier },
+            has_steps: settings.fs_step > 0.0,
             ..Self::default()
         };
         for line in &settings.targets {
@@ -275,7 +278,7 @@ mod tests {
             weight: 0.0,
         };
         for of_available in [false, true] {
-            let delta = |delivered| goal(of_available).delta(0.0, Totals { delivered, available: 1000.0 });
+            let delta = |delivered| goal(of_available).distance(0.0, Totals { delivered, available: 1000.0 });
             assert_eq!(delta(0.0).to_bits(), 0.0_f64.to_bits(), "nothing was used at all");
             assert!(delta(10.0) > 0.0, "others have used something");
         }

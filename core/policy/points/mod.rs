@@ -13,7 +13,9 @@ mod job;
 mod lines;
 mod named;
 mod reader;
+mod steps;
 mod tables;
+mod target_usage;
 mod terms;
 
 use std::collections::HashMap;
@@ -23,10 +25,11 @@ use rustc_hash::FxHashMap;
 use self::associations::{Associations, Lines};
 use self::lines::LineKind;
 use self::named::NamedLines;
+use self::steps::Steps;
 use self::tables::{Object, Objects, Own};
 use self::terms::{amount, cap, weight};
 use crate::policy::pools::{Named, Names};
-use crate::rules::targets::Totals;
+use crate::rules::targets::KeptSteps;
 use crate::settings::{self, ComponentKind, Settings};
 use crate::ties::settled;
 use crate::tree::{Node, ShareTree};
@@ -36,6 +39,7 @@ pub use job::expansion_factor;
 pub use job::{GroupAt, Needs, PartitionAt, PointsJob, QosAt, Request};
 pub use reader::{number, Facts as JobFacts, Reader};
 pub use resources::processor_equivalents;
+pub use target_usage::TargetUsage;
 pub use targets::Curve;
 
 /// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site that has a larger one means something else
@@ -174,35 +178,6 @@ components! {
     Usage usage: usage::Usage,
 }
 
-/// Usage of one kind, decayed by half-life or counted in windows, in seconds times `TargetMetric`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TargetUsage {
-    /// By [`Node::index`], of an association and all below it. That of the root is the total for users, accounts and QOS.
-    pub nodes: Vec<f64>,
-    /// By id of the QOS.
-    pub qos: FxHashMap<u32, f64>,
-    /// By id of the Unix group.
-    pub groups: FxHashMap<u32, f64>,
-    /// By name of the partition.
-    pub partitions: FxHashMap<String, f64>,
-    /// The total for groups and partitions.
-    pub all: f64,
-    /// What there was to use.
-    pub capacity: f64,
-}
-
-impl TargetUsage {
-    /// For users, accounts and QOS.
-    fn of_root(&self) -> Totals {
-        Totals { delivered: self.nodes.first().copied().unwrap_or_default(), available: self.capacity }
-    }
-
-    /// For groups and partitions.
-    fn of_all(&self) -> Totals {
-        Totals { delivered: self.all, available: self.capacity }
-    }
-}
-
 /// What a job would use in all of its time limit, in seconds times `TargetMetric`; 0 for one that runs.
 #[inline]
 fn requested(job: &PointsJob<'_>) -> f64 {
@@ -227,6 +202,7 @@ pub struct Points {
     partitions: Objects<String>,
     needs: Needs,
     named: NamedLines,
+    steps: Steps,
 }
 
 impl Points {
@@ -251,6 +227,7 @@ impl Points {
             partitions: Objects::default(),
             needs: Needs::default(),
             named,
+            steps: Steps::of(settings.fs_step),
             priorities,
             targets,
         };
@@ -388,15 +365,31 @@ impl Points {
             return;
         }
         let usage = [halflife, window];
-        self.associations.weigh(tree, usage, &self.targets);
+        self.steps.begin();
+        self.associations.weigh(tree, usage, (&self.targets, &mut self.steps));
         self.qos.read(usage.map(|usage| &usage.qos), self.targets.has_others(LineKind::Qos));
         self.groups.read(usage.map(|usage| &usage.groups), self.targets.has_others(LineKind::Group));
         self.partitions
             .read(usage.map(|usage| &usage.partitions), self.targets.has_others(LineKind::Partition));
-        self.qos.judge(&usage.map(TargetUsage::of_root));
-        let own = usage.map(TargetUsage::of_all);
-        self.groups.judge(&own);
-        self.partitions.judge(&own);
+        let (of_root, of_all) = (usage.map(TargetUsage::of_root), usage.map(TargetUsage::of_all));
+        self.qos.judge(&of_root);
+        self.groups.judge(&of_all);
+        self.partitions.judge(&of_all);
+        self.qos.step(LineKind::Qos, &of_root, &mut self.steps);
+        self.groups.step(LineKind::Group, &of_all, &mut self.steps);
+        self.partitions.step(LineKind::Partition, &of_all, &mut self.steps);
+    }
+
+    /// Which steps everybody's distances are in, as of the last [`Self::weigh`]; `None` where they do not count in steps ([`FSStep`]).
+    ///
+    /// [`FSStep`]: crate::settings::Settings::fs_step
+    pub fn kept_steps(&self) -> Option<KeptSteps> {
+        self.steps.are_used().then(|| self.steps.levels())
+    }
+
+    /// Goes on with the steps of an earlier process, or of other settings.
+    pub fn restore_steps(&mut self, steps: &KeptSteps) {
+        self.steps.restore(steps);
     }
 
     /// Where a partition is.

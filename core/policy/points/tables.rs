@@ -6,6 +6,8 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 use super::fair_share::{Room, Rules};
+use super::lines::LineKind;
+use super::steps::Steps;
 use crate::rules::targets::{Totals, NO_CAP};
 
 /// What an object has.
@@ -141,6 +143,27 @@ impl<K: Eq + Hash> Objects<K> {
         for object in &mut self.all {
             object.held.delta = object.rules.delta(object.usage, totals);
             object.room = object.rules.room(object.usage, totals);
+        }
+    }
+
+    /// Lets distances count in steps, after [`Self::judge`].
+    pub(super) fn step(&mut self, kind: LineKind, totals: &[Totals; 2], steps: &mut Steps)
+    where
+        K: ToString,
+    {
+        if !steps.are_used() {
+            return;
+        }
+        let known = self.at.iter().map(|(key, at)| (key.to_string(), *at as usize));
+        // Who is not known has used nothing, and comes to a step at once.
+        for (name, at) in known.chain([(String::new(), 0)]) {
+            let Some((object, goal)) =
+                self.all.get_mut(at).and_then(|object| object.rules.goal.map(|goal| (object, goal)))
+            else {
+                continue;
+            };
+            let distance = goal.distance(object.usage[goal.by], totals[goal.by]);
+            object.held.delta = goal.factor * steps.stepped(kind, &name, distance, goal.measure);
         }
     }
 }

@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ended::Ended;
 use super::tally::{Charge, Tally, TallyPlace};
+use super::targets::KeptSteps;
 use super::windows::{self, plus, Windows};
 
 use columns::{rearrange, Column};
@@ -37,6 +38,8 @@ pub struct Recipe {
     pub tres: Vec<String>,
     /// The names of books whose usage by associations decays beside: of [`Self::tres`], or where there are none, billing. Each once, in small letters.
     pub books: Vec<String>,
+    /// Steps of distances from targets.
+    pub steps: bool,
 }
 
 impl Recipe {
@@ -47,7 +50,7 @@ impl Recipe {
 
     /// Nothing is kept.
     pub fn is_empty(&self) -> bool {
-        !self.counts_metric() && self.tres.is_empty() && self.books.is_empty()
+        !self.counts_metric() && self.tres.is_empty() && self.books.is_empty() && !self.steps
     }
 }
 
@@ -128,6 +131,8 @@ pub struct Sums {
     pub(super) partitions: FxHashMap<String, TallyPlace>,
     /// All QOS that keep their usage, those too that nothing is known of yet: the first job of one may have ended already.
     pub(super) undecayed: FxHashSet<u32>,
+    /// The steps of distances from targets, as of the cycle before.
+    pub steps: KeptSteps,
     /// Places that nobody has any more.
     free: Vec<TallyPlace>,
 }
@@ -161,6 +166,7 @@ impl Sums {
             groups: FxHashMap::default(),
             partitions: FxHashMap::default(),
             undecayed: FxHashSet::default(),
+            steps: KeptSteps::new(),
             free: Vec::new(),
         }
     }
@@ -226,6 +232,9 @@ impl Sums {
             if !recipe.halflife {
                 kept.halflife = 0.0;
             }
+        }
+        if !recipe.steps {
+            self.steps.clear();
         }
         self.recipe = recipe.clone();
         new

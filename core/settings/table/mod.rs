@@ -209,6 +209,10 @@ crate::settings! {
         /// The usage that targets count: billing, by the partition's `TRESBillingWeights`, or a TRES. After a change, usage is
         /// counted anew.
         target_metric = "TargetMetric": text("billing or the name of a TRES such as cpu, node or gres/gpu", metric) default("billing");
+        /// Distances from targets count in whole steps of so many percentage points, with `Mode=ratio` of so many hundredths. A distance leaves its
+        /// step when it is a whole one away from it. So two users who preempt each other's jobs take their time to change places. With 0 distances
+        /// count as they are.
+        fs_step = "FSStep": decimal(0.0 ..= 1e6) default("0");
         /// Whether in `Target=Parent` an account or user can be no further from its target, in the same direction, than the account
         /// above it.
         cap_tiers = "CapTiers": yes_no() default("no");

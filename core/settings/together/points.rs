@@ -178,7 +178,10 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
         useless(&["CapTiers", "TierMultiplier"], "has no effect without a line Target=Parent: remove it");
     }
     if settings.targets.is_empty() {
-        useless(&["TargetUsage", "TargetMetric"], "has no effect without a line Target=...: remove it");
+        useless(
+            &["TargetUsage", "TargetMetric", "FSStep"],
+            "has no effect without a line Target=...: remove it",
+        );
     }
     odd
 }

@@ -20,6 +20,7 @@ use crate::host::views;
 use multifactor2_core::policy::points::bypass::Overtaken;
 use multifactor2_core::policy::points::{Needs, Points, PointsJob, Reader, TargetUsage};
 use multifactor2_core::policy::pools::{self, Named};
+use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
@@ -34,6 +35,8 @@ pub type Groups = HashMap<String, u32>;
 #[derive(Clone, Debug)]
 pub struct PointsState {
     core: Points,
+    /// It has the steps of an earlier process.
+    knows_steps: bool,
     /// The settings that it was made from.
     settings: Settings,
     needs: Needs,
@@ -56,6 +59,7 @@ impl PointsState {
         Some(Self {
             needs: core.needs(),
             core,
+            knows_steps: false,
             settings: settings.clone(),
             tree: Arc::default(),
             qos: Vec::new(),
@@ -71,8 +75,24 @@ impl PointsState {
     pub fn after(mut self, before: Option<&Self>) -> Self {
         if let Some(before) = before {
             self.overtaken = before.overtaken.clone();
+            if let Some(steps) = before.core.kept_steps() {
+                self.core.restore_steps(&steps);
+            }
+            self.knows_steps = before.knows_steps;
         }
         self
+    }
+
+    /// The steps that distances from targets are in, where they count in steps.
+    pub fn kept_steps(&self) -> Option<KeptSteps> {
+        self.core.kept_steps()
+    }
+
+    /// Goes on with the steps of distances that an earlier process has saved, where it has not yet.
+    fn know_steps(&mut self, kept: impl FnOnce() -> KeptSteps) {
+        if !std::mem::replace(&mut self.knows_steps, true) {
+            self.core.restore_steps(&kept());
+        }
     }
 
     /// Whether it was made from these settings.

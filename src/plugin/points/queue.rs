@@ -7,6 +7,7 @@ use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::bypass::Eligible;
 use multifactor2_core::policy::points::{number, JobFacts as Facts, PointsJob, Reader, TargetUsage};
 use multifactor2_core::rules::sums::{Model, Readings};
+use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
 use rustc_hash::FxHashMap;
 
@@ -85,14 +86,14 @@ pub struct PointsQueue {
 }
 
 impl PointsQueue {
-    /// Begins to collect about so many jobs at `now`, of a cluster that has so much, after what the last cycle knew; `None` where the
+    /// Begins to collect about so many jobs at `now`, with the steps of distances that an earlier process has `kept`, of a cluster that has so much, after what the last cycle knew; `None` where the
     /// settings ask for no points.
     pub fn begin(
         before: Option<&PointsState>,
         config: &Config,
         totals: &[TresTotal],
-        jobs: usize,
-        now: i64,
+        (jobs, now): (usize, i64),
+        kept: impl FnOnce() -> KeptSteps,
     ) -> Option<Self> {
         if !config.has_points {
             return None;
@@ -101,6 +102,7 @@ impl PointsQueue {
             Some(before) => before.clone(),
             None => PointsState::new(&config.settings)?.after(before),
         };
+        state.know_steps(kept);
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if totals.iter().any(|total| total.count > 0) {
             state.reader = Reader::new(totals, &config.settings.target_metric);
@@ -340,6 +342,11 @@ impl PointsQueue {
             })
         });
         points.collect()
+    }
+
+    /// The steps that distances from targets are in, where they count in steps.
+    pub fn kept_steps(&self) -> Option<KeptSteps> {
+        self.state.kept_steps()
     }
 
     /// The cycle is over: the order of those that wait, with the priority that each has got.

@@ -294,6 +294,10 @@ fn running(gathered: &Gathered) -> Vec<Running> {
 fn usage(gathered: &Gathered) -> Vec<Usage> {
     let mut all = Vec::new();
     let Some(points) = &gathered.points else { return all };
+    for ((of, key), step) in points.kept_steps().into_iter().flatten() {
+        #[allow(clippy::cast_precision_loss)] // far below
+        all.push(Usage { model: "step".to_owned(), of, key, amount: step as f64 });
+    }
     let (kinds, tree) = points.target_usage();
     for (model, usage) in ["halflife", "window"].into_iter().zip(kinds) {
         let Some(TargetUsage { nodes, qos, groups, partitions, all: of_all, capacity }) = usage else {

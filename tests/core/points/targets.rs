@@ -2,7 +2,9 @@
 
 use multifactor2_core::policy::points::{Points, PointsJob, Request};
 use multifactor2_core::policy::pools::Names;
-use multifactor2_core::rules::targets::{delta, percentage, Cap, Measure, Side, Totals, FARTHEST, NO_CAP};
+use multifactor2_core::rules::targets::{
+    delta, percentage, step, Cap, Measure, Side, Totals, FARTHEST, NO_CAP,
+};
 use multifactor2_core::settings::{Settings, TargetKind};
 use multifactor2_fixtures::assert_near;
 
@@ -305,4 +307,81 @@ fn before_anything_is_delivered_nobody_is_below_a_target_of_what_was_available()
     };
     assert_eq!(with(0.0), 0);
     assert_eq!(with(1.0), 20, "once somebody has used something, who has not is far below");
+}
+
+/// One row a distance, in their order: the step of each follows from the one before.
+#[test]
+fn a_distance_leaves_its_step_when_it_is_a_whole_one_away() {
+    let mut level = 0;
+    for (distance, due) in [
+        (4.9, 0),
+        (5.0, 1),
+        (9.9, 1),
+        (10.0, 2),
+        (5.1, 2),
+        (5.0, 1),
+        (0.1, 1),
+        (0.0, 0),
+        (-4.9, 0),
+        (-5.0, -1),
+        (-9.9, -1),
+        (17.0, 3),
+        (-17.0, -3),
+        (-12.0, -3),
+        (-10.0, -2),
+        (f64::NAN, 0),
+        (f64::INFINITY, 0),
+        (1e300, 200_000_000_000_000),
+    ] {
+        level = step(level, distance, 5.0);
+        assert_eq!(level, due, "{distance}");
+    }
+    assert_eq!([step(3, 17.0, 0.0), step(3, 17.0, -1.0), step(0, 1e15, 1e-300)], [0, 0, 0]);
+}
+
+/// What FS is under `FSStep`, of everybody who has a target, and after a restart.
+#[test]
+fn distances_count_in_steps() {
+    for (line, of, due) in [
+        // 40, 30 and 80 percent are used.
+        ("Target=User Name=alice Percent=50", ("User", "alice"), 8),
+        ("Target=Account Name=low Percent=44", ("Account", "low"), 12),
+        ("Target=QOS Name=normal Percent=77", ("QOS", "1"), 0),
+        ("Target=QOS Name=normal Percent=71", ("QOS", "1"), -8),
+        ("Target=User Name=alice Percent=80 Mode=ratio Weight=1000", ("User", "alice"), 480),
+        // Half of what is used in top, and top 60 percent of all.
+        ("Target=Parent Name=low Percent=41", ("Parent", "low"), -16),
+    ] {
+        let lines = format!("{line}\nFSStep=4\n");
+        let of = (of.0.to_owned(), of.1.to_owned());
+        let mut cluster = points(&lines);
+        let value = |cluster: &Cluster| {
+            cluster.value(&PointsJob { qos: cluster.points.qos(1), ..cluster.job("alice", "low") })
+        };
+        assert_eq!(value(&cluster), due, "{line}");
+        let kept = cluster.points.kept_steps().unwrap();
+        let step = kept.get(&of).copied().unwrap_or_default();
+        // A restart goes on with what was kept.
+        let restarted = |cluster: &mut Cluster, step: i64| {
+            let steps = kept.iter().map(|(name, step)| (name.clone(), *step));
+            let steps = steps.filter(|(name, _)| *name != of).chain([(of.clone(), step)]).collect();
+            cluster.points = points(&lines).points;
+            cluster.points.restore_steps(&steps);
+            cluster.weigh();
+            let once = value(cluster);
+            cluster.weigh();
+            assert_eq!(value(cluster), once, "{line}: a second look changes nothing");
+            once
+        };
+        assert_eq!(restarted(&mut cluster, step), due, "{line}");
+        // From two steps above it comes to one above, and no further; from far away likewise.
+        let above = restarted(&mut cluster, step + 3);
+        assert!(above >= due, "{line}: {above}");
+        assert_eq!(restarted(&mut cluster, step + 300), above, "{line}");
+    }
+}
+
+#[test]
+fn without_steps_none_are_kept() {
+    assert_eq!(points("Target=User Name=alice Percent=50").points.kept_steps(), None);
 }

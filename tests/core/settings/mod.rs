@@ -75,7 +75,7 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment, FunctionalWeightJob, \
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
              DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, TargetUsage, \
-             TargetWindow, TargetDepth, TargetDecay, TargetMetric, CapTiers, TierMultiplier, Charge, MinimumCharge, \
+             TargetWindow, TargetDepth, TargetDecay, TargetMetric, FSStep, CapTiers, TierMultiplier, Charge, MinimumCharge, \
              UsageMeasure, DominantTRES, Book, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.

@@ -107,6 +107,7 @@ impl Cluster {
             windows: Some((self.length, 100_000)),
             tres: vec!["cpu".to_owned(), "gres/gpu".to_owned()],
             books: if self.length % 2 == 0 { vec!["odd".to_owned()] } else { Vec::new() },
+            steps: false,
         };
         let times = Times { last_ran: 1000, last_reset: 1 };
         self.own.configure(

@@ -45,6 +45,7 @@ use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums};
 use multifactor2_core::rules::sums_file;
+use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
 use tracing::{error, info};
 
@@ -229,6 +230,18 @@ impl OwnUsage {
     /// All usage as the last cycle left it; `None` where nothing is kept.
     pub fn readings(&self, model: Model) -> Option<Readings> {
         self.state.lock().sums.as_ref().map(|sums| sums.readings(model))
+    }
+
+    /// The steps of distances from targets, as they were saved.
+    pub fn steps(&self) -> KeptSteps {
+        self.state.lock().sums.as_ref().map(|sums| sums.steps.clone()).unwrap_or_default()
+    }
+
+    /// Takes the steps that a cycle has found: they are saved with the sums of the next.
+    pub fn take_steps(&self, steps: KeptSteps) {
+        if let Some(sums) = &mut self.state.lock().sums {
+            sums.steps = steps;
+        }
     }
 
     /// Saves the sums, beside the state file of cycles. No lock of slurmctld's is held: this waits for the file system.

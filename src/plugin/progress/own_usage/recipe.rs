@@ -7,7 +7,8 @@ use multifactor2_core::settings::Settings;
 
 /// Empty where slurmctld's own usage is enough: half-life usage of billing, by association and QOS.
 pub fn recipe(settings: &Settings, books: &BookLines) -> Recipe {
-    let needs = Points::configured(settings).map(|points| points.needs()).unwrap_or_default();
+    let points = Points::configured(settings);
+    let needs = points.as_ref().map(Points::needs).unwrap_or_default();
     let length = i64::try_from(settings.target_window.as_secs()).unwrap_or(i64::MAX);
     let depth = usize::try_from(settings.target_depth).unwrap_or(1);
     let weights = settings.dominant_weights().unwrap_or_default();
@@ -17,5 +18,6 @@ pub fn recipe(settings: &Settings, books: &BookLines) -> Recipe {
         windows: needs.windows.then_some((length, depth)),
         tres: weights.into_iter().map(|(name, _)| name).collect(),
         books: books.names().to_vec(),
+        steps: needs.targets && points.is_some_and(|points| points.kept_steps().is_some()),
     }
 }

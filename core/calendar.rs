@@ -27,6 +27,9 @@ pub trait Calendar {
     /// Midnight at the beginning of the day that is so many days after the first of a month (1 to 12), in seconds since 1970; `None` where
     /// the calendar does not reach so far.
     fn midnight(&self, year: i32, month: u8, days: i32) -> Option<i64>;
+
+    /// How many seconds local clocks are ahead of UTC at a time; `None` where the calendar does not reach so far.
+    fn offset(&self, at: i64) -> Option<i64>;
 }
 
 /// `PriorityUsageResetPeriod`

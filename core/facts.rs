@@ -159,12 +159,29 @@ pub struct Request<'a> {
     pub group: Option<u32>,
     /// Its time limit in seconds, that of its partition where it has none, [`UNLIMITED`] where neither has one.
     pub limit: u64,
-    /// Since when it waits, in seconds since 1970; 0 if it does not (yet).
+    /// Since when it gains age, in seconds since 1970; 0 if it does not (yet).
     pub accrue_time: i64,
+    /// When it was submitted.
+    pub submit_time: i64,
     /// When it started, or is expected to; 0 where nobody knows.
     pub start_time: i64,
     /// It has started, and holds resources.
     pub holds: bool,
+    /// What only some components go by.
+    pub course: Course,
+}
+
+/// What has become of a job, and what it was submitted with, as only some components of points weigh it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// How often it was requeued.
+    pub restarts: u32,
+    /// By when it has to end (`sbatch --deadline`), in seconds since 1970; 0 for none.
+    pub deadline: i64,
+    /// Its nice value as it is, not shifted.
+    pub nice: i64,
+    /// It holds resources and does not use them.
+    pub suspended: bool,
 }
 
 impl Request<'_> {
@@ -231,8 +248,10 @@ mod tests {
             group: None,
             limit: UNLIMITED,
             accrue_time: 0,
+            submit_time: 0,
             start_time: 0,
             holds: false,
+            course: Course::default(),
         };
         assert_eq!([0, 1, 2].map(|at| request.of_tres(at)), [3, 0, 0]);
     }

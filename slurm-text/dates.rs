@@ -94,6 +94,10 @@ impl Calendar for Zone<'_> {
         let date = first.checked_add(days.days()).ok()?;
         Some(date.to_zoned(self.0.clone()).ok()?.timestamp().as_second())
     }
+
+    fn offset(&self, at: i64) -> Option<i64> {
+        Some(self.0.to_offset(Timestamp::from_second(at).ok()?).seconds().into())
+    }
 }
 
 #[cfg(test)]

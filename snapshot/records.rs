@@ -398,7 +398,7 @@ record! {
         array_job: u32,
         /// Nice value.
         nice: i64,
-        /// Points by CRED, FS, RES, SERV, TARGET and USAGE, and their sum; empty where the settings ask for none.
+        /// Points by CRED, FS, RES, SERV, TARGET, USAGE, URGENCY and ATTR, and their sum; empty where the settings ask for none.
         points: Vec<f64>,
         /// Override, functional and share-tree tickets; empty where tickets are not by job.
         tickets: Vec<f64>,
@@ -426,6 +426,10 @@ record! {
         own_tickets: u32,
         /// It is beyond a cap that keeps it from starting: by the plugin's last calculation or its submission since.
         stopped: bool,
+        /// How often it was requeued.
+        restarts: u32,
+        /// By when it has to end; 0 for none.
+        deadline: i64,
     }
 }
 
@@ -480,12 +484,14 @@ record! {
 record! {
     /// Usage that targets go by (see docs/points.md), in seconds times `TargetMetric`.
     Usage, "usage" {
-        /// `halflife` or `window`; `step` for the step that a distance from a target is in, with `FSStep`.
+        /// `halflife`, `window` or `book NAME`. With `FSStep` also `step`, for the step that a distance from a target is in; with `Component=URGENCY` and
+        /// `WeightPercent` `range`, for what all jobs had; with `WCAccuracy` `accuracy`, in percent.
         model: String,
-        /// `association`, `qos`, `group`, `partition`, `all` or `available`; of a step the kind of target, such as `User`.
+        /// `association`, `qos`, `group`, `partition`, `all` or `available`; of a step the kind of target, such as `User`, or `User@gpu` in a book; of a range
+        /// `urgency`, `priority` or a component; of an accuracy `user`.
         of: String,
         /// The id of the association, QOS or group, or the name of the partition; empty for `all` and `available`. Of a step the name, or the id of a QOS or
-        /// group; with `Parent` an account, or account and user.
+        /// group; with `Parent` an account, or account and user. Of a range `low`, `high` or `largest`.
         key: String,
         /// The amount.
         amount: f64,

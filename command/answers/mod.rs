@@ -79,6 +79,8 @@ questions! {
     Check in check,
     Metrics in metrics,
     Migrate in migrate,
+    Sync in sync,
+    Weights in weights,
 }
 
 /// An answer to one kind of question.

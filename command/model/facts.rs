@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{
-    self, Job as JobFacts, JobSize, Obstacle, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
+    self, Course, Job as JobFacts, JobSize, Obstacle, Request, Tres as TresFacts, NO_VAL, UNLIMITED,
 };
 use multifactor2_core::policy::pools::{JobNames, SizeFacts};
 use multifactor2_core::settings::{value::Date, ActiveJobs, Settings};
@@ -214,8 +214,15 @@ impl<'m> Looks<'m> {
             group: job.group,
             limit: Self::minutes(job, partition).map_or(UNLIMITED, |minutes| 60 * u64::from(minutes)),
             accrue_time: job.accrue,
+            submit_time: job.submit,
             start_time: job.start,
             holds: false,
+            course: Course {
+                restarts: job.restarts,
+                deadline: job.deadline,
+                nice: job.nice,
+                suspended: false,
+            },
         }
     }
 

@@ -213,7 +213,14 @@ impl<'s> Model<'s> {
         Some(if found.usage_factor >= 0.0 { found.usage_factor } else { 1.0 })
     }
 
-    /// What usage of an association, by its place, is multiplied with by `Charge` lines in the first run of a job.
+    /// Whether some `Charge` lines count at some hours only.
+    pub fn charges_by_the_clock(&self) -> bool {
+        let settings = self.config.settings.as_ref();
+        settings.is_some_and(|settings| settings.charges.iter().any(|line| line.week_hours().is_some()))
+    }
+
+    /// What usage of an association, by its place, is multiplied with by `Charge` lines in the first run of a job, but for those that count at some
+    /// hours only.
     pub fn charge_factor(&self, association: usize, job: &Job) -> f64 {
         let Some(settings) = &self.config.settings else { return 1.0 };
         let rules = ChargeRules::of(settings);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::{
-    Beyond, JobFacts, Parts, Points, PointsJob, Reader, TargetUsage, LARGEST_THRESHOLD,
+    Beyond, JobFacts, Parts, Points, PointsJob, Ranges, Reader, TargetUsage, LARGEST_THRESHOLD,
 };
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
@@ -23,6 +23,8 @@ pub(super) struct Book {
     usage: [TargetUsage; 2],
     /// The QOS in which slurmctld keeps jobs from starting.
     stopping: HashSet<String>,
+    /// How well time limits fit, in percent, by user.
+    accuracies: HashMap<String, f64>,
 }
 
 impl Book {
@@ -52,7 +54,7 @@ impl Book {
             return None;
         }
         let totals: Vec<TresTotal> = snapshot.tres.iter().map(|tres| total(&tres.name, tres.count)).collect();
-        let reader = Reader::new(&totals, &settings.target_metric);
+        let reader = Reader::new(&totals, settings);
         let qos: Vec<(u32, &str)> = snapshot.qos.iter().map(|qos| (qos.id, qos.name.as_str())).collect();
         let groups = snapshot.groups.iter().map(|group| (group.name.clone(), group.id)).collect();
         points.learn(&tree.shape, tree.names(snapshot), &qos, &groups);
@@ -64,9 +66,15 @@ impl Book {
         }
         points.restore_steps(&kept_steps(snapshot));
         points.weigh(&tree.shape, &usage[0], &usage[1]);
+        let books: Vec<TargetUsage> =
+            points.target_books().map(|book| target_usage(snapshot, tree, &format!("book {book}"))).collect();
+        points.weigh_books(&tree.shape, &books);
+        points.restore_ranges(ranges(snapshot));
         let qos = snapshot.qos.iter().map(|qos| (qos.name.clone(), qos.id)).collect();
         let stopping = snapshot.qos.iter().filter(|qos| stops(qos)).map(|qos| qos.name.clone()).collect();
-        Some(Self { points, reader, qos, usage, stopping })
+        let accuracies = snapshot.usage.iter().filter(|record| record.model == "accuracy");
+        let accuracies = accuracies.map(|record| (record.key.clone(), record.amount)).collect();
+        Some(Self { points, reader, qos, usage, stopping, accuracies })
     }
 
     /// A job, before its partition and QOS.
@@ -121,6 +129,7 @@ impl Book {
             qos: self.qos.get(qos).map(|id| self.points.qos(*id)).unwrap_or_default(),
             group: self.points.group(facts.group),
             bypass: if self.points.needs().bypass { job.bypass } else { 0 },
+            accuracy: self.accuracies.get(&job.user).copied().unwrap_or_default(),
             ..facts.job()
         }
     }
@@ -144,6 +153,13 @@ fn kept_steps(snapshot: &Snapshot) -> KeptSteps {
     #[allow(clippy::cast_possible_truncation)] // saturates
     let steps = steps.map(|record| ((record.of.clone(), record.key.clone()), record.amount as i64));
     steps.collect()
+}
+
+/// What all jobs had when the plugin compared them.
+fn ranges(snapshot: &Snapshot) -> Ranges {
+    let numbers = snapshot.usage.iter().filter(|record| record.model == "range");
+    let numbers = numbers.map(|record| (record.of.as_str(), record.key.as_str(), record.amount));
+    Ranges::of_numbers(&numbers.collect::<Vec<_>>())
 }
 
 fn target_usage(snapshot: &Snapshot, tree: &Tree, model: &str) -> TargetUsage {

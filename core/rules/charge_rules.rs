@@ -2,11 +2,17 @@
 //!
 //! Two products go with a job: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied with
 //! the first, raw usage of associations, which only fair-share uses, with the second.
+//!
+//! Lines with `Days` or `Hours` count by the local clock. Before seconds are charged, time is divided where such a line begins or ends to count
+//! ([`RuleHistory::divided`]); within a part, all of its lines are as plain ones.
+
+use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::hours::{self, LocalTime, WeekHours};
 use crate::policy::pools::{Bearer, Named};
-use crate::settings::{ChargeKind, ChargeScope, Settings};
+use crate::settings::{Charge, ChargeKind, ChargeScope, Settings};
 
 /// What the charges of a job are multiplied with. Exactly 1 where no line fits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +93,26 @@ pub struct ChargeRules {
     pub requeued: ChargeFactors,
     /// Seconds that a job is charged at least.
     pub minimum: i64,
+    /// The lines that count at some hours only, which are in none of the above.
+    timed: Vec<(WeekHours, Line)>,
+}
+
+/// What one line says.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    kind: ChargeKind,
+    names: Vec<String>,
+    factors: ChargeFactors,
+}
+
+impl Line {
+    fn of(line: &Charge) -> Self {
+        Self {
+            kind: line.kind,
+            names: line.names.clone().unwrap_or_default(),
+            factors: ChargeFactors::of(line.factor, line.scope),
+        }
+    }
 }
 
 impl Default for ChargeRules {
@@ -101,6 +127,7 @@ impl Default for ChargeRules {
             parents: ByName::default(),
             requeued: ChargeFactors::NONE,
             minimum: 0,
+            timed: Vec::new(),
         }
     }
 }
@@ -111,34 +138,65 @@ impl ChargeRules {
         let minimum = i64::try_from(settings.minimum_charge.as_secs()).unwrap_or(i64::MAX);
         let mut rules = Self { minimum, ..Self::default() };
         for line in &settings.charges {
-            let factors = ChargeFactors::of(line.factor, line.scope);
-            let by_name = match line.kind {
-                ChargeKind::Partition => &mut rules.partitions,
-                ChargeKind::Qos => &mut rules.qos,
-                ChargeKind::Reservation => &mut rules.reservations,
-                ChargeKind::WcKey => &mut rules.wckeys,
-                ChargeKind::Account => &mut rules.accounts,
-                ChargeKind::Parent => &mut rules.parents,
-                ChargeKind::Requeued => {
-                    rules.requeued = rules.requeued.times(factors);
-                    continue;
-                }
-            };
-            let name = |name: &String| if by_name.is_exact { name.clone() } else { name.to_lowercase() };
-            // One line counts once for each.
-            let names: FxHashSet<String> = line.names.iter().flatten().map(name).collect();
-            for name in names {
-                by_name.add(name, factors);
+            match line.week_hours() {
+                None => rules.add(&Line::of(line)),
+                Some(hours) => rules.timed.push((hours, Line::of(line))),
             }
         }
         rules
+    }
+
+    fn add(&mut self, Line { kind, names, factors }: &Line) {
+        let by_name = match kind {
+            ChargeKind::Partition => &mut self.partitions,
+            ChargeKind::Qos => &mut self.qos,
+            ChargeKind::Reservation => &mut self.reservations,
+            ChargeKind::WcKey => &mut self.wckeys,
+            ChargeKind::Account => &mut self.accounts,
+            ChargeKind::Parent => &mut self.parents,
+            ChargeKind::Requeued => {
+                self.requeued = self.requeued.times(*factors);
+                return;
+            }
+        };
+        let name = |name: &String| if by_name.is_exact { name.clone() } else { name.to_lowercase() };
+        // One line counts once for each.
+        let names: FxHashSet<String> = names.iter().map(name).collect();
+        for name in names {
+            by_name.add(name, *factors);
+        }
+    }
+
+    /// Whether some lines count at some hours only.
+    pub fn are_timed(&self) -> bool {
+        !self.timed.is_empty()
+    }
+
+    /// The rules as they are at a time of the local clock: without lines that count at some hours only.
+    #[must_use]
+    pub fn during(&self, local: LocalTime) -> Self {
+        let mut rules = Self { timed: Vec::new(), ..self.clone() };
+        for (_, line) in self.timed.iter().filter(|(hours, _)| hours.has(local)) {
+            rules.add(line);
+        }
+        rules
+    }
+
+    /// The same for the time from `from` to `to`, divided where they change: until when each part is.
+    fn divided(&self, span: (i64, i64), offset: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Self)> {
+        if !self.are_timed() {
+            return if span.0 < span.1 { vec![(span.1, self.clone())] } else { Vec::new() };
+        }
+        let hours: Vec<WeekHours> = self.timed.iter().map(|(hours, _)| *hours).collect();
+        let parts = hours::parts(&hours, span, offset);
+        parts.into_iter().map(|(until, local)| (until, self.during(local))).collect()
     }
 
     /// Whether no line is there that multiplies; there may be a minimum.
     pub fn are_none(&self) -> bool {
         let all =
             [&self.partitions, &self.qos, &self.reservations, &self.wckeys, &self.accounts, &self.parents];
-        all.into_iter().all(ByName::is_empty) && self.requeued == ChargeFactors::NONE
+        all.into_iter().all(ByName::is_empty) && self.requeued == ChargeFactors::NONE && self.timed.is_empty()
     }
 }
 
@@ -186,6 +244,28 @@ impl RuleHistory {
         self
     }
 
+    /// The same for the seconds from `start` to `end`, which is now, without lines that count at some hours only: where such a line begins or
+    /// ends to count, rules follow each other. The second before `start` is as those behind it. `offset` is that of [`hours::parts`].
+    ///
+    /// What is longer ago than [`LONGEST`] seconds is charged as what follows it.
+    #[must_use]
+    pub fn divided(&self, start: i64, end: i64, offset: impl Fn(i64) -> Option<i64>) -> Cow<'_, Self> {
+        let within = self.within(start, end);
+        if !within.all().any(ChargeRules::are_timed) {
+            return Cow::Borrowed(self);
+        }
+        let last = end.saturating_sub(1);
+        let mut from = start.saturating_sub(1).clamp(end.saturating_sub(LONGEST), last);
+        let mut parts = Vec::new();
+        let former = within.former.iter().map(|(until, rules)| (*until, rules));
+        for (until, rules) in former.chain([(end, within.current)]) {
+            parts.extend(rules.divided((from, until), &offset));
+            from = from.max(until);
+        }
+        let current = parts.pop().map(|(_, rules)| rules).unwrap_or_default();
+        Cow::Owned(Self { former: parts, current })
+    }
+
     /// Those that count for the seconds from `start` to `end`, which is now.
     pub fn within(&self, start: i64, end: i64) -> RulesWithin<'_> {
         let held = self.former.iter().take_while(|(until, _)| *until <= start).count();
@@ -195,6 +275,9 @@ impl RuleHistory {
         RulesWithin { former: if is_past { former } else { &[] }, current: &self.current }
     }
 }
+
+/// So many seconds back rules are divided: 400 days.
+const LONGEST: i64 = 400 * 86_400;
 
 /// The rules of a [`RuleHistory`] that count for some seconds.
 #[derive(Clone, Copy, Debug)]
@@ -372,6 +455,75 @@ mod tests {
             ("r".to_owned(), Bearer::Job),
         ];
         assert_eq!(found, expected);
+    }
+
+    /// Midnight before a Monday, in UTC.
+    const MONDAY: i64 = 1_795_392_000;
+
+    #[test]
+    fn lines_with_hours_hold_for_the_seconds_in_them_and_multiply_with_others() {
+        let timed = rules(
+            "Charge=Partition Name=p Factor=2\nCharge=Partition Name=p Factor=0.5 Days=Mon-Fri Hours=18:00-06:00\n\
+             Charge=QOS Name=q Factor=10 Days=Sat,Sun",
+        );
+        assert!(timed.are_timed() && !timed.are_none());
+        let history = RuleHistory { former: vec![], current: timed };
+        let of = |start: i64, end: i64| {
+            let divided = history.divided(start, end, |_| Some(0));
+            let within = divided.within(start, end);
+            #[allow(clippy::cast_precision_loss)] // seconds
+            let run = (end - start) as f64;
+            let all: Vec<&ChargeRules> = within.all().collect();
+            let names: [fn(&ChargeRules) -> ChargeFactors; 2] =
+                [|rules| rules.partitions.of("p"), |rules| rules.qos.of("Q")];
+            names.map(|of| within.mean(start, run, |at| of(all[at])).usage)
+        };
+        let hour = 3600;
+        // Half an hour of the night and as much of the day.
+        assert_eq!(of(MONDAY + 11 * hour / 2, MONDAY + 13 * hour / 2), [1.5, 1.0]);
+        assert_eq!(of(MONDAY + 12 * hour, MONDAY + 13 * hour), [2.0, 1.0]);
+        // The last hour of a Friday and the first of a Saturday.
+        assert_eq!(of(MONDAY + (5 * 24 - 1) * hour, MONDAY + (5 * 24 + 1) * hour), [1.5, 5.5]);
+        // A whole week: 60 of 168 hours at night, 48 on the weekend.
+        let [p, q] = of(MONDAY, MONDAY + 7 * 24 * hour);
+        assert!(
+            (p - (60.0 + 108.0 * 2.0) / 168.0).abs() < 1e-12 && (q - (120.0 + 480.0) / 168.0).abs() < 1e-12
+        );
+        // The second before a job's end, where that is a border.
+        let last = MONDAY + 6 * hour;
+        assert_eq!(of(last - 1, last), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_change_of_lines_with_hours_counts_from_when_it_was_made() {
+        let (one, two) = (
+            rules("Charge=Partition Name=p Factor=2 Hours=00:00-12:00"),
+            rules("Charge=Partition Name=p Factor=10 Hours=01:00-02:00"),
+        );
+        let history = RuleHistory { former: vec![], current: one }.followed_by(two, MONDAY + 5400, MONDAY);
+        let divided = history.divided(MONDAY, MONDAY + 3 * 3600, |_| Some(0));
+        let held: Vec<(i64, f64)> = divided
+            .former
+            .iter()
+            .map(|(until, rules)| (until - MONDAY, rules.partitions.of("p").usage))
+            .chain([(0, divided.current.partitions.of("p").usage)])
+            .collect();
+        // The second before the first one counts, too.
+        assert_eq!(held, [(0, 1.0), (5400, 2.0), (7200, 10.0), (0, 1.0)]);
+        let plain = RuleHistory { former: vec![], current: rules("Charge=Partition Name=p Factor=2") };
+        assert!(matches!(plain.divided(0, 100, |_| None), Cow::Borrowed(_)), "costs nothing");
+    }
+
+    #[test]
+    fn a_time_of_no_length_and_one_of_ages_have_rules() {
+        let history = RuleHistory {
+            former: vec![],
+            current: rules("Charge=Partition Name=p Factor=2 Hours=00:00-01:00"),
+        };
+        let now = history.divided(MONDAY + 3600, MONDAY + 3600, |_| Some(0));
+        assert_eq!((now.former.len(), now.current.partitions.of("p").usage), (0, 2.0), "the second before");
+        let ages = history.divided(0, MONDAY, |_| Some(0));
+        assert_eq!(ages.former.len(), 2 * 400 - 1);
     }
 
     proptest! {

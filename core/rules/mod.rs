@@ -1,10 +1,13 @@
 //! What usage is charged, and to whom; how far it is from targets.
 
+pub mod accuracy;
 pub mod charge;
 pub mod charge_rules;
 pub mod ended;
 pub mod given_back;
+pub mod hours;
 pub mod interrupted;
+pub mod kept_points;
 pub mod ledger;
 pub mod measures;
 pub mod minimum;

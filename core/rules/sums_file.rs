@@ -184,7 +184,8 @@ fn sorted<K: Ord, V>(map: &rustc_hash::FxHashMap<K, V>) -> Vec<(&K, &V)> {
     all
 }
 
-fn escaped(name: &str) -> String {
+/// A name as one word.
+pub(super) fn escaped(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/:@+-".contains(&byte);
     match name {
         "" => "%".to_owned(),
@@ -200,7 +201,8 @@ fn escaped(name: &str) -> String {
     }
 }
 
-fn unescaped(word: &str) -> Option<String> {
+/// The name of such a word; `None` for another one.
+pub(super) fn unescaped(word: &str) -> Option<String> {
     if word == "%" {
         return Some(String::new());
     }

@@ -93,7 +93,32 @@ impl Settings {
                         say(line.component, part, weight, &format!("no Service line has {part}"));
                     }
                 }
-                ComponentKind::Res | ComponentKind::Serv | ComponentKind::Usage => (),
+                ComponentKind::Urgency if line.urgency.weight != 0.0 => {
+                    let general = |line: &&Component| {
+                        line.component == ComponentKind::Urgency && line.partitions.is_none()
+                    };
+                    let general = self.components.iter().find(general);
+                    if general.is_none_or(|line| {
+                        [line.waiting_time, line.deadline].into_iter().flatten().all(|weight| weight == 0.0)
+                    }) {
+                        let lacking = "there is neither WaitingTime nor Deadline";
+                        say(line.component, "Urgency", line.urgency.weight, lacking);
+                    }
+                }
+                ComponentKind::Attr if line.state.weight != 0.0 => {
+                    if line
+                        .states
+                        .as_ref()
+                        .is_some_and(|states| states.iter().all(|(_, value)| *value == 0.0))
+                    {
+                        say(line.component, "State", line.state.weight, "all numbers of States are 0");
+                    }
+                }
+                ComponentKind::Res
+                | ComponentKind::Serv
+                | ComponentKind::Usage
+                | ComponentKind::Urgency
+                | ComponentKind::Attr => (),
             }
         }
     }
@@ -119,7 +144,9 @@ impl Settings {
         // Without any of them that is said where the lines are.
         let weighs = self.components.iter().any(|line| line.component == ComponentKind::Cred);
         for (part, weight, kind) in CREDENTIALS.into_iter().filter(|_| weighs) {
-            if self.credentials.iter().any(|line| line.kind == kind) && !counts(weight) {
+            let mut lines =
+                self.credentials.iter().filter(|line| line.kind == kind && line.class_weight.is_none());
+            if lines.next().is_some() && !counts(weight) {
                 found.push(format!(
                     "Credential={kind} lines change nothing: no line Component=CRED has {part} with a weight. Add it, or remove the lines"
                 ));

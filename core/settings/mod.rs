@@ -32,7 +32,7 @@ pub use public::Public;
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
     ActiveJobs, Book, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential, CredentialKind,
-    Curve, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind, Override,
-    OverrideKind, ParentUsers, Service, ServiceKind, Settings, SnapshotMode, Target, TargetKind, TargetMode,
-    TargetType, TargetUsage, UsageMeasure, SETTINGS,
+    Curve, DeadlineIs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional, FunctionalKind,
+    Override, OverrideKind, ParentUsers, QueueTimeSince, Service, ServiceKind, Settings, SnapshotMode,
+    Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
 };

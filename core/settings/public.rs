@@ -54,7 +54,9 @@ impl Settings {
             | ComponentKind::Res
             | ComponentKind::Serv
             | ComponentKind::Target
-            | ComponentKind::Usage) = line.component;
+            | ComponentKind::Usage
+            | ComponentKind::Urgency
+            | ComponentKind::Attr) = line.component;
             is_public(if line.partitions.is_none() { Names::Nothing } else { Names::Partitions })
         });
         settings.credentials.retain(|line| {

@@ -3,7 +3,7 @@
 use super::text::{self, Pair, Statement};
 
 /// Versions, oldest first, with what each brought: settings, `Setting.Attribute` that came after its setting, `Setting=word` likewise.
-pub const SINCE: [(&str, &[&str]); 2] = [
+pub const SINCE: [(&str, &[&str]); 3] = [
     ("0.1.0", &["ActiveJobs"]),
     (
         "0.2.0",
@@ -55,6 +55,23 @@ pub const SINCE: [(&str, &[&str]); 2] = [
             "TicketsShare",
             "TierMultiplier",
             "UsageMeasure",
+        ],
+    ),
+    (
+        "0.3.0",
+        &[
+            "Charge.Days",
+            "Charge.Hours",
+            "Component.StartCount",
+            "Component.WeightPercent",
+            "Component=ATTR",
+            "Component=URGENCY",
+            "Credential.ClassWeight",
+            "FSStep",
+            "QueueTimeSince",
+            "Service.TargetGrowth",
+            "Target.Block",
+            "Target.Book",
         ],
     ),
 ];

@@ -88,6 +88,10 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
         (charges(ChargeKind::WcKey), "Charge=WCKey: the trace does not tell wckeys"),
         (charges(ChargeKind::Requeued), "Charge=Requeued: every job runs once"),
         (
+            settings.charges.iter().any(|line| line.week_hours().is_some()),
+            "Charge with Days or Hours: the trace does not tell the time zone of the cluster",
+        ),
+        (
             settings.usage_measure == UsageMeasure::Dominant,
             "UsageMeasure=dominant: usage is billing, as memory and GPUs of the cluster are not known",
         ),

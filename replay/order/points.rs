@@ -132,7 +132,13 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
             needs.equivalents,
             "processor equivalents: they are CPUs, as memory and GPUs of the cluster are not known",
         ),
+        (needs.accuracy, "points for time limits that fit (WCAccuracy): nobody counts them"),
         (needs.bypass, "points for jobs that were overtaken (Bypass): nobody counts them"),
+        (
+            needs.course,
+            "points for requeues, deadlines, nice values and states: the trace does not tell them",
+        ),
+        (needs.all_jobs(), "Component=URGENCY and WeightPercent: jobs are not compared with all others"),
         (needs.stops, "Block=yes of caps: jobs beyond one come last and start all the same"),
         (needs.elapsed, "points for what running jobs have used: they change no start"),
     ] {

@@ -72,6 +72,10 @@ impl Calendar for LocalCalendar {
         // SAFETY: a live structure, which mktime may normalise.
         Some(unsafe { libc::mktime(&raw mut tm) })
     }
+
+    fn offset(&self, at: i64) -> Option<i64> {
+        Local::at(at).map(|Local(tm)| tm.tm_gmtoff)
+    }
 }
 
 #[cfg(test)]

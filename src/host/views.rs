@@ -1,8 +1,9 @@
 //! Facts from records: which fields each is read from, said once. What a walk has to fetch before it reads them follows from
 //! the same declaration.
 
+use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{
-    self, Association as AssociationFacts, Job as JobFacts, JobSize, Request, UNLIMITED,
+    self, Association as AssociationFacts, Course, Job as JobFacts, JobSize, Request, UNLIMITED,
 };
 use multifactor2_core::rules::charge::JobTimes;
 
@@ -117,8 +118,10 @@ view! {
     behind details of details {
         tmp_disk: pn_min_tmp_disk,
         accrue_time: accrue_time,
+        submit_time: submit_time,
     }
     computed {
+        course: |_: Job<'_>| Course::default(),
         nodes: |job: Job<'_>| requested(job, TRES_ARRAY_NODE),
         cpus: |job: Job<'_>| requested(job, TRES_ARRAY_CPU),
         memory: |job: Job<'_>| requested(job, TRES_ARRAY_MEM),
@@ -147,14 +150,26 @@ fn requested(job: Job<'_>, at: usize) -> u64 {
     all_requested(job).get(at).copied().map_or(0, facts::amount)
 }
 
-/// What a job asks for, and since when it waits or runs; `None` where slurmctld has dropped its details. Its group and its temporary
-/// disk are pinned by no self-check, and so told only in a release that was compared with its headers.
-pub fn request<A: Open>(job: Job<'_, A>) -> Option<Request<'_>> {
+/// What a job asks for, and since when it waits or runs; `None` where slurmctld has dropped its details. With `course` also what has become of
+/// it. Its group, its temporary disk, its deadline and how often it was requeued are told only in a release that was compared with its headers.
+pub fn request<A: Open>(job: Job<'_, A>, course: bool) -> Option<Request<'_>> {
     let request = recorded_request(job)?;
+    let request = if course { Request { course: course_of(job), ..request } } else { request };
     if job.host().verified {
         return Some(request);
     }
-    Some(Request { group: None, tmp_disk: 0, ..request })
+    let course = Course { restarts: 0, deadline: 0, ..request.course };
+    Some(Request { group: None, tmp_disk: 0, course, ..request })
+}
+
+fn course_of<A: Open>(job: Job<'_, A>) -> Course {
+    let nice = job.details().map_or(NICE_OFFSET, |details| details.get(|details| details.nice));
+    Course {
+        restarts: job.get(|job| job.restart_cnt).into(),
+        deadline: job.get(|job| job.deadline),
+        nice: i64::from(nice) - i64::from(NICE_OFFSET),
+        suspended: job.state().is_suspended(),
+    }
 }
 
 view! {

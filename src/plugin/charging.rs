@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::explain;
+use super::points::NotedForPoints;
 use super::posting::Collected;
 use super::progress::own_usage::{Charged, Counting};
 use super::rates::{JobFactors, OfJob};
@@ -72,6 +73,8 @@ pub struct Noted {
     pub given_back: GivenBack,
     /// Whose last run was cut off.
     pub interrupted: Interrupted,
+    /// What points go by.
+    pub points: NotedForPoints,
 }
 
 /// Charges jobs, some thousand at a time; keeps its buffers in between.
@@ -238,7 +241,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
 
     /// Counts what is missing to a minimum in our own sums, as used in the last second of the job.
     fn count_minimum(&mut self, job: Job<'_>, run: Run, missing: i64, rates: &Rates, charged: Charged<'a>) {
-        let second = Elapsed { start: run.end.saturating_sub(1), run: 1.0, released: 0 };
+        let second = last_second(run.end);
         let amounts = minimum(missing, &for_all(*rates, rates.charge));
         self.charger.own.count(self.lock, job, &second, &amounts, charged);
     }
@@ -280,12 +283,12 @@ impl<'a> Batch<'_, 'a, '_, '_> {
 
     /// What a second of a job counts that it ran when it ended.
     fn rates_of_end(&mut self, job: Job<'_, Write>, owners: OwnersOfJob<'a>, run: Run) -> Rates {
-        self.rates(job, owners, &Elapsed { start: run.end, run: 1.0, released: 0 })
+        self.rates(job, owners, &last_second(run.end))
     }
 
     /// The same where the other rates are known.
     fn rates_at(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, rates: Rates, end: i64) -> Rates {
-        let second = Elapsed { start: end, run: 1.0, released: 0 };
+        let second = last_second(end);
         Rates { charge: self.factors_of(job, owners, &second), ..rates }
     }
 
@@ -422,6 +425,11 @@ fn minimum(seconds: i64, rates: &Rates) -> Amounts {
     #[allow(clippy::cast_precision_loss)] // seconds
     let elapsed = Elapsed { start: 0, run: seconds as f64, released: 0 };
     elapsed.amounts(&mut RunDecay::new(1.0), rates)
+}
+
+/// The last second of a job that ended at a time.
+fn last_second(end: i64) -> Elapsed {
+    Elapsed { start: end.saturating_sub(1), run: 1.0, released: 0 }
 }
 
 fn parent(association: Association<'_, Write>) -> Option<Association<'_, Write>> {

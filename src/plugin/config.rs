@@ -1,6 +1,7 @@
 //! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
 //! read together at start and at every reconfigure.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,14 +10,15 @@ use tracing::{error, info, warn};
 use super::assoc_factor::AssocFactor;
 use super::progress::state_file;
 use super::snapshot::parameters::Told;
+use crate::host::clock::LocalCalendar;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
 use multifactor2_core::books::BookLines;
-use multifactor2_core::calendar::ResetPeriod;
+use multifactor2_core::calendar::{Calendar, ResetPeriod};
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
-use multifactor2_core::policy::points::Points;
+use multifactor2_core::policy::points::{Needs, Points};
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
 use multifactor2_core::settings::advice::Beside;
@@ -74,8 +76,8 @@ pub struct Config {
     pub touched: Touched,
     /// Nothing but its priority is wanted of a job that waits, and all partitions have one book.
     pub only_priorities: bool,
-    /// The settings ask for points.
-    pub has_points: bool,
+    /// What points go by, where the settings ask for some.
+    pub points: Option<Needs>,
     /// There are caps beyond which jobs do not start.
     pub caps_stop: bool,
     /// What usage is multiplied with, and was until lately.
@@ -183,7 +185,7 @@ impl Config {
             SizeOrder::Large
         };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
-        let has_points = Points::configured(&settings).is_some();
+        let points = Points::configured(&settings).map(|points| points.needs());
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
@@ -195,7 +197,7 @@ impl Config {
             }
         }
         let books = BookLines::of(&settings);
-        let more = has_points
+        let more = points.is_some()
             || fair_share && has_pools
             || flags.calculate_running()
             || settings.active_jobs == ActiveJobs::Startable
@@ -210,7 +212,7 @@ impl Config {
                     reason: settings.active_jobs == ActiveJobs::Startable,
                     tickets: fair_share && has_pools,
                     resources: fair_share && has_pools && !Measure::of(&settings).is_by_job(),
-                    points: has_points,
+                    points: points.is_some(),
                 },
             ),
             factors: FactorConfig {
@@ -225,7 +227,7 @@ impl Config {
             flags,
             beside,
             fair_share,
-            has_points,
+            points,
             caps_stop: host.verified && settings.caps_stop(),
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(books),
@@ -234,6 +236,12 @@ impl Config {
             told: lines.map(|lines| Arc::new(Told::read(host, lines))),
             settings,
         }
+    }
+
+    /// The charge rules for a period, and for what our own sums have not counted `since` before it, divided by the local clock.
+    pub fn charging_since(&self, since: Option<i64>, (start, end): (i64, i64)) -> Cow<'_, RuleHistory> {
+        let start = since.map_or(start, |since| since.min(start));
+        self.charging.divided(start, end, |at| LocalCalendar.offset(at))
     }
 
     /// The settings of this configuration, for another one.

@@ -153,7 +153,7 @@ impl Plugin {
         }
         phases.enter(Phase::Save);
         attempt(|| self.own_usage.save(config.state_file.as_deref()));
-        attempt(|| self.save_interrupted(unlocked, &config));
+        attempt(|| self.save_notes(unlocked, &config));
         phases.enter(Phase::Distribute);
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, points.group_names(), &self.thread);
@@ -268,7 +268,8 @@ impl Plugin {
     /// Gives every job its points, and keeps the steps of distances from targets for the next save. No lock is held.
     fn value(&self, drafts: &mut Drafts, points: &mut PointsQueue) {
         faults::point("value");
-        drafts.take_points(points.value());
+        let started = std::mem::take(&mut self.noted.lock().points.started);
+        drafts.take_points(points.value(started));
         if let Some(steps) = points.kept_steps() {
             self.own_usage.take_steps(steps);
         }
@@ -360,7 +361,8 @@ impl Plugin {
         let noted = self.noted.lock();
         let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
         let own = own.map_or(Counting::Nobody, Counting::Cycle);
-        let rules = config.charging.within(before.last_ran, now);
+        let rules = config.charging_since(own.since(), (before.last_ran, now));
+        let rules = rules.within(before.last_ran, now);
         let mut charger = Charger::new(factor, own, rules, noted);
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {

@@ -339,12 +339,6 @@ impl Drafts {
         self.points = points;
     }
 
-    /// The finished priority of a job.
-    pub fn priority_of(&self, id: u32) -> Option<u32> {
-        let draft = self.jobs[self.place_of(id)?];
-        (draft.task != Task::Clear).then_some(draft.priority)
-    }
-
     /// The tickets of pools that a job has in the book of its partition.
     pub fn tickets_of(&self, id: u32) -> Option<JobTickets> {
         let at = self.place_of(id)?;

@@ -133,7 +133,9 @@ impl Gathered {
             });
         }
         if let Some(points) = &mut self.points {
-            attempt(|| points.note_order(job));
+            attempt(|| points.note_order(lock, job));
+            let waiting = self.drafts.waiting_mut();
+            attempt(|| points.note_running(lock, job, || standing.place(waiting, lock, job)));
         }
         if !job.state().is_pending() && !evaluator.config.flags.calculate_running() {
             return;
@@ -191,7 +193,7 @@ impl Plugin {
     ) -> Gathered {
         faults::point("gather");
         let evaluator = Evaluator::new(unlocked.host(), config, now);
-        let totals = if config.has_points {
+        let totals = if config.points.is_some() {
             self.totals(&unlocked.associations::<Explained>()).unwrap_or_default()
         } else {
             Vec::new()
@@ -245,8 +247,10 @@ impl Plugin {
         drop(origins);
         let points =
             PointsQueue::begin(points.as_deref(), config, totals, (jobs, evaluator.core.now), || {
-                self.own_usage.steps()
+                (self.own_usage.steps(), self.noted.lock().points.kept.overtaken.clone())
             });
+        let points =
+            points.map(|points| points.with_accuracies(|| self.noted.lock().points.kept.accuracies.clone()));
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered {
             shortens: config.only_priorities && !evaluator.explain,

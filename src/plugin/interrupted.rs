@@ -4,17 +4,13 @@
 //! locks of slurmctld's. What slurmctld was killed before it was written is not known afterwards, and such a run is charged in full. A run
 //! that slurmctld has forgotten with it has another number than the note says.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
 use multifactor2_core::rules::charge_rules::ChargeFactors;
 use multifactor2_core::rules::interrupted::Interrupted;
 use tracing::error;
 
 use super::charging::Noted;
 use super::config::Config;
-use super::progress::own_usage::replace;
+use super::small_file;
 use super::Plugin;
 use crate::faults;
 use crate::host::locks::Unlocked;
@@ -30,16 +26,10 @@ static FAILING: Once = Once::new();
 impl Plugin {
     /// What the slurmctld before has left.
     pub(super) fn read_interrupted(&self, config: &Config) {
-        let Some(file) = file(config) else { return };
-        let found = match fs::read(&file) {
-            Ok(bytes) => String::from_utf8(bytes)
-                .map_err(|_| "it is not text".to_owned())
-                .and_then(|text| Interrupted::parse(&text)),
-            Err(problem) if problem.kind() == io::ErrorKind::NotFound => return,
-            Err(problem) => Err(problem.to_string()),
-        };
-        match found {
-            Ok(found) => self.noted.lock().interrupted = found,
+        let Some(file) = small_file::path(config, NAME) else { return };
+        match small_file::read(&file, Interrupted::parse) {
+            Ok(None) => (),
+            Ok(Some(found)) => self.noted.lock().interrupted = found,
             Err(problem) => error!(
                 "cannot use {}: {problem}. Runs after a preemption or a failed node are charged in full, as if they had been requeued by \
                  their owners. Find out what damages files there: a disk that is full or fails, another program",
@@ -48,8 +38,14 @@ impl Plugin {
         }
     }
 
+    /// Saves what is noted of jobs. Called after a cycle, without locks.
+    pub(super) fn save_notes(&self, unlocked: &mut Unlocked, config: &Config) {
+        attempt(|| self.save_interrupted(unlocked, config));
+        attempt(|| self.save_points(config));
+    }
+
     /// Forgets jobs that are gone, and saves the rest where `Charge=Requeued` is in force. Called after a cycle, without locks.
-    pub(super) fn save_interrupted(&self, unlocked: &mut Unlocked, config: &Config) {
+    fn save_interrupted(&self, unlocked: &mut Unlocked, config: &Config) {
         faults::point("interrupted.save");
         if !self.noted.lock().interrupted.is_empty() {
             let jobs = unlocked.jobs_read();
@@ -70,24 +66,17 @@ impl Plugin {
         if config.charging.current.requeued == ChargeFactors::NONE {
             return;
         }
-        let Some(file) = file(config) else { return };
+        let Some(file) = small_file::path(config, NAME) else { return };
         let Some(text) = self.noted.lock().interrupted.changes() else { return };
-        match replace(&file, &text) {
-            Ok(()) => FAILING.renew(),
-            Err(problem) => {
-                self.noted.lock().interrupted.was_not_saved();
-                if FAILING.first() {
-                    error!(
-                        "cannot save {}: {problem}. After a restart runs that follow a preemption or a failed node are charged in full; make \
-                         room or mend the permissions of StateSaveLocation",
-                        file.display()
-                    );
-                }
+        if let Err(problem) = small_file::write(&file, &text, &FAILING) {
+            self.noted.lock().interrupted.was_not_saved();
+            if let Some(problem) = problem {
+                error!(
+                    "cannot save {}: {problem}. After a restart runs that follow a preemption or a failed node are charged in full; make \
+                     room or mend the permissions of StateSaveLocation",
+                    file.display()
+                );
             }
         }
     }
-}
-
-fn file(config: &Config) -> Option<PathBuf> {
-    config.state_file.as_deref().map(|file: &Path| file.with_file_name(NAME))
 }

@@ -34,6 +34,7 @@ pub mod progress;
 mod queue;
 mod rates;
 mod set_jobs;
+mod small_file;
 mod snapshot;
 mod sprio;
 mod standing;
@@ -59,6 +60,7 @@ use crate::host::access::{Open, Write};
 use crate::host::checks::{Failure, Inspector};
 use crate::host::layout::Release;
 use crate::host::locks::{AssocLock, Levels, Shown, Unlocked};
+use crate::host::panics::attempt;
 use crate::host::records::{Association, Job};
 use crate::host::{clock, Host, HostError};
 
@@ -249,6 +251,7 @@ impl Plugin {
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
         self.read_interrupted(&config);
+        self.read_points(&config);
         if fair_share {
             let measures = self.own_usage.measures(&config.settings, &config.books);
             let mut origins = self.origins.lock();
@@ -285,6 +288,9 @@ impl Plugin {
         self.progress.save_at_end();
         let config = self.take_config(None);
         self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
+        if let Some(config) = &config {
+            attempt(|| self.save_points(config));
+        }
         self.stop_noting(config.as_deref());
         self.forget();
         if let Some(host) = Host::get() {

@@ -90,7 +90,7 @@ impl Origins {
         if self.points.is_none() {
             // Before the first cycle: what needs no other jobs is known already.
             self.points =
-                config.has_points.then(|| PointsState::new(&config.settings)).flatten().map(Arc::new);
+                config.points.is_some().then(|| PointsState::new(&config.settings)).flatten().map(Arc::new);
         }
         let id = job.get(|job| job.job_id);
         let was_closed = self.drafts.as_ref().is_some_and(|drafts| drafts.was_closed(id));
@@ -192,7 +192,7 @@ impl Origins {
     /// The cycle has read all jobs: finishes their priorities, and from here on answers by them.
     pub fn finish(&mut self, mut drafts: Drafts, points: Option<PointsQueue>) -> Finished {
         let finished = drafts.finish(&self.standing);
-        self.points = points.map(|points| Arc::new(points.finish(|id| drafts.priority_of(id))));
+        self.points = points.map(|points| Arc::new(points.finish()));
         self.drafts = Some(Arc::new(drafts));
         self.since.clear();
         finished

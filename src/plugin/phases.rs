@@ -60,8 +60,9 @@ phases! {
     Charge(charge), [Write, Write, Write, Read];
 
     /// `multifactor2_usage` is replaced, where there are sums of our own, and `multifactor2_interrupted`, where
-    /// `Charge=Requeued` is in force and something has changed; jobs only to look which of the noted ones are gone
-    Save(OwnUsage::save, save_interrupted), [Read, None, None, None];
+    /// `Charge=Requeued` is in force and something has changed; jobs only to look which of the noted ones are gone. `multifactor2_points`, where
+    /// lines count how often jobs are overtaken or how well time limits fit: what the cycle before has counted
+    Save(OwnUsage::save, save_interrupted, save_points), [Read, None, None, None];
 
     /// Read usage and shape, compute; each book by itself; usage is slurmctld's less that of books, or comes from our
     /// own sums (`OwnUsage::measures`), added up along the same tree. Points, where lines ask for some, learn what is

@@ -19,6 +19,7 @@ use super::Plugin;
 use crate::host::access::{Read, Write};
 use crate::host::constants::NO_VAL;
 use crate::host::locks::{Explained, Factors, JobLock, Levels, Usage};
+use crate::host::panics::attempt;
 use crate::host::records::Job;
 use crate::host::{clock, log};
 
@@ -157,10 +158,13 @@ impl Plugin {
         let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
         let own = Counting::End(&self.own_usage);
-        let rules = config.charging.within(period.start, period.end);
+        let rules = config.charging_since(own.since(), (period.start, period.end));
+        let rules = rules.within(period.start, period.end);
         let mut charger = Charger::new(factor, own, rules, self.noted.lock());
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();
+        drop(charger);
+        attempt(|| self.note_end_for_points(&config, &lock, job));
     }
 }

@@ -95,6 +95,28 @@ const CASES: &[(Origin, &str, &[&str])] = &[
         &["Component=SERV QueueTime=1", "Service=QOS Name=special QueueTimeWeight=5000 XFactorWeight=5000"],
     ),
     (Maui, "QUEUETIMEWEIGHT 0\nBYPASSWEIGHT 10", &["Component=SERV Bypass=10"]),
+    (Moab, "QUEUETIMEWEIGHT 0\nSTARTCOUNTWEIGHT 100\nSTARTCOUNTCAP 3", &["Component=SERV StartCount=100 StartCountCap=3"]),
+    (
+        Moab,
+        "ATTRWEIGHT 3\nATTRSTATEWEIGHT 2\nJOBATTRPRIOF STATE[Running]=100",
+        &["Component=ATTR Weight=3 State=2 States=RUNNING:100", "PriorityFlags=CALCULATE_RUNNING"],
+    ),
+    (
+        Maui,
+        "FSWEIGHT 50%\nFSUSERWEIGHT 1\nUSERCFG[DEFAULT] FSTARGET=50",
+        &["Component=FS WeightPercent=50 FSUser=1", "Target=User Name=* Percent=50"],
+    ),
+    (
+        Maui,
+        "CLASSWEIGHT 2\nCLASSCFG[debug] PRIORITY=100\nGROUPCFG[staff] PRIORITY=7 CLASSWEIGHT=50",
+        &[
+            "Component=CRED Class=2",
+            "Credential=Partition Name=debug Priority=100",
+            "Credential=Group Name=staff Priority=7 ClassWeight=50",
+        ],
+    ),
+    (Moab, "WCACCURACYWEIGHT 60", &["Component=FS WCAccuracy=60"]),
+    (Moab, "JOBPRIOEXCEPTIONS ALL", &["QueueTimeSince=submit"]),
     (
         Maui,
         "TARGWEIGHT 1\nTARGETQUEUETIMEWEIGHT 5000\nTARGETXFACTORWEIGHT 5000\nQOSCFG[short] QTTARGET=00:15:00 XFTARGET=3",
@@ -278,6 +300,11 @@ const CASES: &[(Origin, &str, &[&str])] = &[
     ),
     (Qconf("ssconf"), "usage_weight_list cpu=1,finished_jobs=1", &["MinimumCharge=00:05:00"]),
     (Qconf("ssconf"), "weight_waiting_time 0.278000", &["Component=SERV QueueTime=16.68"]),
+    (
+        Qconf("ssconf"),
+        "weight_urgency 0.500000\nweight_priority 0.100000\nweight_waiting_time 0.278000\nweight_deadline 3600000.000000",
+        &["Component=URGENCY Urgency=50000 Priority=10000 WaitingTime=0.278 Deadline=3600000"],
+    ),
     (Qconf("suser"), "name john\noticket 100\nfshare 0", &["Override=User Name=john Tickets=100"]),
     (
         Qconf("sprj"),
@@ -298,7 +325,18 @@ const CASES: &[(Origin, &str, &[&str])] = &[
 ];
 
 /// Lines of ours on the page that no parameter leads to: what they stand beside is a command, or a choice of the administrator.
-const CHOSEN: [&str; 11] = [
+const CHOSEN: [&str; 20] = [
+    "Target=User Name=* Percent=25 Book=gpu",
+    "Component=TARGET TargetQueueTime=5000",
+    "Component=URGENCY Urgency=50000 Deadline=3600000",
+    // A choice of what preempts whom.
+    "Component=FS FSUser=1000",
+    "Target=User Name=* Percent=50",
+    "FSStep=5",
+    // Moab's charging rates are in another file.
+    "Charge=Partition Name=batch Factor=0.5 Days=Mon-Fri Hours=18:00-06:00",
+    "Charge=Partition Name=batch Factor=0.5 Days=Sat,Sun",
+    "Service=QOS Name=short TargetQueueTime=00:15:00 TargetGrowth=4",
     "Target=Account Name=* Percent=10 Type=cap Block=yes",
     "Override=Account Name=climate Tickets=20000 From=2027-01-18 Until=2027-01-24",
     "TicketsFunctional=10000",
@@ -366,7 +404,7 @@ fn no_line_of_ours_on_the_page_is_left_out() {
 #[test]
 fn every_parameter_of_the_page_is_known() {
     const VALUES: &str = "ALWAYS QUEUEPOLICY FULLPOLICY DEDICATEDPS DEDICATEDPES SDEDICATEDPES SDEDICATEDPS PDEDICATEDPS PSDEDICATED UTILIZEDPS FULL PARENT OFF FS EPOCHTIME GRES ATTR \
-                          STATE DEFAULT USER";
+                          STATE DEFAULT USER ALL DEPENDS";
     const ATTRIBUTES: &str = "PRIORITY FSTARGET FSCAP FSWEIGHT QTWEIGHT XFWEIGHT QTTARGET XFTARGET FSSCALINGFACTOR MAXJOB MAXSUBMITJOBS MAXPROC \
                               MAXNODE MAXMEM MAXPS MAXWC MAXIJOB";
     let rows = rows();
@@ -651,16 +689,14 @@ fn what_cannot_be_done_has_the_reason_of_the_page() {
         (Maui, "SPVIOLATIONWEIGHT 5", "SPVIOLATIONWEIGHT", Why::Impossible),
         (Maui, "REJECTNEGPRIOJOBS TRUE", "REJECTNEGPRIOJOBS", Why::Impossible),
         (Maui, "FSPOLICY UTILIZEDPS", "UTILIZEDPS", Why::Impossible),
-        (Maui, "FSWEIGHT 50%", "FSWEIGHT 50%", Why::Impossible),
         (Maui, "DIRECTSPECWEIGHT 5", "DIRECTSPECWEIGHT", Why::Impossible),
         (Maui, "SPEEDCAP 5", "SPEEDWEIGHT", Why::Impossible),
         (Moab, "UPSWEIGHT 5", "UPSWEIGHT", Why::Impossible),
-        (Moab, "STARTCOUNTWEIGHT 5", "STARTCOUNTWEIGHT", Why::NotYet),
         (Moab, "FSGUSERWEIGHT 5", "FSGUSER", Why::NotYet),
         (Moab, "JOBIDWEIGHT 5", "ATTRJOBIDWEIGHT", Why::Nothing),
         (Moab, "ATTRJOBNAMEWEIGHT 5", "ATTRJOBNAMEWEIGHT", Why::Impossible),
         (Moab, "FSPOLICY PDEDICATEDPS", "PDEDICATEDPS", Why::Impossible),
-        (Moab, "JOBPRIOEXCEPTIONS BATCHHOLD", "JOBPRIOEXCEPTIONS", Why::NotYet),
+        (Moab, "JOBPRIOEXCEPTIONS BATCHHOLD", "JOBPRIOEXCEPTIONS DEPENDS", Why::Impossible),
         (Moab, "GROUPCFG[staff] MAXJOB=3", "GROUPCFG[staff] MAXJOB=", Why::Impossible),
         (
             Moab,

@@ -11,7 +11,7 @@ fn page() -> String {
 fn every_example_is_read_without_a_warning() {
     let page = page();
     let lines: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    ")).collect();
-    assert_eq!(lines.len(), 8, "{lines:#?}");
+    assert_eq!(lines.len(), 10, "{lines:#?}");
     for line in lines {
         let loaded = Settings::parse(line, "docs/charging.md").unwrap_or_else(|errors| panic!("{errors}"));
         assert_eq!(loaded.warnings, [], "{line}");

@@ -15,7 +15,7 @@ fn every_example_is_read_without_a_warning() {
         }
     }
     let examples: Vec<String> = examples.into_iter().filter(|example| !example.is_empty()).collect();
-    assert_eq!(examples.len(), 9, "{examples:#?}");
+    assert_eq!(examples.len(), 13, "{examples:#?}");
     for example in examples {
         let loaded = Settings::parse(&example, "docs/points.md").unwrap_or_else(|errors| panic!("{errors}"));
         // Windows and tickets need a target, which is in another example.

@@ -56,6 +56,7 @@ const PINNED: [Pinned; 10] = [
             "admin_comment",
             "array_job_id",
             "array_task_id",
+            "deadline",
             "group_id",
             "het_job_id",
             "pre_sus_time",

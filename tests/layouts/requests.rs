@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use multifactor2_core::facts::{Request, TresTotal, UNLIMITED};
+use multifactor2_core::facts::{Course, Request, TresTotal, UNLIMITED};
 use priority_multifactor2::host::checks::Failure;
 use priority_multifactor2::host::locks::{spawn, Explained, Unlocked};
 use priority_multifactor2::host::views::{self, Wanted};
@@ -57,7 +57,7 @@ fn requests(ids: &'static [u32]) -> Vec<Option<Known>> {
         };
         let mut known = Vec::new();
         views::evaluated_jobs(jobs.host(), wanted).walk(&found, |_, job| {
-            known.push(views::request(job).map(|request| Known {
+            known.push(views::request(job, true).map(|request| Known {
                 tres: request.tres.to_vec(),
                 request: Request { tres: &[], ..request },
             }));
@@ -81,8 +81,10 @@ fn expected() -> Request<'static> {
         group: Some(4321),
         limit: 5400,
         accrue_time: NOW - 100,
+        submit_time: NOW - 300,
         start_time: NOW + 500,
         holds: false,
+        course: Course { restarts: 3, deadline: NOW + 7200, nice: -7, suspended: false },
     }
 }
 
@@ -96,6 +98,9 @@ fn add_job(spec: &Job) -> Job {
         waits: (NOW - 300, NOW - 200, NOW - 100),
         times: (NOW + 500, 0, 0),
         requested: TRES.to_vec(),
+        restarts: 3,
+        deadline: NOW + 7200,
+        nice: -7,
         ..spec.clone()
     }
 }
@@ -126,6 +131,7 @@ fn a_job_says_what_it_asks_for() {
         }
         let day = 86_400;
         let with = |request: Request<'static>| Some(Known { request, tres: TRES.to_vec() });
+        let course = expected().course;
         let found = requests(&[101, 102, 103, 104, 105, 106, 107, 108, 109, 110]);
         assert_eq!(found[0], with(expected()));
         assert_eq!(found[1], with(Request { limit: day, ..expected() }), "that of the partition");
@@ -133,7 +139,10 @@ fn a_job_says_what_it_asks_for() {
             assert_eq!(*unlimited, with(Request { limit: UNLIMITED, ..expected() }));
         }
         assert_eq!(found[5], None, "the details are gone");
-        assert_eq!(found[6], with(Request { holds: true, ..expected() }));
+        assert_eq!(
+            found[6],
+            with(Request { holds: true, course: Course { suspended: true, ..course }, ..expected() })
+        );
         assert_eq!(found[7], with(expected()), "it gives back what it had");
         let nothing = found[8].as_ref().expect("a request");
         assert_eq!((nothing.request.nodes, nothing.request.cpus, nothing.request.memory), (0, 0, 0));
@@ -155,11 +164,12 @@ fn a_job_whose_tres_were_not_counted_asks_for_none() {
 }
 
 #[test]
-fn in_a_release_that_was_not_compared_group_and_disk_are_not_told() {
+fn in_a_release_that_was_not_compared_group_disk_requeues_and_deadline_are_not_told() {
     in_releases(&[release(22, 5, 99), release(24, 11, 99), release(26, 5, 99)], |slurmctld| {
         let cluster = fill(slurmctld);
         slurmctld.add_job(&add_job(&cluster.waiting(101)));
-        let request = Request { group: None, tmp_disk: 0, ..expected() };
+        let course = Course { restarts: 0, deadline: 0, ..expected().course };
+        let request = Request { group: None, tmp_disk: 0, course, ..expected() };
         assert_eq!(requests(&[101]), [Some(Known { request, tres: TRES.to_vec() })]);
     });
 }

@@ -225,6 +225,11 @@ fn cost(
     let charge_factor =
         model.tree.by_id(job.association).map_or(1.0, |place| model.charge_factor(place, job));
     let usage = plain.map(|usage| usage * charge_factor);
+    if model.charges_by_the_clock() {
+        remarks.push(
+            "Charge lines with Days or Hours multiply usage too, while the job runs in them; they are left out here.".to_owned(),
+        );
+    }
     if usage.is_none() {
         remarks.push("The job has no time limit, so what it adds has no bound: give one with -t.".to_owned());
     }

@@ -288,7 +288,7 @@ impl Draft {
 }
 
 /// A word of a command, such that a shell gives it on as it is, whatever it is.
-pub(super) fn quoted(word: &str) -> String {
+pub(in crate::answers) fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.,:+/=@%-".contains(letter);
     if !word.is_empty() && word.chars().all(plain) {
         return word.into();

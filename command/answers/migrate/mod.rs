@@ -27,6 +27,7 @@ use crate::input;
 use crate::options::AsJson;
 use crate::output::numbers::number;
 use crate::output::{Printout, Schema, Terminal};
+pub(super) use draft::quoted;
 use draft::Draft;
 pub use draft::{DraftLine, Note, Use};
 pub use page::Why;
@@ -316,7 +317,7 @@ fn comment(text: &str) -> String {
 }
 
 /// A text as a comment among commands. Some shells have no comments at their prompt: nothing in it may mean something to one.
-fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || " _.,:+/=@%-".contains(letter);
     text.chars().filter(|letter| plain(*letter)).collect()
 }

@@ -57,12 +57,16 @@ pub struct QueuePoints {
     pub target: f64,
     /// USAGE
     pub usage: f64,
+    /// URGENCY
+    pub urgency: f64,
+    /// ATTR
+    pub attr: f64,
 }
 
 impl QueuePoints {
     pub(super) fn of(parts: &Parts) -> Self {
-        let Parts { cred, fs, res, serv, target, usage, total, .. } = *parts;
-        Self { total, cred, fs, res, serv, target, usage }
+        let Parts { cred, fs, res, serv, target, usage, urgency, attr, total, .. } = *parts;
+        Self { total, cred, fs, res, serv, target, usage, urgency, attr }
     }
 }
 
@@ -100,13 +104,15 @@ pub const ALL: &[&[Described]] = &[
         ("ShareTreeTickets>", "Tickets of the share tree among them"),
     ],
     &[
-        ("Points>", "Its points, as a part of SITE; so are the next six"),
+        ("Points>", "Its points, as a part of SITE; so are the next eight"),
         ("CREDPoints>", "Those of the component CRED"),
         ("FSPoints>", "Those of FS"),
         ("RESPoints>", "Those of RES"),
         ("SERVPoints>", "Those of SERV"),
         ("TARGETPoints>", "Those of TARGET"),
         ("USAGEPoints>", "Those of USAGE"),
+        ("URGENCYPoints>", "Those of URGENCY"),
+        ("ATTRPoints>", "Those of ATTR"),
     ],
 ];
 
@@ -124,6 +130,7 @@ pub(super) fn cells(row: &QueueRow) -> Vec<String> {
     cells.push(row.points.map_or_else(unknown, |points| points.total.to_string()));
     cells.extend([points(|of| of.cred), points(|of| of.fs), points(|of| of.res)]);
     cells.extend([points(|of| of.serv), points(|of| of.target), points(|of| of.usage)]);
+    cells.extend([points(|of| of.urgency), points(|of| of.attr)]);
     cells
 }
 

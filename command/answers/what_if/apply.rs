@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use multifactor2_core::policy::points::Points;
+use multifactor2_core::policy::points::{Parts, Points};
 use multifactor2_core::settings::{UsageMeasure, PARAMETERS};
 use multifactor2_core::USE_PARENT;
 use multifactor2_snapshot::records::{Association, BookAssociation, Setting};
@@ -191,7 +191,7 @@ impl Changed {
     fn points_may_be_told_apart(&mut self, model: &Model<'_>) {
         if !self.has_points() && gives_points(model) == Some(false) {
             for job in &mut self.snapshot.jobs {
-                job.points = vec![0.0; 7];
+                job.points = vec![0.0; Parts::default().by_word().count() + 1];
             }
         }
     }

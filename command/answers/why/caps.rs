@@ -15,7 +15,7 @@ use crate::output::numbers::{number, time};
 /// A cap that a job goes beyond. Amounts are in hours of `TargetMetric`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CapExceeded {
-    /// Whose it is, such as `account chem` or `user ada`.
+    /// Whose it is, such as `account chem`, `user ada` or `user ada in book gpu`.
     pub of: String,
     /// As the line says it: `Percent=20`, `Percent=20%available` or `Amount=1000`.
     pub cap: String,
@@ -65,8 +65,12 @@ fn one(model: &Model<'_>, job: &Job, beyond: &Beyond) -> CapExceeded {
         Cap::Available(percent) => format!("Percent={}%available", number(percent)),
     };
     let (room, free_at) = room(model, beyond);
+    let of = match &beyond.book {
+        None => name(model, job, beyond),
+        Some(book) => format!("{} in book {book}", name(model, job, beyond)),
+    };
     CapExceeded {
-        of: name(model, job, beyond),
+        of,
         cap,
         metric: settings.map_or_else(String::new, |settings| settings.target_metric.clone()),
         used: beyond.used / 3600.0,

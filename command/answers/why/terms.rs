@@ -189,20 +189,9 @@ fn parts(model: &Model<'_>, job: usize, book: BookAt, name: &str) -> Vec<String>
             of.iter().map(|(name, tickets)| format!("{name} tickets {}", number(*tickets))).collect()
         }),
         "SITE" => rank.points.map_or_else(Vec::new, |points| {
-            let of = [
-                ("CRED", points.cred),
-                ("FS", points.fs),
-                ("RES", points.res),
-                ("SERV", points.serv),
-                ("TARGET", points.target),
-                ("USAGE", points.usage),
-            ];
             let mut parts = vec![format!("points {}", points.total)];
-            parts.extend(
-                of.iter()
-                    .filter(|(_, part)| *part != 0.0)
-                    .map(|(name, part)| format!("{name} {}", addend(*part))),
-            );
+            let of = points.by_word().filter(|(_, part)| *part != 0.0);
+            parts.extend(of.map(|(name, part)| format!("{name} {}", addend(part))));
             if points.is_capped {
                 parts.push("it goes beyond a cap".to_owned());
             }

@@ -4,7 +4,7 @@
 //! job and all above it, without the root.
 
 use super::lines::{ByName, LineKind, KINDS};
-use super::terms::Terms;
+use super::terms::{weight, Terms};
 use super::{Component, Ground, Needs};
 use crate::settings::{self, Settings};
 
@@ -24,21 +24,30 @@ impl Component for Credentials {
     #[inline]
     fn sum(&self, ground: &Ground<'_>) -> f64 {
         let Ground { own, group, qos, partition, .. } = ground;
-        self.0.sum([
+        let values = [
             own.user.credential,
             group.held.credential,
             own.account.credential,
             own.parent.credential,
             qos.held.credential,
             partition.held.credential,
-        ])
+        ];
+        match group.class_weight {
+            None => self.0.sum(values),
+            Some(weight) => self.0.sum_with(values, [0.0, 0.0, 0.0, 0.0, 0.0, weight - self.0.weight(CLASS)]),
+        }
     }
 }
+
+/// The part for the partition.
+const CLASS: usize = LineKind::Partition as usize;
 
 /// The priorities that the lines give.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Priorities {
     by_kind: [ByName<f64>; KINDS],
+    /// Of Unix groups: what replaces the weight of the partition.
+    class_weights: ByName<f64>,
 }
 
 impl Priorities {
@@ -48,6 +57,9 @@ impl Priorities {
             #[allow(clippy::cast_precision_loss)] // at most 10^9
             let (kind, priority) = (LineKind::from(line.kind), line.priority as f64);
             priorities.by_kind[kind as usize].insert(kind, &line.names, priority);
+            if let Some(class_weight) = line.class_weight {
+                priorities.class_weights.insert(kind, &line.names, weight(class_weight));
+            }
         }
         priorities
     }
@@ -65,6 +77,16 @@ impl Priorities {
     /// The priority that the line of an object itself gives.
     pub(super) fn own(&self, kind: LineKind, name: &str) -> Option<f64> {
         self.by_kind[kind as usize].own(kind, name).copied().filter(|priority| *priority != 0.0)
+    }
+
+    /// What replaces the weight of the partition for a Unix group, by the line that names it.
+    pub(super) fn own_class_weight(&self, name: &str) -> Option<f64> {
+        self.class_weights.own(LineKind::Group, name).copied()
+    }
+
+    /// The same for groups that no line names.
+    pub(super) fn class_weight_of_others(&self) -> Option<f64> {
+        self.class_weights.of_others().copied()
     }
 
     /// The priority of those without one of their own.

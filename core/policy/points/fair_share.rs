@@ -9,7 +9,7 @@ use crate::settings::{self, Settings, TargetMode, TargetType, TargetUsage};
 
 /// FS on one line.
 #[derive(Clone, Debug)]
-pub(super) struct FairShare(Terms<KINDS>);
+pub(super) struct FairShare(Terms<{ KINDS + 1 }>);
 
 impl Component for FairShare {
     fn of(line: &settings::Component) -> Self {
@@ -20,29 +20,33 @@ impl Component for FairShare {
             line.fs_parent,
             line.fs_qos,
             line.fs_class,
+            line.wc_accuracy,
         ]))
     }
 
     fn needs(&self, _settings: &Settings) -> Needs {
-        Needs::default()
+        Needs { accuracy: self.0.counts(KINDS), ..Needs::default() }
     }
 
     /// `FSWEIGHT` of accounts and groups (Moab, 6.3.3.4).
     #[inline]
     fn more_weight(ground: &Ground<'_>) -> f64 {
-        ground.own.weight + ground.group.weight
+        ground.own.weight + ground.group.weight + ground.book.map_or(0.0, |book| book.weight)
     }
 
     #[inline]
     fn sum(&self, ground: &Ground<'_>) -> f64 {
-        let Ground { own, group, qos, partition, .. } = ground;
+        let Ground { own, group, qos, partition, book, .. } = ground;
+        let (user, account, parent) =
+            book.map_or_else(Default::default, |book| (book.user.delta, book.account.delta, book.parent.delta));
         self.0.sum([
-            own.user.delta,
+            own.user.delta + user,
             group.held.delta,
-            own.account.delta,
-            own.parent.delta,
+            own.account.delta + account,
+            own.parent.delta + parent,
             qos.held.delta,
             partition.held.delta,
+            ground.job.accuracy,
         ])
     }
 }
@@ -164,7 +168,8 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    pub(super) fn of(settings: &Settings) -> Self {
+    /// Those of all usage, or of what was used in a book.
+    pub(super) fn of(settings: &Settings, book: Option<&str>) -> Self {
         let by = |window: bool| if window { WINDOW } else { HALFLIFE };
         let window = settings.target_usage == TargetUsage::Window;
         let mut targets = Self {
@@ -173,7 +178,12 @@ impl Targets {
             has_steps: settings.fs_step > 0.0,
             ..Self::default()
         };
-        for line in &settings.targets {
+        let is_of_it = |line: &&settings::Target| match (&line.book, book) {
+            (None, None) => true,
+            (Some(line), Some(book)) => line.eq_ignore_ascii_case(book),
+            _ => false,
+        };
+        for line in settings.targets.iter().filter(is_of_it) {
             let (kind, by) = (LineKind::from(line.kind), by(line.window.unwrap_or(window)));
             let (percent, of_available) = line.percentage().unwrap_or_default();
             let side = match line.target_type {

@@ -57,6 +57,34 @@ pub struct PointsJob<'n> {
     pub bypass: u32,
     /// How long it has run, in seconds, which is what USAGE goes by; `None` for one that waits, and without `CALCULATE_RUNNING`.
     pub elapsed: Option<f64>,
+    /// How well the time limits of its user fit, in percent.
+    pub accuracy: f64,
+    /// How often it was started before and requeued.
+    pub restarts: u32,
+    /// Seconds until its deadline, negative once that is over; `None` without one.
+    pub deadline: Option<f64>,
+    /// Its nice value.
+    pub nice: f64,
+    /// Whether it waits, runs or is suspended.
+    pub state: JobState,
+}
+
+/// What a job does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobState {
+    /// It waits.
+    #[default]
+    Pending,
+    /// It holds resources and uses them.
+    Running,
+    /// It holds resources and does not use them.
+    Suspended,
+}
+
+impl JobState {
+    /// All of them, with what Slurm calls them.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Pending, "PENDING"), (Self::Running, "RUNNING"), (Self::Suspended, "SUSPENDED")];
 }
 
 /// `QueueTime`: how long a job has waited, in minutes.
@@ -88,6 +116,8 @@ pub struct Needs {
     pub wait: bool,
     /// How many jobs have overtaken a job.
     pub bypass: bool,
+    /// How well time limits of users fit.
+    pub accuracy: bool,
     /// How long a job has run.
     pub elapsed: bool,
     /// The Unix group.
@@ -108,6 +138,19 @@ pub struct Needs {
     pub caps: bool,
     /// There are some beyond which jobs do not start.
     pub stops: bool,
+    /// What has become of a job: how often it was requeued, its deadline, its nice value, its state.
+    pub course: bool,
+    /// Urgencies of all jobs are compared: [`measure`](super::Points::measure) has something to do.
+    pub urgency: bool,
+    /// So are the sums of components.
+    pub percent: bool,
+}
+
+impl Needs {
+    /// Facts of all jobs are asked for before the points of any.
+    pub fn all_jobs(self) -> bool {
+        self.urgency || self.percent
+    }
 }
 
 impl std::ops::BitOrAssign for Needs {
@@ -118,6 +161,7 @@ impl std::ops::BitOrAssign for Needs {
         self.limit |= other.limit;
         self.wait |= other.wait;
         self.bypass |= other.bypass;
+        self.accuracy |= other.accuracy;
         self.elapsed |= other.elapsed;
         self.groups |= other.groups;
         self.qos |= other.qos;
@@ -128,5 +172,8 @@ impl std::ops::BitOrAssign for Needs {
         self.capacity |= other.capacity;
         self.caps |= other.caps;
         self.stops |= other.stops;
+        self.course |= other.course;
+        self.urgency |= other.urgency;
+        self.percent |= other.percent;
     }
 }

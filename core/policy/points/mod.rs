@@ -9,8 +9,10 @@
 mod associations;
 mod beyond;
 pub mod bypass;
+mod in_books;
 mod job;
 mod lines;
+mod measure;
 mod named;
 mod reader;
 mod steps;
@@ -23,20 +25,22 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use self::associations::{Associations, Lines};
+use self::in_books::BookTargets;
 use self::lines::LineKind;
 use self::named::NamedLines;
 use self::steps::Steps;
 use self::tables::{Object, Objects, Own};
 use self::terms::{amount, cap, weight};
 use crate::policy::pools::{Named, Names};
-use crate::rules::targets::KeptSteps;
+use crate::rules::targets::{KeptSteps, NO_CAP};
 use crate::settings::{self, ComponentKind, Settings};
 use crate::ties::settled;
 use crate::tree::{Node, ShareTree};
 
 pub use beyond::Beyond;
 pub use job::expansion_factor;
-pub use job::{GroupAt, Needs, PartitionAt, PointsJob, QosAt, Request};
+pub use job::{GroupAt, JobState, Needs, PartitionAt, PointsJob, QosAt, Request};
+pub use measure::{Range, Ranges};
 pub use reader::{number, Facts as JobFacts, Reader};
 pub use resources::processor_equivalents;
 pub use target_usage::TargetUsage;
@@ -54,10 +58,18 @@ struct Ground<'g> {
     group: &'g Object,
     qos: &'g Object,
     partition: &'g Object,
+    /// What its association has of targets in the book of its partition, where that has some.
+    book: Option<Own>,
     /// The `Service` line that holds for the job.
     promise: Option<&'g targets::Promise>,
     /// `XFMinLimit`, in seconds.
     min_limit: f64,
+    /// What all jobs have.
+    ranges: &'g Ranges,
+    /// What the urgency of a job is made of.
+    urgency: urgency::Weights,
+    /// `PointsCap`, of which components in percent have their part.
+    whole: f64,
 }
 
 /// A component of the priority function.
@@ -88,23 +100,51 @@ trait Component: Sized {
 #[derive(Clone, Debug)]
 struct ComponentLine<C> {
     weight: f64,
+    /// In place of the weight: the part of all points that the job has for which the component is largest.
+    percent: Option<f64>,
     cap: f64,
     component: C,
 }
 
 impl<C: Component> ComponentLine<C> {
     fn of(line: &settings::Component) -> Self {
-        Self { weight: weight(line.weight), cap: cap(line.cap), component: C::of(line) }
+        Self {
+            weight: weight(line.weight),
+            percent: line.weight_percent,
+            cap: cap(line.cap),
+            component: C::of(line),
+        }
     }
 
     /// What counts where there is no line: `Weight=1`, without a cap.
     fn without(settings: &Settings) -> Option<Self> {
-        C::without_line(settings).map(|component| Self { weight: 1.0, cap: cap(0.0), component })
+        C::without_line(settings).map(|component| Self {
+            weight: 1.0,
+            percent: None,
+            cap: cap(0.0),
+            component,
+        })
     }
 
+    /// `largest` is that of all jobs.
     #[inline]
-    fn value(&self, ground: &Ground<'_>) -> f64 {
-        (self.weight + C::more_weight(ground)) * self.component.sum(ground).min(self.cap)
+    fn value(&self, ground: &Ground<'_>, largest: f64) -> f64 {
+        let sum = self.component.sum(ground).min(self.cap);
+        match self.percent {
+            None => (self.weight + C::more_weight(ground)) * sum,
+            Some(percent) if largest > 0.0 => {
+                percent / 100.0 * ground.whole * (sum / largest).clamp(-1.0, 1.0)
+            }
+            Some(_) => 0.0,
+        }
+    }
+
+    /// The largest sum of this component, whatever its sign, where it counts in percent: that of others, or that of a job.
+    fn larger(&self, largest: f64, ground: &Ground<'_>) -> f64 {
+        match self.percent {
+            None => largest,
+            Some(_) => largest.max(self.component.sum(ground).min(self.cap).abs()),
+        }
     }
 }
 
@@ -121,6 +161,26 @@ macro_rules! components {
             pub is_capped: bool,
             /// The points.
             pub total: i32,
+        }
+
+        impl Parts {
+            /// The points of each component, by its word.
+            pub fn by_word(&self) -> impl Iterator<Item = (String, f64)> {
+                [$((ComponentKind::$kind.to_string(), self.$name)),+].into_iter()
+            }
+        }
+
+        /// The largest sum of each component that counts in percent, whatever its sign, of all jobs.
+        #[derive(Clone, Copy, Debug, Default, PartialEq)]
+        pub struct Largest {
+            $($(#[doc = $doc])+ pub $name: f64,)+
+        }
+
+        impl Largest {
+            /// Each by the word of its component.
+            pub fn by_word(&mut self) -> impl Iterator<Item = (String, &mut f64)> {
+                [$((ComponentKind::$kind.to_string(), &mut self.$name)),+].into_iter()
+            }
         }
 
         /// Which lines hold in a partition.
@@ -140,6 +200,7 @@ macro_rules! components {
                     let $name = find(ComponentKind::$kind).map(ComponentLine::of).or_else(|| ComponentLine::without(settings));
                     if let Some(ComponentLine { component, .. }) = &$name {
                         needs |= $file::$component::needs(component, settings);
+                        needs.percent |= $name.as_ref().is_some_and(|line| line.percent.is_some());
                     }
                 )+
                 let min_limit = find(ComponentKind::Serv).and_then(|line| line.xfactor_min_limit);
@@ -150,14 +211,21 @@ macro_rules! components {
             fn sum(&self, ground: &Ground<'_>) -> f64 {
                 let mut sum = 0.0;
                 $(if let Some(line) = &self.$name {
-                    sum += line.value(ground);
+                    sum += line.value(ground, ground.ranges.largest.$name);
                 })+
                 sum
             }
 
             fn parts(&self, ground: &Ground<'_>) -> Parts {
-                $(let $name = self.$name.as_ref().map_or(0.0, |line| line.value(ground));)+
+                $(let $name = self.$name.as_ref().map_or(0.0, |line| line.value(ground, ground.ranges.largest.$name));)+
                 Parts { $($name,)+ ..Parts::default() }
+            }
+
+            fn larger(&self, mut largest: Largest, ground: &Ground<'_>) -> Largest {
+                $(if let Some(line) = &self.$name {
+                    largest.$name = line.larger(largest.$name, ground);
+                })+
+                largest
             }
         }
     };
@@ -176,6 +244,18 @@ components! {
     Target target: targets::Target,
     /// USAGE: by what it has used.
     Usage usage: usage::Usage,
+    /// URGENCY: by its wait, its deadline and its nice value beside those of all others.
+    Urgency urgency: urgency::Urgency,
+    /// ATTR: by its state.
+    Attr attr: attributes::Attributes,
+}
+
+/// What lines say of a Unix group.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfGroup {
+    priority: Option<f64>,
+    class_weight: Option<f64>,
+    rules: fair_share::Rules,
 }
 
 /// What a job would use in all of its time limit, in seconds times `TargetMetric`; 0 for one that runs.
@@ -203,6 +283,10 @@ pub struct Points {
     needs: Needs,
     named: NamedLines,
     steps: Steps,
+    urgency: urgency::Weights,
+    ranges: Ranges,
+    /// Targets of single books.
+    books: Vec<BookTargets>,
 }
 
 impl Points {
@@ -213,8 +297,9 @@ impl Points {
             return None;
         }
         let priorities = credentials::Priorities::of(settings);
-        let targets = fair_share::Targets::of(settings);
+        let targets = fair_share::Targets::of(settings, None);
         let named = NamedLines::of(settings);
+        let books = BookTargets::all(settings, &named);
         let mut points = Self {
             weight: weight(settings.points_weight),
             #[allow(clippy::cast_precision_loss)] // fits 32 bits
@@ -228,6 +313,9 @@ impl Points {
             needs: Needs::default(),
             named,
             steps: Steps::of(settings.fs_step),
+            urgency: urgency::Weights::configured(settings),
+            ranges: Ranges::default(),
+            books,
             priorities,
             targets,
         };
@@ -282,6 +370,18 @@ impl Points {
             }
             self.partitions.insert(name.to_owned(), |_| partition);
         }
+        for (line, book) in settings.books.iter().filter_map(|line| {
+            let at = self.books.iter().position(|book| book.name.eq_ignore_ascii_case(&line.name))?;
+            Some((line, u8::try_from(at + 1).ok()?))
+        }) {
+            let others = *self.partitions.get(0);
+            for name in &line.partitions {
+                let at = self.partitions.insert(name.clone(), |_| others);
+                if let Some(partition) = self.partitions.get_mut(at) {
+                    partition.book = book;
+                }
+            }
+        }
         for plan in &self.plans {
             self.needs |= plan.needs;
         }
@@ -318,8 +418,11 @@ impl Points {
         qos: &[(u32, &str)],
         groups: &HashMap<String, u32>,
     ) {
-        let Self { named, priorities, targets, associations, .. } = self;
-        associations.learn(tree, names, Lines { named, priorities, targets });
+        let Self { named, priorities, targets, associations, books, .. } = self;
+        associations.learn(tree, &names, Lines { named, priorities, targets });
+        for book in books {
+            book.learn(tree, &names, named);
+        }
         self.learn_qos(qos);
         self.learn_groups(groups);
     }
@@ -342,19 +445,23 @@ impl Points {
 
     fn learn_groups(&mut self, groups: &HashMap<String, u32>) {
         let kind = LineKind::Group;
-        let others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
+        let mut others = Object::new(self.priorities.of_others(kind), self.targets.of_others(kind));
+        others.class_weight = self.priorities.class_weight_of_others();
         self.groups = Objects::new(others);
         self.named.learn_groups(groups);
         // A group may be on one line by its name, on another by its number.
-        let mut lines: FxHashMap<u32, (Option<f64>, fair_share::Rules)> = FxHashMap::default();
+        let mut lines: FxHashMap<u32, OfGroup> = FxHashMap::default();
         for (name, gid) in self.named.numbers() {
-            let (priority, rules) = lines.entry(gid).or_default();
-            *priority = priority.or(self.priorities.own(kind, name));
-            *rules = rules.or(self.targets.own(kind, name));
+            let group = lines.entry(gid).or_default();
+            group.priority = group.priority.or(self.priorities.own(kind, name));
+            group.class_weight = group.class_weight.or(self.priorities.own_class_weight(name));
+            group.rules = group.rules.or(self.targets.own(kind, name));
         }
-        for (gid, (priority, rules)) in lines {
+        for (gid, OfGroup { priority, class_weight, rules }) in lines {
             let priority = priority.unwrap_or_else(|| self.priorities.of_others(kind));
-            self.groups.insert(gid, |_| Object::new(priority, rules.or(self.targets.of_others(kind))));
+            let mut group = Object::new(priority, rules.or(self.targets.of_others(kind)));
+            group.class_weight = class_weight.or(others.class_weight);
+            self.groups.insert(gid, |_| group);
         }
     }
 
@@ -384,12 +491,18 @@ impl Points {
     ///
     /// [`FSStep`]: crate::settings::Settings::fs_step
     pub fn kept_steps(&self) -> Option<KeptSteps> {
-        self.steps.are_used().then(|| self.steps.levels())
+        self.steps.are_used().then(|| {
+            let of_books = self.books.iter().flat_map(BookTargets::kept_steps);
+            self.steps.levels().into_iter().chain(of_books).collect()
+        })
     }
 
     /// Goes on with the steps of an earlier process, or of other settings.
     pub fn restore_steps(&mut self, steps: &KeptSteps) {
         self.steps.restore(steps);
+        for book in &mut self.books {
+            book.restore_steps(steps);
+        }
     }
 
     /// Where a partition is.
@@ -423,19 +536,30 @@ impl Points {
         let ground = Ground {
             job,
             own,
+            book: self.book_of(partition).map(|book| book.own(job)),
             group: self.groups.get(job.group.0),
             qos,
             partition,
             promise: self.promises.promise(qos.promise, partition.promise),
             min_limit: plan.min_limit,
+            ranges: &self.ranges,
+            urgency: self.urgency,
+            whole: self.cap,
         };
         answer(plan, &ground)
     }
 
+    /// The targets of the book of a partition.
+    #[inline]
+    fn book_of(&self, partition: &Object) -> Option<&BookTargets> {
+        self.books.get(usize::from(partition.book).checked_sub(1)?)
+    }
+
     /// Whether a job goes beyond a cap. One that runs requests nothing more.
     #[inline]
-    fn is_capped(&self, Ground { job, own, group, qos, partition, .. }: &Ground<'_>) -> bool {
-        let room = || own.room.min(group.room.any).min(qos.room.any).min(partition.room.any);
+    fn is_capped(&self, Ground { job, own, group, qos, partition, book, .. }: &Ground<'_>) -> bool {
+        let in_book = book.map_or(NO_CAP, |book| book.room);
+        let room = || own.room.min(group.room.any).min(qos.room.any).min(partition.room.any).min(in_book);
         self.needs.caps && requested(job) > room()
     }
 
@@ -445,9 +569,11 @@ impl Points {
         self.needs.stops
             && job.elapsed.is_none()
             && self.with(job, |_, Ground { group, qos, partition, .. }| {
-                let own = self.associations.stopping(job.node, job.newcomer);
+                let of = |associations: &Associations| associations.stopping(job.node, job.newcomer);
+                let own = of(&self.associations);
+                let in_book = self.book_of(partition).map_or(NO_CAP, |book| of(&book.associations));
                 let others = group.room.min(qos.room).min(partition.room);
-                requested(job) > own.min(others.stopping)
+                requested(job) > own.min(others.stopping).min(in_book)
             })
     }
 

@@ -82,13 +82,14 @@ impl NamedLines {
         let window = settings.target_usage == crate::settings::TargetUsage::Window;
         let by_window = |line: &crate::settings::Target| line.window.unwrap_or(window);
         let targets = &settings.targets;
+        let of_all = || targets.iter().filter(|line| line.book.is_none());
         let ours = |line: &crate::settings::Target| {
             let kind = LineKind::from(line.kind);
             let metric = settings.target_metric.eq_ignore_ascii_case("billing");
             !metric || kind == LineKind::Group || kind == LineKind::Partition
         };
         let caps = targets.iter().any(|line| line.target_type == crate::settings::TargetType::Cap);
-        let in_tree = targets.iter().any(|line| {
+        let in_tree = of_all().any(|line| {
             LineKind::from(line.kind) == LineKind::Parent
                 && line.target_type != crate::settings::TargetType::Cap
         });
@@ -96,10 +97,10 @@ impl NamedLines {
             groups: has(LineKind::Group),
             qos: has(LineKind::Qos),
             targets: !targets.is_empty(),
-            own_halflife: targets.iter().any(|line| !by_window(line) && ours(line))
+            own_halflife: of_all().any(|line| !by_window(line) && ours(line))
                 // Levels without a line go by the usage of the settings.
                 || in_tree && !window && !settings.target_metric.eq_ignore_ascii_case("billing"),
-            windows: targets.iter().any(by_window) || in_tree && window,
+            windows: of_all().any(by_window) || in_tree && window,
             capacity: targets.iter().any(|line| line.percentage().is_some_and(|(_, available)| available)),
             caps,
             limit: caps,

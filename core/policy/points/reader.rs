@@ -1,7 +1,8 @@
 //! From what a job asks for to what points depend on.
 
-use super::{Needs, PointsJob, Request};
-use crate::facts::{Request as Requested, TresTotal};
+use super::{JobState, Needs, PointsJob, Request};
+use crate::facts::{Course, Request as Requested, TresTotal};
+use crate::settings::{QueueTimeSince, Settings};
 
 /// What is known of one job besides its association, partition and QOS.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,6 +15,10 @@ pub struct Facts {
     limit: f64,
     wait: f64,
     elapsed: Option<f64>,
+    course: Course,
+    /// When it was read.
+    now: i64,
+    holds: bool,
 }
 
 impl Facts {
@@ -29,6 +34,15 @@ impl Facts {
             limit: self.limit,
             wait: self.wait,
             elapsed: self.elapsed,
+            restarts: self.course.restarts,
+            deadline: (self.course.deadline > 0)
+                .then(|| signed(self.course.deadline.saturating_sub(self.now))),
+            nice: signed(self.course.nice),
+            state: match (self.holds, self.course.suspended) {
+                (false, _) => JobState::Pending,
+                (true, false) => JobState::Running,
+                (true, true) => JobState::Suspended,
+            },
             ..PointsJob::default()
         }
     }
@@ -42,13 +56,15 @@ pub struct Reader {
     cpus: f64,
     /// `TargetMetric`; `None` where the cluster has no such TRES.
     metric: Option<usize>,
+    /// `QueueTimeSince=submit`
+    since_submit: bool,
     /// `CALCULATE_RUNNING`: what running jobs have used counts.
     pub counts_running: bool,
 }
 
 impl Reader {
-    /// For the TRES of the cluster, and the one that targets count; running jobs are not counted.
-    pub fn new(all: &[TresTotal], metric: &str) -> Self {
+    /// For the TRES of the cluster, by settings; running jobs are not counted.
+    pub fn new(all: &[TresTotal], settings: &Settings) -> Self {
         let counts = |total: &TresTotal| match total.kind.as_str() {
             "cpu" | "mem" | "gres" => total.count > 0,
             _ => false,
@@ -57,7 +73,8 @@ impl Reader {
         Self {
             totals: totals.map(|(at, total)| (at, number(total.count))).collect(),
             cpus: all.iter().find(|total| total.is_called("cpu")).map_or(0.0, |total| number(total.count)),
-            metric: all.iter().position(|total| total.is_called(metric)),
+            metric: all.iter().position(|total| total.is_called(&settings.target_metric)),
+            since_submit: settings.queue_time_since == QueueTimeSince::Submit,
             counts_running: false,
         }
     }
@@ -84,6 +101,7 @@ impl Reader {
         if let Some(metric) = self.metric.filter(|_| needs.caps && !asked.holds) {
             request.metric = number(asked.of_tres(metric));
         }
+        let since = if self.since_submit { asked.submit_time } else { asked.accrue_time };
         // The wait of a job that runs is over.
         let until = if asked.holds { asked.start_time.min(now) } else { now };
         Facts {
@@ -91,8 +109,11 @@ impl Reader {
             group: asked.group.unwrap_or(u32::MAX),
             request,
             limit: number(asked.limit),
-            wait: if asked.accrue_time == 0 { 0.0 } else { seconds(asked.accrue_time, until) },
+            wait: if since == 0 { 0.0 } else { seconds(since, until) },
             elapsed: (asked.holds && self.counts_running).then(|| seconds(asked.start_time, now)),
+            course: asked.course,
+            now,
+            holds: asked.holds,
         }
     }
 }
@@ -103,9 +124,13 @@ pub fn number(count: u64) -> f64 {
     count as f64
 }
 
-#[allow(clippy::cast_precision_loss)]
+#[allow(clippy::cast_precision_loss)] // times and nice values
+fn signed(count: i64) -> f64 {
+    count as f64
+}
+
 fn seconds(from: i64, to: i64) -> f64 {
-    to.saturating_sub(from).max(0) as f64
+    signed(to.saturating_sub(from).max(0))
 }
 
 #[cfg(test)]
@@ -122,8 +147,10 @@ mod tests {
             group: Some(7),
             limit: 3600,
             accrue_time: 900,
+            submit_time: 400,
             start_time: 950,
             holds: false,
+            course: Course { restarts: 2, deadline: 1300, nice: -5, suspended: false },
         }
     }
 
@@ -136,13 +163,17 @@ mod tests {
     }
 
     fn reader() -> Reader {
-        Reader::new(&totals(), "node")
+        of("TargetMetric=node")
+    }
+
+    fn of(settings: &str) -> Reader {
+        Reader::new(&totals(), &Settings::parse(settings, "test").unwrap().settings)
     }
 
     #[test]
     fn a_cluster_may_lack_what_targets_count() {
         assert!(reader().has_metric());
-        assert!(!Reader::new(&totals(), "gres/gpu").has_metric());
+        assert!(!of("TargetMetric=gres/gpu").has_metric());
     }
 
     #[test]
@@ -151,10 +182,19 @@ mod tests {
         let facts = reader().facts(needs, 5, &asked(), 1000);
         let request =
             Request { nodes: 2.0, cpus: 8.0, memory: 4000.0, disk: 100.0, equivalents: 8.0, metric: 3.0 };
-        assert_eq!(facts, Facts { id: 5, group: 7, request, limit: 3600.0, wait: 100.0, elapsed: None });
-        let expected =
-            PointsJob { request, limit: 3600.0, wait: 100.0, elapsed: None, ..PointsJob::default() };
+        assert_eq!((facts.id, facts.group), (5, 7));
+        let expected = PointsJob {
+            request,
+            limit: 3600.0,
+            wait: 100.0,
+            restarts: 2,
+            deadline: Some(300.0),
+            nice: -5.0,
+            ..PointsJob::default()
+        };
         assert_eq!(facts.job(), expected);
+        let none = Requested { course: Course::default(), ..asked() };
+        assert_eq!(reader().facts(needs, 5, &none, 1000).job().deadline, None);
     }
 
     #[test]
@@ -163,9 +203,21 @@ mod tests {
         let asked = Requested { holds: true, ..asked() };
         let facts = Reader { counts_running: true, ..reader() }.facts(needs, 5, &asked, 1000);
         assert_eq!((facts.wait, facts.elapsed, facts.request.metric), (50.0, Some(50.0), 0.0));
-        assert_eq!(facts.job().elapsed, Some(50.0));
+        assert_eq!((facts.job().elapsed, facts.job().state), (Some(50.0), JobState::Running));
+        let suspended = Requested { course: Course { suspended: true, ..asked.course }, ..asked };
+        assert_eq!(reader().facts(needs, 5, &suspended, 1000).job().state, JobState::Suspended);
         let facts = reader().facts(needs, 5, &asked, 1000);
         assert_eq!(facts.elapsed, None, "only where running jobs are counted");
+    }
+
+    /// `JOBPRIOEXCEPTIONS ALL` of Moab: a job that was submitted ten minutes ago and gains age since 100 seconds.
+    #[test]
+    fn the_wait_may_count_since_the_submission() {
+        let facts = of("QueueTimeSince=submit").facts(Needs::default(), 5, &asked(), 1000);
+        assert_eq!(facts.job().wait.to_bits(), 600.0_f64.to_bits());
+        let dependent = Requested { accrue_time: 0, ..asked() };
+        let wait = |reader: Reader| reader.facts(Needs::default(), 5, &dependent, 1000).job().wait.to_bits();
+        assert_eq!([of("QueueTimeSince=submit"), reader()].map(wait), [600.0_f64, 0.0].map(f64::to_bits));
     }
 
     #[test]

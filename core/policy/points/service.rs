@@ -7,13 +7,13 @@ use super::terms::{amount, weight, Terms};
 use super::{Component, Ground, Needs};
 use crate::settings::{self, Settings};
 
-/// SERV on one line: `QueueTime` `XFactor` Bypass.
+/// SERV on one line: `QueueTime` `XFactor` Bypass `StartCount`.
 #[derive(Clone, Debug)]
-pub(super) struct Service(Terms<3>);
+pub(super) struct Service(Terms<4>);
 
 impl Component for Service {
     fn of(line: &settings::Component) -> Self {
-        Self(Terms::of([line.queue_time, line.xfactor, line.bypass]))
+        Self(Terms::of([line.queue_time, line.xfactor, line.bypass, line.start_count]))
     }
 
     /// `QTWEIGHT` and `XFWEIGHT` of Maui count by themselves.
@@ -31,6 +31,7 @@ impl Component for Service {
             wait: xfactor || self.0.counts(0) || by_service(|line| line.queue_time_weight),
             limit: xfactor,
             bypass: self.0.counts(2),
+            course: self.0.counts(3),
             ..Needs::default()
         }
     }
@@ -42,9 +43,10 @@ impl Component for Service {
             queue_time(job.wait),
             expansion_factor(job.wait, job.limit, ground.min_limit),
             f64::from(job.bypass),
+            f64::from(job.restarts),
         ];
         match ground.promise {
-            Some(Promise { more, .. }) => self.0.sum_with(values, [more[0], more[1], 0.0]),
+            Some(Promise { more, .. }) => self.0.sum_with(values, [more[0], more[1], 0.0, 0.0]),
             None => self.0.sum(values),
         }
     }
@@ -69,6 +71,7 @@ impl Promises {
                 queue_time: line.target_queue_time.map_or(0.0, |time| time.as_secs_f64() / 60.0),
                 xfactor: line.target_xfactor.map_or(0.0, amount),
                 more: [weight(line.queue_time_weight), weight(line.xfactor_weight)],
+                growth: line.target_growth.unwrap_or(1.0),
                 curve: match line.curve {
                     settings::Curve::Bounded => Curve::Bounded,
                     settings::Curve::Maui => Curve::Maui,

@@ -49,8 +49,12 @@ pub(super) struct Object {
     pub room: Room,
     /// Which lines of components hold in a partition.
     pub plan: u16,
+    /// The book of a partition, where it has targets: its place among those that have some, from 1 on.
+    pub book: u8,
     /// The `Service` line of a QOS or partition.
     pub promise: Option<u32>,
+    /// What replaces the weight of the partition for a Unix group.
+    pub class_weight: Option<f64>,
     pub rules: Rules,
     /// By half-life and in windows.
     pub usage: [f64; 2],
@@ -64,7 +68,9 @@ impl Object {
             weight: rules.goal.map_or(0.0, |goal| goal.weight),
             room: Room::default(),
             plan: 0,
+            book: 0,
             promise: None,
+            class_weight: None,
             rules,
             usage: [0.0; 2],
         }
@@ -76,7 +82,9 @@ static NOTHING: Object = Object {
     weight: 0.0,
     room: Room { any: NO_CAP, stopping: NO_CAP },
     plan: 0,
+    book: 0,
     promise: None,
+    class_weight: None,
     rules: Rules { goal: None, ceiling: None },
     usage: [0.0; 2],
 };

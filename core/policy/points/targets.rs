@@ -42,6 +42,16 @@ impl Curve {
     }
 }
 
+/// By how much more a target that is missed counts than one that is just met: min(`growth`, 1 + log2(waited / target)), 1 until then.
+#[inline]
+fn grown(growth: f64, target: f64, waited: f64) -> f64 {
+    let (target, waited) = (amount(target), amount(waited));
+    if growth <= 1.0 || target <= 0.0 || waited <= target {
+        return 1.0;
+    }
+    (1.0 + (waited / target).log2()).min(growth)
+}
+
 /// What a `Service` line promises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Promise {
@@ -52,6 +62,15 @@ pub(super) struct Promise {
     /// What is added to the weights of queue time and expansion factor in SERV.
     pub more: [f64; 2],
     pub curve: Curve,
+    /// `TargetGrowth`
+    pub growth: f64,
+}
+
+impl Promise {
+    #[inline]
+    fn value(&self, target: f64, waited: f64) -> f64 {
+        self.curve.value(target, waited) * grown(self.growth, target, waited)
+    }
 }
 
 impl Component for Target {
@@ -71,8 +90,24 @@ impl Component for Target {
         let (Some(promise), job) = (ground.promise, ground.job) else { return 0.0 };
         let expansion = expansion_factor(job.wait, job.limit, ground.min_limit);
         self.0.sum([
-            promise.curve.value(promise.queue_time, queue_time(job.wait)),
-            promise.curve.value(promise.xfactor, expansion),
+            promise.value(promise.queue_time, queue_time(job.wait)),
+            promise.value(promise.xfactor, expansion),
         ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grown;
+
+    #[test]
+    fn a_missed_target_grows_by_the_logarithm_to_its_end() {
+        let found = [10.0, 15.0, 30.0, 60.0, 240.0].map(|waited| grown(4.0, 15.0, waited));
+        for (found, expected) in found.into_iter().zip([1.0, 1.0, 2.0, 3.0, 4.0]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        for (growth, target) in [(1.0, 15.0), (4.0, 0.0)] {
+            assert!((grown(growth, target, 1e9) - 1.0).abs() < 1e-12);
+        }
     }
 }

@@ -50,6 +50,11 @@ impl<const N: usize> Terms<N> {
         self.weights.get(part).is_some_and(|weight| *weight != 0.0)
     }
 
+    /// The weight of a part.
+    pub(super) fn weight(&self, part: usize) -> f64 {
+        self.weights.get(part).copied().unwrap_or_default()
+    }
+
     pub(super) fn sum(&self, values: [f64; N]) -> f64 {
         let mut sum = 0.0;
         for ((value, weight), cap) in values.into_iter().zip(self.weights).zip(self.caps) {

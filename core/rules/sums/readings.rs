@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::columns::Column;
 use super::{Kept, Sums};
 use crate::rules::tally::TallyPlace;
 use crate::rules::windows::{self, plus};
@@ -50,14 +51,29 @@ impl Sums {
     /// All usage, as the last cycle left it.
     pub fn readings(&self, model: Model) -> Readings {
         let usage = |place: TallyPlace| self.kept[place.index()].usage(model);
-        let mut readings = Readings {
-            associations: self.associations.keys().map(|id| (*id, 0.0)).collect(),
-            of_tree: 0.0,
+        Readings {
             qos: self.qos.iter().map(|(id, known)| (*id, usage(known.place))).collect(),
             groups: self.groups.iter().map(|(gid, place)| (*gid, usage(*place))).collect(),
             partitions: self.partitions.iter().map(|(name, place)| (name.clone(), usage(*place))).collect(),
             all: usage(TallyPlace::ALL),
             capacity: usage(TallyPlace::CAPACITY),
+            ..self.in_tree(usage)
+        }
+    }
+
+    /// What was used in a book: billing, or of a TRES. Nothing where that is not kept.
+    pub fn readings_of_book(&self, book: &str, of: &str) -> Readings {
+        let is_it =
+            |column: &Column| column.book.as_deref() == Some(book) && column.of.eq_ignore_ascii_case(of);
+        let Some(at) = self.columns.iter().position(is_it) else { return Readings::default() };
+        self.in_tree(|place| self.kept[place.index()].columns.get(at).copied().unwrap_or_default())
+    }
+
+    /// Usage of associations, each with all below it.
+    fn in_tree(&self, usage: impl Fn(TallyPlace) -> f64) -> Readings {
+        let mut readings = Readings {
+            associations: self.associations.keys().map(|id| (*id, 0.0)).collect(),
+            ..Readings::default()
         };
         for (id, known) in &self.associations {
             let own = usage(known.place);

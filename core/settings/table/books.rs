@@ -31,7 +31,7 @@ impl Book {
     }
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
         && !text.eq_ignore_ascii_case("default")

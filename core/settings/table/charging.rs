@@ -1,5 +1,7 @@
 //! The lines of settings that say what is charged.
 
+use crate::rules::hours::{read_days, read_hours, WeekHours};
+
 crate::block! {
     /// What the usage of some jobs is multiplied with.
     pub struct Charge(kind: choice(ChargeKind {
@@ -33,5 +35,29 @@ crate::block! {
             /// stays as it is.
             Limits = "limits",
         }) default("priority");
+        /// The weekdays on which the line counts, by the controller's clock: `Sat,Sun`, or `Mon-Fri`. Without `Days` all count.
+        days = "Days": text("weekdays and spans of them, each day once: Sun, Mon, Tue, Wed, Thu, Fri, Sat, Mon-Fri", are_days)
+            unset("Sat,Sun");
+        /// The hours of these weekdays in which it counts. `18:00-06:00` is from 18:00 to midnight and from midnight to 06:00 of the same
+        /// weekdays. Each second that a job runs counts by itself, and what is missing to `MinimumCharge` as its last one.
+        hours = "Hours": text("two different times, from 00:00 to 24:00, with - between them", are_hours) unset("18:00-06:00");
     }
+}
+
+impl Charge {
+    /// When the line counts; `None` for always.
+    pub fn week_hours(&self) -> Option<WeekHours> {
+        if self.days.is_none() && self.hours.is_none() {
+            return None;
+        }
+        WeekHours::read(self.days.as_deref(), self.hours.as_deref())
+    }
+}
+
+fn are_days(text: &str) -> bool {
+    read_days(text).is_some()
+}
+
+fn are_hours(text: &str) -> bool {
+    read_hours(text).is_some()
 }

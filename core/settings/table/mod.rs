@@ -13,8 +13,8 @@ pub use charging::{Charge, ChargeKind, ChargeScope};
 pub use distributions::Distribution;
 use dominant::lists_tres;
 pub use points::{
-    Component, ComponentKind, Credential, CredentialKind, Curve, Service, ServiceKind, Target, TargetKind,
-    TargetMode, TargetType,
+    Component, ComponentKind, Credential, CredentialKind, Curve, DeadlineIs, Service, ServiceKind, Target,
+    TargetKind, TargetMode, TargetType,
 };
 
 crate::settings! {
@@ -193,6 +193,13 @@ crate::settings! {
         points_weight = "PointsWeight": decimal(-1e9 ..= 1e9) default("1");
         /// The most points that a job can have, and with a minus the fewest. The job's own site factor does not count here.
         points_cap = "PointsCap": integer(0 ..= 2_147_483_647) default("1000000");
+        /// Since when a job waits, for `QueueTime`, `XFactor`, their targets and the urgency.
+        queue_time_since = "QueueTimeSince": choice(QueueTimeSince {
+            /// Since it gains age, `AccrueTime` of `scontrol show job`: not while it is held or depends on others.
+            Accrue = "accrue",
+            /// Since it was submitted, whatever has kept it.
+            Submit = "submit",
+        }) default("accrue");
         /// The usage that targets are compared with. `Window` on a `Target` line takes precedence.
         target_usage = "TargetUsage": choice(TargetUsage {
             /// Usage that decays with `PriorityDecayHalfLife`, as `sshare` shows it.

@@ -15,9 +15,16 @@ crate::block! {
         Target = "TARGET",
         /// What a running job has used, 0 for waiting jobs. It needs `PriorityFlags=CALCULATE_RUNNING`.
         Usage = "USAGE",
+        /// How urgent a job is beside all others that wait and run: by its wait and deadline, and by its nice value.
+        Urgency = "URGENCY",
+        /// What a job does: it waits, runs or is suspended.
+        Attr = "ATTR",
     })) {
         /// The multiplier of the whole component.
         weight = "Weight": decimal(-1e9 ..= 1e9) default("1");
+        /// In place of `Weight`: the job for which the component is largest, of all jobs that wait and run, has this part of `PointsCap`, and
+        /// others in proportion. It moves with whatever jobs there are.
+        weight_percent = "WeightPercent": decimal(0.0 ..= 100.0) unset("50");
         /// The most that the component counts, before `Weight`. 0 or less is no limit.
         cap = "Cap": decimal(-1e9 ..= 1e9) default("0");
         /// The partitions that the line is for. There it replaces the general line of the component as a whole. Without `Partition`
@@ -26,6 +33,22 @@ crate::block! {
         /// The shortest time limit in the expansion factor, so that tiny jobs do not overtake all others. Only with `SERV`, but
         /// `TARGET` uses it as well.
         xfactor_min_limit = "XFMinLimit": duration() unset("00:10:00");
+        /// Only with `URGENCY`, on the line for all partitions: what a second of wait adds to the urgency. Grid Engine's
+        /// `weight_waiting_time` is 0.278.
+        waiting_time = "WaitingTime": decimal(-1e9 ..= 1e9) unset("0.278");
+        /// The same: it is divided by the seconds until the deadline (`sbatch --deadline`), at least one, and added to the urgency. Grid
+        /// Engine's `weight_deadline` is 3600000. Users choose their deadlines.
+        deadline = "Deadline": decimal(-1e9 ..= 1e9) unset("3600000");
+        /// The same: what the deadline says. Without `DeadlineIs` it is `start`.
+        deadline_is = "DeadlineIs": choice(DeadlineIs {
+            /// The time limit is subtracted: what is left until the job has to start, as Grid Engine's `-dl` says.
+            Start = "start",
+            /// What is left until the job has to end, which is what Slurm's `--deadline` says.
+            End = "end",
+        }) unset("start");
+        /// Only with `ATTR`: the value of `State` for jobs in these states: PENDING, RUNNING, SUSPENDED; 0 for those that are left out.
+        /// Without `States` it is 1 for jobs that run. These have priorities with `PriorityFlags=CALCULATE_RUNNING`.
+        states = "States": weights(-1e9 ..= 1e9) unset("RUNNING:100");
     }
     Cred as "CRED" {
         /// The priority of the job's user.
@@ -54,6 +77,9 @@ crate::block! {
         fs_qos = "FSQOS";
         /// The same for the partition.
         fs_class = "FSClass";
+        /// How well the user's time limits fit: what the jobs that have ended ran of what they asked for, in percent. It decays with
+        /// `PriorityDecayHalfLife`; 0 for a user of whom nothing is known. It needs `limits` in `AccountingStorageEnforce`.
+        wc_accuracy = "WCAccuracy";
     }
     Res as "RES" {
         /// Nodes.
@@ -79,9 +105,11 @@ crate::block! {
         queue_time = "QueueTime";
         /// The expansion factor: 1 plus the wait over the time limit, or over `XFMinLimit` if that is longer.
         xfactor = "XFactor";
-        /// How many jobs behind this one in the previous calculation have started in the partition. Jobs that come and go between
-        /// two calculations are missed. It is 0 after a restart and after a requeue.
+        /// How many jobs have started in one of the job's partitions with a lower priority there, while it was eligible. Without `limits` in
+        /// `AccountingStorageEnforce`, those are missed that end and are forgotten before the next calculation. It is 0 after a requeue.
         bypass = "Bypass";
+        /// How often the job was requeued. A user can requeue a job of his own, with `scontrol requeue`: cap it.
+        start_count = "StartCount";
     }
     Target as "TARGET" {
         /// How near the wait is to `TargetQueueTime` of its `Service` line.
@@ -98,6 +126,16 @@ crate::block! {
         percent = "Percent";
         /// Seconds run.
         execution_time = "ExecutionTime";
+    }
+    Urgency as "URGENCY" {
+        /// The urgency by `WaitingTime` and `Deadline`: 0 for the least urgent job, 1 for the most urgent one, 0.5 if all are alike.
+        urgency = "Urgency";
+        /// The nice value likewise: 1 for the job with the lowest one.
+        priority = "Priority";
+    }
+    Attr as "ATTR" {
+        /// The number that `States` has for the job's state.
+        state = "State";
     }
 }
 
@@ -122,6 +160,8 @@ crate::block! {
         names = "Name": names() required("john,paul");
         /// The priority.
         priority = "Priority": integer(-1_000_000_000 ..= 1_000_000_000) required("2000");
+        /// With `Group`: what replaces the weight `Class` of `Component=CRED` for jobs of the group.
+        class_weight = "ClassWeight": decimal(-1e9 ..= 1e9) unset("5");
     }
 }
 
@@ -151,6 +191,9 @@ crate::block! {
             /// from the target on.
             Maui = "maui",
         }) default("bounded");
+        /// A target that is missed by a factor counts 1 + the logarithm to base 2 of that factor as much, at most so much: 2 at twice the
+        /// target, 3 at four times. Without `TargetGrowth` it stays as it is at the target. Only with `Curve=bounded`.
+        target_growth = "TargetGrowth": decimal(1.0 ..= 1000.0) unset("4");
     }
 }
 
@@ -202,6 +245,10 @@ crate::block! {
         }) default("difference");
         /// Whether usage is counted in windows. Without `Window`, `TargetUsage` decides.
         window = "Window": yes_no() unset("yes");
+        /// A book, with `User`, `Account` and `Parent`: the target is for jobs in its partitions, and the percentage is of what was used
+        /// there. Usage of a book decays with the half-life, and is billing, or with `UsageMeasure=dominant` a TRES of `DominantTRES`, which
+        /// `TargetMetric` has to say too.
+        book = "Book": text("the name of a Book line", super::books::is_name) unset("gpu");
         /// With `Type=cap`: jobs beyond the cap do not start. They wait with the reason `QOSUsageThreshold` and hold no tickets until
         /// the usage has fallen. slurmctld does this where the job's QOS has the flag `EnforceUsageThreshold` and a `UsageThreshold`
         /// of more than 0 and at most 0.000001. Elsewhere such jobs come last. A job in several partitions or QOS waits so if it is

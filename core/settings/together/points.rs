@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fmt::Display;
 
 use super::error;
+use crate::policy::points::JobState;
 use crate::settings::report::{Errors, Place};
 use crate::settings::schema::{Entries, Entry};
 use crate::settings::table::{
-    ComponentKind, CredentialKind, Service, ServiceKind, Settings, Target, TargetKind, TargetMode,
-    TargetType, TargetUsage,
+    Component, ComponentKind, CredentialKind, Curve, Service, ServiceKind, Settings, Target, TargetKind,
+    TargetMode, TargetType, TargetUsage,
 };
 
 /// Lines that are wrong in themselves, or beside others.
@@ -19,17 +20,30 @@ pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors)
         let is_exact =
             matches!(line.kind, CredentialKind::User | CredentialKind::Group | CredentialKind::Partition);
         names.take(entry, line.kind, "", is_exact, &line.names);
+        if let Some(weight) = entry.attribute("ClassWeight").filter(|_| line.kind != CredentialKind::Group) {
+            let allowed = "ClassWeight is allowed with Credential=Group only".into();
+            names.errors.push(error(weight, weight.text(), allowed, "remove it, or write Credential=Group"));
+        }
     }
     let mut names = Names::new(errors);
     for (entry, line) in entries.blocks("Service").zip(&settings.services) {
         names.take(entry, line.kind, "", line.kind == ServiceKind::Partition, &line.names);
+        let growth = entry.attribute("TargetGrowth");
+        if let Some(growth) = growth.filter(|_| line.curve == Curve::Maui) {
+            let allowed = "TargetGrowth is allowed with Curve=bounded only".into();
+            names.errors.push(error(growth, growth.text(), allowed, "remove it, or remove Curve=maui"));
+        }
     }
     let mut names = Names::new(errors);
     for (entry, line) in entries.blocks("Target").zip(&settings.targets) {
-        let what = if line.target_type == TargetType::Cap { " Type=cap" } else { "" };
+        let cap = if line.target_type == TargetType::Cap { " Type=cap" } else { "" };
+        let book =
+            line.book.as_ref().map_or_else(String::new, |book| format!(" Book={}", book.to_lowercase()));
+        let what = format!("{cap}{book}");
         let is_exact = matches!(line.kind, TargetKind::User | TargetKind::Group | TargetKind::Partition);
-        names.take(entry, line.kind, what, is_exact, &line.names);
+        names.take(entry, line.kind, &what, is_exact, &line.names);
         target(entry, line, settings, names.errors);
+        in_book(entry, line, settings, names.errors);
     }
 }
 
@@ -40,6 +54,7 @@ fn components(entries: &Entries, settings: &Settings, errors: &mut Errors) {
             let allowed = "XFMinLimit is allowed with Component=SERV only".into();
             errors.push(error(limit, limit.text(), allowed, "move it to a line with Component=SERV"));
         }
+        component(entry, line, errors);
         let all = vec![String::new()];
         for partition in line.partitions.as_ref().unwrap_or(&all) {
             let Some(earlier) = seen.insert((line.component.to_string(), partition.clone()), &entry.place)
@@ -52,6 +67,32 @@ fn components(entries: &Entries, settings: &Settings, errors: &mut Errors) {
                 format!("allowed is one line of each component for {of}, and there is one in {earlier} too");
             errors.push(error(entry, entry.text(), allowed, "make one line of the two"));
         }
+    }
+}
+
+/// Attributes that only some components have, or that exclude each other.
+fn component(entry: &Entry, line: &Component, errors: &mut Errors) {
+    for key in ["WaitingTime", "Deadline", "DeadlineIs"] {
+        let Some(written) = entry.attribute(key) else { continue };
+        if line.component != ComponentKind::Urgency || line.partitions.is_some() {
+            let allowed = format!("{key} is allowed with Component=URGENCY without Partition only");
+            let advice = "move it to such a line: the urgency of all jobs is compared";
+            errors.push(error(written, written.text(), allowed, advice));
+        }
+    }
+    if let Some(states) = entry.attribute("States") {
+        let is_state = |name: &str| JobState::ALL.iter().any(|(_, state)| state.eq_ignore_ascii_case(name));
+        if line.component != ComponentKind::Attr {
+            let allowed = "States is allowed with Component=ATTR only".into();
+            errors.push(error(states, states.text(), allowed, "move it to a line with Component=ATTR"));
+        } else if let Some((name, _)) = line.states.iter().flatten().find(|(name, _)| !is_state(name)) {
+            let allowed = "allowed are the states PENDING, RUNNING and SUSPENDED".into();
+            errors.push(error(states, name, allowed, "correct the name"));
+        }
+    }
+    if let (Some(_), Some(percent)) = (entry.attribute("Weight"), entry.attribute("WeightPercent")) {
+        let allowed = "allowed is one of Weight and WeightPercent on a line".into();
+        errors.push(error(percent, percent.text(), allowed, "remove one of the two"));
     }
 }
 
@@ -124,6 +165,43 @@ fn target(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors
     if percent == 0.0 && line.mode == TargetMode::Ratio && !is_cap {
         let allowed = "allowed is a number of more than 0 with Mode=ratio".into();
         errors.push(error(written, written.text(), allowed, "correct it, or remove Mode=ratio"));
+    }
+}
+
+/// What a target in a book says.
+fn in_book(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors) {
+    let (Some(book), Some(written)) = (&line.book, entry.attribute("Book")) else { return };
+    let mut refuse = |allowed: &str, advice: &str| errors.push(error(written, book, allowed.into(), advice));
+    if !settings.books.iter().any(|line| line.name.eq_ignore_ascii_case(book)) {
+        refuse("there is no line Book= of this name", "add it, or correct the name");
+    }
+    if !matches!(line.kind, TargetKind::User | TargetKind::Account | TargetKind::Parent) {
+        refuse(
+            "Book is allowed with Target=User, Account and Parent only",
+            "remove it: no usage of others is kept by book",
+        );
+    }
+    if line.window.unwrap_or(settings.target_usage == TargetUsage::Window) {
+        refuse("usage of a book is kept with half-life decay only", "write Window=no");
+    }
+    if line.percentage().is_some_and(|(_, available)| available) {
+        refuse(
+            "allowed is a number without %available, as nobody counts what a book could have given",
+            "remove %available",
+        );
+    }
+    let metric = settings.target_metric.as_str();
+    match settings.dominant_weights() {
+        None if !metric.eq_ignore_ascii_case("billing") => {
+            refuse(
+                "usage of a book is kept as billing",
+                "set TargetMetric=billing, or UsageMeasure=dominant with the TRES in DominantTRES",
+            );
+        }
+        Some(weights) if !weights.iter().any(|(tres, _)| tres.eq_ignore_ascii_case(metric)) => {
+            refuse("usage of a book is kept by the TRES of DominantTRES", "set TargetMetric to one of them");
+        }
+        _ => (),
     }
 }
 

@@ -279,7 +279,12 @@ fn compare_job(mut packed: Packed, job: Job<'_>, details: Details<'_>) -> Result
         packed.short("reason", lower);
     }
     // power, reboot; what is shown, deadline, session, limits of time, of which one is computed
-    packed.skip(2).short("number of restarts", job.get(|job| job.restart_cnt)).skip(2 + 8 + 4 + 4 + 4);
+    packed
+        .skip(2)
+        .short("number of restarts", job.get(|job| job.restart_cnt))
+        .skip(2)
+        .time("deadline", job.get(|job| job.deadline))
+        .skip(4 + 4 + 4);
     packed
         .number("nice value", details.get(|details| details.nice))
         .time("submit time", details.get(|details| details.submit_time))
@@ -326,7 +331,7 @@ fn compare_record(mut packed: Packed, job: Job<'_>) -> Result<(), Failure> {
     // features, batch, host, flags, two of burst buffers, billable TRES; comment, container, its id, from 26.05 on its kind, CPUs by TRES
     packed.texts(1).skip(2).texts(1).skip(8).texts(2).skip(8).texts(if release >= V26_05 { 5 } else { 4 });
     // deadline, delay of booting, two exit codes; extra, a node that failed; what a federation knows of it
-    packed.skip(8 + 4 + 4 + 4).texts(2);
+    packed.time("deadline", job.get(|job| job.deadline)).skip(4 + 4 + 4).texts(2);
     if packed.take(1) == [1] {
         packed.texts(1).skip(8).texts(1).skip(8).texts(1);
     }

@@ -5,6 +5,7 @@
 
 mod entries;
 mod groups;
+mod kept;
 mod queue;
 pub mod stopping;
 
@@ -18,14 +19,16 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 use crate::host::views;
 use multifactor2_core::policy::points::bypass::Overtaken;
-use multifactor2_core::policy::points::{Needs, Points, PointsJob, Reader, TargetUsage};
+use multifactor2_core::policy::points::{Needs, Points, PointsJob, Ranges, Reader, TargetUsage};
 use multifactor2_core::policy::pools::{self, Named};
+use multifactor2_core::rules::accuracy::Accuracies;
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
 pub use entries::PointsEntries;
 pub use groups::GroupFinder;
+pub use kept::NotedForPoints;
 pub use queue::{Decided, PointsQueue};
 
 /// Ids of Unix groups by name, as far as they are known.
@@ -35,8 +38,8 @@ pub type Groups = HashMap<String, u32>;
 #[derive(Clone, Debug)]
 pub struct PointsState {
     core: Points,
-    /// It has the steps of an earlier process.
-    knows_steps: bool,
+    /// It has what an earlier process has kept.
+    knows_kept: bool,
     /// The settings that it was made from.
     settings: Settings,
     needs: Needs,
@@ -48,8 +51,13 @@ pub struct PointsState {
     reader: Reader,
     partitions: Names,
     overtaken: Overtaken,
+    accuracies: Arc<Accuracies>,
+    /// The same by association.
+    accuracy_of: Vec<f64>,
     /// What targets go by: with half-life decay, and in windows.
     usage: Arc<[TargetUsage; 2]>,
+    /// The same in the books that have targets.
+    usage_of_books: Arc<Vec<TargetUsage>>,
 }
 
 impl PointsState {
@@ -59,7 +67,7 @@ impl PointsState {
         Some(Self {
             needs: core.needs(),
             core,
-            knows_steps: false,
+            knows_kept: false,
             settings: settings.clone(),
             tree: Arc::default(),
             qos: Vec::new(),
@@ -67,7 +75,10 @@ impl PointsState {
             reader: Reader::default(),
             partitions: Names::default(),
             overtaken: Overtaken::default(),
+            accuracies: Arc::default(),
+            accuracy_of: Vec::new(),
             usage: Arc::default(),
+            usage_of_books: Arc::default(),
         })
     }
 
@@ -78,7 +89,9 @@ impl PointsState {
             if let Some(steps) = before.core.kept_steps() {
                 self.core.restore_steps(&steps);
             }
-            self.knows_steps = before.knows_steps;
+            self.core.restore_ranges(*before.core.ranges());
+            self.accuracies = Arc::clone(&before.accuracies);
+            self.knows_kept = before.knows_kept;
         }
         self
     }
@@ -88,11 +101,33 @@ impl PointsState {
         self.core.kept_steps()
     }
 
-    /// Goes on with the steps of distances that an earlier process has saved, where it has not yet.
-    fn know_steps(&mut self, kept: impl FnOnce() -> KeptSteps) {
-        if !std::mem::replace(&mut self.knows_steps, true) {
-            self.core.restore_steps(&kept());
+    /// Goes on with the steps of distances, and with how often jobs were overtaken, that an earlier process has saved, where it has not yet.
+    fn know_kept(&mut self, kept: impl FnOnce() -> (KeptSteps, Overtaken)) {
+        if !std::mem::replace(&mut self.knows_kept, true) {
+            let (steps, overtaken) = kept();
+            self.core.restore_steps(&steps);
+            self.overtaken = overtaken;
         }
+    }
+
+    /// How often jobs were overtaken, where lines count that.
+    pub fn counted(&self) -> Option<&Overtaken> {
+        self.needs.bypass.then_some(&self.overtaken)
+    }
+
+    /// How well the time limits of the user of an association fit, in percent; 0 where no line counts that.
+    fn accuracy(&self, node: Option<Node>, newcomer: Option<&(String, String)>) -> f64 {
+        if !self.needs.accuracy {
+            return 0.0;
+        }
+        let of_node = node.and_then(|node| self.accuracy_of.get(node.index()).copied());
+        of_node.or_else(|| newcomer.map(|(user, _)| self.accuracies.percent(user))).unwrap_or_default()
+    }
+
+    /// Each user with how well the time limits fit, in percent, where lines count that.
+    pub fn accuracies(&self) -> impl Iterator<Item = (&str, f64)> {
+        let counts = self.needs.accuracy;
+        self.accuracies.users().filter(move |_| counts).map(|(user, _)| (user, self.accuracies.percent(user)))
     }
 
     /// Whether it was made from these settings.
@@ -110,6 +145,11 @@ impl PointsState {
         self.needs.targets && !self.reader.has_metric()
     }
 
+    /// What all jobs of the last cycle had, where they are compared.
+    pub fn ranges(&self) -> Option<&Ranges> {
+        self.needs.all_jobs().then(|| self.core.ranges())
+    }
+
     /// How often other jobs have overtaken one, where lines count that.
     pub fn bypass(&self, id: u32) -> u32 {
         if self.needs.bypass {
@@ -119,12 +159,19 @@ impl PointsState {
         }
     }
 
-    /// What the targets of the last cycle went by, with half-life decay and in windows, as far as there are targets for either; and the
-    /// associations that it is of.
-    pub fn target_usage(&self) -> ([Option<&TargetUsage>; 2], &Arc<ShareTree>) {
+    /// What the targets of the last cycle went by, as far as there are targets for it: with half-life decay, in windows, and in each book that has
+    /// some; and the associations that it is of.
+    pub fn target_usage(&self) -> (Vec<(String, &TargetUsage)>, &Arc<ShareTree>) {
         let [halflife, windows] = &*self.usage;
         let Needs { targets, windows: has_windows, .. } = self.needs;
-        ([targets.then_some(halflife), (targets && has_windows).then_some(windows)], &self.tree)
+        let of_all = [("halflife", halflife, targets), ("window", windows, targets && has_windows)];
+        let of_all = of_all
+            .into_iter()
+            .filter(|(.., counts)| *counts)
+            .map(|(model, usage, _)| (model.to_owned(), usage));
+        let books =
+            self.core.target_books().map(|book| format!("book {book}")).zip(self.usage_of_books.iter());
+        (of_all.chain(books).collect(), &self.tree)
     }
 
     /// The Unix groups that lines name, as far as they are known, with their numbers.
@@ -161,7 +208,12 @@ impl PointsState {
         now: i64,
     ) -> Option<PointsEntries<'s>> {
         let job = job.read_only();
-        let facts = self.reader.facts(self.needs, job.get(|job| job.job_id), &views::request(job)?, now);
+        let facts = self.reader.facts(
+            self.needs,
+            job.get(|job| job.job_id),
+            &views::request(job, self.needs.course)?,
+            now,
+        );
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
         let points = PointsJob {
             node,
@@ -170,6 +222,7 @@ impl PointsState {
             qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),
             group: self.core.group(facts.group),
             bypass: self.bypass(facts.id),
+            accuracy: self.accuracy(node, newcomer),
             ..facts.job()
         };
         Some(PointsEntries::new(self, points, job))

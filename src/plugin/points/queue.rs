@@ -4,19 +4,24 @@ use std::sync::Arc;
 
 use multifactor2_core::books::BookSet;
 use multifactor2_core::facts::TresTotal;
-use multifactor2_core::policy::points::bypass::Eligible;
-use multifactor2_core::policy::points::{number, JobFacts as Facts, PointsJob, Reader, TargetUsage};
+use multifactor2_core::policy::points::bypass::{Eligible, Overtaken, Started};
+use multifactor2_core::policy::points::{
+    number, JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
+};
+use multifactor2_core::rules::accuracy::Accuracies;
 use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::stopping::qos_of;
 use super::{Groups, PointsState};
 use crate::host::access::Open;
 use crate::host::constants::NO_VAL;
+use crate::host::lists::List;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;
+use crate::host::partitions;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
 use crate::plugin::config::Config;
@@ -54,6 +59,12 @@ struct Undecided {
     qos: Vec<u32>,
 }
 
+/// Where partitions, by the numbers of [`PointsState`], and QOS, by their ids, are for the engine.
+struct Places {
+    partitions: Vec<PartitionAt>,
+    qos: FxHashMap<u32, QosAt>,
+}
+
 /// Which jobs are kept from starting.
 #[derive(Debug, Default)]
 pub struct Decided {
@@ -74,15 +85,21 @@ pub struct PointsQueue {
     by_address: FxHashMap<usize, u32>,
     /// Those that may be overtaken, and those that may have overtaken others.
     eligible: Vec<Eligible>,
-    started: Vec<(u32, u32)>,
+    started: Vec<Started>,
     /// Usage that we count ourselves: with half-life decay, and in windows.
     own: [Readings; 2],
+    /// What was used in each of the books that have targets.
+    own_of_books: Vec<Readings>,
     /// What targets go by, likewise.
     usage: [TargetUsage; 2],
+    /// The same in books.
+    usage_of_books: Vec<TargetUsage>,
     /// The association at each place.
     nodes: Vec<Option<Node>>,
     /// Those that a cap may keep from starting.
     undecided: Vec<Undecided>,
+    /// Jobs that run, where points of all jobs are compared and they have no draft.
+    others: Vec<Queued>,
 }
 
 impl PointsQueue {
@@ -93,19 +110,17 @@ impl PointsQueue {
         config: &Config,
         totals: &[TresTotal],
         (jobs, now): (usize, i64),
-        kept: impl FnOnce() -> KeptSteps,
+        kept: impl FnOnce() -> (KeptSteps, Overtaken),
     ) -> Option<Self> {
-        if !config.has_points {
-            return None;
-        }
+        config.points?;
         let mut state = match before.filter(|before| before.is_of(&config.settings)) {
             Some(before) => before.clone(),
             None => PointsState::new(&config.settings)?.after(before),
         };
-        state.know_steps(kept);
+        state.know_kept(kept);
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if totals.iter().any(|total| total.count > 0) {
-            state.reader = Reader::new(totals, &config.settings.target_metric);
+            state.reader = Reader::new(totals, &config.settings);
         }
         state.reader.counts_running = config.flags.calculate_running();
         Some(Self {
@@ -116,10 +131,21 @@ impl PointsQueue {
             eligible: Vec::new(),
             started: Vec::new(),
             own: Default::default(),
+            own_of_books: Vec::new(),
             usage: Default::default(),
+            usage_of_books: Vec::new(),
             nodes: Vec::new(),
             undecided: Vec::new(),
+            others: Vec::new(),
         })
+    }
+
+    /// With how well time limits of users fit, where lines count that.
+    pub fn with_accuracies(mut self, read: impl FnOnce() -> Accuracies) -> Self {
+        if self.state.needs.accuracy {
+            self.state.accuracies = Arc::new(read());
+        }
+        self
     }
 
     /// To be called whenever the locks were let go of.
@@ -178,7 +204,7 @@ impl PointsQueue {
         job: Job<'_>,
         place: AssocPlace,
     ) -> Option<Queued> {
-        let asked = views::request(job)?;
+        let asked = views::request(job, self.state.needs.course)?;
         let facts = self.state.reader.facts(self.state.needs, job.get(|job| job.job_id), &asked, self.now);
         let partition = job.partition().map_or(NONE, |partition| self.number(partition));
         let qos = if self.state.needs.qos { job.qos(lock) } else { None };
@@ -207,6 +233,7 @@ impl PointsQueue {
     pub fn decide(&mut self) -> Decided {
         let state = &mut self.state;
         state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
+        state.core.weigh_books(&state.tree, &self.usage_of_books);
         let mut decided = Decided::default();
         for undecided in &self.undecided {
             let Some(queued) = self.jobs.get(undecided.at) else { continue };
@@ -240,31 +267,56 @@ impl PointsQueue {
         })
     }
 
+    /// Reads a job that runs, where the points of all jobs are compared.
+    pub fn note_running<V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        place: impl FnOnce() -> AssocPlace,
+    ) {
+        let is_drafted = self.state.reader.counts_running;
+        if self.state.needs.all_jobs() && !is_drafted && job.state().holds_resources() {
+            let queued = self.read(lock, job, place());
+            self.others.extend(queued);
+        }
+    }
+
     /// Looks whether a job may be overtaken, or has overtaken others.
-    pub fn note_order(&mut self, job: Job<'_>) {
+    pub fn note_order<V: Levels<Qos: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) {
         if !self.state.needs.bypass {
             return;
         }
         let id = job.get(|job| job.job_id);
         if !job.state().is_pending() {
-            if self.state.overtaken.knows(id) && has_started(job) {
-                let partition = job.partition().map_or(NONE, |partition| self.number(partition));
-                self.started.push((id, partition));
+            let start = job.get(|job| job.start_time);
+            if self.state.overtaken.may_count(start) && has_started(job) {
+                let Some(partition) = job.partition() else { return };
+                let (priority, partition) = (priority_there(lock, job, partition), self.number(partition));
+                self.started.push(Started { id, start, partition, priority });
             }
             return;
         }
         let Some(details) = job.details().filter(|_| is_eligible(job, self.now)) else { return };
-        let (since, priority) = (details.get(|d| d.accrue_time), job.get(|job| job.priority));
-        let eligible = |partition| Eligible { id, since, partition, priority };
+        let eligible = Eligible {
+            id,
+            submit: details.get(|d| d.submit_time),
+            array: job.array().map_or(0, |(array, _)| array),
+            since: details.get(|d| d.begin_time).max(details.get(|d| d.accrue_time)),
+            partition: NONE,
+            priority: 0,
+        };
         match job.partitions() {
             None => {
                 let partition = job.partition().map_or(NONE, |partition| self.number(partition));
-                self.eligible.push(eligible(partition));
+                let priority = job.get(|job| job.priority);
+                self.eligible.push(Eligible { partition, priority, ..eligible });
             }
-            Some(list) => list.for_each_ro(|partition| {
-                let partition = self.number(partition);
-                self.eligible.push(eligible(partition));
-            }),
+            Some(_) => {
+                for (partition, priority) in priorities(lock, job) {
+                    let partition = self.number(partition);
+                    self.eligible.push(Eligible { partition, priority, ..eligible });
+                }
+            }
         }
     }
 
@@ -279,6 +331,8 @@ impl PointsQueue {
         let windows = Model::Windows { decay: settings.target_decay };
         let read = |wanted: bool, model| if wanted { own.readings(model) } else { None }.unwrap_or_default();
         self.own = [read(needs.targets, Model::HalfLife), read(needs.windows, windows)];
+        let books = self.state.core.target_books();
+        self.own_of_books = books.map(|book| own.readings_of_book(book, &settings.target_metric)).collect();
     }
 
     /// Learns what associations, QOS and groups there are, where something is new, and what slurmctld knows of their usage.
@@ -300,10 +354,16 @@ impl PointsQueue {
             });
         }
         self.usage = self.own.each_ref().map(|own| target_usage(own, standing));
+        self.usage_of_books = self.own_of_books.iter().map(|own| target_usage(own, standing)).collect();
         if self.state.settings.target_metric.eq_ignore_ascii_case("billing") {
             // What slurmctld counts itself.
             let [halflife, _] = &mut self.usage;
             (halflife.nodes, halflife.qos) = (usage.to_vec(), of_qos);
+        }
+        if self.state.needs.accuracy {
+            let names = standing.names(lock);
+            let percent = |node| self.state.accuracies.percent(names.of(node).user);
+            self.state.accuracy_of = tree.nodes().map(percent).collect();
         }
         let state = &mut self.state;
         if Arc::ptr_eq(&state.tree, tree) && state.qos == qos && Arc::ptr_eq(&state.groups, groups) {
@@ -315,33 +375,56 @@ impl PointsQueue {
         (state.tree, state.qos, state.groups) = (Arc::clone(tree), qos, Arc::clone(groups));
     }
 
-    /// Weighs the targets, and gives the points of every job that has a draft, in the order of their ids. No lock is needed.
-    pub fn value(&mut self) -> Vec<i32> {
+    /// Weighs the targets, and gives the points of every job that has a draft, in the order of their ids. `ended` are those that have started and
+    /// ended since the last cycle. No lock is needed.
+    pub fn value(&mut self, ended: Vec<(Started, String)>) -> Vec<i32> {
         let state = &mut self.state;
-        state.overtaken.note(&self.eligible, &self.started);
+        if state.needs.bypass {
+            for (started, partition) in ended {
+                self.started.push(Started { partition: state.partitions.number(&partition), ..started });
+            }
+            state.overtaken.note(&self.eligible, &self.started, self.now);
+        }
         if state.needs.targets {
             state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
+            state.core.weigh_books(&state.tree, &self.usage_of_books);
         }
         self.jobs.sort_unstable_by_key(|job| job.facts.id);
-        let state = &self.state;
-        let names = state.partitions.all();
-        let partitions: Vec<_> = names.iter().map(|name| state.core.partition(name)).collect();
-        let mut qos_at = FxHashMap::default();
-        let points = self.jobs.iter().map(|job| {
-            if !job.counts {
-                return 0;
-            }
-            let facts = &job.facts;
-            state.core.value(&PointsJob {
-                node: self.nodes.get(job.place.index()).copied().flatten(),
-                partition: partitions.get(job.partition as usize).copied().unwrap_or_default(),
-                qos: *qos_at.entry(job.qos).or_insert_with(|| state.core.qos(job.qos)),
-                group: state.core.group(facts.group),
-                bypass: state.bypass(facts.id),
-                ..facts.job()
-            })
-        });
+        let core = &self.state.core;
+        let partitions = self.state.partitions.all().iter().map(|name| core.partition(name)).collect();
+        let qos = self.jobs.iter().chain(&self.others).map(|job| job.qos).collect::<FxHashSet<u32>>();
+        let places = Places { partitions, qos: qos.into_iter().map(|id| (id, core.qos(id))).collect() };
+        if self.state.needs.all_jobs() {
+            let all = self.jobs.iter().chain(&self.others).filter(|job| job.counts);
+            let all: Vec<PointsJob<'_>> = all.map(|job| self.job(job, &places)).collect();
+            self.state.core.measure(all.into_iter());
+        }
+        let points =
+            self.jobs.iter().map(
+                |job| {
+                    if job.counts {
+                        self.state.core.value(&self.job(job, &places))
+                    } else {
+                        0
+                    }
+                },
+            );
         points.collect()
+    }
+
+    /// A job as the engine takes it.
+    fn job(&self, queued: &Queued, places: &Places) -> PointsJob<'static> {
+        let facts = &queued.facts;
+        let node = self.nodes.get(queued.place.index()).copied().flatten();
+        PointsJob {
+            node,
+            partition: places.partitions.get(queued.partition as usize).copied().unwrap_or_default(),
+            qos: places.qos.get(&queued.qos).copied().unwrap_or_default(),
+            group: self.state.core.group(facts.group),
+            bypass: self.state.bypass(facts.id),
+            accuracy: self.state.accuracy(node, None),
+            ..facts.job()
+        }
     }
 
     /// The steps that distances from targets are in, where they count in steps.
@@ -349,13 +432,38 @@ impl PointsQueue {
         self.state.kept_steps()
     }
 
-    /// The cycle is over: the order of those that wait, with the priority that each has got.
-    pub fn finish(mut self, priority: impl Fn(u32) -> Option<u32>) -> PointsState {
-        let ranked = self.eligible.iter().map(|job| (job.id, priority(job.id).unwrap_or(job.priority)));
-        self.state.overtaken.rank(ranked);
+    /// The cycle is over.
+    pub fn finish(mut self) -> PointsState {
         self.state.usage = Arc::new(self.usage);
+        self.state.usage_of_books = Arc::new(self.usage_of_books);
         self.state
     }
+}
+
+/// The priority of a job in a partition, as it was written last; that of the job where it is in one alone.
+pub(super) fn priority_there<V: Levels<Qos: Open>>(
+    lock: &AssocLock<'_, V>,
+    job: Job<'_>,
+    partition: Partition<'_>,
+) -> u32 {
+    let found = priorities(lock, job).into_iter().find(|(of, _)| of.address() == partition.address());
+    found.map_or_else(|| job.get(|job| job.priority), |(_, priority)| priority)
+}
+
+/// The partitions of a job that was submitted to several, each with its priority there: the largest of several QOS.
+fn priorities<'a, V: Levels<Qos: Open>>(lock: &AssocLock<'_, V>, job: Job<'a>) -> Vec<(Partition<'a>, u32)> {
+    let of_job = job.get(|job| job.priority);
+    let mut all = Vec::new();
+    if let Some(list) = job.partitions() {
+        list.for_each_ro(|partition| all.push((partition, of_job)));
+    }
+    let qos = job.qos_list(lock).map_or(1, List::len);
+    if let Some(written) = partitions::written(job, all.len() * qos).filter(|_| !all.is_empty() && qos > 0) {
+        for ((_, priority), of_qos) in all.iter_mut().zip(written.chunks(qos)) {
+            *priority = of_qos.iter().map(std::cell::Cell::get).max().unwrap_or(of_job);
+        }
+    }
+    all
 }
 
 /// Usage that we count ourselves, by the associations that there are.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use multifactor2_core::factors::{unshift, Evaluation, Priority};
-use multifactor2_core::facts::{self, TresTotal};
+use multifactor2_core::facts::{self, Course, TresTotal};
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::JobTickets;
 use multifactor2_snapshot::records::{Entry, Partition, Qos};
@@ -81,6 +81,7 @@ pub struct Waiting {
     pub nice: u32,
     pub site: u32,
     pub own_tickets: u32,
+    pub course: Course,
 }
 
 /// What the details of a job say.
@@ -355,7 +356,7 @@ impl Gathered {
         } else {
             self.rare(&job.text(|job| job.account))
         };
-        let (size, request, details) = (views::size(job), views::request(job), job.details());
+        let (size, request, details) = (views::size(job), views::request(job, true), job.details());
         let points = origins.points_of(lock, job, evaluator.core.now);
         let may_stop = points.as_ref().is_some_and(|points| points.may_stop(lock, job));
         let is_stopped = may_stop && points.as_ref().is_some_and(|points| points.is_stopped(lock, job));
@@ -390,6 +391,7 @@ impl Gathered {
             nice: views::job(job).map_or(0, |facts| facts.nice),
             site: job.get(|job| job.site_factor),
             own_tickets: tickets_of_comment(&config.settings, job),
+            course: request.map(|request| request.course).unwrap_or_default(),
         };
         let count = self.totals.len();
         let asked = job.tres_requested().unwrap_or_default().iter().copied().map(facts::amount);

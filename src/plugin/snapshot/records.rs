@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use multifactor2_core::factors::{unshift, Evaluation};
-use multifactor2_core::policy::points::TargetUsage;
+use multifactor2_core::policy::points::{Ranges, TargetUsage};
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running,
@@ -216,15 +216,7 @@ fn fill(record: &mut Job, gathered: &Gathered, job: &Waiting, next: &mut usize) 
     record.points.clear();
     if let Some(points) = more.points.filter(|_| evaluation.is_some()) {
         let total = unshift(site) - own_site;
-        record.points.extend([
-            points.cred,
-            points.fs,
-            points.res,
-            points.serv,
-            points.target,
-            points.usage,
-            total,
-        ]);
+        record.points.extend(points.by_word().map(|(_, part)| part).chain([total]));
     }
     record.tickets.clear();
     let of_cycle = || gathered.drafts.as_ref()?.tickets_of(job.id);
@@ -254,6 +246,7 @@ fn fill(record: &mut Job, gathered: &Gathered, job: &Waiting, next: &mut usize) 
     (record.partition_addend, record.qos_addend, record.tres_addend) = (partition, qos, tres);
     record.bypass = gathered.points.as_ref().map_or(0, |points| points.bypass(job.id));
     record.own_tickets = job.own_tickets;
+    (record.restarts, record.deadline) = (job.course.restarts, job.course.deadline);
 }
 
 /// A number that Slurm stores with an offset; 0 is one that was never stored.
@@ -298,13 +291,17 @@ fn usage(gathered: &Gathered) -> Vec<Usage> {
         #[allow(clippy::cast_precision_loss)] // far below
         all.push(Usage { model: "step".to_owned(), of, key, amount: step as f64 });
     }
+    for (of, key, amount) in points.ranges().map(Ranges::numbers).into_iter().flatten() {
+        all.push(Usage { model: "range".to_owned(), of, key: key.to_owned(), amount });
+    }
+    for (user, percent) in points.accuracies() {
+        let (model, of) = ("accuracy".to_owned(), "user".to_owned());
+        all.push(Usage { model, of, key: user.to_owned(), amount: percent });
+    }
     let (kinds, tree) = points.target_usage();
-    for (model, usage) in ["halflife", "window"].into_iter().zip(kinds) {
-        let Some(TargetUsage { nodes, qos, groups, partitions, all: of_all, capacity }) = usage else {
-            continue;
-        };
+    for (model, TargetUsage { nodes, qos, groups, partitions, all: of_all, capacity }) in kinds {
         let mut add = |of: &str, key: String, amount: f64| {
-            all.push(Usage { model: model.to_owned(), of: of.to_owned(), key, amount });
+            all.push(Usage { model: model.clone(), of: of.to_owned(), key, amount });
         };
         let mut ids: Vec<u32> = gathered.associations.keys().copied().collect();
         ids.sort_unstable();

@@ -109,6 +109,7 @@ impl Engine {
             wait: job.wait(),
             bypass: job.bypass,
             elapsed: is_calculated.then(|| job.elapsed()),
+            ..PointsJob::default()
         };
         assert_eq!(self.points.explain(&job).total, self.points.value(&job));
         self.points.value(&job)

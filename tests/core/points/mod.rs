@@ -6,6 +6,7 @@ mod golden;
 mod lines;
 mod promises;
 mod properties;
+mod rows;
 mod targets;
 mod tree;
 

@@ -1,7 +1,7 @@
 //! What docs/points.md promises of every component, asked of each word of `Component` and of each of its parts by itself: a new word or part
 //! is asked without anybody having to think of it.
 
-use multifactor2_core::policy::points::{PointsJob, Request};
+use multifactor2_core::policy::points::{JobState, PointsJob, Request};
 use multifactor2_core::settings::schema::Setting;
 use multifactor2_core::settings::value::Kind;
 use multifactor2_core::settings::SETTINGS;
@@ -59,6 +59,9 @@ fn job(cluster: &Cluster, [size, wait, limit]: [f64; 3]) -> PointsJob<'static> {
         limit,
         bypass: 4,
         elapsed: Some(limit / 3.0),
+        restarts: 2,
+        accuracy: 40.0,
+        state: JobState::Running,
         partition: cluster.points.partition("debug"),
         qos: cluster.points.qos(2),
         group: cluster.points.group(500),

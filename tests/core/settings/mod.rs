@@ -74,7 +74,7 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              PolicyHierarchy, CompensationFactor, MaxFunctionalJobs, ShareOverrideTickets, ShareFunctionalShares, \
              FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment, FunctionalWeightJob, \
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
-             DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, TargetUsage, \
+             DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, QueueTimeSince, TargetUsage, \
              TargetWindow, TargetDepth, TargetDecay, TargetMetric, FSStep, CapTiers, TierMultiplier, Charge, MinimumCharge, \
              UsageMeasure, DominantTRES, Book, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
         ),

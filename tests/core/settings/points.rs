@@ -90,7 +90,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
         (
             "Component=SERV QueTime=1",
             "f line 1: QueTime=1: ",
-            "known are Weight, Cap, Partition, XFMinLimit, QueueTime, XFactor, Bypass;",
+            "XFMinLimit, WaitingTime, Deadline, DeadlineIs, States, QueueTime, XFactor, Bypass, StartCount;",
         ),
         ("Component=SERVE", "f line 1: Component=SERVE: ", "did you mean SERV?"),
         ("Component=FS XFMinLimit=1", "f line 1: XFMinLimit=1: ", "Component=SERV only"),

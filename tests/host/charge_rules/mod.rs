@@ -6,6 +6,7 @@
 
 mod against_model;
 mod books;
+mod hours;
 mod minimum;
 mod own_usage;
 mod rules;

@@ -1,8 +1,9 @@
-//! BYPASS: how many jobs have started in a job's partition that were behind it in the last cycle.
+//! BYPASS: how many jobs have started in a job's partition with a lower priority there.
 
-use slurm_inproc::{state, Host, HostResult, Job, Nice};
+use slurm_inproc::{state, Conf, Host, HostResult, Job, Nice};
 
-use super::{change, entries, job, loaded, site, JOHN, PAUL};
+use super::{change, entries, job, loaded, loaded_with, site, JOHN, PAUL};
+use crate::charges::LIMITS;
 use crate::setup::NOW;
 
 const SETTINGS: &str = "Component=SERV Bypass=10\n";
@@ -15,7 +16,11 @@ fn queue(count: u32) -> Vec<Job> {
 }
 
 fn start(host: &mut Host, id: u32) -> HostResult<()> {
-    host.jobs(&[Job::new(id).state(state::RUNNING).start_time(NOW + 30).end_time_expected(NOW + 3600)])
+    start_at(host, id, NOW + 30)
+}
+
+fn start_at(host: &mut Host, id: u32, at: i64) -> HostResult<()> {
+    host.jobs(&[Job::new(id).state(state::RUNNING).start_time(at).end_time_expected(at + 3600)])
 }
 
 fn cycle(host: &mut Host) -> HostResult<()> {
@@ -46,36 +51,76 @@ fn jobs_that_start_before_others_are_counted_cycle_by_cycle() -> HostResult<()> 
     cycle(&mut host)?;
     assert_sites(&mut host, &[(1, 20), (2, 20), (4, 10), (6, 0)], "nothing more")?;
     // The first goes before all: nobody is overtaken. One that ended meanwhile has started, too.
-    start(&mut host, 1)?;
-    start(&mut host, 4)?;
-    host.jobs(&[Job::new(4_u32).state(state::COMPLETE).end_time(NOW + 100)])?;
+    start_at(&mut host, 1, NOW + 130)?;
+    start_at(&mut host, 4, NOW + 130)?;
+    host.jobs(&[Job::new(4_u32).state(state::COMPLETE).end_time(NOW + 150)])?;
     cycle(&mut host)?;
     assert_sites(&mut host, &[(2, 30), (6, 0)], "one more")?;
     // A job that is cancelled before it starts has not overtaken anybody.
-    host.jobs(&[Job::new(6_u32).state(4_u32).start_time(NOW + 130).end_time(NOW + 130)])?;
+    host.jobs(&[Job::new(6_u32).state(4_u32).start_time(NOW + 200).end_time(NOW + 200)])?;
     cycle(&mut host)?;
     assert_sites(&mut host, &[(2, 30)], "cancelled")?;
     host.quit().map(drop)
 }
 
 #[test]
-fn a_requeue_and_a_restart_begin_at_nothing() -> HostResult<()> {
+fn a_requeue_begins_at_nothing_and_a_restart_keeps_the_count() -> HostResult<()> {
     let mut host = loaded(SETTINGS, &queue(4))?;
     start(&mut host, 4)?;
     cycle(&mut host)?;
     assert_sites(&mut host, &[(1, 10), (2, 10), (3, 10)], "one has started")?;
     start(&mut host, 1)?;
     cycle(&mut host)?;
-    host.jobs(&[Job::new(1_u32).state(state::PENDING).start_time(0).accrue_time(NOW + 120)])?;
+    host.jobs(&[Job::new(1_u32)
+        .state(state::PENDING)
+        .start_time(0)
+        .submit_time(NOW + 110)
+        .accrue_time(NOW + 120)])?;
     cycle(&mut host)?;
     assert_sites(&mut host, &[(1, 0), (2, 10), (3, 10)], "requeued")?;
     // Started and requeued between two cycles.
-    host.jobs(&[Job::new(2_u32).accrue_time(NOW + 150)])?;
+    host.jobs(&[Job::new(2_u32).submit_time(NOW + 140).accrue_time(NOW + 150)])?;
     cycle(&mut host)?;
     assert_sites(&mut host, &[(2, 0), (3, 10)], "requeued meanwhile")?;
+    let file = host.directory().join("state/multifactor2_points");
+    let lines = std::fs::read_to_string(&file)?;
+    assert!(lines.contains("\nbypass 3 "), "{lines}");
     host.fini()?;
     host.init()?;
-    assert_sites(&mut host, &[(1, 0), (2, 0), (3, 0)], "restarted")?;
+    cycle(&mut host)?;
+    assert_sites(&mut host, &[(1, 0), (2, 0), (3, 10)], "restarted")?;
+    // One that starts while nobody is there, or in the second of the end.
+    host.fini()?;
+    host.jobs(&[Job::new(1_u32).state(state::RUNNING).start_time(NOW + 250).end_time_expected(NOW + 3600)])?;
+    host.init()?;
+    cycle(&mut host)?;
+    assert_sites(&mut host, &[(3, 10)], "one with a higher priority")?;
+    host.fini()?;
+    std::fs::write(&file, lines.replace("end\n", ""))?;
+    host.init()?;
+    cycle(&mut host)?;
+    assert_sites(&mut host, &[(3, 0)], "a damaged file")?;
+    let log = host.quit()?;
+    assert!(log.contains("multifactor2_points: its end is missing. How often jobs were overtaken"), "{log}");
+    Ok(())
+}
+
+/// A job that comes, starts and ends between two cycles has overtaken others, by the priority of its submission.
+#[test]
+fn a_job_that_starts_and_ends_between_two_cycles_counts_once() -> HostResult<()> {
+    let mut host = loaded_with(SETTINGS, &queue(3), &Conf::new().enforce(LIMITS), |_| ())?;
+    for (id, nice) in [(7, 0), (8, -10_000)] {
+        host.jobs(&[job(id, JOHN).nice(Nice(nice)).submit_time(NOW + 5)])?;
+        host.set_priority(id)?;
+        host.jobs(&[Job::new(id).state(state::RUNNING).start_time(NOW + 10).end_time_expected(NOW + 3600)])?;
+        host.jobs(&[Job::new(id).state(state::COMPLETE | state::COMPLETING).end_time(NOW + 20)])?;
+        host.job_end(id)?;
+    }
+    cycle(&mut host)?;
+    // Job 8 had the highest priority of all.
+    assert_sites(&mut host, &[(1, 10), (2, 10), (3, 10)], "one of the two")?;
+    cycle(&mut host)?;
+    assert_sites(&mut host, &[(1, 10), (2, 10), (3, 10)], "once")?;
     host.quit().map(drop)
 }
 

@@ -6,6 +6,7 @@ mod bypass;
 mod entries;
 mod golden;
 mod groups;
+mod rows;
 mod site;
 
 use std::fs;

@@ -26,6 +26,7 @@ mod policies;
 mod preemption;
 #[cfg(feature = "full")]
 mod replay;
+mod rows;
 mod settings;
 mod slow_directory;
 mod slow_disk;

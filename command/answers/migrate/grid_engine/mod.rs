@@ -37,10 +37,8 @@ pub(super) fn file_of(text: &str) -> Option<&'static str> {
 /// What the scheduler says beside the lines that it has at once.
 #[derive(Default)]
 struct Scheduler {
-    /// `weight_urgency`, where it is set.
-    urgency: Option<f64>,
-    /// `weight_waiting_time`
-    waiting: Option<(f64, Item)>,
+    /// `weight_urgency`, `weight_priority`, `weight_waiting_time` and `weight_deadline`, where they are set.
+    urgency: [Option<(f64, Item)>; 4],
     /// `weight_tickets_share`
     share: Option<(i64, Item)>,
     /// `weight_tickets_functional`
@@ -139,28 +137,16 @@ impl Scheduler {
                 }
             }
             "usage_weight_list" => usage(item, draft),
-            "weight_urgency" => {
-                self.urgency = draft.number(item, value, 0.0, 1e9);
-                if self.urgency.is_some_and(|weight| weight > 0.0) {
-                    let remark = "Slurm has no common weight for urgencies. Weigh each: PriorityWeightTRES=CPU=1000,GRES/gpu=5000 for \
-                                  what jobs request.";
-                    draft.note(Why::ByHand, remark, &[item]);
-                }
-            }
-            "weight_waiting_time" => {
-                self.waiting = draft.number(item, value, 0.0, 1e7).map(|weight| (weight, item.clone()));
-            }
-            "weight_deadline" if value.parse() == Ok(0.0) => (),
-            "weight_deadline" | "max_pending_tasks_per_job" | "report_pjob_tickets" => {
+            "max_pending_tasks_per_job" | "report_pjob_tickets" => {
                 draft.page(&[&item.key], item);
             }
-            "weight_priority" => {
-                if draft.number(item, value, 0.0, 1e9).is_some_and(|weight| weight > 0.0) {
-                    let remark = "Nice of Slurm has no weight, and the other sign: sbatch --nice=100 for qsub -p -100.";
-                    draft.note(Why::Nothing, remark, &[item]);
+            key => match URGENCY.iter().position(|known| *known == key) {
+                Some(at) => {
+                    let most = if at < 2 { 10_000.0 } else { 1e9 };
+                    self.urgency[at] = draft.number(item, value, 0.0, most).map(|weight| (weight, item.clone()));
                 }
-            }
-            _ => self.others.push(item.clone()),
+                None => self.others.push(item.clone()),
+            },
         }
     }
 
@@ -178,20 +164,50 @@ impl Scheduler {
                 if *tickets == 0 { "Without these tickets shares count for nothing, as there." } else { "" };
             draft.ours(format!("TicketsShare={tickets}"), remark, &[item]);
         }
-        if let Some((weight, item)) = self.waiting.as_ref().filter(|(weight, _)| *weight > 0.0) {
-            if self.urgency == Some(0.0) {
-                draft.note(Why::Nothing, "It had no effect there: weight_urgency is 0.", &[item]);
-            } else {
-                let remark =
-                    "For each minute; Grid Engine counts seconds. Compare it with PriorityWeightFairshare.";
-                draft.ours(format!("Component=SERV QueueTime={}", rounded(weight * 60.0)), remark, &[item]);
-            }
-        }
+        self.urgency(draft);
         for item in &self.others {
             draft.unknown(item);
         }
     }
 }
+
+impl Scheduler {
+    /// The urgency and the POSIX priority of jobs.
+    fn urgency(&self, draft: &mut Draft) {
+        let number = |at: usize| self.urgency[at].as_ref().map_or(0.0, |(weight, _)| *weight);
+        let [urgency, priority, waiting, deadline] = [0, 1, 2, 3].map(number);
+        let items: Vec<&Item> = self.urgency.iter().flatten().map(|(_, item)| item).collect();
+        if let (None, Some((_, item))) = (&self.urgency[0], &self.urgency[2]) {
+            let remark = "For each minute; Grid Engine counts seconds. Compare it with PriorityWeightFairshare.";
+            if waiting > 0.0 {
+                draft.ours(format!("Component=SERV QueueTime={}", rounded(waiting * 60.0)), remark, &[item]);
+            }
+            return;
+        }
+        if urgency > 0.0 || priority > 0.0 {
+            // As many points as weight_ticket has in the line for it.
+            let [of_urgency, of_priority] = [urgency, priority].map(|weight| rounded(weight * 100_000.0));
+            let mut line = format!("Component=URGENCY Urgency={of_urgency} Priority={of_priority}");
+            for (name, weight) in [("WaitingTime", waiting), ("Deadline", deadline)] {
+                if weight > 0.0 {
+                    line = format!("{line} {name}={}", rounded(weight));
+                }
+            }
+            let remark = "Without urgencies of resources: weigh TRES with PriorityWeightTRES. Nice is subtracted as it is, too.";
+            draft.ours(line, remark, &items);
+            if (urgency + priority) * 100_000.0 > 1_000_000.0 {
+                draft.ours("PointsCap=2000000000", "So that all of it counts.", &items);
+            }
+        } else {
+            for item in items {
+                draft.note(Why::Nothing, "It had no effect there: weight_urgency and weight_priority are 0.", &[item]);
+            }
+        }
+    }
+}
+
+/// What makes the urgency and the priority of a job, in the order of [`Scheduler::urgency`].
+const URGENCY: [&str; 4] = ["weight_urgency", "weight_priority", "weight_waiting_time", "weight_deadline"];
 
 fn weight(kind: &str, item: &Item, draft: &mut Draft) {
     if let Some(weight) = draft.number(item, &item.value, 0.0, 1e6) {

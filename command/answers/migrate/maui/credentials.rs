@@ -108,7 +108,7 @@ impl Credentials {
                     self.limits.take(kind.holder(&name), &what, &of, &item, draft);
                 }
                 "CLASSWEIGHT" if kind == MauiCredential::Group => {
-                    draft.page(&["GROUPCFG"], &item);
+                    self.all.entry((kind, name.clone())).or_default().insert(what, item);
                 }
                 _ => draft.unknown(&item),
             }
@@ -142,10 +142,11 @@ impl Credentials {
     pub fn priorities(&self, draft: &mut Draft) -> bool {
         let mut any = false;
         for ((kind, name), attributes) in &self.all {
-            let Some(item) = attributes.get("PRIORITY") else { continue };
-            let Some(priority) = draft.integer(item, &item.value, -1_000_000_000, 1_000_000_000) else {
-                continue;
-            };
+            let class_weight = attributes.get("CLASSWEIGHT");
+            let of = attributes.get("PRIORITY");
+            let Some(item) = of.or(class_weight) else { continue };
+            let priority = of.map_or(Some(0), |item| draft.integer(item, &item.value, -1_000_000_000, 1_000_000_000));
+            let Some(priority) = priority else { continue };
             if *kind == MauiCredential::Qos && name == "*" {
                 draft.note(
                     Why::Nothing,
@@ -155,7 +156,13 @@ impl Credentials {
                 continue;
             }
             let Some(written) = named(name, item, draft) else { continue };
-            draft.ours(format!("Credential={} {written} Priority={priority}", kind.ours()), "", &[item]);
+            let mut line = format!("Credential={} {written} Priority={priority}", kind.ours());
+            if let Some(number) =
+                class_weight.and_then(|weight| draft.number(weight, &weight.value, -1e9, 1e9))
+            {
+                line = format!("{line} ClassWeight={number}");
+            }
+            draft.ours(line, "", &of.into_iter().chain(class_weight).collect::<Vec<_>>());
             any = true;
         }
         any

@@ -90,7 +90,7 @@ impl Whole {
                 }
             }
             "JOBPRIOACCRUALPOLICY" => accrual(item, draft),
-            "JOBATTRPRIOF" | "JOBPRIOF" => job_attributes(item, draft),
+            "JOBATTRPRIOF" | "JOBPRIOF" => job_attributes(item, &mut self.weights, draft),
             "ENABLENEGJOBPRIORITY" => {
                 if draft.yes_no(item) == Some(true) {
                     draft.page(&[name], item);
@@ -131,9 +131,7 @@ impl Whole {
                     draft.page(&[name], item);
                 }
             }
-            "JOBPRIOEXCEPTIONS" => {
-                draft.page(&[name], item);
-            }
+            "JOBPRIOEXCEPTIONS" => exceptions(item, draft),
             "IDCFG" => {
                 draft.page(&["identity"], item);
             }
@@ -221,7 +219,10 @@ impl Whole {
             self.dilution = Some((unit, quantum, item.clone()));
         } else if base == "USERPRIO" {
             draft.note(Why::Nothing, "Users lower their own jobs with sbatch --nice=100.", &[item]);
-        } else if ["ATTR", "ATTRGRES", "GRES", "ATTRATTR", "FEATURE"].contains(&base) {
+        } else if base == "DEADLINE" {
+            let remark = "Component=URGENCY Urgency=50000 Deadline=3600000 weighs deadlines: see docs/points.md.";
+            draft.note(Why::ByHand, remark, &[item]);
+        } else if ["ATTRGRES", "GRES", "ATTRATTR", "FEATURE"].contains(&base) {
             let remark = "JOBATTRPRIOF says what attributes count. Slurm weighs TRES and QOS: PriorityWeightTRES=GRES/gpu=3000, or sbatch --qos=special.";
             draft.note(Why::ByHand, remark, &[item]);
         } else if ![name, base, &format!("{base}WEIGHT")].iter().any(|name| draft.page(&[*name], item)) {
@@ -416,7 +417,7 @@ fn accrual(item: &Item, draft: &mut Draft) {
             draft.note(Why::ByHand, remark, &[item]);
         }
         "ACCRUE" | "RESET" => {
-            draft.page(&["JOBPRIOEXCEPTIONS"], item);
+            draft.note(Why::ByHand, "JOBPRIOEXCEPTIONS says what the wait goes on through. ALL is QueueTimeSince=submit.", &[item]);
         }
         _ => {
             let allowed = "allowed are ALWAYS, QUEUEPOLICY, FULLPOLICY, ACCRUE and RESET";
@@ -425,8 +426,17 @@ fn accrual(item: &Item, draft: &mut Draft) {
     }
 }
 
+/// `JOBPRIOEXCEPTIONS`
+fn exceptions(item: &Item, draft: &mut Draft) {
+    if words(&item.value).iter().any(|word| word.eq_ignore_ascii_case("ALL")) {
+        draft.ours("QueueTimeSince=submit", "The wait counts from the submission, whatever keeps the job.", &[item]);
+    } else {
+        draft.page(&["JOBPRIOEXCEPTIONS", "DEPENDS"], item);
+    }
+}
+
 /// `JOBATTRPRIOF`
-fn job_attributes(item: &Item, draft: &mut Draft) {
+fn job_attributes(item: &Item, weights: &mut Weights, draft: &mut Draft) {
     for word in words(&item.value) {
         let shown = Item { value: word.clone(), ..item.clone() };
         let parsed = word.split_once('=').and_then(|(what, points)| {
@@ -442,7 +452,10 @@ fn job_attributes(item: &Item, draft: &mut Draft) {
         let plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-:".contains(letter));
         match kind.as_str() {
             "STATE" => {
-                draft.page(&["JOBATTRPRIOF", "STATE"], &shown);
+                if !weights.state(&name, points, &shown) {
+                    let remark = "Jobs in other states than Idle, Running and Suspended have no priority in Slurm.";
+                    draft.note(Why::Nothing, remark, &[&shown]);
+                }
             }
             "GRES" if points >= 0 && plain && !name.is_empty() => {
                 let remark = "In proportion to what the partition has of it.";

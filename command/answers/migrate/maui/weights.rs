@@ -9,7 +9,7 @@ use crate::answers::migrate::page::Why;
 type Part = (&'static [&'static str], &'static str);
 type Component = (&'static [&'static str], &'static str, &'static [Part]);
 
-const COMPONENTS: [Component; 6] = [
+const COMPONENTS: [Component; 7] = [
     (
         &["CRED"],
         "CRED",
@@ -31,6 +31,7 @@ const COMPONENTS: [Component; 6] = [
             (&[PARENT], "FSParent"),
             (&["FSQOS"], "FSQOS"),
             (&["FSCLASS"], "FSClass"),
+            (&["WCACCURACY", "FSUSERWCACCURACY"], "WCAccuracy"),
         ],
     ),
     (
@@ -50,7 +51,12 @@ const COMPONENTS: [Component; 6] = [
     (
         &["SERV", "SERVICE", "SERVICEW"],
         "SERV",
-        &[(&["QUEUETIME"], "QueueTime"), (&["XFACTOR"], "XFactor"), (&["BYPASS"], "Bypass")],
+        &[
+            (&["QUEUETIME"], "QueueTime"),
+            (&["XFACTOR"], "XFactor"),
+            (&["BYPASS"], "Bypass"),
+            (&["STARTCOUNT"], "StartCount"),
+        ],
     ),
     (
         &["TARG", "TARGET", "SERVICETARGET"],
@@ -70,7 +76,11 @@ const COMPONENTS: [Component; 6] = [
             (&["USAGEEXECUTIONTIME", "EXECUTIONTIME"], "ExecutionTime"),
         ],
     ),
+    (&["ATTR"], "ATTR", &[(&["ATTRSTATE"], "State")]),
 ];
+
+/// What a weight in percent is called here.
+const PERCENT: &str = "WeightPercent";
 
 /// Not a name of Maui: points by the tree, where there is one.
 const PARENT: &str = "the tree";
@@ -86,6 +96,8 @@ type Attributes = BTreeMap<(&'static str, String), (f64, Item)>;
 pub(super) struct Weights {
     of: BTreeMap<String, Attributes>,
     least: Option<(u64, Item)>,
+    /// `JOBATTRPRIOF STATE[...]`, by what Slurm calls the state.
+    states: BTreeMap<&'static str, (i64, Item)>,
 }
 
 /// Where a parameter belongs: the component and the attribute.
@@ -107,11 +119,14 @@ impl Weights {
     /// Takes a parameter. False where it is neither a weight nor a cap.
     pub fn take(&mut self, name: &str, partition: Option<&str>, item: &Item, draft: &mut Draft) -> bool {
         let Some(attribute) = attribute(name) else { return false };
-        if item.value.ends_with('%') {
-            let reason = draft.page(&["FSWEIGHT", "50"], item);
-            debug_assert!(reason, "the page has a row for weights in percent");
-            return true;
-        }
+        let (attribute, text, most) = match item.value.strip_suffix('%') {
+            None => (attribute, item.value.as_str(), LARGEST),
+            Some(text) if attribute.1 == "Weight" => ((attribute.0, PERCENT.to_owned()), text, 100.0),
+            Some(_) => {
+                draft.error(item, "allowed is a number without %, which only weights of components have", "correct it");
+                return true;
+            }
+        };
         let partition = partition.unwrap_or_default();
         if !partition.is_empty() && !draft.name(item, partition) {
             return true;
@@ -124,9 +139,22 @@ impl Weights {
             );
             return true;
         }
-        if let Some(number) = draft.number(item, &item.value, -LARGEST, LARGEST) {
+        let least = if attribute.1 == PERCENT { 0.0 } else { -most };
+        if let Some(number) = draft.number(item, text, least, most) {
             self.of.entry(partition.trim().into()).or_default().insert(attribute, (number, item.clone()));
         }
+        true
+    }
+
+    /// `JOBATTRPRIOF STATE[Running]=100`. False for a state that jobs with a priority do not have in Slurm.
+    pub fn state(&mut self, name: &str, points: i64, item: &Item) -> bool {
+        let ours = match name.to_ascii_uppercase().as_str() {
+            "IDLE" => "PENDING",
+            "RUNNING" | "STARTING" => "RUNNING",
+            "SUSPENDED" => "SUSPENDED",
+            _ => return false,
+        };
+        self.states.insert(ours, (points, item.clone()));
         true
     }
 
@@ -198,7 +226,7 @@ impl Weights {
                 let (mut weight, mut weighs_a_part) = (1.0, false);
                 let mut is_there = needed.contains(&component) || is_own;
                 let names = parts.iter().flat_map(|(_, part)| [(*part).to_owned(), format!("{part}Cap")]);
-                for name in ["Weight".to_owned(), "Cap".to_owned()].into_iter().chain(names) {
+                for name in ["Weight".to_owned(), PERCENT.to_owned(), "Cap".to_owned()].into_iter().chain(names) {
                     let key = (component, name);
                     let found = own.get(&key).or_else(|| general.get(&key));
                     let name = key.1;
@@ -207,10 +235,14 @@ impl Weights {
                         Some((number, item)) if name == "QueueTime" && *number == 0.0 => {
                             from.push(item.clone());
                         }
+                        // Beside a weight in percent, that is the one which counts.
+                        Some((_, item)) if name == "Weight" && own.contains_key(&(component, PERCENT.into())) => {
+                            from.push(item.clone());
+                        }
                         Some((number, item)) => {
                             line = format!("{line} {name}={number}");
                             match name.as_str() {
-                                "Weight" => weight = *number,
+                                "Weight" | PERCENT => weight = *number,
                                 part => weighs_a_part |= !part.ends_with("Cap") && *number != 0.0,
                             }
                             from.push(item.clone());
@@ -225,6 +257,13 @@ impl Weights {
                 if let Some((seconds, item)) = self.least.as_ref().filter(|_| component == "SERV") {
                     line = format!("{line} XFMinLimit={}", clock(*seconds));
                     from.push(item.clone());
+                    is_there = true;
+                }
+                if component == "ATTR" && !self.states.is_empty() {
+                    let states: Vec<String> =
+                        self.states.iter().map(|(name, (points, _))| format!("{name}:{points}")).collect();
+                    line = format!("{line} States={}", states.join(","));
+                    from.extend(self.states.values().map(|(_, item)| item.clone()));
                     is_there = true;
                 }
                 // What is 0 for every job needs no line, and of usage no priorities of running jobs.
@@ -243,8 +282,9 @@ impl Weights {
                     _ if from.is_empty() => "No weight there, so what belongs to it has no effect, as there.",
                     _ => "",
                 };
+                let of_running = component == "USAGE" || line.contains("RUNNING:");
                 draft.ours(line, remark, &from.iter().collect::<Vec<_>>());
-                if component == "USAGE" {
+                if of_running {
                     draft.slurm_list(
                         "PriorityFlags",
                         "CALCULATE_RUNNING",

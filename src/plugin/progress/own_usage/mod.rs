@@ -232,6 +232,11 @@ impl OwnUsage {
         self.state.lock().sums.as_ref().map(|sums| sums.readings(model))
     }
 
+    /// What was used in a book as the last cycle left it: billing, or of a TRES.
+    pub fn readings_of_book(&self, book: &str, of: &str) -> Readings {
+        self.state.lock().sums.as_ref().map(|sums| sums.readings_of_book(book, of)).unwrap_or_default()
+    }
+
     /// The steps of distances from targets, as they were saved.
     pub fn steps(&self) -> KeptSteps {
         self.state.lock().sums.as_ref().map(|sums| sums.steps.clone()).unwrap_or_default()

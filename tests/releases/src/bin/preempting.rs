@@ -90,7 +90,7 @@ fn start(asked: &Asked) -> Result<Option<Cluster>> {
         .cpus(CPUS)
         .slurmds(true)
         .set("SelectTypeParameters", "CR_CPU")
-        .set("PriorityDecayHalfLife", &format!("00:{:02}", asked.half_life))
+        .set("PriorityDecayHalfLife", &format!("00:{:02}:00", asked.half_life))
         .set("PriorityWeightFairshare", "0")
         .set("PriorityFlags", "CALCULATE_RUNNING")
         .set("SchedulerParameters", "bf_interval=5,sched_interval=10,batch_sched_delay=1")

@@ -253,6 +253,7 @@ impl Slurmctld {
                 if spec.reservation.1 { text("record of a reservation", Some("")) } else { NULL },
             )
             .set("restart_cnt", spec.restarts)
+            .set("deadline", spec.deadline)
             .set("preempt_time", spec.suspended.2)
             .set("pre_sus_time", spec.suspended.1)
             .set("suspend_time", spec.suspended.0)

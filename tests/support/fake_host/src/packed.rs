@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn pack_job(
         let reason = job.get_real::<u32>("state_reason").to_be_bytes();
         to.bytes(&reason[2..]);
     }
-    to.other(2).short(job, "restart_cnt").other(22);
+    to.other(2).short(job, "restart_cnt").other(2).time(job, "deadline").other(12);
     to.number(details, "nice").time(details, "submit_time").time(details, "begin_time");
     to.time(details, "accrue_time").other(16).time(job, "suspend_time").time(job, "pre_sus_time").other(16);
     to.time(job, "preempt_time").number(job, "priority");
@@ -224,7 +224,7 @@ pub(crate) unsafe extern "C" fn job_record_pack_common(
     to.text(job, "account").text(job, "admin_comment").some("login").other(4);
     to.number(job, "array_job_id").number(job, "array_task_id").number(job, "assoc_id");
     to.null(1).other(2).null(1).other(8).null(2).other(8).some("a comment").null(if v26 { 4 } else { 3 });
-    to.other(20).null(2);
+    to.time(job, "deadline").other(12).null(2);
     // A federation knows of every other job.
     if job.get_real::<u32>("job_id") % 2 == 0 {
         to.bytes(&[0]);

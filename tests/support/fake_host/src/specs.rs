@@ -167,6 +167,8 @@ pub struct Job {
     pub reservation: (Option<&'static str>, bool),
     /// How often it was started again.
     pub restarts: u16,
+    /// By when it has to end.
+    pub deadline: i64,
     /// When it was suspended or resumed last, the seconds that it had run then, and when it was preempted.
     pub suspended: (i64, i64, i64),
     /// Without what it asked for.
@@ -205,6 +207,7 @@ impl Default for Job {
             het_leader: 0,
             reservation: (None, false),
             restarts: 0,
+            deadline: 0,
             suspended: (0, 0, 0),
             without_details: false,
         }

@@ -38,6 +38,7 @@ static const field_t job_fields[] = {
 	{ "suspend_time", KIND_TIME, offsetof(job_record_t, suspend_time) },
 	{ "pre_sus_time", KIND_TIME, offsetof(job_record_t, pre_sus_time) },
 	{ "preempt_time", KIND_TIME, offsetof(job_record_t, preempt_time) },
+	{ "deadline", KIND_TIME, offsetof(job_record_t, deadline) },
 	{ "restart_cnt", KIND_U16, offsetof(job_record_t, restart_cnt) },
 	{ "resv_name", KIND_STRING, offsetof(job_record_t, resv_name) },
 	{ "wckey", KIND_STRING, offsetof(job_record_t, wckey) },

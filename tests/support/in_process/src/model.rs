@@ -356,6 +356,8 @@ request! {
     before_suspension: i64 = "pre_sus_time",
     /// When it was told to make way.
     preempt_time: i64 = "preempt_time",
+    /// By when it has to end.
+    deadline: i64 = "deadline",
     /// How often it was started again.
     restarts: u32 = "restart_cnt",
     /// The reservations that it asked for, separated by commas.

@@ -5,6 +5,7 @@ pub mod charge;
 pub mod charge_rules;
 pub mod ended;
 pub mod given_back;
+pub mod grants;
 pub mod hours;
 pub mod interrupted;
 pub mod kept_points;

@@ -12,6 +12,7 @@ mod dominant;
 mod edges;
 mod evaluator;
 mod example;
+mod grants;
 mod points;
 mod points_page;
 mod policies_page;

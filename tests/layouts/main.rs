@@ -26,3 +26,4 @@ mod sprio_visibility;
 mod stopping;
 mod unknown_micro;
 mod usage;
+mod zones;

@@ -45,7 +45,7 @@ pub fn compare(snapshot: &Snapshot, wanted: &[Account], delete: bool) -> Result<
     let mut commands = commands.of_accounts(&known, wanted, &depths);
     commands.of_users(&known, wanted);
     if delete {
-        commands.delete(&known, wanted);
+        commands.delete(&known, wanted, &snapshot.associations);
     }
     // With `delete` those that a command cannot name.
     let left = left(&known, wanted, |name| !delete || !is_name(name));
@@ -177,20 +177,42 @@ impl Commands<'_> {
         }
     }
 
-    fn delete(&mut self, known: &BTreeMap<&str, Known<'_>>, wanted: &[Account]) {
+    fn delete(&mut self, known: &BTreeMap<&str, Known<'_>>, wanted: &[Account], all: &[Association]) {
         let in_file: HashMap<&str, &Account> =
             wanted.iter().map(|account| (account.name.as_str(), account)).collect();
         let mut gone: Vec<(usize, &str)> = Vec::new();
-        for (name, account) in known.iter().filter(|(name, _)| **name != ROOT) {
+        let mut leaving = BTreeMap::<&str, Vec<&str>>::new();
+        for (name, account) in known.iter().filter(|(name, _)| **name != ROOT && is_name(name)) {
             let wanted = in_file.get(name);
-            let is_wanted = |user: &str| wanted.is_some_and(|wanted| wanted.users.iter().any(|(known, _)| known == user));
-            for user in account.users.keys().filter(|user| !is_wanted(user) && is_name(user) && is_name(name)) {
-                let why = format!("User {user} of {name} is not in the file.");
-                self.add(&["delete", "user", user, "where", CLUSTER, &format!("Account={name}")], why, None);
+            let is_wanted =
+                |user: &str| wanted.is_some_and(|wanted| wanted.users.iter().any(|(known, _)| known == user));
+            for user in account.users.keys().filter(|user| !is_wanted(user) && is_name(user)) {
+                leaving.entry(user).or_default().push(name);
             }
-            if wanted.is_none() && is_name(name) {
+            if wanted.is_none() {
                 let depth = std::iter::successors(Some(*name), |name| known.get(name).map(|account| account.parent));
                 gone.push((depth.take(known.len() + 1).count(), name));
+            }
+        }
+        for (user, accounts) in leaving {
+            let stays = wanted.iter().find(|account| account.users.iter().any(|(known, _)| known == user));
+            let others = |association: &&Association| association.user == user && !association.partition.is_empty();
+            if stays.is_none() && !all.iter().any(|association| others(&association)) {
+                let why = format!("User {user} is in no account of the file.");
+                self.add(&["delete", "user", user, "where", CLUSTER], why, None);
+                continue;
+            }
+            // Most releases refuse to delete the default account of a user.
+            let default = all.iter().find(|association| association.user == user && association.is_default);
+            let default = default.filter(|default| accounts.contains(&default.account.as_str()));
+            if let (Some(default), Some(stays)) = (default, stays) {
+                let why = format!("The default account of {user} is {}.", default.account);
+                let account = format!("DefaultAccount={}", stays.name);
+                self.add(&["modify", "user", user, "where", CLUSTER, "set", &account], why, None);
+            }
+            for name in accounts {
+                let why = format!("User {user} of {name} is not in the file.");
+                self.add(&["delete", "user", user, "where", CLUSTER, &format!("Account={name}")], why, None);
             }
         }
         gone.sort_by_key(|(depth, _)| std::cmp::Reverse(*depth));
@@ -315,11 +337,24 @@ mod tests {
         assert_eq!(
             commands("account,users\nphysics,ada\n", true),
             [
-                "sacctmgr -i delete user cy where Cluster=big Account=deep",
-                "sacctmgr -i delete user bob where Cluster=big Account=old",
-                "sacctmgr -i delete user emmy where Cluster=big Account=physics",
+                "sacctmgr -i delete user bob where Cluster=big",
+                "sacctmgr -i delete user cy where Cluster=big",
+                "sacctmgr -i delete user emmy where Cluster=big",
                 "sacctmgr -i delete account deep where Cluster=big",
                 "sacctmgr -i delete account old where Cluster=big",
+            ]
+        );
+        // One who stays in another account gets that for a default first, where it is known that the other was.
+        let mut cluster = cluster();
+        cluster.associations[6].is_default = true;
+        let answer = compare(&cluster, &wanted("account,users\nphysics,ada emmy bob\ndeep,cy\nold,\n"), true).unwrap();
+        let texts: Vec<&str> = answer.commands.iter().map(|command| command.text.as_str()).collect();
+        assert_eq!(
+            texts[1..],
+            [
+                "sacctmgr -i add user bob Cluster=big Account=physics Fairshare=1",
+                "sacctmgr -i modify user bob where Cluster=big set DefaultAccount=physics",
+                "sacctmgr -i delete user bob where Cluster=big Account=old",
             ]
         );
         // No command can name these.

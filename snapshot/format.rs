@@ -8,8 +8,8 @@ use std::io::{self, BufRead, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::records::{
-    About, Association, Book, BookAssociation, By, Entry, Group, Job, Parameter, Partition, Qos, Record,
-    Running, Setting, Tres, Usage,
+    About, Association, Book, BookAssociation, By, Entry, Grant, Group, Job, Parameter, Partition, Qos,
+    Record, Running, Setting, Tres, Usage,
 };
 use crate::Snapshot;
 
@@ -82,6 +82,7 @@ pub fn write(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     writer.all::<Running>(&snapshot.running)?;
     writer.all::<Usage>(&snapshot.usage)?;
     writer.all::<Group>(&snapshot.groups)?;
+    writer.all::<Grant>(&snapshot.grants)?;
     writer.end().map(drop)
 }
 
@@ -287,6 +288,7 @@ kinds! {
     Running: |snapshot, running| snapshot.running.push(running);
     Usage: |snapshot, usage| snapshot.usage.push(usage);
     Group: |snapshot, group| snapshot.groups.push(group);
+    Grant: |snapshot, grant| snapshot.grants.push(grant);
 }
 
 fn parse<R: Record>(columns: &[Option<usize>], line: &[u8]) -> Result<R, String> {

@@ -12,7 +12,7 @@ pub mod records;
 use std::collections::BTreeMap;
 
 use records::{
-    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running,
+    About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
     Setting, Tres, Usage,
 };
 
@@ -47,6 +47,8 @@ pub struct Snapshot {
     pub usage: Vec<Usage>,
     /// Unix groups that the settings name, as far as the controller knows them.
     pub groups: Vec<Group>,
+    /// How grants stand.
+    pub grants: Vec<Grant>,
 }
 
 impl Snapshot {

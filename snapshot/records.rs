@@ -507,3 +507,76 @@ record! {
         id: u32,
     }
 }
+
+record! {
+    /// How a grant stands. Amounts are in seconds of the unit.
+    Grant, "grant" {
+        /// `Account`, `User`, `Group`, `QOS` or `WCKey`.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// The TRES whose hours are granted.
+        unit: String,
+        /// The partitions that it is for; empty for all.
+        partitions: Vec<String>,
+        /// The book that these are of; empty for none.
+        book: String,
+        /// `within`, `beyond`, `unknown` where what was used is not known, `outside` where no line holds and jobs are as if beyond, `none` where they
+        /// have no grant then.
+        state: String,
+        /// What happens to jobs beyond it: `low`, `share` or `block`.
+        beyond: String,
+        /// Points for jobs within it.
+        within: f64,
+        /// Since when it stands so; 0 where not known.
+        changed: i64,
+        /// When the standing may change next though nothing is used; 0 for never.
+        next_change: i64,
+        /// When the line begins that holds.
+        first: i64,
+        /// When it ends.
+        end: i64,
+        /// When the next line of its sequence begins; 0 for none.
+        next_line: i64,
+        /// The rule, or the preset.
+        rule: String,
+        /// Where the line is written.
+        place: String,
+        /// All that is granted.
+        amount: f64,
+        /// What was used of it.
+        used_all: f64,
+        /// What should have been used by now.
+        should_be: f64,
+        /// The number of the period, from 1 on.
+        period: u32,
+        /// How many there are.
+        periods: u32,
+        /// When the period begins.
+        period_begin: i64,
+        /// When it ends.
+        period_end: i64,
+        /// What is granted for it.
+        granted: f64,
+        /// What came from the period before; negative for a debt.
+        carried: f64,
+        /// What may be borrowed from the next one.
+        borrowable: f64,
+        /// What was used in the period.
+        used: f64,
+        /// What is left until jobs are beyond; negative where more was used.
+        left: f64,
+        /// What jobs that run use of it in a second.
+        running: f64,
+        /// From when on usage is counted.
+        begun: i64,
+        /// Until when.
+        counted_until: i64,
+        /// When each of the latest days begins.
+        days: Vec<i64>,
+        /// What was used in each.
+        used_by_day: Vec<f64>,
+        /// The number of the Unix group, where it is one and known.
+        group: Option<u32>,
+    }
+}

@@ -81,6 +81,7 @@ questions! {
     Migrate in migrate,
     Sync in sync,
     Weights in weights,
+    Grants in grants,
 }
 
 /// An answer to one kind of question.

@@ -100,6 +100,8 @@ pub struct JobRank {
     pub is_stopped: bool,
     /// The caps that it goes beyond, where its points are computed here.
     pub caps: Vec<Beyond>,
+    /// The grants that it is beyond, by their places in the snapshot.
+    pub grants: Vec<usize>,
     /// The priority that the queue goes by; 0 for a job that is held.
     pub priority: u32,
     /// As it is computed here, and the priority that follows; `None` where the priority was set directly, or the job is held.
@@ -243,6 +245,9 @@ impl One<'_> {
         rank.points = points;
         if let (Some(book), true) = (self.all.looks.points, points.is_some_and(|points| points.is_capped)) {
             rank.caps = book.beyond(&self.all.looks, (job, node));
+        }
+        if let Some(book) = self.all.looks.points {
+            rank.grants = book.beyond_grants(&self.all.looks, job);
         }
         let old = |shown: u32, new: u32| if config.increase_only { increase_only(shown, new) } else { new };
         let is_known = !self.unknown.fair_share || shown.is_some();

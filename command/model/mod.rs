@@ -10,6 +10,7 @@ pub mod config;
 mod difference;
 mod entries;
 mod facts;
+pub mod grants;
 pub mod jobs;
 pub mod order;
 mod points;

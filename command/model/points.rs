@@ -8,10 +8,11 @@ use multifactor2_core::policy::points::{
 };
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
-use multifactor2_snapshot::records::{Job, Partition, Qos};
+use multifactor2_snapshot::records::{Grant, Job, Partition, Qos};
 use multifactor2_snapshot::Snapshot;
 
 use super::facts::Looks;
+use super::grants::{is_beyond, Grants};
 use super::Tree;
 
 /// All that gives points, taught what there is.
@@ -25,6 +26,7 @@ pub(super) struct Book {
     stopping: HashSet<String>,
     /// How well time limits fit, in percent, by user.
     accuracies: HashMap<String, f64>,
+    grants: Grants,
 }
 
 impl Book {
@@ -74,7 +76,7 @@ impl Book {
         let stopping = snapshot.qos.iter().filter(|qos| stops(qos)).map(|qos| qos.name.clone()).collect();
         let accuracies = snapshot.usage.iter().filter(|record| record.model == "accuracy");
         let accuracies = accuracies.map(|record| (record.key.clone(), record.amount)).collect();
-        Some(Self { points, reader, qos, usage, stopping, accuracies })
+        Some(Self { points, reader, qos, usage, stopping, accuracies, grants: Grants::of(snapshot, tree) })
     }
 
     /// A job, before its partition and QOS.
@@ -104,6 +106,14 @@ impl Book {
         self.points.beyond(&looks.tree.shape, self.usage.each_ref(), &asked)
     }
 
+    /// The grants that a job is beyond, by their places in the snapshot, in the partition that it is in or was tried in last.
+    pub fn beyond_grants(&self, looks: &Looks<'_>, job: &Job) -> Vec<usize> {
+        let grants = &looks.snapshot.grants;
+        let is_of = |grant: &Grant| grant.partitions.is_empty() || grant.partitions.contains(&job.partition);
+        let places = self.grants.places(job, &job.qos).map(|place| place as usize);
+        places.filter(|place| is_beyond(&grants[*place]) && is_of(&grants[*place])).collect()
+    }
+
     /// The points of a job in a partition, under a QOS.
     pub fn explain(
         &self,
@@ -130,6 +140,7 @@ impl Book {
             group: self.points.group(facts.group),
             bypass: if self.points.needs().bypass { job.bypass } else { 0 },
             accuracy: self.accuracies.get(&job.user).copied().unwrap_or_default(),
+            granted: self.grants.granted(job, partition.0, qos),
             ..facts.job()
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::advice::Advice;
-use super::table::{ChargeKind, OverrideKind, Settings};
+use super::table::{ChargeKind, GrantKind, OverrideKind, Settings};
 
 /// What `AccountingStorageEnforce` has of what lines rest on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,22 +50,26 @@ impl Settings {
     /// Takes out the lines that can have no effect; what an administrator should know of these and of others that have less effect.
     pub fn take_out_unenforced(&mut self, enforced: Enforced) -> Vec<Advice> {
         let mut found = Vec::new();
-        let lines = self.charges.len() + self.overrides.len();
+        let count =
+            |settings: &Self| settings.charges.len() + settings.overrides.len() + settings.grants.len();
+        let lines = count(self);
         if !enforced.wckeys {
             self.charges.retain(|line| line.kind != ChargeKind::WcKey);
             self.overrides.retain(|line| line.kind != OverrideKind::WcKey);
+            self.grants.retain(|line| line.kind != GrantKind::WcKey);
         }
-        if self.charges.len() + self.overrides.len() != lines {
+        if count(self) != lines {
             found.push(Advice::without_effect(
-                "Charge=WCKey and Override=WCKey do nothing without wckeys in AccountingStorageEnforce, because any user may name any \
+                "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing without wckeys in AccountingStorageEnforce, because any user may name any \
                  key: set AccountingStorageEnforce=...,wckeys and TrackWCKey=yes and restart slurmctld, or remove the lines",
             ));
         }
         let by_qos = self.charges.iter().any(|line| line.kind == ChargeKind::Qos)
-            || self.overrides.iter().any(|line| line.kind == OverrideKind::Qos);
+            || self.overrides.iter().any(|line| line.kind == OverrideKind::Qos)
+            || self.grants.iter().any(|line| line.kind == GrantKind::Qos);
         if by_qos && !enforced.qos {
             found.push(Advice::wrong(
-                "Charge=QOS and Override=QOS are open to every user without qos in AccountingStorageEnforce, because any user may submit \
+                "Charge=QOS, Override=QOS and Grant=QOS are open to every user without qos in AccountingStorageEnforce, because any user may submit \
                  to any QOS: set AccountingStorageEnforce=...,qos and restart slurmctld",
             ));
         }
@@ -78,6 +82,14 @@ impl Settings {
             found.push(Advice::without_effect(
                 "Charge=Requeued does nothing without limits in AccountingStorageEnforce, because slurmctld does not tell how a run ended: \
                  set AccountingStorageEnforce=...,limits and restart slurmctld, or remove the line",
+            ));
+        }
+        if !self.grants.is_empty() {
+            self.grants.clear();
+            self.adjusts.clear();
+            found.push(Advice::without_effect(
+                "Grant does nothing without limits in AccountingStorageEnforce, because slurmctld does not tell that a job ended: set \
+                 AccountingStorageEnforce=...,limits and restart slurmctld, or remove the lines",
             ));
         }
         if !self.minimum_charge.is_zero() {
@@ -101,11 +113,11 @@ mod tests {
     fn what_is_not_enforced_has_no_effect_and_is_told() {
         for (words, charges, overrides, told) in [
             ("associations,limits,qos,wckeys", 3, 2, vec![]),
-            ("associations,limits,wckeys", 3, 2, vec!["Charge=QOS"]),
+            ("associations,limits,wckeys", 3, 2, vec!["Charge=QOS,"]),
             ("ALL", 3, 2, vec![]),
-            ("associations,qos,safe", 2, 1, vec!["Charge=WCKey"]),
+            ("associations,qos,safe", 2, 1, vec!["Charge=WCKey,"]),
             ("wckeys,qos", 2, 2, vec!["Charge=Requeued", "MinimumCharge"]),
-            ("none", 1, 1, vec!["Charge=WCKey", "Charge=QOS", "Charge=Requeued", "MinimumCharge"]),
+            ("none", 1, 1, vec!["Charge=WCKey,", "Charge=QOS,", "Charge=Requeued", "MinimumCharge"]),
         ] {
             let mut settings = Settings::parse(ALL, "f").unwrap().settings;
             let found = settings.take_out_unenforced(Enforced::of_words(words));

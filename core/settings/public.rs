@@ -2,7 +2,9 @@
 //!
 //! Each kind of line is decided on by name, so that a new kind does not compile before it has been.
 
-use super::{ChargeKind, ComponentKind, CredentialKind, OverrideKind, ServiceKind, Settings, TargetKind};
+use super::{
+    ChargeKind, ComponentKind, CredentialKind, GrantKind, OverrideKind, ServiceKind, Settings, TargetKind,
+};
 
 /// Settings without the lines that name users, accounts, Unix groups, wckeys, jobs or reservations.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,6 +100,20 @@ impl Settings {
             // Shares are those of accounts.
             is_public(if line.shares.is_none() { Names::Partitions } else { Names::Somebody })
         });
+        // Their adjustments name a grant by its name: with QOS that is no secret either.
+        let of_grant = |kind: GrantKind| {
+            is_public(match kind {
+                GrantKind::Qos => Names::Qos,
+                GrantKind::Account | GrantKind::User | GrantKind::Group | GrantKind::WcKey => Names::Somebody,
+            })
+        };
+        let books = settings.books.clone();
+        let is_told = |of: &Option<Vec<String>>, book: &Option<String>| {
+            let has_book = |name: &String| books.iter().any(|line| line.name.eq_ignore_ascii_case(name));
+            (of.is_none() || partitions) && book.as_ref().is_none_or(has_book)
+        };
+        settings.grants.retain(|line| of_grant(line.kind) && is_told(&line.partitions, &line.book));
+        settings.adjusts.retain(|line| of_grant(line.kind.into()) && is_told(&line.partitions, &line.book));
         if settings.snapshot_readers().is_some() {
             let default = Settings::default();
             (settings.snapshot_group, settings.snapshot_mode) =

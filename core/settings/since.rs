@@ -60,6 +60,7 @@ pub const SINCE: [(&str, &[&str]); 3] = [
     (
         "0.3.0",
         &[
+            "Adjust",
             "Charge.Days",
             "Charge.Hours",
             "Component.StartCount",
@@ -68,6 +69,7 @@ pub const SINCE: [(&str, &[&str]); 3] = [
             "Component=URGENCY",
             "Credential.ClassWeight",
             "FSStep",
+            "Grant",
             "QueueTimeSince",
             "Service.TargetGrowth",
             "Target.Block",

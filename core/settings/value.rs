@@ -100,7 +100,7 @@ pub enum Value {
 
 /// A date and time of day without a time zone: the one of the controller's clock is meant. Ordered by time, so that
 /// it can be compared with the current local time taken apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
     /// Gregorian year, 1970 to 9999.
     pub year: u16,

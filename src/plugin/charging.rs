@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::explain;
+use super::grants::Granting;
 use super::points::NotedForPoints;
 use super::posting::Collected;
 use super::progress::own_usage::{Charged, Counting};
@@ -88,6 +89,8 @@ pub struct Charger<'o> {
     noted: RankedGuard<'o, Noted>,
     /// Our own sums of usage, which count the same jobs.
     pub own: Counting<'o>,
+    /// What is used of grants, likewise.
+    granting: Granting<'o>,
 }
 
 impl<'o> Charger<'o> {
@@ -106,13 +109,20 @@ impl<'o> Charger<'o> {
             factors: JobFactors::new(rules),
             noted,
             own,
+            granting: Granting::Nobody,
         }
     }
 
-    /// A cycle has charged all jobs that run. Our own sums are still to be finished.
-    pub fn end_cycle(mut self) -> Counting<'o> {
+    /// With grants, which count the same jobs.
+    pub fn with_grants(mut self, granting: Granting<'o>) -> Self {
+        self.granting = granting;
+        self
+    }
+
+    /// A cycle has charged all jobs that run. Our own sums, and grants, are still to be finished.
+    pub fn end_cycle(mut self) -> (Counting<'o>, Granting<'o>) {
         self.noted.given_back.end_cycle();
-        self.own
+        (self.own, self.granting)
     }
 
     /// Begins to collect charges, to be posted under the same hold of the locks.
@@ -147,6 +157,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
+        attempt(|| self.charger.granting.count(self.lock, job.read_only(), period.end));
         let owners = self.owners_of(job.read_only());
         let ending = if period.job_ended { job.ending() } else { None };
         let run = if ending == Some(Ending::Own) { job.ended_run() } else { None };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tracing::{error, info, warn};
 
 use super::assoc_factor::AssocFactor;
+use super::grants;
 use super::progress::state_file;
 use super::snapshot::parameters::Told;
 use crate::host::clock::LocalCalendar;
@@ -21,6 +22,7 @@ use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::{Needs, Points};
 use multifactor2_core::policy::pools::{Measure, Pools};
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
+use multifactor2_core::rules::grants::Sequences;
 use multifactor2_core::settings::advice::Beside;
 use multifactor2_core::settings::{
     kept, ActiveJobs, Enforced, Errors, FileFound, Loaded, Outcome, Settings, SettingsKeeper,
@@ -84,6 +86,8 @@ pub struct Config {
     pub charging: RuleHistory,
     /// What `Book` lines say.
     pub books: Arc<BookLines>,
+    /// What `Grant` and `Adjust` lines say; none where nobody can be charged.
+    pub grants: Arc<Sequences>,
     /// Our own settings.
     pub settings: Settings,
     /// Their lines with the place of each, where a snapshot is asked for.
@@ -189,12 +193,7 @@ impl Config {
         let has_pools = Pools::are_asked_for(&settings);
         if !fair_share {
             weights.fair_share = 0;
-            if has_pools || !settings.books.is_empty() {
-                warn!(
-                    "TicketsFunctional, Override, Dilution and Book do nothing without associations: set \
-                     AccountingStorageType=accounting_storage/slurmdbd"
-                );
-            }
+            warn_of_idle_lines(&settings, has_pools);
         }
         let books = BookLines::of(&settings);
         let more = points.is_some()
@@ -228,9 +227,14 @@ impl Config {
             beside,
             fair_share,
             points,
-            caps_stop: host.verified && settings.caps_stop(),
+            caps_stop: host.verified && (settings.caps_stop() || settings.grants_stop()),
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(books),
+            grants: Arc::new(if fair_share {
+                Sequences::of(&settings, grants::offset)
+            } else {
+                Sequences::default()
+            }),
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             written: written.filter(|_| lines.is_some()),
             told: lines.map(|lines| Arc::new(Told::read(host, lines))),
@@ -266,6 +270,16 @@ impl Config {
     /// Whether jobs hold no tickets that slurmctld found unable to start (`ActiveJobs=startable`).
     pub fn counts_startable_only(&self) -> bool {
         self.settings.active_jobs == ActiveJobs::Startable
+    }
+}
+
+/// Lines that do nothing where nobody can be charged.
+fn warn_of_idle_lines(settings: &Settings, has_pools: bool) {
+    if has_pools || !settings.books.is_empty() || !settings.grants.is_empty() {
+        warn!(
+            "TicketsFunctional, Override, Dilution, Book and Grant do nothing without associations: set \
+             AccountingStorageType=accounting_storage/slurmdbd"
+        );
     }
 }
 

@@ -24,6 +24,7 @@ use super::config::Config;
 use super::drafts::Drafts;
 use super::evaluator::{NO_DETAILS, OVERFLOW};
 use super::gather::Gathered;
+use super::grants::Granting;
 use super::phases::{Phase, Phases};
 use super::points::{GroupFinder, Groups, PointsQueue};
 use super::posting::UNDERFLOW;
@@ -121,7 +122,7 @@ impl Plugin {
         let reset = if config.fair_share { schedule.due_reset(before.last_reset, now) } else { None };
         let times = Times { last_ran: now, last_reset: reset.unwrap_or(before.last_reset) };
         phases.enter(Phase::Prepare);
-        attempt(|| self.progress.prepare(host, &config, times));
+        self.prepare(unlocked, &config, &mut schedule.groups, times);
         if self.has_site_factor() && before.last_ran != 0 && now > before.last_ran {
             phases.enter(Phase::SiteFactors);
             attempt(|| {
@@ -152,12 +153,12 @@ impl Plugin {
             return;
         }
         phases.enter(Phase::Save);
-        attempt(|| self.own_usage.save(config.state_file.as_deref()));
-        attempt(|| self.save_notes(unlocked, &config));
+        self.save_all(unlocked, &config, now);
         phases.enter(Phase::Distribute);
         if let Some(points) = &mut points {
             let groups = schedule.groups.find(unlocked, points.group_names(), &self.thread);
             points.read_own_usage(&self.own_usage);
+            points.read_grants(self.grants.in_force());
             if points.is_undecided() {
                 self.stop_beyond_caps(unlocked, &config, (&mut drafts, &mut queues), points, groups);
             }
@@ -204,6 +205,33 @@ impl Plugin {
         attempt(|| self.warn_of_unknown(unlocked));
         phases.enter(Phase::Snapshot);
         attempt(|| self.take_snapshot(unlocked, &config, &mut schedule.known_jobs, now));
+    }
+
+    /// Prepares the state file, and asks for the Unix groups that grants name: before anything is charged, so that no second is missed.
+    fn prepare(
+        &'static self,
+        unlocked: &mut Unlocked,
+        config: &Config,
+        groups: &mut GroupFinder,
+        times: Times,
+    ) {
+        attempt(|| self.progress.prepare(unlocked.host(), config, times));
+        let names = self.grants.group_names();
+        if !names.is_empty() {
+            let groups = groups.find(unlocked, names.iter().map(String::as_str), &self.thread);
+            self.grants.learn_groups(groups);
+        }
+    }
+
+    /// Saves what a cycle has counted, once it is known how grants stand.
+    fn save_all(&self, unlocked: &mut Unlocked, config: &Config, now: i64) {
+        let file = config.state_file.as_deref();
+        attempt(|| self.own_usage.save(file));
+        if !config.grants.is_empty() {
+            attempt(|| self.grants.weigh(now));
+            attempt(|| self.grants.save(file));
+        }
+        attempt(|| self.save_notes(unlocked, config));
     }
 
     /// Decides which jobs caps keep from starting: they hold no tickets. By a copy of the standing, as that answers submissions.
@@ -363,7 +391,9 @@ impl Plugin {
         let own = own.map_or(Counting::Nobody, Counting::Cycle);
         let rules = config.charging_since(own.since(), (before.last_ran, now));
         let rules = rules.within(before.last_ran, now);
-        let mut charger = Charger::new(factor, own, rules, noted);
+        let grants = attempt(|| self.grants.begin(&lock, now)).flatten();
+        let mut charger = Charger::new(factor, own, rules, noted)
+            .with_grants(grants.map_or(Granting::Nobody, Granting::Cycle));
         let was_reset = reset && attempt(|| reset_usage(&lock)).is_some();
         if was_reset {
             self.progress.note_reset(times);
@@ -398,7 +428,11 @@ impl Plugin {
             );
             batch.post();
         }
-        if let Counting::Cycle(round) = charger.end_cycle() {
+        let (own, granting) = charger.end_cycle();
+        if let Granting::Cycle(round) = granting {
+            attempt(|| round.finish(&jobs));
+        }
+        if let Counting::Cycle(round) = own {
             let last_reset = if was_reset { times.last_reset } else { before.last_reset };
             attempt(|| round.finish(&jobs, &lock, factor, last_reset));
         }

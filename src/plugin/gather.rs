@@ -251,6 +251,7 @@ impl Plugin {
             });
         let points =
             points.map(|points| points.with_accuracies(|| self.noted.lock().points.kept.accuracies.clone()));
+        let points = points.map(|points| points.with_grants(|| self.grants.in_force()));
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered {
             shortens: config.only_priorities && !evaluator.explain,

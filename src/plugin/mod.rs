@@ -19,6 +19,7 @@ mod entries;
 mod evaluator;
 mod explain;
 mod gather;
+mod grants;
 mod health;
 mod interrupted;
 mod kept_file;
@@ -66,6 +67,7 @@ use crate::host::{clock, Host, HostError};
 
 use charging::Noted;
 use config::{Config, InForce};
+use grants::Grants;
 use health::Health;
 use kept_file::KeptFile;
 use origins::Origins;
@@ -93,6 +95,8 @@ pub struct Plugin {
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
+    /// What is used of grants.
+    grants: Grants,
     /// What is noted of jobs from one charge to a later one.
     noted: Ranked<Noted>,
     thread: DecayThread,
@@ -122,6 +126,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     origins: Ranked::new(Rank::Origins, Origins::default()),
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
+    grants: Grants::default(),
     noted: Ranked::new(Rank::Noted, Noted::default()),
     thread: DecayThread::new(),
     snapshots: Snapshots::default(),
@@ -250,6 +255,7 @@ impl Plugin {
         self.take_config(Some(Arc::clone(&config)));
         let loaded = if host.has_database() { self.progress.read(host) } else { Loaded::default() };
         self.keep_own_usage(&config, loaded);
+        self.grants.configure(&config);
         self.read_interrupted(&config);
         self.read_points(&config);
         if fair_share {
@@ -287,7 +293,9 @@ impl Plugin {
         self.kept_file.finish();
         self.progress.save_at_end();
         let config = self.take_config(None);
-        self.own_usage.stop(config.as_ref().and_then(|config| config.state_file.as_deref()));
+        let state_file = config.as_ref().and_then(|config| config.state_file.as_deref());
+        self.own_usage.stop(state_file);
+        attempt(|| self.grants.stop(state_file));
         if let Some(config) = &config {
             attempt(|| self.save_points(config));
         }
@@ -343,6 +351,7 @@ impl Plugin {
         self.take_config(Some(Arc::clone(&config)));
         if is_loaded {
             self.keep_own_usage(&config, Loaded { times, includes_newest: false, knows_reset: true });
+            self.grants.configure(&config);
         }
         self.thread.reconfigure();
         self.advised.store(false, Ordering::Relaxed);

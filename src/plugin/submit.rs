@@ -13,6 +13,7 @@ use multifactor2_core::rules::charge::Period;
 use super::charging::Charger;
 use super::config::Config;
 use super::evaluator::Evaluator;
+use super::grants::Granting;
 use super::origins::Origins;
 use super::progress::own_usage::Counting;
 use super::Plugin;
@@ -160,7 +161,8 @@ impl Plugin {
         let own = Counting::End(&self.own_usage);
         let rules = config.charging_since(own.since(), (period.start, period.end));
         let rules = rules.within(period.start, period.end);
-        let mut charger = Charger::new(factor, own, rules, self.noted.lock());
+        let granting = if config.grants.is_empty() { Granting::Nobody } else { Granting::End(&self.grants) };
+        let mut charger = Charger::new(factor, own, rules, self.noted.lock()).with_grants(granting);
         let mut batch = charger.begin(&lock);
         batch.charge(job, period);
         batch.post();

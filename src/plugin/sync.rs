@@ -24,6 +24,8 @@ pub enum Rank {
     OwnUsage,
     /// Jobs that have ended, for our own sums.
     Ends,
+    /// What is used of grants.
+    Grants,
     /// The state file.
     Journal,
     /// The times of the last cycle.

@@ -46,7 +46,7 @@ fn lines_that_rest_on_what_is_not_enforced() {
         "MinimumCharge=10:00",
     ];
     const SAID: [&str; 3] = [
-        "Charge=WCKey and Override=WCKey do nothing",
+        "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing",
         "Charge=Requeued does nothing",
         "MinimumCharge misses runs",
     ];

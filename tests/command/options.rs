@@ -36,7 +36,7 @@ enum Seen {
 use Seen::{Differs, Ends, Live, OnTerminal, Says, Writes};
 
 /// A question, its words, and whether it is about a cluster: then it is that of the example.
-const QUESTIONS: [(&str, &str, bool); 11] = [
+const QUESTIONS: [(&str, &str, bool); 14] = [
     ("why", "1001", true),
     ("queue", "", true),
     ("tree", "", true),
@@ -48,13 +48,16 @@ const QUESTIONS: [(&str, &str, bool); 11] = [
     ("metrics", "", true),
     ("migrate", "maui.cfg", false),
     ("replay", "sacct.txt --procs 8 --runs 0", false),
+    ("sync", "tree.csv", true),
+    ("weights", "--fp32 gpus --baseline a100 --nodes nodes.txt", false),
+    ("grants", "", true),
 ];
 
 /// What a proof is of: a question, or all those about a cluster, those with a table, and those of jobs that could be submitted.
 const ALL: &str = "all";
 const CLUSTER: &str = "cluster";
 const TABLE: &str = "table";
-const WITH_TABLES: [&str; 4] = ["queue", "tree", "what-if", "settings"];
+const WITH_TABLES: [&str; 5] = ["queue", "tree", "what-if", "settings", "grants"];
 
 /// Of a question and an option: what else is said, with which the answer is compared; the option; how it is seen.
 const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
@@ -139,6 +142,12 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("check", "--slurmctld", "", "--plugins plugins --slurmctld nowhere", Says("nowhere")),
     ("metrics", "--out", "", "--out a.prom", Writes("a.prom", "multifactor2_")),
     ("metrics", "--users", "", "--users top=5", Differs),
+    ("sync", "--delete", "", "--delete", Says("delete")),
+    ("sync", "--check", "", "--check", Ends(2)),
+    ("weights", "--fp32", "", "--fp32 nowhere", Says("nowhere")),
+    ("weights", "--baseline", "", "--baseline h100", Differs),
+    ("weights", "--nodes", "", "--nodes nowhere", Says("nowhere")),
+    ("weights", "--partition", "", "--partition cpu", Differs),
     ("migrate", "--snapshot", "", "--snapshot nowhere", Says("it is for a slurm.conf")),
     ("migrate", "--moab", "", "--moab", Differs),
     ("replay", "--policy", "", "--policy fifo", Differs),
@@ -177,6 +186,13 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("replay", "--html", "", "--html page.html", Writes("page.html", "fair-tree")),
 ];
 
+/// What `sync` and `weights` are about.
+pub const TREE: &str = "account,parent,shares,users\na,root,50,user1\nb,root,30,user5\n";
+pub const GPUS: &str = "rtx2080ti 13.4\na100 19.5\nh100 67\n";
+pub const NODES: &str =
+    "NodeName=g1 CPUTot=128 RealMemory=1048576 Gres=gpu:a100:4,gpu:h100:4 Partitions=gpu,gpu-long\n\
+                         NodeName=c1 CPUTot=64 RealMemory=262144 Gres=(null) Partitions=cpu\n";
+
 /// A directory with what the questions are about, and with a sacct that prints its arguments as a job.
 struct Place(TempDir);
 
@@ -184,13 +200,18 @@ impl Place {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         let mut snapshot = Vec::new();
-        format::write(&crate::site::example(), &mut snapshot).unwrap();
+        let mut example = crate::site::example();
+        example.grants.push(crate::site::grant());
+        format::write(&example, &mut snapshot).unwrap();
         let sacct = crate::replay::SACCT.replace("TRACE", "sacct.txt");
         for (name, text) in [
             ("snapshot", snapshot.as_slice()),
             ("maui.cfg", b"FSWEIGHT 1\nFSUSERWEIGHT 10\nUSERCFG[ann] FSTARGET=25\n"),
             ("slurm.new", b"ClusterName=c\nPriorityType=priority/multifactor2\nPriorityWeightFairshare=100000\nAccountingStorageEnforce=qos\n"),
             ("sacct.txt", crate::replay::trace().as_bytes()),
+            ("tree.csv", TREE.as_bytes()),
+            ("gpus", GPUS.as_bytes()),
+            ("nodes.txt", NODES.as_bytes()),
             ("sacct", sacct.as_bytes()),
             ("scontrol", b"#!/bin/sh\nexit 1\n"),
             ("sacctmgr", b"#!/bin/sh\nexit 1\n"),
@@ -232,6 +253,9 @@ fn words(question: &str, given: &str) -> String {
         "replay" if has("--export") || has("--how") => "",
         "replay" if has("--runs") => "sacct.txt --procs 8",
         "replay" if has("--procs") || has("--partition") => "sacct.txt --runs 0",
+        "weights" if has("--fp32") => "--baseline a100 --nodes nodes.txt",
+        "weights" if has("--baseline") => "--fp32 gpus --nodes nodes.txt",
+        "weights" if has("--nodes") => "--fp32 gpus --baseline a100",
         _ => own,
     };
     let elsewhere = ["--from", "--cluster", "--plugins"].iter().any(|word| has(word));

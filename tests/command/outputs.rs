@@ -53,6 +53,51 @@ pub fn answered(printed: &Printout) -> bool {
     printed.status == 0 && printed.err.is_empty() && !printed.out.is_empty()
 }
 
+/// How a grant stands, and what is said of a job beyond it: compared with what the record says.
+#[test]
+fn grants_say_what_is_left_and_when_they_run_out() {
+    let mut snapshot = site::example();
+    snapshot.settings = Some(vec![multifactor2_snapshot::records::Setting {
+        line: "Grant=Account Name=c Amount=1200 From=2026-12-01 Until=2027-04-30".into(),
+        from: "multifactor2.conf line 3".into(),
+    }]);
+    snapshot.grants.push(site::grant());
+    let printed = Sample::new(&snapshot).ask(&["grants"]);
+    assert!(answered(&printed), "{printed:?}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "account c: cpu-hours, within",
+        // 135 of 180 are used, and half of the period is over.
+        "[####################|#########..........]",
+        "100 granted, 60 carried, 135 used, 45 left.",
+        "In all 240 of 1200 are used, and 150 should be by now.",
+        "Running jobs use 4 an hour.",
+        // 125 hours in 600,000 seconds; 45 hours last for 60 hours then.
+        "At the rate of the last seven days, 0.75 an hour, it runs out on 2027-01-17T20:00:00.",
+        "When it is used up, jobs come last.",
+    ] {
+        assert!(words(&printed.out).contains(part), "{part}: {}", printed.out);
+    }
+    let unknown = Sample::new(&snapshot).ask(&["grants", "nobody"]);
+    assert!(unknown.status != 0 && unknown.err.contains("nobody has no grant"), "{unknown:?}");
+    // Beyond it.
+    let grant = &mut snapshot.grants[0];
+    (grant.state, grant.left, grant.used) = ("beyond".to_owned(), -3600.0 * 12.0, 3600.0 * 192.0);
+    let printed = Sample::new(&snapshot).ask(&["grants", "C"]);
+    assert!(printed.out.contains("12 borrowed") || printed.out.contains("20 borrowed"), "{}", printed.out);
+    assert!(printed.out.contains("It is used up for now since 2027-01-04T22:00:00."), "{}", printed.out);
+    let job = snapshot.jobs.iter().find(|job| job.account == "c").expect("a job of c").id.to_string();
+    let why = Sample::new(&snapshot).ask(&["why", "--long", &job]);
+    let why = words(&why.out);
+    let said = "the grant of account c since 2027-01-04T22:00:00: 192 of 180 cpu hours of this period are used. The next period begins on 2027-01-26T21:46:40.";
+    assert!(why.contains(said), "{why}");
+    // Nothing is known, and nobody is said to be beyond.
+    snapshot.grants[0].state = "unknown".to_owned();
+    let printed = Sample::new(&snapshot).ask(&["grants"]);
+    assert!(printed.out.contains("account c: cpu-hours, what was used is not known"), "{}", printed.out);
+    assert!(!printed.out.contains("runs out on"), "{}", printed.out);
+}
+
 /// All questions to the example whose answers are for people.
 pub const QUESTIONS: [&[&str]; 12] = [
     &["why", "1001"],

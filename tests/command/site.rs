@@ -5,7 +5,7 @@
 
 use multifactor2_fixtures::example::TREE;
 use multifactor2_snapshot::records::{
-    Association, Entry, Job, Partition, Qos, Running, Setting, Tres, Usage,
+    Association, Entry, Grant, Job, Partition, Qos, Running, Setting, Tres, Usage,
 };
 use multifactor2_snapshot::Snapshot;
 
@@ -16,6 +16,42 @@ pub fn path_as(user: &str, directory: &std::path::Path) -> String {
     std::fs::write(&id, format!("#!/bin/sh\necho {user}\n")).unwrap();
     std::fs::set_permissions(&id, std::fs::Permissions::from_mode(0o755)).unwrap();
     format!("{}:/usr/bin:/bin", directory.display())
+}
+
+/// A grant of the account c, of which three quarters of March 2027 are used.
+pub fn grant() -> Grant {
+    Grant {
+        kind: "Account".to_owned(),
+        name: "c".to_owned(),
+        unit: "cpu".to_owned(),
+        state: "within".to_owned(),
+        beyond: "low".to_owned(),
+        within: 1000.0,
+        changed: TIME - 900_000,
+        next_change: TIME + 1_000_000,
+        first: TIME - 3_000_000,
+        end: TIME + 9_000_000,
+        rule: "carry".to_owned(),
+        place: "multifactor2.conf line 3".to_owned(),
+        amount: 3600.0 * 1200.0,
+        used_all: 3600.0 * 240.0,
+        should_be: 3600.0 * 150.0,
+        period: 2,
+        periods: 12,
+        period_begin: TIME - 1_000_000,
+        period_end: TIME + 1_000_000,
+        granted: 3600.0 * 100.0,
+        carried: 3600.0 * 60.0,
+        borrowable: 3600.0 * 20.0,
+        used: 3600.0 * 135.0,
+        left: 3600.0 * 45.0,
+        running: 4.0,
+        begun: TIME - 3_000_000,
+        counted_until: TIME,
+        days: vec![TIME - 600_000, TIME - 300_000],
+        used_by_day: vec![3600.0 * 60.0, 3600.0 * 65.0],
+        ..Grant::default()
+    }
 }
 
 /// When the snapshots were taken.

@@ -13,6 +13,7 @@ mod differences;
 mod example;
 mod explanations;
 mod factors;
+mod grants;
 mod kept_settings;
 mod life;
 mod meanwhile;

@@ -3,8 +3,8 @@
 use multifactor2_fixtures::project::read;
 use multifactor2_snapshot::format::{FORMAT, LONGEST_LINE, MOST_RECORDS, VERSION};
 use multifactor2_snapshot::records::{
-    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Record, Running,
-    Setting, Tres, Usage,
+    About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Record,
+    Running, Setting, Tres, Usage,
 };
 
 fn of<R: Record>() -> (&'static str, Vec<String>) {
@@ -28,6 +28,7 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
         of::<Running>(),
         of::<Usage>(),
         of::<Group>(),
+        of::<Grant>(),
     ]
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use multifactor2_snapshot::format::{read, write};
 use multifactor2_snapshot::records::{
-    About, Association, Book, BookAssociation, Entry, Group, Job, Partition, Qos, Running, Setting, Tres,
-    Usage,
+    About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Partition, Qos, Running, Setting,
+    Tres, Usage,
 };
 use multifactor2_snapshot::Snapshot;
 use proptest::collection::{btree_map, vec};
@@ -75,6 +75,7 @@ prop_compose! {
                 book: key.clone(), association: size, usage: amount, shares_norm: tickets, factor, tickets, active,
             }],
             groups: vec![Group { name: name.clone(), id: size }],
+            grants: vec![Grant { name: name.clone(), used: amount, days: vec![i64::from(size)], group: Some(size), ..Grant::default() }],
             entries: vec![Entry { job: size, partition: name.clone(), points: amount, ..Entry::default() }],
             running: vec![Running { association: size, qos: name, billing: amount, ..Running::default() }],
             usage: vec![Usage { key, amount, ..Usage::default() }],

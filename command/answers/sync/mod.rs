@@ -39,7 +39,7 @@ Exit status: 0, or 2 with --check if there are lines.
 Examples:
   multifactor2 sync tree.csv
   multifactor2 sync tree.yaml --check
-  multifactor2 sync tree.csv --delete --from saved";
+  multifactor2 sync tree.csv --delete";
 
 /// Prints the commands of sacctmgr that make the accounts those of a file; runs nothing
 #[derive(Clone, Debug, clap::Args)]

@@ -3,6 +3,7 @@
 mod caps;
 pub mod compare;
 mod competing;
+mod granted;
 mod levers;
 mod limits;
 mod not_waiting;
@@ -34,6 +35,7 @@ use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 pub use caps::{CapExceeded, Room};
+pub use granted::GrantExceeded;
 use compare::Compare;
 pub use competing::Sharing;
 pub use levers::Lever;
@@ -206,6 +208,8 @@ pub struct Why {
     pub limits: Vec<LimitInForce>,
     /// The caps of `Target` lines that it goes beyond; none where points are not computed here.
     pub caps: Vec<CapExceeded>,
+    /// The grants that it is beyond; none where the plugin's snapshot is not there.
+    pub grants: Vec<GrantExceeded>,
     /// Its places in the queue, the first one first; none where it is not in the queue, or places are not known.
     pub places: Vec<QueuePlace>,
     /// Why its places are not known; `None` where they are, or it is not in the queue.
@@ -356,6 +360,7 @@ pub fn of_job(model: &Model<'_>, queue: &Result<WholeQueue, PartialQueue>, job: 
         reason,
         limits: Vec::new(),
         caps: caps::of(model, job),
+        grants: granted::of(model, job),
         places,
         unknown,
     };

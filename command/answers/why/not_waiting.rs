@@ -58,6 +58,7 @@ pub(super) fn why(
         reason: reasons::explain(&job.reason),
         limits: Vec::new(),
         caps: Vec::new(),
+        grants: Vec::new(),
         places: Vec::new(),
         unknown: None,
         priority: job.priority,

@@ -29,10 +29,11 @@ impl Why {
             (ReasonKind::NotEligible, _) => format!("Job {} is not in the queue yet. {sentence}", self.job),
             (ReasonKind::Obstacle, _) if model.jobs[job].is_stopped => {
                 let cap = self.caps.iter().find(|cap| cap.stops);
-                let cap = cap.map_or_else(
-                    || "a cap that its administrator has set".to_owned(),
-                    |cap| format!("{}. {}", cap.in_words(), cap.when()),
-                );
+                let grant = || self.grants.iter().find(|grant| grant.stops);
+                let cap = cap
+                    .map(|cap| format!("{}. {}", cap.in_words(), cap.when()))
+                    .or_else(|| grant().map(|grant| format!("{}. {}", grant.in_words(), grant.when())))
+                    .unwrap_or_else(|| "a cap that its administrator has set".to_owned());
                 format!("Job {} does not start, as it is beyond {}.", self.job, cap.trim_end_matches('.'))
             }
             (ReasonKind::Obstacle, _) => {
@@ -135,6 +136,7 @@ impl Why {
         details.extend(self.about_book(model));
         details.extend(self.about_closed(model, job));
         details.extend(self.about_caps(model, job));
+        details.extend(self.about_grants(model, job));
         if self.kind == ReasonKind::Obstacle {
             details.extend(Some(self.no_place().trim().to_owned()).filter(|sentence| !sentence.is_empty()));
             for place in &self.places {
@@ -191,6 +193,23 @@ impl Why {
         let others = others.map(|(_, cap)| {
             let follows = if is_stopped { "It is also beyond" } else { "It comes last, as it is beyond" };
             format!("{follows} {}. {}", cap.in_words(), cap.when())
+        });
+        others.collect()
+    }
+
+    /// The grants that the first sentence does not name.
+    fn about_grants(&self, model: &Model<'_>, job: usize) -> Vec<String> {
+        let is_stopped = model.jobs[job].is_stopped;
+        let by_cap = self.caps.iter().any(|cap| cap.stops);
+        let named = self.grants.iter().position(|grant| is_stopped && !by_cap && grant.stops);
+        let others = self.grants.iter().enumerate().filter(|(at, _)| Some(*at) != named);
+        let others = others.map(|(_, grant)| {
+            let follows = match (is_stopped, grant.is_last) {
+                (true, _) => "It is also beyond",
+                (false, true) => "It comes last, as it is beyond",
+                (false, false) => "It has no points of a grant, as it is beyond",
+            };
+            format!("{follows} {}. {}", grant.in_words(), grant.when())
         });
         others.collect()
     }

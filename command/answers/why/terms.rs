@@ -192,7 +192,12 @@ fn parts(model: &Model<'_>, job: usize, book: BookAt, name: &str) -> Vec<String>
             let mut parts = vec![format!("points {}", points.total)];
             let of = points.by_word().filter(|(_, part)| *part != 0.0);
             parts.extend(of.map(|(name, part)| format!("{name} {}", addend(part))));
-            if points.is_capped {
+            if points.granted != 0.0 && !points.is_capped {
+                parts.push(format!("grant {}", addend(points.granted)));
+            }
+            if points.is_beyond_grant {
+                parts.push("it is beyond a grant".to_owned());
+            } else if points.is_capped {
                 parts.push("it goes beyond a cap".to_owned());
             }
             parts

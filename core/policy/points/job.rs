@@ -2,6 +2,7 @@
 
 use super::terms::amount;
 use crate::policy::pools::Names;
+use crate::rules::grants::Granted;
 use crate::tree::Node;
 
 /// The place of a partition in the tables of [`Points`](super::Points); by default that of one that no line names and nobody has used. Valid until
@@ -67,6 +68,8 @@ pub struct PointsJob<'n> {
     pub nice: f64,
     /// Whether it waits, runs or is suspended.
     pub state: JobState,
+    /// What its grants do to it, in its partition.
+    pub granted: Granted,
 }
 
 /// What a job does.
@@ -144,6 +147,8 @@ pub struct Needs {
     pub urgency: bool,
     /// So are the sums of components.
     pub percent: bool,
+    /// There are grants.
+    pub grants: bool,
 }
 
 impl Needs {
@@ -175,5 +180,6 @@ impl std::ops::BitOrAssign for Needs {
         self.course |= other.course;
         self.urgency |= other.urgency;
         self.percent |= other.percent;
+        self.grants |= other.grants;
     }
 }

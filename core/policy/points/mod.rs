@@ -159,6 +159,10 @@ macro_rules! components {
             $($(#[doc = $doc])+ pub $name: f64,)+
             /// The job goes beyond a cap: the total is `-PointsCap`, whatever the parts.
             pub is_capped: bool,
+            /// Those for a grant that is not used up.
+            pub granted: f64,
+            /// A grant of the job is used up for now: the total is `-PointsCap`, whatever the parts.
+            pub is_beyond_grant: bool,
             /// The points.
             pub total: i32,
         }
@@ -290,10 +294,10 @@ pub struct Points {
 }
 
 impl Points {
-    /// Those that the settings ask for; `None` where no line of `Component`, `Service` or `Target` does.
+    /// Those that the settings ask for; `None` where no line of `Component`, `Service`, `Target` or `Grant` does.
     pub fn configured(settings: &Settings) -> Option<Self> {
         let Settings { components, services, targets: lines, .. } = settings;
-        if components.is_empty() && services.is_empty() && lines.is_empty() {
+        if components.is_empty() && services.is_empty() && lines.is_empty() && settings.grants.is_empty() {
             return None;
         }
         let priorities = credentials::Priorities::of(settings);
@@ -385,6 +389,8 @@ impl Points {
         for plan in &self.plans {
             self.needs |= plan.needs;
         }
+        self.needs.grants = !settings.grants.is_empty();
+        self.needs.stops |= settings.grants_stop();
     }
 
     /// Which facts are worth reading, of jobs in any partition, and what else is worth knowing.
@@ -555,15 +561,16 @@ impl Points {
         self.books.get(usize::from(partition.book).checked_sub(1)?)
     }
 
-    /// Whether a job goes beyond a cap. One that runs requests nothing more.
+    /// Whether a job goes beyond a cap, or a grant that puts it last. One that runs requests nothing more.
     #[inline]
     fn is_capped(&self, Ground { job, own, group, qos, partition, book, .. }: &Ground<'_>) -> bool {
         let in_book = book.map_or(NO_CAP, |book| book.room);
         let room = || own.room.min(group.room.any).min(qos.room.any).min(partition.room.any).min(in_book);
-        self.needs.caps && requested(job) > room()
+        let is_beyond_grant = job.granted.is_last && job.elapsed.is_none();
+        is_beyond_grant || self.needs.caps && requested(job) > room()
     }
 
-    /// Whether a job goes beyond a cap with `Block=yes`, so that it is not to start. Never one that runs, and none before the first
+    /// Whether a job goes beyond a cap with `Block=yes`, or a grant with `Beyond=block`, so that it is not to start. Never one that runs, and none before the first
     /// [`Self::weigh`].
     pub fn is_stopped(&self, job: &PointsJob<'_>) -> bool {
         self.needs.stops
@@ -573,7 +580,7 @@ impl Points {
                 let own = of(&self.associations);
                 let in_book = self.book_of(partition).map_or(NO_CAP, |book| of(&book.associations));
                 let others = group.room.min(qos.room).min(partition.room);
-                requested(job) > own.min(others.stopping).min(in_book)
+                job.granted.is_stopped || requested(job) > own.min(others.stopping).min(in_book)
             })
     }
 
@@ -586,28 +593,27 @@ impl Points {
     /// The sum of all components as points.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the cap fits; NaN, which does not come, would be 0
-    fn rounded(&self, sum: f64) -> i32 {
-        settled(sum * self.weight).round().clamp(-self.cap, self.cap) as i32
+    fn rounded(&self, sum: f64, granted: f64) -> i32 {
+        settled(sum * self.weight + granted).round().clamp(-self.cap, self.cap) as i32
     }
 
     /// The points of a job.
     pub fn value(&self, job: &PointsJob<'_>) -> i32 {
-        self.with(
-            job,
-            |plan, ground| {
-                if self.is_capped(ground) {
-                    self.lowest()
-                } else {
-                    self.rounded(plan.sum(ground))
-                }
-            },
-        )
+        self.with(job, |plan, ground| {
+            if self.is_capped(ground) {
+                self.lowest()
+            } else {
+                self.rounded(plan.sum(ground), ground.job.granted.points)
+            }
+        })
     }
 
     /// The same by component.
     pub fn explain(&self, job: &PointsJob<'_>) -> Parts {
         self.with(job, |plan, ground| Parts {
             is_capped: self.is_capped(ground),
+            granted: job.granted.points,
+            is_beyond_grant: job.granted.is_last && job.elapsed.is_none(),
             total: self.value(job),
             ..plan.parts(ground)
         })

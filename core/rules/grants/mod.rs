@@ -8,14 +8,22 @@
 
 mod ageing;
 mod carry;
+mod effects;
+pub mod ledger;
+mod ledger_file;
+mod lines;
 pub mod periods;
+mod scopes;
 mod window;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 
-pub use periods::{Pace, Periods};
+pub use effects::{Effect, Effects, Granted};
+pub use lines::{Key, Line, Outside, Sequence, Sequences};
+pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
+pub use scopes::Scopes;
 
 /// An exact amount, in seconds of the unit.
 pub type Exact = BigRational;
@@ -161,6 +169,15 @@ impl Grant {
         })
     }
 
+    /// What should have been used at a time: of the periods before all, and of this one the part that is over. `None` outside of the grant.
+    pub fn should_be(&self, at: i64) -> Option<Exact> {
+        let period = self.periods.at(at)?;
+        let (begin, end) = self.periods.span(period)?;
+        let part = Exact::new(BigInt::from(at - begin), BigInt::from((end - begin).max(1)));
+        let before = (1..period).fold(Exact::zero(), |sum, before| sum + self.granted(before, at));
+        Some(before + self.granted(period, at) * part)
+    }
+
     /// When the standing may change next after a time although nothing is used: with a period, an adjustment, or what ages. `None` where the grant is over then.
     pub fn next_change(&self, after: i64) -> Option<i64> {
         let (first, last) = self.periods.whole();
@@ -182,6 +199,11 @@ struct Parts {
     balance: Exact,
     limit: Exact,
     beyond_from: i128,
+}
+
+/// An amount as the nearest number that is shown.
+pub fn shown(amount: &Exact) -> f64 {
+    amount.to_f64().unwrap_or_default()
 }
 
 /// The usage of a period; 0 for those that there are not.

@@ -6,7 +6,7 @@
 use crate::settings::value::Date;
 
 /// How long periods are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pace {
     /// Months of the calendar.
     Month,
@@ -115,6 +115,24 @@ impl Periods {
                 !(begins(pace, from) && ends)
             }
         }
+    }
+
+    /// The day of the calendar that a time is in: from its beginning to its end.
+    pub fn day(at: i64, offset: &impl Fn(i64) -> i64) -> (i64, i64) {
+        let mut day = DayNumber((at + offset(at)).div_euclid(DAY));
+        // Of a midnight that comes twice the first one counts.
+        while day.begins(offset) > at {
+            day = DayNumber(day.0 - 1);
+        }
+        while DayNumber(day.0 + 1).begins(offset) <= at {
+            day = DayNumber(day.0 + 1);
+        }
+        (day.begins(offset), DayNumber(day.0 + 1).begins(offset))
+    }
+
+    /// When a day begins.
+    pub fn begin(date: Date, offset: &impl Fn(i64) -> i64) -> i64 {
+        DayNumber::of(date).begins(offset)
     }
 
     /// Between these borders, which follow each other.

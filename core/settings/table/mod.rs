@@ -4,6 +4,7 @@ mod books;
 mod charging;
 pub(crate) mod distributions;
 mod dominant;
+pub mod grants;
 mod points;
 
 use std::path::Path;
@@ -12,6 +13,10 @@ pub use books::Book;
 pub use charging::{Charge, ChargeKind, ChargeScope};
 pub use distributions::Distribution;
 use dominant::lists_tres;
+pub use grants::{
+    Adjust, AdjustKind, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
+    GrantZone,
+};
 pub use points::{
     Component, ComponentKind, Credential, CredentialKind, Curve, DeadlineIs, Service, ServiceKind, Target,
     TargetKind, TargetMode, TargetType,
@@ -255,6 +260,12 @@ crate::settings! {
         /// factor in each. All other partitions are the default book, which `sshare` shows, with the `RawUsage` of all partitions.
         /// Allowed in multifactor2.conf only, alone on a line, up to 31 times.
         books = "Book": declared(Book) unset("gpu");
+        /// Grants accounts, users, Unix groups, QOS or wckeys an amount for some months or days, and paces it: each period has its part.
+        /// Lines of one name with the same unit, partitions and book follow each other in time. They need `limits` in
+        /// `AccountingStorageEnforce`. Allowed in multifactor2.conf only, alone on a line.
+        grants = "Grant": declared(Grant) unset("Account");
+        /// Grants more or less from a day on. Allowed in multifactor2.conf only, alone on a line.
+        adjusts = "Adjust": declared(Adjust) unset("Account");
         /// The file that the plugin writes for the command `multifactor2`, such as `/var/lib/slurm-multifactor2/snapshot`:
         /// associations, waiting jobs with every addend, weights and settings, but no names of jobs and no comments. The directory
         /// must belong to `SlurmUser` or root, be writable by nobody else but root, and be no symbolic link.

@@ -2,6 +2,7 @@
 
 mod books;
 mod charging;
+mod grants;
 mod points;
 
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ pub(super) fn check_together(entries: &Entries, settings: &Settings) -> (Errors,
     points::check(entries, settings, &mut errors);
     books::check(entries, settings, &mut errors);
     charging::check(entries, settings, &mut errors);
+    grants::check(entries, settings, &mut errors);
     snapshot(entries, settings, &mut errors);
     errors.sort();
     (errors, odd(entries, settings))
@@ -217,8 +219,8 @@ fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
             warn(entry, useless("TicketsFunctional=0", "TicketsFunctional to more than 0"));
         }
     }
-    for (entry, advice) in points::odd(entries, settings).into_iter().chain(charging::odd(entries, settings))
-    {
+    let odd = [points::odd, charging::odd, grants::odd].map(|odd| odd(entries, settings));
+    for (entry, advice) in odd.into_iter().flatten() {
         warn(entry, advice);
     }
     warnings

@@ -54,6 +54,26 @@ impl<'a, A: Open> Job<'a, A> {
         preempted != 0 && self.get(|job| job.suspend_time) < preempted
     }
 
+    /// Whether it is, or once was, suspended in this run.
+    pub fn was_suspended(self) -> bool {
+        self.host.verified && self.get(|job| job.suspend_time) != 0
+    }
+
+    /// How many seconds it has run until a time, since it started: without those in which it was suspended, where the release was compared with its
+    /// headers.
+    pub fn ran_until(self, at: i64) -> i64 {
+        let start = self.get(|job| job.start_time);
+        if !self.was_suspended() {
+            return at.saturating_sub(start).max(0);
+        }
+        let (since, before) = (self.get(|job| job.suspend_time), self.get(|job| job.pre_sus_time));
+        if self.state().is_suspended() {
+            before
+        } else {
+            before.saturating_add(at.saturating_sub(since).max(0))
+        }
+    }
+
     /// How it ran, where it has ended.
     pub fn ended_run(self) -> Option<Run> {
         self.ending()?;

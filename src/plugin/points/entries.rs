@@ -13,7 +13,7 @@ use crate::host::records::{Job, Partition, Qos};
 use crate::host::views;
 
 /// The points of one job in each of its partitions and QOS.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PointsEntries<'s> {
     pub(super) state: &'s PointsState,
     /// In the partition and QOS that it is in or was tried in last.
@@ -22,16 +22,24 @@ pub struct PointsEntries<'s> {
     site: u32,
     /// It has no time limit of its own, but that of the partition that it is tried in.
     limit_of_partition: bool,
+    /// Its grants, but for those of QOS; and the id of its QOS.
+    grants: (Vec<u32>, u32),
 }
 
 impl<'s> PointsEntries<'s> {
     /// Of a job whose points go by `points`.
-    pub fn new<A: Open>(state: &'s PointsState, points: PointsJob<'s>, job: Job<'_, A>) -> Self {
+    pub fn new<A: Open>(
+        state: &'s PointsState,
+        points: PointsJob<'s>,
+        job: Job<'_, A>,
+        grants: (Vec<u32>, u32),
+    ) -> Self {
         Self {
             state,
             job: points,
             site: job.get(|job| job.site_factor),
             limit_of_partition: job.get(|job| job.time_limit) == NO_VAL,
+            grants,
         }
     }
 
@@ -47,29 +55,27 @@ impl<'s> PointsEntries<'s> {
 
     /// Site factor and points together, shifted, in a partition and under a QOS; `None` is the one of the job.
     pub fn site<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> u32 {
-        let core = &self.state.core;
-        let mut job = self.job_in(partition);
-        if let Some(qos) = qos {
-            job.qos = core.qos(qos.get(|qos| qos.id));
-        }
-        with_points(self.site, core.value(&job))
+        let qos = qos.map_or(self.grants.1, |qos| qos.get(|qos| qos.id));
+        with_points(self.site, self.state.core.value(&self.job_in(partition, qos)))
     }
 
     /// Whether it is beyond a cap that stops jobs, in a partition and under all QOS with these ids; without any, under that of the job.
     pub fn is_beyond(&self, partition: Option<Partition<'_>>, qos: &[u32]) -> bool {
-        let core = &self.state.core;
-        let job = self.job_in(partition);
-        if qos.is_empty() {
-            return core.is_stopped(&job);
-        }
-        qos.iter().all(|id| core.is_stopped(&PointsJob { qos: core.qos(*id), ..job }))
+        let own = [self.grants.1];
+        let qos = if qos.is_empty() { &own[..] } else { qos };
+        qos.iter().all(|id| self.state.core.is_stopped(&self.job_in(partition, *id)))
     }
 
-    /// The job in a partition; `None` is the one of the job.
-    fn job_in(&self, partition: Option<Partition<'_>>) -> PointsJob<'s> {
-        let mut job = self.job;
+    /// The job in a partition, where `None` is the one of the job, and under a QOS.
+    fn job_in(&self, partition: Option<Partition<'_>>, qos: u32) -> PointsJob<'s> {
+        let (core, mut job) = (&self.state.core, self.job);
+        if qos != self.grants.1 {
+            job.qos = core.qos(qos);
+        }
         if let Some(partition) = partition {
-            job.partition = self.state.core.partition(&partition.text(|part| part.name));
+            let name = partition.text(|part| part.name);
+            job.partition = core.partition(&name);
+            job.granted = self.state.granted(&self.grants.0, qos, &name);
             if self.limit_of_partition {
                 job.limit = number(views::limit_of(partition));
             }

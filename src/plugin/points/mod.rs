@@ -12,6 +12,7 @@ pub mod stopping;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::grants::KnownGrants;
 use super::names::Names;
 use super::standing::Standing;
 use crate::host::access::Open;
@@ -22,6 +23,7 @@ use multifactor2_core::policy::points::bypass::Overtaken;
 use multifactor2_core::policy::points::{Needs, Points, PointsJob, Ranges, Reader, TargetUsage};
 use multifactor2_core::policy::pools::{self, Named};
 use multifactor2_core::rules::accuracy::Accuracies;
+use multifactor2_core::rules::grants::{Effects, Granted};
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
@@ -58,6 +60,9 @@ pub struct PointsState {
     usage: Arc<[TargetUsage; 2]>,
     /// The same in the books that have targets.
     usage_of_books: Arc<Vec<TargetUsage>>,
+    /// Who is in which grants, and how they stand.
+    grants: Arc<KnownGrants>,
+    effects: Arc<Effects>,
 }
 
 impl PointsState {
@@ -79,6 +84,8 @@ impl PointsState {
             accuracy_of: Vec::new(),
             usage: Arc::default(),
             usage_of_books: Arc::default(),
+            grants: Arc::default(),
+            effects: Arc::default(),
         })
     }
 
@@ -198,6 +205,17 @@ impl PointsState {
         standing.node_in(&self.tree, id)
     }
 
+    /// What grants do to a job in a partition: those at some places, and those of a QOS.
+    fn granted(&self, places: &[u32], qos: u32, partition: &str) -> Granted {
+        if self.effects.is_empty() {
+            return Granted::default();
+        }
+        let name = || self.qos.iter().find(|(id, _)| *id == qos).map(|(_, name)| name.as_str());
+        let of_qos = if self.grants.scopes.have_qos() { name() } else { None };
+        let of_qos = of_qos.map_or(&[][..], |name| self.grants.scopes.of_qos(name));
+        self.effects.granted(places.iter().chain(of_qos).copied(), partition)
+    }
+
     /// The points of a job of an association as of `now`, in the partition and QOS that it has, and in others. `None` where slurmctld has dropped its
     /// details. No list of the job's may be walked at the moment.
     pub fn entries<'s, A: Open, V: Levels<Qos: Open>>(
@@ -215,16 +233,20 @@ impl PointsState {
             now,
         );
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
+        let partition = partition.as_deref().unwrap_or_default();
+        let grants = if self.needs.grants { self.grants.of_job(job, newcomer) } else { Vec::new() };
+        let qos = job.qos(lock).map(|qos| qos.get(|qos| qos.id));
         let points = PointsJob {
             node,
             newcomer: newcomer.map(|(user, account)| pools::Names { user, account }),
-            partition: self.core.partition(partition.as_deref().unwrap_or_default()),
-            qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),
+            partition: self.core.partition(partition),
+            qos: qos.map(|id| self.core.qos(id)).unwrap_or_default(),
+            granted: self.granted(&grants, qos.unwrap_or_default(), partition),
             group: self.core.group(facts.group),
             bypass: self.bypass(facts.id),
             accuracy: self.accuracy(node, newcomer),
             ..facts.job()
         };
-        Some(PointsEntries::new(self, points, job))
+        Some(PointsEntries::new(self, points, job, (grants, qos.unwrap_or_default())))
     }
 }

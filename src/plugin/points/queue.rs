@@ -9,6 +9,7 @@ use multifactor2_core::policy::points::{
     number, JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
 };
 use multifactor2_core::rules::accuracy::Accuracies;
+use multifactor2_core::rules::grants::{Effects, Scopes};
 use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
@@ -25,6 +26,7 @@ use crate::host::partitions;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
 use crate::plugin::config::Config;
+use crate::plugin::grants::{KnownGrants, PlaceSets};
 use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
@@ -41,6 +43,8 @@ struct Queued {
     qos: u32,
     /// It has points.
     counts: bool,
+    /// Its grants, but for those of QOS: which of the sets.
+    grants: u32,
 }
 
 /// No partition or QOS.
@@ -100,6 +104,8 @@ pub struct PointsQueue {
     undecided: Vec<Undecided>,
     /// Jobs that run, where points of all jobs are compared and they have no draft.
     others: Vec<Queued>,
+    grants: PlaceSets,
+    scopes: Arc<Scopes>,
 }
 
 impl PointsQueue {
@@ -124,6 +130,8 @@ impl PointsQueue {
         }
         state.reader.counts_running = config.flags.calculate_running();
         Some(Self {
+            grants: PlaceSets::default(),
+            scopes: Arc::default(),
             state,
             now,
             jobs: Vec::with_capacity(jobs),
@@ -148,9 +156,19 @@ impl PointsQueue {
         self
     }
 
+    /// With who is in which grants, where there are some.
+    pub fn with_grants(mut self, read: impl FnOnce() -> (Arc<Scopes>, Arc<Effects>)) -> Self {
+        if self.state.needs.grants {
+            (self.scopes, self.state.effects) = read();
+            self.grants = PlaceSets::of(&self.scopes);
+        }
+        self
+    }
+
     /// To be called whenever the locks were let go of.
     pub fn begin_hold(&mut self) {
         self.by_address.clear();
+        self.grants.begin_hold();
     }
 
     fn number(&mut self, partition: Partition<'_>) -> u32 {
@@ -170,7 +188,7 @@ impl PointsQueue {
     }
 
     /// A job has been read, with what became of its draft; `undecided` is one that a cap may keep from starting, with the books in which it waits.
-    pub fn note<V: Levels<Qos: Open>>(
+    pub fn note<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
@@ -184,6 +202,7 @@ impl PointsQueue {
             partition: NONE,
             qos: NONE,
             counts: false,
+            grants: NONE,
         };
         let queued = match drafted {
             Drafted::Nothing => return,
@@ -198,7 +217,7 @@ impl PointsQueue {
         self.jobs.push(queued.unwrap_or_else(none));
     }
 
-    fn read<V: Levels<Qos: Open>>(
+    fn read<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
@@ -207,9 +226,10 @@ impl PointsQueue {
         let asked = views::request(job, self.state.needs.course)?;
         let facts = self.state.reader.facts(self.state.needs, job.get(|job| job.job_id), &asked, self.now);
         let partition = job.partition().map_or(NONE, |partition| self.number(partition));
-        let qos = if self.state.needs.qos { job.qos(lock) } else { None };
+        let qos = if self.state.needs.qos || self.state.needs.grants { job.qos(lock) } else { None };
         let qos = qos.map_or(NONE, |qos| qos.get(|qos| qos.id));
-        Some(Queued { facts, place, partition, qos, counts: true })
+        let grants = if self.state.needs.grants { self.grants.number(lock, job) } else { NONE };
+        Some(Queued { facts, place, partition, qos, counts: true, grants })
     }
 
     fn undecided<V: Levels<Qos: Open>>(
@@ -260,15 +280,17 @@ impl PointsQueue {
         let qos = if qos.is_empty() { &own[..] } else { qos };
         let names = self.state.partitions.all();
         partitions.iter().all(|(partition, limit)| {
-            let name = names.get(*partition as usize);
-            let partition = name.map(|name| core.partition(name)).unwrap_or_default();
-            let job = PointsJob { partition, limit: *limit, ..job };
-            qos.iter().all(|qos| core.is_stopped(&PointsJob { qos: core.qos(*qos), ..job }))
+            let name = names.get(*partition as usize).map_or("", String::as_str);
+            let job = PointsJob { partition: core.partition(name), limit: *limit, ..job };
+            qos.iter().all(|qos| {
+                let granted = self.state.granted(self.grants.set(queued.grants), *qos, name);
+                core.is_stopped(&PointsJob { qos: core.qos(*qos), granted, ..job })
+            })
         })
     }
 
     /// Reads a job that runs, where the points of all jobs are compared.
-    pub fn note_running<V: Levels<Qos: Open>>(
+    pub fn note_running<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
@@ -335,6 +357,12 @@ impl PointsQueue {
         self.own_of_books = books.map(|book| own.readings_of_book(book, &settings.target_metric)).collect();
     }
 
+    /// Takes how grants stand, as this cycle has left them.
+    pub fn read_grants(&mut self, (scopes, effects): (Arc<Scopes>, Arc<Effects>)) {
+        self.state.effects = effects;
+        self.scopes = scopes;
+    }
+
     /// Learns what associations, QOS and groups there are, where something is new, and what slurmctld knows of their usage.
     pub fn learn<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
@@ -366,6 +394,11 @@ impl PointsQueue {
             self.state.accuracy_of = tree.nodes().map(percent).collect();
         }
         let state = &mut self.state;
+        if state.needs.grants && !(state.grants.is_of(&self.scopes) && Arc::ptr_eq(&state.tree, tree)) {
+            let names = standing.names(lock);
+            state.grants =
+                Arc::new(KnownGrants::of(&self.scopes, tree, standing.ids(), |node| names.of(node)));
+        }
         if Arc::ptr_eq(&state.tree, tree) && state.qos == qos && Arc::ptr_eq(&state.groups, groups) {
             return;
         }
@@ -416,8 +449,11 @@ impl PointsQueue {
     fn job(&self, queued: &Queued, places: &Places) -> PointsJob<'static> {
         let facts = &queued.facts;
         let node = self.nodes.get(queued.place.index()).copied().flatten();
+        let names = self.state.partitions.all();
+        let partition = names.get(queued.partition as usize).map_or("", String::as_str);
         PointsJob {
             node,
+            granted: self.state.granted(self.grants.set(queued.grants), queued.qos, partition),
             partition: places.partitions.get(queued.partition as usize).copied().unwrap_or_default(),
             qos: places.qos.get(&queued.qos).copied().unwrap_or_default(),
             group: self.state.core.group(facts.group),

@@ -10,7 +10,7 @@ pub mod own_usage;
 mod picture;
 mod recount;
 pub mod saved_usage;
-mod saving;
+pub mod saving;
 pub mod state_file;
 
 use std::path::Path;

@@ -25,6 +25,7 @@ use crate::host::{clock, partitions, views, Host};
 use crate::plugin::config::Config;
 use crate::plugin::drafts::Drafts;
 use crate::plugin::evaluator::{Evaluator, Variants};
+use crate::plugin::grants::GrantShown;
 use crate::plugin::names::Names;
 use crate::plugin::origins::Origins;
 use crate::plugin::points::{PointsEntries, PointsState};
@@ -140,6 +141,7 @@ pub struct Gathered {
     pub drafts: Option<Arc<Drafts>>,
     pub standing: Standing,
     pub points: Option<Arc<PointsState>>,
+    pub grants: Vec<GrantShown>,
     by_address: FxHashMap<usize, u32>,
 }
 
@@ -257,6 +259,7 @@ impl Plugin {
             drafts,
             standing,
             points,
+            grants: if with_associations { self.grants.shown(now) } else { Vec::new() },
             by_address: FxHashMap::default(),
         })
     }

@@ -6,7 +6,7 @@ use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::{Ranges, TargetUsage};
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
-    About, Association, Book, BookAssociation, Entry, Group, Job, Parameter, Partition, Qos, Running,
+    About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
     Setting, Tres, Usage,
 };
 
@@ -42,6 +42,7 @@ pub fn write(gathered: &Gathered, out: &mut dyn Write) -> io::Result<()> {
     writer.all(running(gathered))?;
     writer.all(usage(gathered))?;
     writer.all(groups(gathered))?;
+    writer.all::<Grant>(&gathered.grants)?;
     writer.end().map(drop)
 }
 

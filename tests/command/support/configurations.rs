@@ -135,7 +135,7 @@ pub const CASES: [Case; 57] = [
         IDLE "TargetMetric=gres/zoo: the cluster has no such TRES"
     ),
     both!("", "UsageMeasure=dominant\nDominantTRES=cpu,gres/zoo", IDLE "DominantTRES=gres/zoo: the cluster has no such TRES"),
-    both!("", "Charge=WCKey Name=x Factor=0.5", IDLE "Charge=WCKey and Override=WCKey do nothing without wckeys"),
+    both!("", "Charge=WCKey Name=x Factor=0.5", IDLE "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing without wckeys"),
     // Other spellings of what is good.
     check!("AccountingStorageEnforce=limits\nPriorityDecayHalfLife=7-0:0\nPriorityUsageResetPeriod=none", ""),
     check!("AccountingStorageEnforce=Safe,QOS\nPrivateData=all\nPreemptType=preempt/none", ""),

@@ -2,6 +2,7 @@
 
 mod against_model;
 mod cells;
+mod kept;
 mod model;
 
 use num_bigint::BigInt;

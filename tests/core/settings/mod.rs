@@ -5,6 +5,7 @@ mod bounds;
 mod charging;
 mod declared;
 mod dominant;
+mod grants;
 mod kept;
 mod parser;
 mod points;
@@ -76,7 +77,7 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
              DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, QueueTimeSince, TargetUsage, \
              TargetWindow, TargetDepth, TargetDecay, TargetMetric, FSStep, CapTiers, TierMultiplier, Charge, MinimumCharge, \
-             UsageMeasure, DominantTRES, Book, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
+             UsageMeasure, DominantTRES, Book, Grant, Adjust, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
@@ -297,7 +298,18 @@ fn table_is_sound_and_documented() {
         SETTINGS.iter().filter(|setting| setting.attributes.is_some()).map(|s| s.name).collect();
     assert_eq!(
         blocks,
-        ["Override", "Functional", "Component", "Credential", "Service", "Target", "Charge", "Book"]
+        [
+            "Override",
+            "Functional",
+            "Component",
+            "Credential",
+            "Service",
+            "Target",
+            "Charge",
+            "Book",
+            "Grant",
+            "Adjust"
+        ]
     );
     // All three texts name each of them in one sentence.
     let words = |text: &str| {

@@ -121,6 +121,15 @@ Charge=Parent Name=mary Factor=2
 Charge=Requeued Factor=0
 Book=gpu Partitions=lab
 Book=cpu Partitions=lab2 Shares=mary:1,*:0
+Grant=Account Name=mary Amount=12 From=2027-01-01 Until=2027-12-31
+Grant=User Name=mary Amount=12 From=2027-01-01 Until=2027-12-31
+Grant=Group Name=mary Amount=12 From=2027-01-01 Until=2027-12-31
+Grant=QOS Name=fast Amount=12 From=2027-01-01 Until=2027-12-31
+Grant=QOS Name=fast Amount=12 From=2027-01-01 Until=2027-12-31 Partition=lab
+Grant=WCKey Name=mary Amount=12 From=2027-01-01 Until=2027-12-31
+Adjust=Account Name=mary Amount=-1 At=2027-02-01
+Adjust=QOS Name=fast Amount=1 At=2027-02-01
+Adjust=QOS Name=fast Amount=1 At=2027-02-01 Partition=lab
 ";
 
 #[test]

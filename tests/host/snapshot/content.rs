@@ -181,7 +181,7 @@ fn the_numbers_are_those_of_sprio_and_sshare() -> HostResult<()> {
             assert_sshare(&mut rig, &snapshot)?;
             assert_eq!(snapshot.jobs.len(), 10, "round {round}");
             assert_eq!(snapshot.entries.len(), 6);
-            let has_points = snapshot.jobs.iter().any(|job| job.points.len() == 7);
+            let has_points = snapshot.jobs.iter().any(|job| job.points.len() == 9);
             assert_eq!(has_points, settings == POINTS);
             assert_eq!(snapshot.usage.is_empty(), settings != POINTS);
             assert_eq!(snapshot.jobs[0].tickets.len(), if settings.contains("Dilution") { 3 } else { 0 });

@@ -14,6 +14,7 @@ mod decisions;
 mod dominant;
 mod equal;
 mod forecast;
+mod grants;
 mod hostile;
 #[cfg(feature = "full")]
 mod limits;

@@ -1,0 +1,107 @@
+//! Which grants a job is in, and how these stand, from a snapshot.
+
+use std::collections::HashMap;
+
+use multifactor2_core::rules::grants::{Effect, Effects, Granted, Key, Outside, Scopes, Sequence, Sequences};
+use multifactor2_core::settings::{GrantBeyond, GrantKind};
+use multifactor2_snapshot::records::{Grant, Job};
+use multifactor2_snapshot::Snapshot;
+
+use super::Tree;
+
+/// Those of a snapshot, by their places in it.
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    scopes: Scopes,
+    effects: Effects,
+    /// Those of an account and of all above it.
+    of_accounts: HashMap<String, Vec<u32>>,
+}
+
+impl Grants {
+    pub fn of(snapshot: &Snapshot, tree: &Tree) -> Self {
+        if snapshot.grants.is_empty() {
+            return Self::default();
+        }
+        let all = snapshot.grants.iter().map(|grant| Sequence {
+            key: key(grant),
+            lines: Vec::new(),
+            outside: Outside::default(),
+            is_universal: false,
+        });
+        let sequences = Sequences { all: all.collect() };
+        let gid = |name: &str| {
+            let is_group = |grant: &&Grant| grant.kind == GrantKind::Group.to_string() && grant.name == name;
+            snapshot.grants.iter().find(is_group).and_then(|grant| grant.group)
+        };
+        let scopes = Scopes::of(&sequences, gid);
+        let mut of_accounts: HashMap<String, Vec<u32>> = HashMap::new();
+        for (place, association) in snapshot.associations.iter().enumerate() {
+            if of_accounts.contains_key(&association.account) {
+                continue;
+            }
+            let mut last = "";
+            let mut grants = Vec::new();
+            for above in tree.path(place) {
+                let account = snapshot.associations[above].account.as_str();
+                if account != last {
+                    grants.extend(scopes.of_account(account));
+                    last = account;
+                }
+            }
+            of_accounts.insert(association.account.clone(), grants);
+        }
+        Self {
+            effects: Effects::of(&sequences, |place| effect(&snapshot.grants[place])),
+            scopes,
+            of_accounts,
+        }
+    }
+
+    /// Those of a job under a QOS.
+    pub fn places(&self, job: &Job, qos: &str) -> impl Iterator<Item = u32> + '_ {
+        let of_account = self.of_accounts.get(&job.account).map_or(&[][..], Vec::as_slice);
+        let others = [
+            self.scopes.of_user(&job.user),
+            self.scopes.of_group(job.group),
+            self.scopes.of_qos(qos),
+            self.scopes.of_wckey(job.wckey.trim_start_matches('*')),
+        ];
+        of_account.iter().chain(others.into_iter().flatten()).copied()
+    }
+
+    /// What they do to a job in a partition, under a QOS.
+    pub fn granted(&self, job: &Job, partition: &str, qos: &str) -> Granted {
+        self.effects.granted(self.places(job, qos), partition)
+    }
+}
+
+/// Whether jobs are beyond a grant.
+pub fn is_beyond(grant: &Grant) -> bool {
+    matches!(grant.state.as_str(), "beyond" | "outside")
+}
+
+fn effect(grant: &Grant) -> Effect {
+    let beyond = match grant.beyond.as_str() {
+        "block" => GrantBeyond::Block,
+        "share" => GrantBeyond::Share,
+        _ => GrantBeyond::Low,
+    };
+    match grant.state.as_str() {
+        _ if is_beyond(grant) => Effect::Beyond(beyond),
+        "within" => Effect::Within(grant.within),
+        _ => Effect::Nothing,
+    }
+}
+
+/// Whose it is.
+pub fn key(grant: &Grant) -> Key {
+    let kinds = [GrantKind::Account, GrantKind::User, GrantKind::Group, GrantKind::Qos, GrantKind::WcKey];
+    Key {
+        kind: kinds.into_iter().find(|kind| kind.to_string() == grant.kind).unwrap_or(GrantKind::Account),
+        name: grant.name.clone(),
+        unit: grant.unit.clone(),
+        partitions: (!grant.partitions.is_empty()).then(|| grant.partitions.clone()),
+        book: (!grant.book.is_empty()).then(|| grant.book.clone()),
+    }
+}

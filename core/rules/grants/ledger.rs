@@ -1,0 +1,362 @@
+//! What was used of grants: by period, and by day for a while.
+//!
+//! A ledger is that of a time T, when a cycle ran: it has everything that jobs used up to T, and is saved with it. A job that runs is counted from T
+//! on, or from its start; one that has ended since T waits as a [`Piece`] until a cycle has gone past it. So each second is counted
+//! once, by its time, whatever is saved when: a job that slurmctld has forgotten to have ended runs again after a restart, its piece is
+//! dropped, and it is counted from T on. A resize tells an end, too, and the job goes on with the same id and start: its piece stays, and a [`Mark`] says from when
+//! on the rest is counted.
+//!
+//! No reset of usage touches it, and nothing decays.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use rustc_hash::FxHashMap;
+
+use super::effects::{Effect, Effects};
+use super::lines::{Line, Outside, Sequence, Sequences};
+use super::periods::Periods;
+use super::Standing;
+
+/// For so many days usage is kept by day.
+const DAYS: usize = 8;
+
+/// The usage of a line, in seconds of its unit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// From when on it is counted.
+    pub begun: i64,
+    /// Until when it is kept at least.
+    pub keep_until: i64,
+    /// By period, the first one first. Those that are missing at the end are 0.
+    pub used: Vec<i128>,
+    /// By day: when each begins. The latest come last.
+    pub days: VecDeque<(i64, i128)>,
+    /// Whether jobs were beyond at the last calculation, where one has looked.
+    pub is_beyond: Option<bool>,
+    /// Since when.
+    pub changed: i64,
+    /// What was used before cannot be known: the file was damaged.
+    pub is_unknown: bool,
+}
+
+/// A job that is counted up to a time, when it had run so long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// When it started: the same id may run again.
+    pub started: i64,
+    /// Up to when.
+    pub at: i64,
+    /// The seconds that it had run then, without those in which it was suspended.
+    pub ran: i64,
+}
+
+/// What a job has used that has ended, or was resized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// Its id.
+    pub job: u32,
+    /// When it started.
+    pub started: i64,
+    /// From when on this is.
+    pub start: i64,
+    /// For how many seconds.
+    pub run: i64,
+    /// It goes on with another size.
+    pub is_resize: bool,
+    /// How much of the unit each second is, by the key of the sequence.
+    pub rates: Vec<(String, i128)>,
+    /// It comes from the file of an earlier process.
+    pub is_restored: bool,
+}
+
+/// What running jobs add in a cycle: how much of the unit each second is, by sequence, beginning and seconds.
+pub type Tally = FxHashMap<(u32, i64, i64), i128>;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Chosen by chance when it began, so that it is not taken for another one.
+    pub id: u64,
+    /// T; 0 for never.
+    pub since: i64,
+    /// Nobody knows what was used before, of lines that began earlier.
+    pub unknown_before: Option<i64>,
+    /// By [`Line::ledger`].
+    pub accounts: BTreeMap<String, Account>,
+    /// Jobs that run and were suspended or resized, by id.
+    pub marks: BTreeMap<u32, Mark>,
+    /// What is still to be counted of jobs that have ended.
+    pub ended: Vec<Piece>,
+    /// The numbers of Unix groups that lines name, as far as they are known.
+    pub groups: BTreeMap<String, u32>,
+}
+
+/// What a cycle does to it.
+pub struct Cycle<'a, O> {
+    /// When it runs.
+    pub now: i64,
+    /// What running jobs add.
+    pub tally: &'a Tally,
+    /// Those of them that were suspended or resized.
+    pub marks: BTreeMap<u32, Mark>,
+    /// The grants in force.
+    pub sequences: &'a Sequences,
+    /// How many seconds local clocks are ahead of UTC at a time.
+    pub offset: O,
+}
+
+impl Ledger {
+    /// Nothing, counted from a time on.
+    pub fn new(id: u64, since: i64) -> Self {
+        Self { id, since, ..Self::default() }
+    }
+
+    /// From now on these grants are counted. Those that are gone are kept for two periods after their end.
+    pub fn follow(&mut self, sequences: &Sequences, now: i64) {
+        let since = if self.since > 0 { self.since } else { now };
+        let mut are_there = std::collections::HashSet::new();
+        for line in sequences.all.iter().flat_map(|sequence| &sequence.lines) {
+            let (first, end) = line.grant.periods.whole();
+            let longest = line.grant.periods.borders().windows(2).map(|pair| pair[1] - pair[0]).max();
+            let unknown = self.unknown_before.is_some_and(|before| first < before);
+            let is_unknown = unknown && line.counted_from.is_none();
+            let account = self.accounts.entry(line.ledger.clone()).or_insert_with(|| Account {
+                begun: since,
+                is_unknown,
+                ..Account::default()
+            });
+            account.keep_until = end.saturating_add(longest.unwrap_or_default().saturating_mul(2));
+            are_there.insert(line.ledger.as_str());
+        }
+        self.accounts
+            .retain(|ledger, account| are_there.contains(ledger.as_str()) || account.keep_until > now);
+    }
+
+    /// From when on a run of a job is counted, and how long it had run then.
+    pub fn mark_of(&self, job: u32, started: i64) -> Mark {
+        let known = self.marks.get(&job).filter(|mark| mark.started == started);
+        known.copied().unwrap_or_else(|| {
+            let at = self.since.max(started);
+            Mark { started, at, ran: at - started }
+        })
+    }
+
+    /// Notes what a job has used that has ended, or was resized: it has run so many seconds in all, until a time.
+    pub fn end(&mut self, piece: Piece, (until, ran): (i64, i64)) {
+        let (job, started) = (piece.job, piece.started);
+        // It ran again after a restart that had forgotten its end.
+        self.ended.retain(|before| {
+            before.is_resize || !before.is_restored || (before.job, before.started) != (job, started)
+        });
+        if piece.is_resize {
+            self.marks.insert(job, Mark { started, at: until, ran });
+        } else {
+            self.marks.remove(&job);
+        }
+        if piece.run > 0 && !piece.rates.is_empty() {
+            self.ended.push(piece);
+        }
+    }
+
+    /// Counts what has ended since the last cycle and what running jobs add; from then on everything is counted up to now. `runs_again` says whether
+    /// slurmctld has a job as running that had ended before a restart.
+    pub fn settle<O: Fn(i64) -> i64>(&mut self, cycle: Cycle<'_, O>, runs_again: impl Fn(&Piece) -> bool) {
+        let Cycle { now, tally, marks, sequences, offset } = cycle;
+        let places: HashMap<String, usize> = if self.ended.is_empty() {
+            HashMap::new()
+        } else {
+            sequences.all.iter().zip(0..).map(|(one, at)| (one.key.text(), at)).collect()
+        };
+        for mut piece in std::mem::take(&mut self.ended) {
+            if piece.is_restored && !piece.is_resize && runs_again(&piece) {
+                continue;
+            }
+            // What is later than this cycle waits for the next one.
+            let before = (now - piece.start).clamp(0, piece.run);
+            for (key, rate) in &piece.rates {
+                if let Some(sequence) = places.get(key).map(|at| &sequences.all[*at]) {
+                    self.charge(sequence, (piece.start, before), *rate, &offset);
+                }
+            }
+            if piece.run > before && now >= self.since {
+                piece.start += before;
+                piece.run -= before;
+                self.ended.push(piece);
+            }
+        }
+        for ((place, start, run), rate) in tally {
+            if let Some(sequence) = sequences.all.get(*place as usize) {
+                self.charge(sequence, (*start, *run), *rate, &offset);
+            }
+        }
+        self.marks = marks;
+        self.since = now;
+    }
+
+    /// Enters what was used in some seconds, in whichever periods they are.
+    fn charge(
+        &mut self,
+        sequence: &Sequence,
+        (start, run): (i64, i64),
+        rate: i128,
+        offset: &impl Fn(i64) -> i64,
+    ) {
+        let end = start.saturating_add(run);
+        for line in &sequence.lines {
+            let (first, last) = line.grant.periods.whole();
+            let (mut from, until) = (start.max(first).max(line.counted_from.unwrap_or(first)), end.min(last));
+            if from >= until {
+                continue;
+            }
+            let Some(account) = self.accounts.get_mut(&line.ledger) else { continue };
+            account.add_days((from, until), rate, &|at| if sequence.is_universal { 0 } else { offset(at) });
+            while let Some(period) = line.grant.periods.at(from).filter(|_| from < until) {
+                let Some((_, border)) = line.grant.periods.span(period) else { break };
+                let to = border.min(until);
+                if account.used.len() < period {
+                    account.used.resize(period, 0);
+                }
+                let used = &mut account.used[period - 1];
+                *used = used.saturating_add(rate.saturating_mul((to - from).into()));
+                from = to;
+            }
+        }
+    }
+
+    /// The usage of a line by period, with what it says itself of earlier times.
+    pub fn used(&self, line: &Line) -> Vec<i128> {
+        let counted = self.accounts.get(&line.ledger).map_or(&[][..], |account| &account.used);
+        sum_of(&line.used_before, counted)
+    }
+
+    /// How a line stands; `None` outside of it.
+    pub fn standing(&self, line: &Line, at: i64) -> Option<Standing> {
+        line.grant.standing(&self.used(line), at)
+    }
+
+    /// Whether what was used of a line cannot be known.
+    pub fn is_unknown(&self, line: &Line) -> bool {
+        self.accounts.get(&line.ledger).is_none_or(|account| account.is_unknown)
+    }
+}
+
+/// Two lists of amounts, one added to the other.
+fn sum_of(one: &[i128], other: &[i128]) -> Vec<i128> {
+    let at = |list: &[i128], at: usize| list.get(at).copied().unwrap_or_default();
+    (0..one.len().max(other.len())).map(|period| at(one, period).saturating_add(at(other, period))).collect()
+}
+
+impl Account {
+    fn add_days(&mut self, (mut from, until): (i64, i64), rate: i128, offset: &impl Fn(i64) -> i64) {
+        while from < until {
+            let (begin, end) = match self.days.back() {
+                // The day that a cycle before has found; the next midnight is looked for once a day.
+                Some((begin, _)) if (0..82_800).contains(&(until - 1 - *begin)) && from >= *begin => {
+                    (*begin, until)
+                }
+                _ => Periods::day(from, offset),
+            };
+            let to = end.min(until);
+            let amount = rate.saturating_mul((to - from).into());
+            if let Some((_, sum)) = self.days.iter_mut().find(|(day, _)| *day == begin) {
+                *sum = sum.saturating_add(amount);
+            } else {
+                let at = self.days.partition_point(|(day, _)| *day < begin);
+                self.days.insert(at, (begin, amount));
+            }
+            from = to;
+        }
+        while self.days.len() > DAYS {
+            self.days.pop_front();
+        }
+    }
+}
+
+/// What was found of a sequence, and holds until something changes.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    line: usize,
+    period: usize,
+    until: i64,
+    /// The usage of all other periods.
+    others: i128,
+    beyond_from: i128,
+}
+
+/// How sequences stand, with what need not be worked out in each cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Standings {
+    found: Vec<Option<Found>>,
+}
+
+impl Standings {
+    /// Other grants hold.
+    pub fn forget(&mut self) {
+        self.found.clear();
+    }
+
+    /// How all stand at a time. Notes in the ledger what has changed.
+    pub fn effects(&mut self, sequences: &Sequences, ledger: &mut Ledger, now: i64) -> Effects {
+        self.found.resize(sequences.all.len(), None);
+        let mut effects = Vec::with_capacity(sequences.all.len());
+        for (sequence, found) in sequences.all.iter().zip(&mut self.found) {
+            effects.push(effect(sequence, ledger, now, found));
+        }
+        Effects::of(sequences, |place| effects[place])
+    }
+}
+
+fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option<Found>) -> Effect {
+    let Some(number) = sequence.line_number(now) else {
+        *found = None;
+        let nearest = sequence.lines.iter().rev().find(|line| line.grant.periods.whole().1 <= now);
+        let nearest = nearest.or(sequence.lines.first());
+        return match (sequence.outside, nearest) {
+            (Outside::Beyond, Some(line)) => Effect::Beyond(line.beyond),
+            _ => Effect::Nothing,
+        };
+    };
+    let line = &sequence.lines[number];
+    if ledger.is_unknown(line) {
+        *found = None;
+        return Effect::Nothing;
+    }
+    let counted = ledger.accounts.get(&line.ledger).map_or(&[][..], |account| &account.used);
+    let used = |period: usize| {
+        let of = |list: &[i128]| list.get(period - 1).copied().unwrap_or_default();
+        of(counted).saturating_add(of(&line.used_before))
+    };
+    let others = |period: usize| {
+        let all = counted.iter().chain(&line.used_before).fold(0_i128, |sum, one| sum.saturating_add(*one));
+        all.saturating_sub(used(period))
+    };
+    let holds =
+        |found: &Found| found.line == number && now < found.until && found.others == others(found.period);
+    let known = if let Some(known) = found.filter(holds) {
+        known
+    } else {
+        let Some(standing) = line.grant.standing(&sum_of(&line.used_before, counted), now) else {
+            return Effect::Nothing;
+        };
+        let known = Found {
+            line: number,
+            period: standing.period,
+            until: line.grant.next_change(now).unwrap_or(i64::MAX),
+            others: others(standing.period),
+            beyond_from: standing.beyond_from,
+        };
+        *found = Some(known);
+        known
+    };
+    let is_beyond = used(known.period) >= known.beyond_from;
+    if let Some(account) = ledger.accounts.get_mut(&line.ledger) {
+        if account.is_beyond != Some(is_beyond) {
+            (account.is_beyond, account.changed) = (Some(is_beyond), now);
+        }
+    }
+    if is_beyond {
+        Effect::Beyond(line.beyond)
+    } else {
+        Effect::Within(line.within)
+    }
+}

@@ -1,0 +1,279 @@
+//! The ledger of grants as text, for the process after this one.
+//!
+//! | line | what |
+//! |---|---|
+//! | `multifactor2_grants 1` | the first: the version of the format |
+//! | `ledger_of ID TIME BEFORE` | which ledger it is, T, and before when nobody knows what was used; `-` for never |
+//! | `ledger KIND NAME UNIT PARTITIONS BOOK CLOCK FROM PACE UNTIL BEGUN KEEP CHANGED STATE USED...` | the usage of a line of settings, by period; `STATE` is `within`, `beyond`, `unknown` or `-` |
+//! | `days BEGIN AMOUNT...` | the same of the latest days |
+//! | `group NAME GID` | the number of a Unix group that a line names |
+//! | `mark JOB STARTED TIME RAN` | a job that runs and was suspended or resized: it is counted up to that time |
+//! | `ended JOB STARTED START RUN END KIND NAME UNIT PARTITIONS BOOK RATE...` | what is still to be counted of a job; `END` is `own` or `resize` |
+//! | `end` | the last, without which the file is not whole |
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::str::{FromStr, SplitAsciiWhitespace};
+
+use super::ledger::{Account, Ledger, Mark, Piece};
+use crate::rules::sums_file::{escaped, unescaped};
+
+const FIRST: &str = "multifactor2_grants ";
+const VERSION: u32 = 1;
+/// So many words are the key of a sequence, and so many name a line of it.
+const KEY: usize = 5;
+const LINE: usize = 9;
+
+impl Ledger {
+    /// What the file holds.
+    pub fn text(&self) -> String {
+        let mut text = format!("{FIRST}{VERSION}\nledger_of {:016x} {} ", self.id, self.since);
+        match self.unknown_before {
+            Some(before) => writeln!(text, "{before}"),
+            None => writeln!(text, "-"),
+        }
+        .unwrap_or_default();
+        for (ledger, account) in &self.accounts {
+            let state = match (account.is_unknown, account.is_beyond) {
+                (true, _) => "unknown",
+                (_, None) => "-",
+                (_, Some(true)) => "beyond",
+                (_, Some(false)) => "within",
+            };
+            let Account { begun, keep_until, changed, used, days, .. } = account;
+            let _ = write!(text, "ledger {ledger} {begun} {keep_until} {changed} {state}");
+            for amount in used {
+                let _ = write!(text, " {amount}");
+            }
+            text.push('\n');
+            if !days.is_empty() {
+                text.push_str("days");
+                for (begin, amount) in days {
+                    let _ = write!(text, " {begin} {amount}");
+                }
+                text.push('\n');
+            }
+        }
+        for (name, gid) in &self.groups {
+            let _ = writeln!(text, "group {} {gid}", escaped(name));
+        }
+        for (job, Mark { started, at, ran }) in &self.marks {
+            let _ = writeln!(text, "mark {job} {started} {at} {ran}");
+        }
+        for Piece { job, started, start, run, is_resize, rates, .. } in &self.ended {
+            let end = if *is_resize { "resize" } else { "own" };
+            let _ = write!(text, "ended {job} {started} {start} {run} {end}");
+            for (key, rate) in rates {
+                let _ = write!(text, " {key} {rate}");
+            }
+            text.push('\n');
+        }
+        text.push_str("end\n");
+        text
+    }
+
+    /// What a file holds.
+    ///
+    /// # Errors
+    /// Why it cannot be used, as a phrase.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().zip(1..);
+        let version = lines.next().and_then(|(line, _)| line.strip_prefix(FIRST)?.parse::<u32>().ok());
+        match version {
+            Some(VERSION) => (),
+            Some(newer) if newer > VERSION => {
+                return Err(format!(
+                    "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
+                ))
+            }
+            _ => return Err("its first line is not one of ours".to_owned()),
+        }
+        if !text.ends_with("\nend\n") {
+            return Err("its end is missing".to_owned());
+        }
+        let mut reader = Reader::default();
+        for (line, number) in lines {
+            reader.line(line).ok_or_else(|| format!("line {number} is not one of ours"))?;
+        }
+        reader.ledger.filter(|_| reader.has_ended).ok_or_else(|| "a line is missing".to_owned())
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    ledger: Option<Ledger>,
+    /// The line of settings whose days may follow.
+    last: Option<String>,
+    has_ended: bool,
+}
+
+impl Reader {
+    /// `None` for a line that cannot be here.
+    fn line(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split_ascii_whitespace();
+        if self.has_ended {
+            return None;
+        }
+        let word = words.next()?;
+        let Some(ledger) = &mut self.ledger else {
+            (word == "ledger_of").then_some(())?;
+            let id = u64::from_str_radix(words.next()?, 16).ok()?;
+            let since = time(&mut words)?;
+            let unknown_before = match words.next()? {
+                "-" => None,
+                before => Some(before.parse().ok()?),
+            };
+            self.ledger = Some(Ledger { unknown_before, ..Ledger::new(id, since) });
+            return words.next().is_none().then_some(());
+        };
+        match word {
+            "ledger" => {
+                let of = phrase(&mut words, LINE)?;
+                let (begun, keep_until, changed) = (time(&mut words)?, time(&mut words)?, time(&mut words)?);
+                let (is_unknown, is_beyond) = match words.next()? {
+                    "unknown" => (true, None),
+                    "-" => (false, None),
+                    "beyond" => (false, Some(true)),
+                    "within" => (false, Some(false)),
+                    _ => return None,
+                };
+                let used = words.map(amount).collect::<Option<Vec<i128>>>()?;
+                let days = VecDeque::new();
+                let account = Account { begun, keep_until, used, days, is_beyond, changed, is_unknown };
+                ledger.accounts.insert(of.clone(), account).is_none().then_some(())?;
+                self.last = Some(of);
+                return Some(());
+            }
+            "days" => {
+                let account = self.last.take().and_then(|of| ledger.accounts.get_mut(&of))?;
+                while let Some(begin) = words.next() {
+                    account.days.push_back((begin.parse().ok()?, amount(words.next()?)?));
+                }
+                let mut pairs = account.days.iter().zip(account.days.iter().skip(1));
+                return pairs.all(|(one, other)| one.0 < other.0).then_some(());
+            }
+            "group" => {
+                let name = unescaped(words.next()?)?;
+                ledger.groups.insert(name, number(&mut words)?).is_none().then_some(())?;
+            }
+            "mark" => {
+                let job = number(&mut words)?;
+                let mark = Mark { started: time(&mut words)?, at: time(&mut words)?, ran: time(&mut words)? };
+                ledger.marks.insert(job, mark).is_none().then_some(())?;
+            }
+            "ended" => {
+                let mut piece = Piece {
+                    job: number(&mut words)?,
+                    started: time(&mut words)?,
+                    start: time(&mut words)?,
+                    run: time(&mut words)?,
+                    is_resize: match words.next()? {
+                        "own" => false,
+                        "resize" => true,
+                        _ => return None,
+                    },
+                    rates: Vec::new(),
+                    is_restored: true,
+                };
+                let rest: Vec<&str> = words.collect();
+                for group in rest.chunks(KEY + 1) {
+                    let (rate, key) = group.split_last().filter(|(_, key)| key.len() == KEY)?;
+                    piece.rates.push((key.join(" "), amount(rate)?));
+                }
+                ledger.ended.push(piece);
+                return Some(());
+            }
+            "end" => self.has_ended = true,
+            _ => return None,
+        }
+        self.last = None;
+        words.next().is_none().then_some(())
+    }
+}
+
+fn phrase(words: &mut SplitAsciiWhitespace<'_>, count: usize) -> Option<String> {
+    let all: Vec<&str> = words.by_ref().take(count).collect();
+    (all.len() == count).then(|| all.join(" "))
+}
+
+fn number<T: FromStr>(words: &mut SplitAsciiWhitespace<'_>) -> Option<T> {
+    words.next()?.parse().ok()
+}
+
+/// A time, or seconds.
+fn time(words: &mut SplitAsciiWhitespace<'_>) -> Option<i64> {
+    // The end of the year 9999, with two periods behind it.
+    number::<i64>(words).filter(|time| (0..=1_000_000_000_000).contains(time))
+}
+
+/// What was used, or is used in a second.
+fn amount(word: &str) -> Option<i128> {
+    word.parse().ok().filter(|amount| (0..=1_i128 << 100).contains(amount))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Ledger {
+        let mut ledger = Ledger::new(0xfeed, 1_800_000_000);
+        ledger.unknown_before = Some(7);
+        let account = |used: &[i128], state| Account {
+            begun: 5,
+            keep_until: 1_900_000_000,
+            used: used.to_vec(),
+            days: VecDeque::from([(1_799_900_000, 9), (1_799_990_000, 12)]),
+            is_beyond: state,
+            changed: 6,
+            is_unknown: false,
+        };
+        ledger
+            .accounts
+            .insert("Account a%20b cpu - - local 2027-01-01 month -".into(), account(&[40, 130], Some(true)));
+        ledger
+            .accounts
+            .insert("User u node gpu - UTC 2027-01-01 7days 2027-02-01".into(), account(&[], None));
+        ledger.groups.insert("a b".into(), 7);
+        ledger.marks.insert(9, Mark { started: 1, at: 2, ran: 1 });
+        ledger.ended.push(Piece {
+            job: 8,
+            started: 3,
+            start: 4,
+            run: 5,
+            is_resize: true,
+            rates: vec![("Account a%20b cpu - -".into(), 64)],
+            is_restored: true,
+        });
+        ledger
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        assert_eq!(Ledger::parse(&sample().text()), Ok(sample()));
+        assert_eq!(Ledger::parse(&Ledger::default().text()), Ok(Ledger::default()));
+    }
+
+    #[test]
+    fn half_a_file_and_other_files_are_refused() {
+        let text = sample().text();
+        for cut in 0..text.len() {
+            assert!(Ledger::parse(&text[..cut]).is_err(), "{cut}");
+        }
+        assert!(Ledger::parse(&text.replacen("grants 1", "grants 2", 1)).unwrap_err().contains("newer"));
+    }
+
+    proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
+        #[test]
+        fn no_text_ends_the_program(text in ".{0,200}", at in 0..300_usize, byte in any::<char>()) {
+            let _ = Ledger::parse(&text);
+            let mut sample = sample().text();
+            if sample.is_char_boundary(at.min(sample.len())) {
+                sample.insert(at.min(sample.len()), byte);
+            }
+            let _ = Ledger::parse(&sample);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Lines of settings as sequences: those of one name, unit and filter, one after the other in time.
+
+use std::collections::HashMap;
+
+use num_bigint::BigInt;
+
+use super::periods::{Pace, Periods};
+use super::{Adjust, Exact, Grant, Rule, Split};
+use crate::settings::table::grants::{exact, tres_of_unit};
+use crate::settings::value::Date;
+use crate::settings::{
+    self, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
+};
+
+/// Seconds of an hour.
+const HOUR: i64 = 3600;
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
+/// Whose grants they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Of what.
+    pub kind: GrantKind,
+    /// Its name: that of an account or QOS in small letters.
+    pub name: String,
+    /// The TRES whose hours are granted, in small letters.
+    pub unit: String,
+    /// The partitions that it is for, in their order; `None` for all.
+    pub partitions: Option<Vec<String>>,
+    /// The book that these are of.
+    pub book: Option<String>,
+}
+
+/// What holds when no line does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outside {
+    /// Jobs are beyond.
+    #[default]
+    Beyond,
+    /// They have no grant.
+    None,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// What it grants. Amounts are in seconds of the unit.
+    pub grant: Grant,
+    /// The rule in the words of the settings.
+    pub rule: GrantRule,
+    /// The rule is that of a center.
+    pub preset: Option<GrantPreset>,
+    /// What happens to jobs beyond it.
+    pub beyond: GrantBeyond,
+    /// Points for jobs within it.
+    pub within: f64,
+    /// What was used before it is counted: by period, in whole seconds of the unit.
+    pub used_before: Vec<i128>,
+    /// From when on it is counted; earlier usage is what the line says.
+    pub counted_from: Option<i64>,
+    /// What its usage is kept under: another one where the file says another beginning, pace or clock.
+    pub ledger: String,
+    /// Where it is written.
+    pub place: settings::WrittenAt,
+}
+
+/// The lines of one name, unit and filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sequence {
+    /// Whose.
+    pub key: Key,
+    /// In the order of their time.
+    pub lines: Vec<Line>,
+    /// What holds when none does.
+    pub outside: Outside,
+    /// Days are those of UTC.
+    pub is_universal: bool,
+}
+
+/// All grants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sequences {
+    /// In the order in which their first lines are written.
+    pub all: Vec<Sequence>,
+}
+
+impl Key {
+    /// The same as a text, with no blanks but those between five words.
+    pub fn text(&self) -> String {
+        use crate::rules::sums_file::escaped;
+        let partitions =
+            self.partitions.as_ref().map_or_else(|| "-".to_owned(), |names| escaped(&names.join(",")));
+        let book = self.book.as_deref().map_or_else(|| "-".to_owned(), escaped);
+        format!("{} {} {} {partitions} {book}", self.kind, escaped(&self.name), escaped(&self.unit))
+    }
+
+    /// Whether jobs in a partition count.
+    pub fn has_partition(&self, name: &str) -> bool {
+        self.partitions.as_ref().is_none_or(|all| all.iter().any(|one| one == name))
+    }
+
+    /// In words: `account climate`, `user ada in partition gpu`.
+    pub fn in_words(&self) -> String {
+        let kind = match self.kind {
+            GrantKind::Account => "account",
+            GrantKind::User => "user",
+            GrantKind::Group => "Unix group",
+            GrantKind::Qos => "QOS",
+            GrantKind::WcKey => "wckey",
+        };
+        let filter = match (&self.book, &self.partitions) {
+            (Some(book), _) => format!(" in book {book}"),
+            (None, Some(names)) if names.len() == 1 => format!(" in partition {}", names[0]),
+            (None, Some(names)) => format!(" in partitions {}", names.join(",")),
+            (None, None) => String::new(),
+        };
+        format!("{kind} {}{filter}", self.name)
+    }
+}
+
+impl Sequence {
+    /// The line that holds at a time.
+    pub fn line(&self, at: i64) -> Option<&Line> {
+        self.line_number(at).map(|number| &self.lines[number])
+    }
+
+    /// The same by its number.
+    pub fn line_number(&self, at: i64) -> Option<usize> {
+        let holds = |line: &Line| {
+            let (first, end) = line.grant.periods.whole();
+            (first..end).contains(&at)
+        };
+        self.lines.iter().position(holds)
+    }
+}
+
+/// What is worked out once for many lines.
+struct Calendar<O> {
+    offset: O,
+    known: HashMap<(Date, Date, Pace, bool), Option<Periods>>,
+}
+
+impl<O: Fn(i64) -> i64> Calendar<O> {
+    fn offset(&self, is_universal: bool) -> impl Fn(i64) -> i64 + '_ {
+        move |at| if is_universal { 0 } else { (self.offset)(at) }
+    }
+
+    fn periods(&mut self, line: &settings::Grant, is_universal: bool) -> Option<Periods> {
+        let key = (line.from, line.until, line.pace(), is_universal);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let new = Periods::new(line.from, line.until, line.pace(), &self.offset(is_universal));
+        self.known.insert(key, new.clone());
+        new
+    }
+}
+
+impl Sequences {
+    /// Those of settings. `offset` says how many seconds local clocks are ahead of UTC at a time.
+    pub fn of(settings: &Settings, offset: impl Fn(i64) -> i64) -> Self {
+        let mut calendar = Calendar { offset, known: HashMap::new() };
+        let mut all: Vec<Sequence> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for line in &settings.grants {
+            let Some(unit) = tres_of_unit(line.unit.as_deref().unwrap_or("cpu-hours")) else { continue };
+            let is_universal = line.time_zone == Some(GrantZone::Utc);
+            let Some(periods) = calendar.periods(line, is_universal) else { continue };
+            for name in &line.names {
+                let key =
+                    key(settings, (line.kind, name), &unit, (line.partitions.as_ref(), line.book.as_deref()));
+                let of = settings::Grant::clone(line);
+                let compiled =
+                    compile(&of, &key, periods.clone(), is_universal, &calendar.offset(is_universal));
+                let at = *known.entry(key.text()).or_insert_with(|| {
+                    all.push(Sequence { key, lines: Vec::new(), outside: Outside::Beyond, is_universal });
+                    all.len() - 1
+                });
+                let sequence = &mut all[at];
+                if line.outside == Some(GrantOutside::None) {
+                    sequence.outside = Outside::None;
+                }
+                sequence.lines.push(compiled);
+            }
+        }
+        for line in &settings.adjusts {
+            let (Some(unit), Some(amount)) =
+                (tres_of_unit(line.unit.as_deref().unwrap_or("cpu-hours")), exact(&line.amount))
+            else {
+                continue;
+            };
+            for name in &line.names {
+                let of = (GrantKind::from(line.kind), name.as_str());
+                let key = key(settings, of, &unit, (line.partitions.as_ref(), line.book.as_deref()));
+                let Some(sequence) = known.get(&key.text()).map(|at| &mut all[*at]) else { continue };
+                let at = time(line.at, &calendar.offset(sequence.is_universal));
+                let Some(number) = sequence.line_number(at) else { continue };
+                let adjust = Adjust { amount: in_seconds(&amount), at, spread: line.spread == Some(true) };
+                sequence.lines[number].grant.adjusts.push(adjust);
+            }
+        }
+        for sequence in &mut all {
+            sequence.lines.sort_by_key(|line| line.grant.periods.whole());
+        }
+        Self { all }
+    }
+
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The place of one.
+    pub fn find(&self, key: &str) -> Option<usize> {
+        self.all.iter().position(|sequence| sequence.key.text() == key)
+    }
+}
+
+fn key(
+    settings: &Settings,
+    (kind, name): (GrantKind, &str),
+    unit: &str,
+    (partitions, book): (Option<&Vec<String>>, Option<&str>),
+) -> Key {
+    let name = match kind {
+        // As Slurm keeps them.
+        GrantKind::Account | GrantKind::Qos => name.to_lowercase(),
+        GrantKind::User | GrantKind::Group | GrantKind::WcKey => name.to_owned(),
+    };
+    let of_book = book.map(|book| {
+        let lines = settings.books.iter().filter(|line| line.name.eq_ignore_ascii_case(book));
+        lines.flat_map(|line| line.partitions.clone()).collect()
+    });
+    let partitions = of_book.or_else(|| partitions.cloned()).map(|mut partitions: Vec<String>| {
+        partitions.sort_unstable();
+        partitions
+    });
+    Key { kind, name, unit: unit.to_owned(), partitions, book: book.map(str::to_lowercase) }
+}
+
+/// A date by a clock, with its time of day.
+fn time(date: Date, offset: &impl Fn(i64) -> i64) -> i64 {
+    let of_day = i64::from(date.hour) * HOUR + i64::from(date.minute) * 60 + i64::from(date.second);
+    Periods::begin(date, offset) + of_day
+}
+
+fn in_seconds(amount: &Exact) -> Exact {
+    amount * Exact::from_integer(HOUR.into())
+}
+
+fn compile(
+    line: &settings::Grant,
+    key: &Key,
+    periods: Periods,
+    is_universal: bool,
+    offset: &impl Fn(i64) -> i64,
+) -> Line {
+    let times =
+        |text: &Option<String>, of_preset: Option<Exact>| text.as_deref().and_then(exact).or(of_preset);
+    let one = || Exact::from_integer(1.into());
+    let is = |preset| line.preset == Some(preset);
+    let rule = match line.rule() {
+        GrantRule::Carry => Rule::Carry {
+            carry_over: times(&line.carry_over, (is(GrantPreset::Jsc) || is(GrantPreset::Nhr)).then(one))
+                .unwrap_or_default(),
+            borrow: times(&line.borrow, is(GrantPreset::Jsc).then(one)).unwrap_or_default(),
+            debt_cap: times(&line.debt_cap, is(GrantPreset::Jsc).then(|| Exact::new(101.into(), 100.into()))),
+        },
+        GrantRule::Window => Rule::Window,
+        GrantRule::Ageing => Rule::Ageing { interval: line.interval.unwrap_or(90) * DAY },
+    };
+    let counted_from = line.used_until.map(|until| Periods::begin(until, offset));
+    let used = line.used.as_deref().unwrap_or_default();
+    let used: Vec<i128> = used
+        .split(',')
+        .filter_map(|number| exact(number.trim()))
+        .map(|hours| rounded(&in_seconds(&hours)))
+        .collect();
+    let used_before = match (&used[..], counted_from) {
+        // The period that the last second of it is in.
+        ([one], Some(until)) => {
+            let period = periods.at(until - 1).unwrap_or(1);
+            std::iter::repeat_n(0, period - 1).chain([*one]).collect()
+        }
+        _ => used,
+    };
+    let day = |date: Date| format!("{:04}-{:02}-{:02}", date.year, date.month, date.day);
+    let ledger = format!(
+        "{} {} {} {} {}",
+        key.text(),
+        if is_universal { "UTC" } else { "local" },
+        day(line.from),
+        match line.pace() {
+            Pace::Month => "month".to_owned(),
+            Pace::Quarter => "quarter".to_owned(),
+            Pace::Days(days) => format!("{days}days"),
+        },
+        line.used_until.map_or_else(|| "-".to_owned(), day),
+    );
+    Line {
+        grant: Grant {
+            amount: exact(&line.amount).map(|amount| in_seconds(&amount)).unwrap_or_default(),
+            split: match line.split {
+                Some(GrantSplit::Days) => Split::Days,
+                Some(GrantSplit::Equal) | None => Split::Equal,
+            },
+            rule,
+            adjusts: Vec::new(),
+            periods,
+        },
+        rule: line.rule(),
+        preset: line.preset,
+        beyond: line.beyond.unwrap_or(GrantBeyond::Low),
+        within: line.within.unwrap_or_default(),
+        used_before,
+        counted_from,
+        ledger,
+        place: line.place.clone(),
+    }
+}
+
+/// The nearest whole number, halves up.
+fn rounded(amount: &Exact) -> i128 {
+    let half = Exact::new(BigInt::from(1), BigInt::from(2));
+    super::whole(&(amount + half).floor())
+}

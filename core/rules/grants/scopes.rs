@@ -1,0 +1,84 @@
+//! Which grants a job is in, by the names of those that it belongs to.
+
+use rustc_hash::FxHashMap;
+
+use super::lines::Sequences;
+use crate::settings::GrantKind;
+
+/// The places of sequences by the names that they have. Filters of partitions are not looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scopes {
+    accounts: FxHashMap<String, Vec<u32>>,
+    users: FxHashMap<String, Vec<u32>>,
+    groups: FxHashMap<u32, Vec<u32>>,
+    qos: FxHashMap<String, Vec<u32>>,
+    wckeys: FxHashMap<String, Vec<u32>>,
+}
+
+impl Scopes {
+    /// Those of sequences, and `gid` says which number a Unix group has.
+    pub fn of(sequences: &Sequences, gid: impl Fn(&str) -> Option<u32>) -> Self {
+        let mut scopes = Self::default();
+        for (place, sequence) in (0..).zip(&sequences.all) {
+            let name = sequence.key.name.clone();
+            let of = match sequence.key.kind {
+                GrantKind::Account => scopes.accounts.entry(name),
+                GrantKind::User => scopes.users.entry(name),
+                GrantKind::Qos => scopes.qos.entry(name),
+                GrantKind::WcKey => scopes.wckeys.entry(name),
+                GrantKind::Group => {
+                    if let Some(gid) = name.parse().ok().or_else(|| gid(&name)) {
+                        scopes.groups.entry(gid).or_default().push(place);
+                    }
+                    continue;
+                }
+            };
+            of.or_default().push(place);
+        }
+        scopes
+    }
+
+    /// Those of an account itself.
+    pub fn of_account(&self, name: &str) -> &[u32] {
+        found(&self.accounts, name)
+    }
+
+    /// Those of a user.
+    pub fn of_user(&self, name: &str) -> &[u32] {
+        found(&self.users, name)
+    }
+
+    /// Those of a Unix group.
+    pub fn of_group(&self, gid: Option<u32>) -> &[u32] {
+        gid.and_then(|gid| self.groups.get(&gid)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Those of a QOS.
+    pub fn of_qos(&self, name: &str) -> &[u32] {
+        found(&self.qos, name)
+    }
+
+    /// Those of a wckey, without the star of a default one.
+    pub fn of_wckey(&self, name: &str) -> &[u32] {
+        found(&self.wckeys, name)
+    }
+
+    /// Whether Unix groups are asked for.
+    pub fn have_groups(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// Whether QOS are.
+    pub fn have_qos(&self) -> bool {
+        !self.qos.is_empty()
+    }
+
+    /// Whether wckeys are.
+    pub fn have_wckeys(&self) -> bool {
+        !self.wckeys.is_empty()
+    }
+}
+
+fn found<'s>(of: &'s FxHashMap<String, Vec<u32>>, name: &str) -> &'s [u32] {
+    of.get(name).map_or(&[], Vec::as_slice)
+}

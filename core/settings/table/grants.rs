@@ -1,0 +1,261 @@
+//! The lines of settings that grant amounts: budgets that pace themselves.
+
+use num_traits::Signed as _;
+
+use crate::rules::grants::Exact;
+
+crate::block! {
+    /// What somebody may use of a unit in some months or days, and when of that.
+    pub struct Grant(kind: choice(GrantKind {
+        /// The jobs of an account and of all accounts below it.
+        Account = "Account",
+        /// The jobs of a user, in all accounts.
+        User = "User",
+        /// The jobs of a Unix group, by name or number: the group that a job runs with.
+        Group = "Group",
+        /// The jobs of a QOS.
+        Qos = "QOS",
+        /// The jobs of a workload characterization key, without the star of a default key. Without `wckeys` in
+        /// `AccountingStorageEnforce` any user may name any key, so the line has no effect.
+        WcKey = "WCKey",
+    })) {
+        /// Each of several names has all of the amount.
+        names = "Name": names() required("climate");
+        /// How much of the unit is granted in all.
+        amount = "Amount": text("a number from 0 to 1000000000000000, with at most 9 decimals", is_amount) required("5000000");
+        /// What is granted: hours of a TRES that jobs have allocated. Without `Unit` it is `cpu-hours`. `node-hours` are those of allocated nodes,
+        /// shared or not. `billing-hours` are by the partition's `TRESBillingWeights`, in whole numbers as `AllocTRES` has them.
+        unit = "Unit": text("the name of a TRES with -hours behind it, such as cpu-hours, node-hours, billing-hours or gres/gpu-hours", is_unit)
+            unset("cpu-hours");
+        /// The first day of the grant. It begins at midnight.
+        from = "From": date() required("2027-01-01");
+        /// The last day of the grant. It ends with the midnight after it.
+        until = "Until": end_date() required("2027-12-31");
+        /// How long its periods are: months and quarters of the calendar, or so many days from the first one on. Without `Pace` they are months.
+        pace = "Pace": text("month, quarter, or a number of days from 1 to 1000 such as 7days", is_pace) unset("month");
+        /// What may be used in a period.
+        rule = "Rule": choice(GrantRule {
+            /// What is granted for it, and what the one before has left or used too much.
+            Carry = "carry",
+            /// What is granted for it, the one before and the next one, less what these have used.
+            Window = "window",
+            /// All that is left. What is not used in time is lost, step by step.
+            Ageing = "ageing",
+        }) unset("carry");
+        /// The rule of a center, with its numbers. What else stands on the line replaces them.
+        preset = "Preset": choice(GrantPreset {
+            /// `Rule=carry CarryOver=1 Borrow=1 DebtCap=1.01`, by months.
+            Jsc = "jsc",
+            /// `Rule=carry CarryOver=1`, by quarters.
+            Nhr = "nhr",
+            /// `Rule=window`, by months.
+            Rwth = "rwth",
+            /// `Rule=ageing Interval=90`, by months.
+            Nesi = "nesi",
+        }) unset("jsc");
+        /// How the amount is divided among the periods.
+        split = "Split": choice(GrantSplit {
+            /// Each has as much. The first and the last one must be whole.
+            Equal = "equal",
+            /// By their length.
+            Days = "days",
+        }) unset("equal");
+        /// Only with `Rule=carry`: as many times the grant of a period as goes on to the next one at most, if it is not used. Without it
+        /// nothing does.
+        carry_over = "CarryOver": text("a number from 0 to 1000, with at most 9 decimals", is_times) unset("0.5");
+        /// Only with `Rule=carry`: as many times the grant of the next period as may be used before that begins. Without it nothing may.
+        borrow = "Borrow": text("a number from 0 to 1000, with at most 9 decimals", is_times) unset("0.25");
+        /// Only with `Rule=carry`: as many times the grant of the next period as is taken off from it at most, if too much was used. Without it
+        /// all is.
+        debt_cap = "DebtCap": text("a number from 0 to 1000, with at most 9 decimals", is_times) unset("1");
+        /// Only with `Rule=ageing`: after so many days what should have been used by then is lost. Without `Interval` it is 90.
+        interval = "Interval": integer(1 ..= 10000) unset("90");
+        /// What was used before the plugin counts it, in the unit: of the first period, of the second and so on. One number alone is that of the
+        /// period of `UsedUntil`.
+        used = "Used": text("numbers from 0 to 1000000000000000 separated by commas", is_list_of_amounts) unset("40,130");
+        /// Until when that is. From then on the plugin counts.
+        used_until = "UsedUntil": date() unset("2027-03-01");
+        /// By which clock days begin. It is the same on all lines of a sequence.
+        time_zone = "TimeZone": choice(GrantZone {
+            /// That of the controller.
+            Local = "local",
+            /// UTC.
+            Utc = "UTC",
+        }) unset("local");
+        /// What happens to jobs while the grant is used up for now. They start again as soon as there is something to use: nobody has to submit them
+        /// anew.
+        beyond = "Beyond": choice(GrantBeyond {
+            /// They come last, with `-PointsCap` points, and run where nobody else waits.
+            Low = "low",
+            /// They have ordinary fair-share, without `Within`.
+            Share = "share",
+            /// They do not start, as with `Block` of a `Target` line, which has what that needs.
+            Block = "block",
+        }) unset("low");
+        /// Points for jobs of a grant that is not used up. Of several grants of a job the most count, once, and none if one of them is used
+        /// up.
+        within = "Within": decimal(0.0 ..= 1e9) unset("10000");
+        /// What holds when no line of the sequence does.
+        outside = "Outside": choice(GrantOutside {
+            /// Jobs are as if a grant were used up.
+            Beyond = "beyond",
+            /// They have no grant.
+            None = "none",
+        }) unset("beyond");
+        /// The grant is for jobs in these partitions alone.
+        partitions = "Partition": names() unset("gpu");
+        /// The grant is for jobs in the partitions of a book.
+        book = "Book": text("the name of a Book line", super::books::is_name) unset("gpu");
+    }
+}
+
+crate::block! {
+    /// More or less of a grant, from a day on.
+    pub struct Adjust(kind: choice(AdjustKind {
+        /// The grant of an account.
+        Account = "Account",
+        /// That of a user.
+        User = "User",
+        /// That of a Unix group.
+        Group = "Group",
+        /// That of a QOS.
+        Qos = "QOS",
+        /// That of a workload characterization key.
+        WcKey = "WCKey",
+    })) {
+        /// Each of several names gets all of it.
+        names = "Name": names() required("climate");
+        /// How much more is granted; with a minus less.
+        amount = "Amount": text("a number from -1000000000000000 to 1000000000000000, with at most 9 decimals", is_change) required("200000");
+        /// `Unit` of the grant.
+        unit = "Unit": text("the name of a TRES with -hours behind it, such as cpu-hours, node-hours, billing-hours or gres/gpu-hours", is_unit)
+            unset("cpu-hours");
+        /// When it is granted. The grant of that day gets it, in the period of that day.
+        at = "At": date() required("2027-04-01");
+        /// Whether it is divided over the rest of the grant instead.
+        spread = "Spread": yes_no() unset("yes");
+        /// `Partition` of the grant.
+        partitions = "Partition": names() unset("gpu");
+        /// `Book` of the grant.
+        book = "Book": text("the name of a Book line", super::books::is_name) unset("gpu");
+    }
+}
+
+/// Behind the name of a TRES.
+const HOURS: &str = "-hours";
+
+/// How long the periods of a grant are, as a text; `None` for another one.
+pub fn pace(text: &str) -> Option<crate::rules::grants::Pace> {
+    use crate::rules::grants::Pace;
+    let text = text.to_ascii_lowercase();
+    match text.as_str() {
+        "month" => Some(Pace::Month),
+        "quarter" => Some(Pace::Quarter),
+        _ => {
+            let days = text.strip_suffix("days").or_else(|| text.strip_suffix("day"))?;
+            let is_number = !days.is_empty() && days.bytes().all(|byte| byte.is_ascii_digit());
+            let days = days.parse().ok().filter(|days| is_number && (1..=1000).contains(days))?;
+            Some(Pace::Days(days))
+        }
+    }
+}
+
+/// The TRES of a unit, in small letters; `None` for another text.
+pub fn tres_of_unit(text: &str) -> Option<String> {
+    let text = text.to_ascii_lowercase();
+    let tres = text.strip_suffix(HOURS)?;
+    super::metric(tres).then(|| tres.to_owned())
+}
+
+/// An exact number of decimal digits; `None` for another text.
+pub fn exact(text: &str) -> Option<Exact> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = (1..=16).contains(&whole.len())
+        && are_digits(whole)
+        && decimals.len() <= 9
+        && are_digits(decimals)
+        && (decimals.is_empty() != digits.contains('.'));
+    if !is_number {
+        return None;
+    }
+    let number: i128 = format!("{whole}{decimals}").parse().ok()?;
+    let scale = 10_i128.pow(u32::try_from(decimals.len()).ok()?);
+    Some(Exact::new((sign * number).into(), scale.into()))
+}
+
+fn within(text: &str, most: i64) -> Option<Exact> {
+    exact(text).filter(|number| number.abs() <= Exact::from_integer(most.into()))
+}
+
+const MOST: i64 = 1_000_000_000_000_000;
+
+fn is_change(text: &str) -> bool {
+    within(text, MOST).is_some()
+}
+
+fn is_amount(text: &str) -> bool {
+    within(text, MOST).is_some_and(|number| !number.is_negative())
+}
+
+fn is_times(text: &str) -> bool {
+    within(text, 1000).is_some_and(|number| !number.is_negative())
+}
+
+fn is_list_of_amounts(text: &str) -> bool {
+    text.split(',').all(|number| is_amount(number.trim()))
+}
+
+fn is_unit(text: &str) -> bool {
+    tres_of_unit(text).is_some()
+}
+
+fn is_pace(text: &str) -> bool {
+    pace(text).is_some()
+}
+
+impl super::Settings {
+    /// Whether there are grants beyond which jobs do not start.
+    pub fn grants_stop(&self) -> bool {
+        self.grants.iter().any(|line| line.beyond == Some(GrantBeyond::Block))
+    }
+}
+
+impl From<AdjustKind> for GrantKind {
+    fn from(kind: AdjustKind) -> Self {
+        match kind {
+            AdjustKind::Account => Self::Account,
+            AdjustKind::User => Self::User,
+            AdjustKind::Group => Self::Group,
+            AdjustKind::Qos => Self::Qos,
+            AdjustKind::WcKey => Self::WcKey,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_exact_or_refused() {
+        let ratio = |number: i64, of: i64| Some(Exact::new(number.into(), of.into()));
+        assert_eq!(
+            ["0", "1.01", "-0.5", "1000000000000000", "007"].map(exact),
+            [ratio(0, 1), ratio(101, 100), ratio(-1, 2), ratio(1_000_000_000_000_000, 1), ratio(7, 1)]
+        );
+        for text in ["", "-", ".5", "5.", "1e3", "+1", "1,0", "0.1234567890", "12345678901234567", "١"] {
+            assert_eq!(exact(text), None, "{text}");
+        }
+        assert!(!is_amount("-1") && !is_amount("1000000000000001") && is_change("-1"));
+    }
+
+    #[test]
+    fn units_and_paces() {
+        assert_eq!(tres_of_unit("GRES/gpu:a100-Hours").as_deref(), Some("gres/gpu:a100"));
+        assert_eq!(["cpu", "-hours", "c p-hours", "hours"].map(tres_of_unit), [const { None }; 4]);
+        assert!(pace("7days").is_some() && pace("1day").is_some() && pace("Quarter").is_some());
+        assert_eq!(["0days", "1001days", "days", "+7days", "week", ""].map(pace), [const { None }; 6]);
+    }
+}

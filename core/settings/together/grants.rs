@@ -1,0 +1,229 @@
+//! What lines of grants say together.
+
+use std::collections::HashMap;
+
+use super::error;
+use crate::rules::grants::{Pace, Periods, MOST_PERIODS};
+use crate::settings::report::{Errors, Place};
+use crate::settings::schema::{Entries, Entry};
+use crate::settings::table::grants::pace;
+use crate::settings::table::{
+    Adjust, AdjustKind, Grant, GrantKind, GrantRule, GrantSplit, GrantZone, Settings,
+};
+use crate::settings::value::Date;
+
+/// Lines that are wrong in themselves, or beside others.
+pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    for (entry, line) in entries.blocks("Grant").zip(&settings.grants) {
+        names(entry, &line.names, errors);
+        in_book(entry, line.book.as_deref(), line.partitions.is_some(), settings, errors);
+        grant(entry, line, errors);
+    }
+    overlaps(entries, settings, errors);
+    for (entry, line) in entries.blocks("Adjust").zip(&settings.adjusts) {
+        names(entry, &line.names, errors);
+        in_book(entry, line.book.as_deref(), line.partitions.is_some(), settings, errors);
+    }
+}
+
+fn names(entry: &Entry, names: &[String], errors: &mut Errors) {
+    let Some(written) = entry.attribute("Name") else { return };
+    if names.iter().any(|name| name == "*") {
+        let allowed = format!("allowed are names of their own with {}, not * for all", entry.setting.name);
+        errors.push(error(written, "*", allowed, "write the names"));
+    }
+}
+
+fn in_book(
+    entry: &Entry,
+    book: Option<&str>,
+    has_partitions: bool,
+    settings: &Settings,
+    errors: &mut Errors,
+) {
+    let (Some(book), Some(written)) = (book, entry.attribute("Book")) else { return };
+    if has_partitions {
+        let allowed = "allowed is one of Partition and Book on a line".into();
+        errors.push(error(written, book, allowed, "remove one of the two"));
+    }
+    if !settings.books.iter().any(|line| line.name.eq_ignore_ascii_case(book)) {
+        let allowed = "there is no line Book= of this name".into();
+        errors.push(error(written, book, allowed, "add it, or correct the name"));
+    }
+}
+
+/// What a grant says in itself.
+fn grant(entry: &Entry, line: &Grant, errors: &mut Errors) {
+    let day_begins = |date: Date| (date.hour, date.minute, date.second) == (0, 0, 0);
+    let day_ends = |date: Date| (date.hour, date.minute, date.second) == (23, 59, 59);
+    for (key, is_day) in [("From", day_begins(line.from)), ("Until", day_ends(line.until))] {
+        if let Some(written) = entry.attribute(key).filter(|_| !is_day) {
+            let allowed = "allowed is a day without a time".into();
+            errors.push(error(written, written.text(), allowed, "remove the time"));
+        }
+    }
+    if let (Some(from), Some(until)) = (entry.attribute("From"), entry.attribute("Until")) {
+        if line.from > line.until {
+            let allowed = format!("allowed is a day that is not later than Until={}", until.text());
+            errors.push(error(from, from.text(), allowed, "correct one of the two"));
+            return;
+        }
+    }
+    let rule = line.rule();
+    for (key, of) in [
+        ("CarryOver", GrantRule::Carry),
+        ("Borrow", GrantRule::Carry),
+        ("DebtCap", GrantRule::Carry),
+        ("Interval", GrantRule::Ageing),
+    ] {
+        if let Some(written) = entry.attribute(key).filter(|_| rule != of) {
+            let allowed = format!("{key} is allowed with Rule={of} only");
+            errors.push(error(written, written.text(), allowed, "remove it, or set another Rule"));
+        }
+    }
+    let Some(periods) = Periods::new(line.from, line.until, line.pace(), &|_| 0) else {
+        let allowed = format!("allowed are at most {MOST_PERIODS} periods");
+        errors.push(error(entry, entry.text(), allowed, "make Pace longer, or make two lines of it"));
+        return;
+    };
+    let is_cut = Periods::are_cut(line.from, line.until, line.pace());
+    if is_cut && line.split.unwrap_or(GrantSplit::Equal) == GrantSplit::Equal && rule != GrantRule::Ageing {
+        let place = entry.attribute("Split").or(entry.attribute("Pace")).or(entry.attribute("From"));
+        let entry = place.unwrap_or(entry);
+        let allowed = "allowed is a first and a last period that are whole with Split=equal".into();
+        errors.push(error(entry, entry.text(), allowed, "set Split=days, or other days of From and Until"));
+    }
+    match (entry.attribute("Used"), entry.attribute("UsedUntil")) {
+        (Some(used), None) => {
+            let allowed = "UsedUntil is missing on the line".into();
+            errors.push(error(used, used.text(), allowed, "add the day until when that was used"));
+        }
+        (None, Some(until)) => {
+            let allowed = "allowed with Used only".into();
+            errors.push(error(until, until.text(), allowed, "add Used=..., or remove it"));
+        }
+        (Some(used), Some(_))
+            if line.used.iter().flat_map(|text| text.split(',')).count() > periods.count() =>
+        {
+            let allowed = format!("allowed are at most {} numbers, one for each period", periods.count());
+            errors.push(error(used, used.text(), allowed, "remove those that are too many"));
+        }
+        _ => (),
+    }
+}
+
+/// What makes lines a sequence: one name each, with a unit and with some partitions.
+type Sequence = (String, String, String, String);
+
+fn sequence(
+    kind: GrantKind,
+    name: &str,
+    unit: Option<&str>,
+    filter: (Option<&[String]>, Option<&str>),
+) -> Sequence {
+    // Slurm keeps accounts and QOS in small letters, others as they are.
+    let name = match kind {
+        GrantKind::Account | GrantKind::Qos => name.to_lowercase(),
+        GrantKind::User | GrantKind::Group | GrantKind::WcKey => name.to_owned(),
+    };
+    let filter = match filter {
+        (Some(partitions), _) => {
+            let mut partitions = partitions.to_vec();
+            partitions.sort_unstable();
+            partitions.join(",")
+        }
+        (None, Some(book)) => format!("Book={}", book.to_lowercase()),
+        (None, None) => String::new(),
+    };
+    (kind.to_string(), name, unit.unwrap_or("cpu-hours").to_lowercase(), filter)
+}
+
+/// Lines of a sequence that hold at the same time, or are by different clocks.
+fn overlaps(entries: &Entries, settings: &Settings, errors: &mut Errors) {
+    let mut seen: HashMap<Sequence, Vec<(&Grant, &Place)>> = HashMap::new();
+    for (entry, line) in entries.blocks("Grant").zip(&settings.grants) {
+        for name in &line.names {
+            let filter = (line.partitions.as_deref(), line.book.as_deref());
+            let of = seen.entry(sequence(line.kind, name, line.unit.as_deref(), filter)).or_default();
+            let zone = |line: &Grant| line.time_zone.unwrap_or(GrantZone::Local);
+            if let Some((_, place)) = of.iter().find(|(other, _)| zone(other) != zone(line)) {
+                let allowed =
+                    format!("allowed is one TimeZone for {}={name}, and {place} has another", line.kind);
+                errors.push(error(entry, entry.text(), allowed, "make them equal"));
+            }
+            let meets = |other: &Grant| line.from <= other.until && other.from <= line.until;
+            if let Some((_, place)) = of.iter().find(|(other, _)| meets(other)) {
+                let allowed =
+                    format!("allowed is one line for {}={name} at a time, and that in {place} holds on some of these days too", line.kind);
+                errors.push(error(entry, entry.text(), allowed, "let one begin when the other is over"));
+            }
+            of.push((line, &entry.place));
+        }
+    }
+}
+
+/// What works, but perhaps not as meant.
+pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Entry, String)> {
+    let mut odd = Vec::new();
+    for (entry, line) in entries.blocks("Grant").zip(&settings.grants) {
+        let numbers = line.used.iter().flat_map(|text| text.split(',')).count();
+        let periods =
+            Periods::new(line.from, line.until, line.pace(), &|_| 0).map_or(0, |periods| periods.count());
+        if let Some(used) = entry.attribute("Used").filter(|_| numbers == 1 && periods > 1) {
+            let advice = "counts as used in the period of UsedUntil: write one number for each period since From, if more is known";
+            odd.push((used, advice.to_owned()));
+        }
+    }
+    for (entry, line) in entries.blocks("Adjust").zip(&settings.adjusts) {
+        let finds = |name: &String| settings.grants.iter().any(|grant| is_of(line, name, grant));
+        for name in line.names.iter().filter(|name| !finds(name)) {
+            let advice = format!(
+                "has no effect for {name}: no line Grant={} with this unit, partitions and book holds on {}. Add one, or correct the line",
+                AdjustKind::to_string(&line.kind),
+                line.at
+            );
+            odd.push((entry, advice));
+        }
+    }
+    let uses = settings
+        .grants
+        .iter()
+        .any(|line| line.beyond.is_none_or(|beyond| beyond == super::super::table::GrantBeyond::Low));
+    if let Some(cap) = entries.written("PointsCap").filter(|_| uses && settings.points_cap == 0) {
+        odd.push((
+            cap,
+            "gives jobs beyond a grant the points of all others: set another number, or Beyond=share"
+                .to_owned(),
+        ));
+    }
+    odd
+}
+
+/// Whether a line changes a grant.
+fn is_of(line: &Adjust, name: &str, grant: &Grant) -> bool {
+    let filter = (line.partitions.as_deref(), line.book.as_deref());
+    let wanted = sequence(line.kind.into(), name, line.unit.as_deref(), filter);
+    let holds = grant.from <= line.at && line.at <= grant.until;
+    let filter = (grant.partitions.as_deref(), grant.book.as_deref());
+    holds
+        && grant.names.iter().any(|name| sequence(grant.kind, name, grant.unit.as_deref(), filter) == wanted)
+}
+
+impl Grant {
+    /// How long its periods are.
+    pub fn pace(&self) -> Pace {
+        use crate::settings::table::GrantPreset;
+        let of_preset = if self.preset == Some(GrantPreset::Nhr) { Pace::Quarter } else { Pace::Month };
+        self.pace.as_deref().and_then(pace).unwrap_or(of_preset)
+    }
+
+    /// What may be used in a period.
+    pub fn rule(&self) -> GrantRule {
+        use crate::settings::table::GrantPreset;
+        self.rule.unwrap_or(match self.preset {
+            None | Some(GrantPreset::Jsc | GrantPreset::Nhr) => GrantRule::Carry,
+            Some(GrantPreset::Rwth) => GrantRule::Window,
+            Some(GrantPreset::Nesi) => GrantRule::Ageing,
+        })
+    }
+}

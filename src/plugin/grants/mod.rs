@@ -1,0 +1,273 @@
+//! Grants in the life of slurmctld: what is used of them is kept, and what that does to jobs.
+//!
+//! The ledger ([`multifactor2_core::rules::grants::ledger`]) changes in a cycle only, under the hold of locks in which slurmctld's usage is charged
+//! ([`Round`]); jobs that end in between wait in it. Its file is written after the cycle, outside of all locks of slurmctld's, and the copy before
+//! stays as `.old`. Each of our files goes on from its own time: nothing is counted twice, whichever of them was saved last.
+//!
+//! Where neither file can be used, nobody knows what was used before: the grants that had begun by then count nobody as beyond, until their lines
+//! say what was used (`Used`). Each calculation says so.
+//!
+//! Without grants there is no file, and nothing is counted.
+
+mod known;
+mod places;
+mod round;
+mod shown;
+
+use std::collections::hash_map::RandomState;
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use multifactor2_core::rules::grants::ledger::{Ledger, Standings};
+use multifactor2_core::rules::grants::{Effects, Scopes, Sequences};
+use multifactor2_core::settings::GrantKind;
+use tracing::{error, info, warn};
+
+use super::config::Config;
+use super::points::Groups;
+use super::progress::own_usage::replace;
+use super::progress::saving::{News, Saving};
+use super::progress::state_file;
+use super::sync::{Rank, Ranked};
+use crate::faults;
+use crate::host::clock;
+use crate::host::clock::LocalCalendar;
+use multifactor2_core::calendar::Calendar as _;
+
+pub use known::KnownGrants;
+pub use places::PlaceSets;
+pub use round::Granting;
+pub use shown::GrantShown;
+
+/// The name of the file, beside the state file.
+const NAME: &str = "multifactor2_grants";
+
+/// How many seconds local clocks are ahead of UTC.
+pub fn offset(at: i64) -> i64 {
+    LocalCalendar.offset(at).unwrap_or_default()
+}
+
+/// What is kept, and what was found last.
+#[derive(Debug, Default)]
+struct State {
+    /// `None` where there are no grants.
+    ledger: Option<Ledger>,
+    sequences: Arc<Sequences>,
+    scopes: Arc<Scopes>,
+    standings: Standings,
+    effects: Arc<Effects>,
+    /// What jobs use of each sequence in a second, as of the last cycle.
+    running: Vec<i128>,
+    saving: Saving,
+    is_unsaved: bool,
+}
+
+impl State {
+    fn learn_groups(&mut self) {
+        let Some(ledger) = &self.ledger else { return };
+        self.scopes = Arc::new(Scopes::of(&self.sequences, |name| ledger.groups.get(name).copied()));
+    }
+}
+
+/// All grants, with what was used of them.
+#[derive(Debug)]
+pub struct Grants(Ranked<State>);
+
+impl Default for Grants {
+    /// There are none.
+    fn default() -> Self {
+        Self(Ranked::new(Rank::Grants, State::default()))
+    }
+}
+
+impl Grants {
+    /// Which grants there are from now on. Where nothing was counted, the file is read. Called without locks of slurmctld's, or where it loads the
+    /// plugin.
+    pub fn configure(&self, config: &Config) {
+        let sequences = Arc::clone(&config.grants);
+        if sequences.is_empty() {
+            *self.0.lock() = State::default();
+            return;
+        }
+        // Read before our own lock is taken: who ends a job waits for it.
+        let is_fresh = self.0.lock().ledger.is_none();
+        let file = config.state_file.as_deref().map(file_of);
+        let now = clock::now();
+        let recovered =
+            is_fresh.then(|| file.as_deref().map_or_else(|| fresh(now), |file| recover(file, now)));
+        let mut state = self.0.lock();
+        if let (None, Some(recovered)) = (&state.ledger, recovered) {
+            state.ledger = Some(recovered);
+            state.is_unsaved = true;
+        }
+        if state.sequences != sequences {
+            state.standings.forget();
+            state.running = vec![0; sequences.all.len()];
+        }
+        if let Some(ledger) = &mut state.ledger {
+            ledger.follow(&sequences, now);
+        }
+        state.sequences = sequences;
+        state.learn_groups();
+        // What the file says counts at once: a submission does not wait for the next cycle.
+        state.weigh(now);
+    }
+
+    /// The Unix groups that lines name.
+    pub fn group_names(&self) -> Vec<String> {
+        let state = self.0.lock();
+        let of_groups = state.sequences.all.iter().filter(|sequence| sequence.key.kind == GrantKind::Group);
+        of_groups.map(|sequence| sequence.key.name.clone()).collect()
+    }
+
+    /// Takes the numbers of Unix groups, as far as they are known now.
+    pub fn learn_groups(&self, groups: &Groups) {
+        let mut state = self.0.lock();
+        let names = state.sequences.all.iter().filter(|sequence| sequence.key.kind == GrantKind::Group);
+        let found = names.filter_map(|sequence| {
+            let name = &sequence.key.name;
+            Some((name.clone(), *groups.get(name)?))
+        });
+        let mut found: BTreeMap<String, u32> = found.collect();
+        let Some(ledger) = &mut state.ledger else { return };
+        if found.iter().all(|(name, gid)| ledger.groups.get(name) == Some(gid)) {
+            return;
+        }
+        ledger.groups.append(&mut found);
+        state.learn_groups();
+    }
+
+    /// What grants do to jobs from now on. Called after a cycle has charged; says what cannot be known.
+    pub fn weigh(&self, now: i64) {
+        let mut state = self.0.lock();
+        state.weigh(now);
+        let Some(ledger) = &state.ledger else { return };
+        let lines = state.sequences.all.iter().filter_map(|sequence| Some((sequence, sequence.line(now)?)));
+        let unknown: Vec<String> = lines
+            .filter(|(_, line)| ledger.is_unknown(line))
+            .map(|(sequence, _)| sequence.key.in_words())
+            .collect();
+        drop(state);
+        if let Some(first) = unknown.first() {
+            error!(
+                "what was used of {} grants is not known, such as that of {first}: nobody is beyond them. Write on their lines what was used, with \
+                 Used and UsedUntil",
+                unknown.len()
+            );
+        }
+    }
+
+    /// Who is in which, and how they stand.
+    pub fn in_force(&self) -> (Arc<Scopes>, Arc<Effects>) {
+        let state = self.0.lock();
+        (Arc::clone(&state.scopes), Arc::clone(&state.effects))
+    }
+
+    /// Saves the ledger. No lock of slurmctld's is held: this waits for the file system.
+    pub fn save(&self, state_file: Option<&Path>) {
+        faults::point("grants.save");
+        let Some(file) = state_file.map(file_of) else { return };
+        let text = {
+            let mut state = self.0.lock();
+            let Some(ledger) = &state.ledger else { return };
+            let text = ledger.text();
+            state.is_unsaved = false;
+            text
+        };
+        state_file::keep_old(&file);
+        let written = replace(&file, &text);
+        let mut state = self.0.lock();
+        let news = state.saving.note(written.is_ok());
+        state.is_unsaved |= written.is_err();
+        drop(state);
+        match (news, written) {
+            (Some(News::Fails), Err(problem)) => error!(
+                "cannot save {}: {problem}. What is used of grants is not lost while slurmctld runs; make room or mend the permissions of \
+                 StateSaveLocation before it restarts",
+                file.display()
+            ),
+            (Some(News::Works), _) => info!("what is used of grants is saved again in {}", file.display()),
+            _ => (),
+        }
+    }
+
+    /// The end of the plugin's life: all is saved that is not yet, and forgotten.
+    pub fn stop(&self, state_file: Option<&Path>) {
+        if self.0.lock().is_unsaved {
+            self.save(state_file);
+        }
+        *self.0.lock() = State::default();
+    }
+}
+
+impl State {
+    fn weigh(&mut self, now: i64) {
+        let Self { ledger: Some(ledger), sequences, standings, effects, .. } = self else { return };
+        *effects = Arc::new(standings.effects(sequences, ledger, now));
+    }
+}
+
+fn file_of(state_file: &Path) -> PathBuf {
+    state_file.with_file_name(NAME)
+}
+
+fn fresh(now: i64) -> Ledger {
+    // Nothing else of the system's chance is at hand; it only tells ledgers apart.
+    Ledger::new(RandomState::new().build_hasher().finish(), now)
+}
+
+/// What the file has, or the copy before.
+fn recover(file: &Path, now: i64) -> Ledger {
+    let old = file.with_extension("old");
+    let found = match (read(file), read(&old)) {
+        // Where the file is missing and the copy is there, the machine crashed between two renames.
+        (Ok(Some(ledger)), _) | (Ok(None), Ok(Some(ledger))) => return ledger,
+        (Ok(None), Ok(None)) => {
+            info!("no {} to recover: what is used of grants is counted from now on", file.display());
+            return fresh(now);
+        }
+        (Err(problem), Ok(Some(ledger))) => {
+            warn!(
+                "cannot use {}: {problem}: {}. The copy before it is used, with what jobs have used since that run now. Find out what damages files \
+                 there: a disk that is full or fails, another program",
+                file.display(),
+                put_aside(file)
+            );
+            return ledger;
+        }
+        (Err(problem), _) => (file, problem),
+        (Ok(None), Err(problem)) => (old.as_path(), problem),
+    };
+    let (file, problem) = found;
+    error!(
+        "cannot use {}: {problem}: {}. What was used of grants before is not known, and nobody is beyond them. Write on their lines what was used, with \
+         Used and UsedUntil",
+        file.display(),
+        put_aside(file)
+    );
+    Ledger { unknown_before: Some(now), ..fresh(now) }
+}
+
+fn read(file: &Path) -> Result<Option<Ledger>, String> {
+    match fs::read(file) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map_err(|_| "it is not text".to_owned())
+            .and_then(|text| Ledger::parse(&text))
+            .map(Some),
+        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(problem) => Err(problem.to_string()),
+    }
+}
+
+fn put_aside(file: &Path) -> String {
+    match state_file::put_aside(file) {
+        Ok(aside) => format!("it is now {}", aside.display()),
+        Err(problem) => {
+            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
+        }
+    }
+}

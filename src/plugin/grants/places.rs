@@ -1,0 +1,133 @@
+//! Which grants a job is in: the places of their sequences, by records.
+
+use std::sync::Arc;
+
+use multifactor2_core::rules::grants::Scopes;
+use rustc_hash::FxHashMap;
+
+use crate::host::access::Open;
+use crate::host::locks::{AssocLock, Levels};
+use crate::host::records::{Association, AssociationUsage, Job};
+
+/// The sequences of jobs, while the locks are held: those of an association are found once.
+#[derive(Debug, Default)]
+pub struct Places {
+    scopes: Arc<Scopes>,
+    of_associations: FxHashMap<usize, Vec<u32>>,
+}
+
+impl Places {
+    /// By who is in which.
+    pub fn of(scopes: Arc<Scopes>) -> Self {
+        Self { scopes, of_associations: FxHashMap::default() }
+    }
+
+    /// To be called whenever the locks were let go of.
+    pub fn begin_hold(&mut self) {
+        self.of_associations.clear();
+    }
+
+    /// Those of a job, but for those of QOS.
+    pub fn but_qos<A: Open, V: Levels<Assoc: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+        places: &mut Vec<u32>,
+    ) {
+        places.clear();
+        let scopes = &self.scopes;
+        if let Some(association) = job.association(lock) {
+            let of = self.of_associations.entry(association.address());
+            places.extend(&*of.or_insert_with(|| of_association(scopes, association)));
+        }
+        if !job.host().verified {
+            return;
+        }
+        if scopes.have_groups() {
+            places.extend(scopes.of_group(Some(job.get(|job| job.group_id))));
+        }
+        if scopes.have_wckeys() {
+            places.extend(scopes.of_wckey(&job.wckey()));
+        }
+    }
+
+    /// All of them, by the QOS that the job has.
+    pub fn all<A: Open, V: Levels<Assoc: Open, Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+        places: &mut Vec<u32>,
+    ) {
+        self.but_qos(lock, job, places);
+        if self.scopes.have_qos() {
+            if let Some(qos) = job.qos(lock) {
+                places.extend(self.scopes.of_qos(&qos.text(|qos| qos.name)));
+            }
+        }
+    }
+}
+
+/// The places of many jobs, each set of them once: they are the same for most jobs of a user.
+#[derive(Debug, Default)]
+pub struct PlaceSets {
+    places: Places,
+    sets: Vec<Vec<u32>>,
+    numbers: FxHashMap<Vec<u32>, u32>,
+    of_job: Vec<u32>,
+}
+
+impl PlaceSets {
+    /// The number of the set of jobs that are in no grant.
+    pub const NONE: u32 = u32::MAX;
+
+    /// By who is in which.
+    pub fn of(scopes: &Arc<Scopes>) -> Self {
+        Self { places: Places::of(Arc::clone(scopes)), ..Self::default() }
+    }
+
+    /// To be called whenever the locks were let go of.
+    pub fn begin_hold(&mut self) {
+        self.places.begin_hold();
+    }
+
+    /// The number of the set of a job, without those of its QOS.
+    pub fn number<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> u32 {
+        let Self { places, sets, numbers, of_job } = self;
+        places.but_qos(lock, job, of_job);
+        if of_job.is_empty() {
+            return Self::NONE;
+        }
+        if let Some(number) = numbers.get(of_job) {
+            return *number;
+        }
+        let number = u32::try_from(sets.len()).unwrap_or(Self::NONE);
+        numbers.insert(of_job.clone(), number);
+        sets.push(of_job.clone());
+        number
+    }
+
+    /// The set with a number.
+    pub fn set(&self, number: u32) -> &[u32] {
+        self.sets.get(number as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Those of a user, of the account and of all above it.
+fn of_association<A: Open>(scopes: &Scopes, association: Association<'_, A>) -> Vec<u32> {
+    /// How deep a tree may be: what goes on longer is a circle.
+    const DEEPEST: usize = 1000;
+    let mut places = scopes.of_user(&association.text(|assoc| assoc.user)).to_vec();
+    let mut last = String::new();
+    let mut next = Some(association);
+    for _ in 0..DEEPEST {
+        let Some(association) = next else { break };
+        // A user's association names its account, as that of the account does.
+        let account = association.text(|assoc| assoc.acct);
+        if *account != last {
+            places.extend(scopes.of_account(&account));
+            last = account.into_owned();
+        }
+        next = association.usage().and_then(AssociationUsage::parent);
+    }
+    places
+}

@@ -1,0 +1,195 @@
+//! One cycle of the ledger of grants, under the hold of locks in which slurmctld's usage is charged, and the end of a job between two.
+//!
+//! Nothing changes before [`Round::finish`]: a cycle that fails before it has counted nothing, and the next one counts from the same time
+//! on.
+
+use std::collections::BTreeMap;
+
+use multifactor2_core::facts::amount;
+use multifactor2_core::rules::charge::END_CHARGED;
+use multifactor2_core::rules::grants::ledger::{Cycle, Mark, Piece, Tally};
+use rustc_hash::FxHashMap;
+
+use super::places::Places;
+use super::{offset, Grants, State};
+use crate::faults;
+use crate::host::access::Open;
+use crate::host::locks::{AssocLock, JobLock, Usage};
+use crate::host::records::Job;
+use crate::plugin::sync::RankedGuard;
+
+/// Who is counting: nobody, a cycle, or the end of a job.
+#[derive(Debug, Default)]
+pub enum Granting<'g> {
+    /// There are no grants.
+    #[default]
+    Nobody,
+    /// A cycle.
+    Cycle(Box<Round<'g>>),
+    /// The end of a job.
+    End(&'g Grants),
+}
+
+/// One cycle. Holds our own lock on the ledger.
+#[derive(Debug)]
+pub struct Round<'g> {
+    state: RankedGuard<'g, State>,
+    now: i64,
+    places: Places,
+    /// The position of the TRES of each sequence.
+    units: Vec<Option<usize>>,
+    /// The sequences of the job at hand.
+    of_job: Vec<u32>,
+    tally: Tally,
+    running: Vec<i128>,
+    marks: BTreeMap<u32, Mark>,
+}
+
+impl Grants {
+    /// Begins a cycle that runs `now`; `None` where there are no grants.
+    pub fn begin<'g>(&'g self, lock: &AssocLock<'_, Usage>, now: i64) -> Option<Box<Round<'g>>> {
+        let state = self.0.lock();
+        state.ledger.as_ref()?;
+        faults::point("grants.begin");
+        Some(Box::new(Round {
+            now,
+            places: Places::of(state.scopes.clone()),
+            units: units(&state, lock),
+            of_job: Vec::new(),
+            tally: Tally::default(),
+            running: vec![0; state.sequences.all.len()],
+            marks: BTreeMap::new(),
+            state,
+        }))
+    }
+}
+
+impl Granting<'_> {
+    /// Counts a job that runs, up to the cycle, or one that has ended or is resized at `now`.
+    pub fn count(&mut self, lock: &AssocLock<'_, Usage>, job: Job<'_>, now: i64) {
+        match self {
+            Self::Nobody => (),
+            Self::Cycle(round) => round.count(lock, job),
+            Self::End(grants) => grants.end(lock, job, now),
+        }
+    }
+}
+
+impl Round<'_> {
+    fn count(&mut self, lock: &AssocLock<'_, Usage>, job: Job<'_>) {
+        let Some(ledger) = &self.state.ledger else { return };
+        let id = job.get(|job| job.job_id);
+        let started = job.get(|job| job.start_time);
+        let mark = ledger.mark_of(id, started);
+        let ran = job.ran_until(self.now);
+        let is_marked = ledger.marks.contains_key(&id) || job.was_suspended();
+        if is_marked {
+            self.marks.insert(id, Mark { started, at: self.now.max(mark.at), ran: ran.max(mark.ran) });
+        }
+        let run = (ran - mark.ran).max(0);
+        self.places.all(lock, job, &mut self.of_job);
+        let is_running = !job.state().is_suspended();
+        if self.of_job.is_empty() || run == 0 && !is_running {
+            return;
+        }
+        let State { sequences, .. } = &*self.state;
+        let partition = job.partition();
+        for place in &self.of_job {
+            let at = *place as usize;
+            let Some(sequence) = sequences.all.get(at) else { continue };
+            let is_there = sequence.key.partitions.is_none()
+                || partition.is_some_and(|part| sequence.key.has_partition(&part.text(|part| part.name)));
+            let rate = if is_there { count_of(job, self.units[at]) } else { 0 };
+            if rate == 0 {
+                continue;
+            }
+            if is_running {
+                self.running[at] = self.running[at].saturating_add(rate);
+            }
+            if run > 0 {
+                let sum = self.tally.entry((*place, mark.at, run)).or_default();
+                *sum = sum.saturating_add(rate);
+            }
+        }
+    }
+
+    /// Takes all into the ledger: what has ended since the last cycle, and what was counted. Everything is counted until this cycle then.
+    pub fn finish<A: Open>(mut self, jobs: &JobLock<'_, A>) {
+        faults::point("grants.finish");
+        let State { ledger: Some(ledger), sequences, running, is_unsaved, .. } = &mut *self.state else {
+            return;
+        };
+        let cycle = Cycle {
+            now: self.now,
+            tally: &self.tally,
+            marks: std::mem::take(&mut self.marks),
+            sequences,
+            offset,
+        };
+        ledger.settle(cycle, |piece| runs_again(jobs, piece));
+        ledger.follow(sequences, self.now);
+        *running = std::mem::take(&mut self.running);
+        *is_unsaved = true;
+    }
+}
+
+impl Grants {
+    /// A job has ended, or is about to be resized.
+    fn end(&self, lock: &AssocLock<'_, Usage>, job: Job<'_>, now: i64) {
+        let mut state = self.0.lock();
+        let Some(ledger) = &state.ledger else { return };
+        let (id, started) = (job.get(|job| job.job_id), job.get(|job| job.start_time));
+        let mark = ledger.mark_of(id, started);
+        let is_resize = job.state().is_resizing();
+        let end = job.get(|job| job.end_time);
+        let until = if is_resize || end == 0 { now } else { now.min(end) };
+        let ran = job.ran_until(until);
+        let run = (ran - mark.ran).max(0);
+        let mut places = Vec::new();
+        Places::of(state.scopes.clone()).all(lock, job, &mut places);
+        let units = units(&state, lock);
+        let partition = job.partition().map(|part| part.text(|part| part.name)).unwrap_or_default();
+        let rates = places.iter().filter_map(|place| {
+            let at = *place as usize;
+            let sequence = state.sequences.all.get(at)?;
+            let rate = count_of(job, units[at]);
+            (rate > 0 && sequence.key.has_partition(&partition)).then(|| (sequence.key.text(), rate))
+        });
+        let piece = Piece {
+            job: id,
+            started,
+            start: mark.at,
+            run,
+            is_resize,
+            rates: rates.collect(),
+            is_restored: false,
+        };
+        if let Some(ledger) = &mut state.ledger {
+            ledger.end(piece, (until, ran));
+            state.is_unsaved = true;
+        }
+    }
+}
+
+/// The position of the TRES of each sequence, where the cluster has it.
+fn units(state: &State, lock: &AssocLock<'_, Usage>) -> Vec<Option<usize>> {
+    let mut known: FxHashMap<&str, Option<usize>> = FxHashMap::default();
+    let mut find = |name| {
+        *known.entry(name).or_insert_with(|| {
+            (0..lock.host().tres_count()).find(|at| lock.tres_name(*at).eq_ignore_ascii_case(name))
+        })
+    };
+    state.sequences.all.iter().map(|sequence| find(&sequence.key.unit)).collect()
+}
+
+/// How much a job has of the TRES at a position.
+fn count_of(job: Job<'_>, at: Option<usize>) -> i128 {
+    at.and_then(|at| job.tres_allocated()?.get(at).copied()).map_or(0, |count| amount(count).into())
+}
+
+/// Whether a job that had ended before a restart is one that slurmctld has started as running.
+fn runs_again<A: Open>(jobs: &JobLock<'_, A>, piece: &Piece) -> bool {
+    jobs.job(piece.job).is_some_and(|job| {
+        job.get(|job| job.start_time) == piece.started && job.get(|job| job.end_time_exp) != END_CHARGED
+    })
+}

@@ -1,0 +1,185 @@
+//! The ledger against seconds counted one by one: jobs that start, end, are resized and suspended at random times, cycles and restarts in between.
+
+use std::collections::BTreeMap;
+
+use multifactor2_core::rules::grants::ledger::{Cycle, Ledger, Mark, Piece, Standings, Tally};
+use multifactor2_core::rules::grants::{Granted, Sequences};
+use multifactor2_core::settings::Settings;
+use proptest::prelude::*;
+
+/// Midnight of 2027-01-01 in UTC.
+const FIRST: i64 = 1_798_761_600;
+const DAY: i64 = 86_400;
+
+fn sequences(lines: &str) -> Sequences {
+    Sequences::of(&Settings::parse(lines, "f").unwrap_or_else(|errors| panic!("{errors}")).settings, |_| 0)
+}
+
+/// Two lines with a day between them.
+const LINES: &str = "\
+Grant=Account Name=a Amount=1000 From=2027-01-01 Until=2027-01-03 Pace=1days TimeZone=UTC
+Grant=Account Name=a Amount=1000 From=2027-01-05 Until=2027-01-06 Pace=1days TimeZone=UTC Outside=none
+";
+
+/// A job: when it starts and ends, how much it has, and with how much it goes on from a time on.
+#[derive(Clone, Debug)]
+struct Run {
+    start: i64,
+    end: i64,
+    rate: i128,
+    resize: Option<(i64, i128)>,
+}
+
+prop_compose! {
+    fn run()(start in 0..6 * DAY, length in 1..2 * DAY, rate in 1..50_i128, resized: bool, at in 0.0..1.0_f64, then in 1..50_i128) -> Run {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // small
+        let when = start + 1 + (at * (length - 1) as f64) as i64;
+        Run { start, end: start + length, rate, resize: (resized && length > 2 && when < start + length).then_some((when, then)) }
+    }
+}
+
+/// What happens at a time.
+enum Event {
+    Cycle,
+    /// Stopped and started again; with `true` slurmctld has forgotten what came after the last cycle.
+    Restart,
+    Resize(usize),
+    End(usize),
+}
+
+proptest! {
+    #![proptest_config(multifactor2_fixtures::seeded())]
+
+    #[test]
+    fn each_second_is_counted_once(
+        runs in prop::collection::vec(run(), 1..8), cycles in prop::collection::vec(0..8 * DAY, 1..20), restarts in prop::collection::vec(0..8 * DAY, 0..4),
+    ) {
+        let sequences = sequences(LINES);
+        let mut ledger = Ledger::new(1, FIRST);
+        ledger.follow(&sequences, FIRST);
+        let mut events: Vec<(i64, u8, Event)> = Vec::new();
+        for (at, run) in runs.iter().enumerate() {
+            events.extend(run.resize.map(|(when, _)| (when, 0, Event::Resize(at))));
+            events.push((run.end, 0, Event::End(at)));
+        }
+        events.extend(cycles.iter().map(|at| (*at, 2, Event::Cycle)));
+        events.extend(restarts.iter().map(|at| (*at, 1, Event::Restart)));
+        events.push((9 * DAY, 2, Event::Cycle));
+        events.sort_by_key(|(at, order, _)| (*at, *order));
+        let key = sequences.all[0].key.text();
+        let mut sizes: BTreeMap<usize, i128> = BTreeMap::new();
+        for (at, _, event) in &events {
+            let now = FIRST + at;
+            let piece = |ledger: &Ledger, job: usize, rate: i128, is_resize| {
+                let (id, started) = (u32::try_from(job).unwrap(), FIRST + runs[job].start);
+                let mark = ledger.mark_of(id, started);
+                let (start, run) = (mark.at, (now - mark.at).max(0));
+                (Piece { job: id, started, start, run, is_resize, rates: vec![(key.clone(), rate)], is_restored: false }, (now, now - started))
+            };
+            match event {
+                Event::Resize(job) => {
+                    let (piece, until) = piece(&ledger, *job, runs[*job].rate, true);
+                    ledger.end(piece, until);
+                    sizes.insert(*job, runs[*job].resize.unwrap().1);
+                }
+                Event::End(job) => {
+                    let rate = sizes.get(job).copied().unwrap_or(runs[*job].rate);
+                    let (piece, until) = piece(&ledger, *job, rate, false);
+                    ledger.end(piece, until);
+                }
+                Event::Restart => ledger = Ledger::parse(&ledger.text()).unwrap(),
+                Event::Cycle => {
+                    let mut tally = Tally::default();
+                    let mut marks = BTreeMap::new();
+                    for (job, run) in runs.iter().enumerate().filter(|(_, run)| run.start <= *at && *at < run.end) {
+                        let (id, started) = (u32::try_from(job).unwrap(), FIRST + run.start);
+                        let mark = ledger.mark_of(id, started);
+                        if ledger.marks.contains_key(&id) {
+                            marks.insert(id, Mark { started, at: now, ran: now - started });
+                        }
+                        let rate = sizes.get(&job).copied().unwrap_or(run.rate);
+                        *tally.entry((0, mark.at, now - mark.at)).or_default() += rate;
+                    }
+                    let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, offset: |_| 0 };
+                    ledger.settle(cycle, |_| false);
+                }
+            }
+        }
+        // The same by the second.
+        let mut expected = [0_i128; 7];
+        for run in &runs {
+            for second in run.start..run.end {
+                let rate = run.resize.filter(|(at, _)| second >= *at).map_or(run.rate, |(_, rate)| rate);
+                if let Some(day) = usize::try_from(second / DAY).ok().filter(|day| *day < 7) {
+                    expected[day] += rate;
+                }
+            }
+        }
+        let lines = &sequences.all[0].lines;
+        let used = |line: usize, period: usize| ledger.used(&lines[line]).get(period).copied().unwrap_or_default();
+        prop_assert_eq!([used(0, 0), used(0, 1), used(0, 2)], [expected[0], expected[1], expected[2]]);
+        prop_assert_eq!([used(1, 0), used(1, 1)], [expected[4], expected[5]]);
+    }
+}
+
+#[test]
+fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
+    let lines = "Grant=Account Name=a Amount=12 From=2027-01-01 Until=2027-01-03 Pace=1days TimeZone=UTC Used=3.5,1 UsedUntil=2027-01-02\n";
+    let sequences = sequences(lines);
+    let mut ledger = Ledger::new(1, FIRST);
+    ledger.follow(&sequences, FIRST);
+    // It ran from the evening before on: what was before the day is in the number of the line.
+    let tally: Tally = [((0, FIRST + DAY - 100, 160), 2)].into_iter().collect();
+    let cycle = Cycle {
+        now: FIRST + DAY + 60,
+        tally: &tally,
+        marks: BTreeMap::new(),
+        sequences: &sequences,
+        offset: |_| 0,
+    };
+    ledger.settle(cycle, |_| false);
+    assert_eq!(ledger.used(&sequences.all[0].lines[0]), [12_600, 3600 + 120]);
+    // One number alone is that of the period before the day.
+    let sequences =
+        self::sequences(&lines.replace("Used=3.5,1 UsedUntil=2027-01-02", "Used=2 UsedUntil=2027-01-03"));
+    assert_eq!(Ledger::new(1, FIRST).used(&sequences.all[0].lines[0]), [0, 7200]);
+}
+
+#[test]
+fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
+    let lines = "Grant=Account Name=a Amount=3 From=2027-01-01 Until=2027-01-03 Pace=1days TimeZone=UTC Within=7 Borrow=1\n";
+    let of = |more: &str| sequences(&format!("{lines}{more}"));
+    let sequences = of("");
+    let mut ledger = Ledger::new(1, FIRST);
+    ledger.follow(&sequences, FIRST);
+    let mut standings = Standings::default();
+    let mut at = |ledger: &mut Ledger, sequences: &Sequences, now: i64| {
+        standings.effects(sequences, ledger, now).granted([0], "main")
+    };
+    let within = Granted { points: 7.0, ..Granted::default() };
+    let beyond = Granted { is_last: true, ..Granted::default() };
+    assert_eq!(at(&mut ledger, &sequences, FIRST + 10), within);
+    let ledger_of = sequences.all[0].lines[0].ledger.clone();
+    for (used, expected) in [(7199, within), (7200, beyond)] {
+        ledger.accounts.get_mut(&ledger_of).unwrap().used = vec![used];
+        assert_eq!(at(&mut ledger, &sequences, FIRST + 20), expected, "{used}");
+    }
+    assert_eq!(ledger.accounts[&ledger_of].changed, FIRST + 20);
+    // The next day owes an hour, and may borrow one: nothing was used, and nothing may be.
+    assert_eq!(at(&mut ledger, &sequences, FIRST + DAY), within);
+    ledger.accounts.get_mut(&ledger_of).unwrap().used = vec![7200, 3600];
+    assert_eq!(at(&mut ledger, &sequences, FIRST + DAY + 1), beyond);
+    // What comes late to the day before counts.
+    ledger.accounts.get_mut(&ledger_of).unwrap().used = vec![7200 - 60, 3600];
+    assert_eq!(at(&mut ledger, &sequences, FIRST + DAY + 2), within);
+    // An adjustment in the day.
+    let adjusted = of("Adjust=Account Name=a Amount=-1 At=2027-01-02T12:00:00\n");
+    let mut standings = Standings::default();
+    let mut at = |now: i64| standings.effects(&adjusted, &mut ledger, now).granted([0], "main");
+    assert_eq!(
+        [at(FIRST + DAY + 3), at(FIRST + DAY + DAY / 2 - 1), at(FIRST + DAY + DAY / 2)],
+        [within, within, beyond]
+    );
+    // Behind it.
+    assert_eq!(at(FIRST + 3 * DAY), beyond);
+}

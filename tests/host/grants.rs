@@ -1,0 +1,310 @@
+//! Grants: what is counted of whom and when, over ends, resizes, suspensions, midnights, restarts and damaged files, and what that does to jobs.
+
+use std::fs;
+use std::path::PathBuf;
+
+use slurm_inproc::{state, Association, Conf, FactorsFilter, Host, HostResult, Job, Options, Partition, Qos};
+
+use crate::charges::LIMITS;
+use crate::setup::{options, FAIR_TREE, NOW};
+
+const JOHN: u32 = 3;
+const ANN: u32 = 5;
+const EVE: u32 = 7;
+const NORMAL: u32 = 1;
+const OFFSET: i64 = slurm_inproc::constants::NICE_OFFSET as i64;
+
+/// Midnight of UTC after [`NOW`].
+const MIDNIGHT: i64 = NOW + 73_600;
+
+/// An hour of a CPU each day.
+const LINE: &str = "Grant=Account Name=physics Amount=3 From=2033-05-18 Until=2033-05-20 Pace=1days TimeZone=UTC Within=1000\nPointsCap=100000\n";
+
+fn start(settings: &str, jobs: &[Job], change: impl FnOnce(&mut Options)) -> HostResult<Host> {
+    let mut options = options()?;
+    options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
+    change(&mut options);
+    let mut host = Host::start(&options)?;
+    host.configure(
+        &Conf::new().flags(FAIR_TREE).decay_half_life(0_u32).cluster_cpus(128_u32).enforce(LIMITS),
+    )?;
+    host.tres_totals(&[(1, 128), (2, 1000), (4, 4)])?;
+    host.qos(&Qos::new(NORMAL).name("normal"))?;
+    let account = |id: u32, parent: u32, name: &str| Association::new(id).parent(parent).account(name);
+    let user = |id: u32, parent: u32, account: &str, name: &str| {
+        Association::new(id).parent(parent).account(account).user(name).uid(1000 + id)
+    };
+    host.associations(&[
+        Association::new(1_u32).account("root"),
+        account(2, 1, "physics"),
+        user(JOHN, 2, "physics", "john"),
+        account(4, 1, "chemistry"),
+        user(ANN, 4, "chemistry", "ann"),
+        account(6, 2, "optics"),
+        user(EVE, 6, "optics", "eve"),
+    ])?;
+    host.partition(&Partition::new("batch"))?;
+    host.partition(&Partition::new("fast"))?;
+    host.jobs(jobs)?;
+    host.init()?;
+    Ok(host)
+}
+
+fn job(id: u32, association: u32) -> Job {
+    Job::new(id)
+        .association(association)
+        .user_id(1000 + association)
+        .qos(NORMAL)
+        .partitions(["batch".to_owned()])
+        .priority(1_u32)
+        .submit_time(NOW - 60)
+        .begin_time(NOW - 60)
+        .accrue_time(NOW - 60)
+        .time_limit(60_u32)
+        .tres_requested([(1, 2), (4, 1)])
+}
+
+fn running(id: u32, association: u32, cpus: u64) -> Job {
+    let job = job(id, association).state(state::RUNNING).start_time(NOW).end_time_expected(NOW + 200_000);
+    job.time_limit(10_000_u32).tres_allocated([(1, cpus), (4, 1)])
+}
+
+fn ended(host: &mut Host, id: u32, at: i64) -> HostResult<()> {
+    host.jobs(&[Job::new(id).state(state::COMPLETE | state::COMPLETING).end_time(at)])?;
+    host.job_end(id)
+}
+
+fn at(host: &mut Host, time: i64) -> HostResult<()> {
+    host.set_clock(time)?;
+    host.cycle().map(drop)
+}
+
+/// What sprio's SITE shows, now and when the job is set again.
+#[track_caller]
+fn assert_sites(host: &mut Host, expected: &[(u32, i64)], what: &str) -> HostResult<()> {
+    for (id, expected) in expected {
+        for when in ["calculated", "set again"] {
+            let shown = host.factors(&FactorsFilter::new().uid(0_u32).jobs([*id]))?;
+            assert_eq!(i64::from(shown[0].factors.site) - OFFSET, *expected, "{what}, {when}: job {id}");
+            host.set_priority(*id)?;
+        }
+    }
+    Ok(())
+}
+
+fn file(host: &Host) -> PathBuf {
+    host.directory().join("state/multifactor2_grants")
+}
+
+/// What is kept of the line that begins so: its state, and the seconds used by period.
+#[track_caller]
+fn kept(host: &Host, line: &str) -> (String, Vec<i128>) {
+    let text = fs::read_to_string(file(host)).unwrap();
+    let begin = format!("ledger {line} ");
+    let rest = text.lines().find_map(|text| text.strip_prefix(&begin)).unwrap_or_else(|| panic!("{text}"));
+    let words: Vec<&str> = rest.split(' ').collect();
+    (words[3].to_owned(), words[4..].iter().map(|word| word.parse().unwrap()).collect())
+}
+
+const PHYSICS: &str = "Account physics cpu - - UTC 2033-05-18 1days -";
+
+#[test]
+fn a_grant_that_is_used_up_puts_jobs_last_until_the_next_period() -> HostResult<()> {
+    let mut host = start(LINE, &[job(1, JOHN), job(2, ANN), job(3, EVE), running(7, EVE, 4)], |_| ())?;
+    assert_sites(&mut host, &[(1, 1000), (2, 0), (3, 1000)], "nothing is used")?;
+    at(&mut host, NOW + 899)?;
+    assert_eq!(kept(&host, PHYSICS), ("within".to_owned(), vec![4 * 899]));
+    assert_sites(&mut host, &[(1, 1000), (2, 0), (3, 1000)], "nearly all is used")?;
+    at(&mut host, NOW + 900)?;
+    assert_eq!(kept(&host, PHYSICS), ("beyond".to_owned(), vec![3600]));
+    assert_sites(&mut host, &[(1, -100_000), (2, 0), (3, -100_000)], "all is used")?;
+    host.fini()?;
+    host.init()?;
+    assert_sites(&mut host, &[(1, -100_000), (2, 0), (3, -100_000)], "after a restart")?;
+    ended(&mut host, 7, NOW + 900)?;
+    at(&mut host, MIDNIGHT - 1)?;
+    assert_sites(&mut host, &[(1, -100_000)], "the last second of the day")?;
+    // Nothing is carried: the next day has as much as each.
+    at(&mut host, MIDNIGHT)?;
+    assert_sites(&mut host, &[(1, 1000), (2, 0), (3, 1000)], "the next day")?;
+    // Jobs behind the last day are as if beyond.
+    at(&mut host, MIDNIGHT + 3 * 86_400)?;
+    assert_sites(&mut host, &[(1, -100_000), (2, 0)], "when the grant is over")?;
+    let log = host.quit()?;
+    assert!(!log.contains("error: priority/multifactor2"), "{log}");
+    Ok(())
+}
+
+#[test]
+fn each_second_is_counted_once_over_borders_ends_and_restarts() -> HostResult<()> {
+    let mut host = start(LINE, &[job(1, JOHN), running(7, JOHN, 2), running(8, EVE, 3)], |_| ())?;
+    at(&mut host, MIDNIGHT - 10)?;
+    // Ends after midnight, between two cycles. It is told twice.
+    host.set_clock(MIDNIGHT + 20)?;
+    ended(&mut host, 7, MIDNIGHT + 5)?;
+    host.job_end(7)?;
+    at(&mut host, MIDNIGHT + 30)?;
+    let first = 5 * 73_600;
+    assert_eq!(kept(&host, PHYSICS).1, [first, 2 * 5 + 3 * 30]);
+    // A restart in between, with an end that waits in the file.
+    host.jobs(&[running(9, JOHN, 10).start_time(MIDNIGHT + 31)])?;
+    host.set_clock(MIDNIGHT + 50)?;
+    ended(&mut host, 9, MIDNIGHT + 41)?;
+    host.fini()?;
+    let text = fs::read_to_string(file(&host))?;
+    assert!(text.contains("\nended 9 "), "{text}");
+    host.init()?;
+    at(&mut host, MIDNIGHT + 60)?;
+    assert_eq!(kept(&host, PHYSICS).1, [first, 10 + 3 * 60 + 100]);
+    // slurmctld was killed, and knows nothing of the end of 8: it runs again, and is counted from the time of the file on.
+    let before = fs::read(file(&host))?;
+    host.set_clock(MIDNIGHT + 90)?;
+    ended(&mut host, 8, MIDNIGHT + 80)?;
+    host.fini()?;
+    assert_ne!(fs::read(file(&host))?, before);
+    host.jobs(&[running(8, EVE, 3)])?;
+    host.init()?;
+    at(&mut host, MIDNIGHT + 100)?;
+    assert_eq!(kept(&host, PHYSICS).1, [first, 10 + 3 * 100 + 100]);
+    // An older file, as after a crash of the machine.
+    host.fini()?;
+    fs::write(file(&host), before)?;
+    host.set_clock(MIDNIGHT + 120)?;
+    host.init()?;
+    at(&mut host, MIDNIGHT + 130)?;
+    assert_eq!(kept(&host, PHYSICS).1, [first, 10 + 3 * 130 + 100]);
+    host.quit().map(drop)
+}
+
+#[test]
+fn a_resize_goes_on_with_the_rest_and_suspended_seconds_are_taken_off() -> HostResult<()> {
+    let mut host = start(LINE, &[running(7, JOHN, 8), running(8, EVE, 1)], |_| ())?;
+    at(&mut host, NOW + 100)?;
+    assert_eq!(kept(&host, PHYSICS).1, [900]);
+    // Half the CPUs from second 150 on: slurmctld tells an end, and the job goes on with the same id and start.
+    host.set_clock(NOW + 150)?;
+    host.jobs(&[Job::new(7_u32).state(state::RUNNING | state::RESIZING).resize_time(NOW + 150)])?;
+    host.job_end(7)?;
+    let smaller = Job::new(7_u32).state(state::RUNNING).tres_allocated([(1, 4), (4, 1)]);
+    host.jobs(&[smaller.end_time_expected(NOW + 200_000)])?;
+    // The other one stands still for half a minute.
+    host.jobs(&[Job::new(8_u32).state(2_u32).suspend_time(NOW + 130).before_suspension(130)])?;
+    for what in ["in one process", "after a restart"] {
+        if what == "after a restart" {
+            host.fini()?;
+            host.init()?;
+        }
+        host.set_clock(NOW + 160)?;
+    }
+    host.jobs(&[Job::new(8_u32).state(state::RUNNING).suspend_time(NOW + 160).before_suspension(130)])?;
+    at(&mut host, NOW + 200)?;
+    // 8 for 150 seconds, 4 for 50; and 130 + 40.
+    assert_eq!(kept(&host, PHYSICS).1, [8 * 150 + 4 * 50 + 170]);
+    at(&mut host, NOW + 300)?;
+    assert_eq!(kept(&host, PHYSICS).1, [8 * 150 + 4 * 150 + 270]);
+    // It is suspended when it ends: what it ran counts.
+    host.jobs(&[Job::new(8_u32).state(2_u32).suspend_time(NOW + 310).before_suspension(280)])?;
+    at(&mut host, NOW + 400)?;
+    ended(&mut host, 8, NOW + 310)?;
+    ended(&mut host, 7, NOW + 400)?;
+    at(&mut host, NOW + 500)?;
+    assert_eq!(kept(&host, PHYSICS).1, [8 * 150 + 4 * 250 + 280]);
+    host.quit().map(drop)
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_nobody_is_beyond() -> HostResult<()> {
+    let mut host = start(LINE, &[job(1, JOHN), running(7, JOHN, 4)], |_| ())?;
+    at(&mut host, NOW + 900)?;
+    at(&mut host, NOW + 1000)?;
+    assert_sites(&mut host, &[(1, -100_000)], "all is used")?;
+    // The copy before, with what the job that runs has used since.
+    host.fini()?;
+    let (path, old) = (file(&host), file(&host).with_extension("old"));
+    fs::write(&path, "half a file")?;
+    assert!(old.exists());
+    host.init()?;
+    assert_sites(&mut host, &[(1, -100_000)], "the copy")?;
+    assert_eq!(kept(&host, PHYSICS), ("beyond".to_owned(), vec![4000]));
+    assert!(host.log().contains("The copy before it is used"), "{}", host.log());
+    // Neither can be read.
+    host.fini()?;
+    fs::write(&path, "half a file")?;
+    fs::write(&old, "half a file")?;
+    host.init()?;
+    for what in ["in this process", "in the next one"] {
+        assert_sites(&mut host, &[(1, 0)], what)?;
+        assert_eq!(kept(&host, PHYSICS).0, "unknown", "{what}");
+        host.fini()?;
+        host.init()?;
+    }
+    let said = "What was used of grants before is not known, and nobody is beyond them";
+    assert!(host.log().contains(said), "{}", host.log());
+    assert!(host
+        .log()
+        .contains("that of account physics: nobody is beyond them. Write on their lines what was used"));
+    // The administrator knows: an hour on the first day.
+    let known = LINE.replace(" Within", " Used=1 UsedUntil=2033-05-19 Within");
+    fs::write(host.directory().join("multifactor2.conf"), known)?;
+    host.reconfigure(true)?;
+    host.cycle()?;
+    assert_sites(&mut host, &[(1, -100_000)], "told")?;
+    host.quit().map(drop)
+}
+
+#[test]
+fn units_scopes_and_partitions_are_counted_apart() -> HostResult<()> {
+    let days = "From=2033-05-18 Until=2033-05-20 Pace=1days TimeZone=UTC";
+    let lines = [
+        format!("Grant=User Name=john Amount=3 Unit=node-hours {days} Beyond=share Within=10"),
+        format!("Grant=QOS Name=NORMAL Amount=300 {days} Within=100"),
+        format!("Grant=Group Name=4711 Amount=300 {days} Partition=fast Within=40"),
+        format!("Grant=Account Name=chemistry Amount=300 {days} Rule=carry Borrow=1 CarryOver=0.5"),
+        "Adjust=User Name=john Amount=-1.5 Unit=node-hours At=2033-05-18".to_owned(),
+        "PointsCap=100000\n".to_owned(),
+    ];
+    let jobs = [
+        job(1, JOHN),
+        job(2, ANN).group_id(4711_u32).partitions(["batch".to_owned(), "fast".to_owned()]),
+        running(7, JOHN, 2).tres_allocated([(1, 2), (4, 5)]),
+        running(8, ANN, 3).group_id(4711_u32).partitions(["fast".to_owned()]),
+        running(9, ANN, 50).group_id(4711_u32),
+    ];
+    let mut host = start(&lines.join("\n"), &jobs, |_| ())?;
+    at(&mut host, NOW + 100)?;
+    let of = |host: &Host, line: &str| kept(host, &format!("{line} UTC 2033-05-18 1days -"));
+    assert_eq!(
+        of(&host, "User john node - -"),
+        ("beyond".to_owned(), vec![500]),
+        "an hour less than nothing"
+    );
+    assert_eq!(of(&host, "QOS normal cpu - -"), ("within".to_owned(), vec![5500]));
+    assert_eq!(of(&host, "Group 4711 cpu fast -"), ("within".to_owned(), vec![300]));
+    assert_eq!(of(&host, "Account chemistry cpu - -"), ("within".to_owned(), vec![5300]));
+    let shown = host.factors(&FactorsFilter::new().uid(0_u32).jobs([1, 2]))?;
+    let sites: Vec<(u32, String, i64)> = shown
+        .into_iter()
+        .map(|entry| (entry.job_id, entry.partition, i64::from(entry.factors.site) - OFFSET))
+        .collect();
+    // Beyond one grant there is no bonus, and of several the largest counts once.
+    assert_eq!(sites[0].2, 0, "{sites:?}");
+    assert_eq!(sites[1..].iter().map(|(_, _, site)| *site).collect::<Vec<_>>(), [100, 100], "{sites:?}");
+    host.quit().map(drop)
+}
+
+#[test]
+fn without_limits_lines_do_nothing_and_without_lines_there_is_no_file() -> HostResult<()> {
+    let host = start("", &[job(1, JOHN), running(7, JOHN, 4)], |_| ())?;
+    assert!(!file(&host).exists());
+    host.quit()?;
+    let mut options = options()?;
+    options.files = vec![("multifactor2.conf".to_owned(), LINE.to_owned())];
+    let mut host = Host::start(&options)?;
+    host.configure(&Conf::new().flags(FAIR_TREE))?;
+    host.associations(&[Association::new(1_u32).account("root")])?;
+    host.init()?;
+    assert!(!file(&host).exists());
+    let log = host.quit()?;
+    assert!(log.contains("Grant does nothing without limits in AccountingStorageEnforce"), "{log}");
+    Ok(())
+}

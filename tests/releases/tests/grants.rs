@@ -1,0 +1,184 @@
+//! Grants in a real slurmctld: jobs of an account come last when its part of the day is used up, go on by themselves after midnight, over a kill, and do
+//! not start with `Beyond=block` until more is granted; what was counted is what sacct has.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use multifactor2_command::output::{Printout, Terminal};
+use multifactor2_command::run;
+use slurm_testcluster::points::{change, site};
+use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Release};
+
+#[cfg(feature = "full")]
+slurm_releases::test_in_each_release!(a_grant_paces_and_a_new_day_begins);
+
+#[cfg(not(feature = "full"))]
+#[test]
+fn bullseye() {
+    slurm_releases::BULLSEYE.test(a_grant_paces_and_a_new_day_begins);
+}
+
+#[cfg(not(feature = "full"))]
+#[test]
+fn forky() {
+    slurm_releases::FORKY.test(a_grant_paces_and_a_new_day_begins);
+}
+
+const WAIT: Duration = Duration::from_secs(120);
+
+/// Midnight of the controller comes so many seconds after the test has begun.
+const UNTIL_MIDNIGHT: i64 = 100;
+
+fn now() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
+}
+
+fn day(local: i64) -> String {
+    let shown = Command::new("date").args(["-u", "-d", &format!("@{local}"), "+%F"]).output().unwrap();
+    String::from_utf8(shown.stdout).unwrap().trim().to_owned()
+}
+
+fn submit(cluster: &Cluster, user: &str, arguments: &[&str]) -> JobId {
+    let job = Job::new(user).seconds(3600).arg("--time=120");
+    cluster.submit(&arguments.iter().fold(job, |job, argument| job.arg(*argument))).unwrap()
+}
+
+fn shown(cluster: &Cluster, job: JobId) -> String {
+    cluster.command("squeue").args(["-h", "-t", "all", "-o", "%T %r", "-j", &job.to_string()]).text().unwrap()
+}
+
+fn wait_shown(cluster: &Cluster, job: JobId, due: &str) {
+    let is_so = |cluster: &Cluster| Ok(shown(cluster, job).contains(due).then_some(()));
+    cluster.wait_for(&format!("job {job} to be {due}"), WAIT, is_so).unwrap();
+}
+
+fn wait_site(cluster: &Cluster, job: JobId, due: f64) {
+    let is_so = |cluster: &Cluster| Ok(site(cluster, job).ok().filter(|site| (site - due).abs() < 0.5));
+    cluster.wait_for(&format!("SITE of job {job} to be {due}"), WAIT, is_so).unwrap();
+}
+
+/// What is kept of the account, by day, and its state.
+fn kept(cluster: &Cluster) -> (String, Vec<i64>) {
+    let file = cluster.directory().join("state/multifactor2_grants");
+    let text = fs::read_to_string(file).unwrap();
+    let line = text.lines().find(|line| line.starts_with("ledger Account physics cpu ")).unwrap();
+    let words: Vec<&str> = line.split(' ').collect();
+    (words[13].to_owned(), words[14..].iter().map(|word| word.parse().unwrap()).collect())
+}
+
+/// CPU seconds of all jobs of the account, as sacct has them.
+fn accounted(cluster: &Cluster) -> i64 {
+    let arguments =
+        ["-a", "-D", "-X", "-n", "-P", "-A", "physics", "-S", "now-1hours", "-o", "ElapsedRaw,AllocCPUS"];
+    let text = cluster.command("sacct").args(arguments).text().unwrap();
+    let product = |line: &str| {
+        let (seconds, cpus) = line.split_once('|').unwrap();
+        seconds.parse::<i64>().unwrap() * cpus.parse::<i64>().unwrap()
+    };
+    text.lines().map(product).sum()
+}
+
+fn ask(cluster: &Cluster, words: &[&str]) -> String {
+    let from = cluster.directory().join("snapshots/snapshot");
+    let words = ["multifactor2"].iter().chain(words).copied().chain(["--from", from.to_str().unwrap()]);
+    let Printout { out, err, .. } = run::run(words.map(Into::into), Terminal::PLAIN);
+    format!("{out}{err}").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn a_grant_paces_and_a_new_day_begins(release: &Release) {
+    let midnight = now() + UNTIL_MIDNIGHT;
+    let behind = midnight.rem_euclid(86_400);
+    let zone = format!("TST{:02}:{:02}:{:02}", behind / 3600, behind / 60 % 60, behind % 60);
+    let days = format!("From={} Until={}", day(midnight - behind - 1), day(midnight - behind));
+    let accounts = Accounts::new()
+        .account(Account::new("physics", 1).user("ada", 1))
+        .account(Account::new("chem", 1).user("eve", 1));
+    let mut cluster = slurm_releases::cluster(release.clone())
+        .unwrap()
+        .accounts(&accounts)
+        .set("PriorityWeightFairshare", "1000")
+        .set("SelectTypeParameters", "CR_CPU")
+        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
+        .controller_env("TZ", &zone)
+        .nodes(2)
+        .cpus(2)
+        .slurmds(true)
+        .file("multifactor2.conf", "PointsCap=100000\n")
+        .start()
+        .unwrap();
+    let home = cluster.directory().join("snapshots");
+    fs::create_dir(&home).unwrap();
+    let line = |amount: f64, more: &str| {
+        format!(
+            "PointsCap=100000\nSnapshot={}\nSnapshotPeriod=1\nGrant=Account Name=Physics Amount={amount:.6} {days} Pace=1days Within=50000{more}\n",
+            home.join("snapshot").display()
+        )
+    };
+    // Forty CPU seconds a day.
+    change(&cluster, &line(80.0 / 3600.0, "")).unwrap();
+    let running = submit(&cluster, "ada", &["--ntasks=2", "--exclusive"]);
+    wait_shown(&cluster, running, "RUNNING");
+    let other = submit(&cluster, "eve", &["--exclusive"]);
+    wait_shown(&cluster, other, "RUNNING");
+    let waiting = submit(&cluster, "ada", &["--exclusive"]);
+    let behind = submit(&cluster, "eve", &["--exclusive"]);
+    assert!(now() < midnight - 20, "this machine is too slow: the cluster came up too late");
+    wait_site(&cluster, waiting, -100_000.0);
+    assert!((site(&cluster, behind).unwrap()).abs() < 0.5, "another account has no grant");
+    assert_eq!(kept(&cluster).0, "beyond");
+    cluster.wait_cycle().unwrap();
+    let said = ask(&cluster, &["why", "--long", &waiting.to_string()]);
+    assert!(said.contains("It comes last, as it is beyond the grant of account physics since 20"), "{said}");
+    assert!(said.contains("The next period begins on"), "{said}");
+    let said = ask(&cluster, &["grants", "physics"]);
+    assert!(
+        said.contains("account physics: cpu-hours, beyond") && said.contains("Running jobs use 2 an hour."),
+        "{said}"
+    );
+    // The end of a run, and a kill: what was counted stays.
+    cluster.command("scancel").arg(running.to_string()).text().unwrap();
+    wait_shown(&cluster, running, "CANCELLED");
+    // Its place is taken at once, and not by the account that is beyond.
+    wait_shown(&cluster, behind, "RUNNING");
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+    let (state, used) = kept(&cluster);
+    let sum = used.iter().sum::<i64>();
+    assert_eq!((state.as_str(), sum), ("beyond", accounted(&cluster)));
+    cluster.kill_controller().unwrap();
+    cluster.start_controller().unwrap();
+    cluster.wait_cycle().unwrap();
+    // Where slurmctld has forgotten the end, the run ends anew, for sacct as well.
+    let is_same = |cluster: &Cluster| {
+        let sum_now = kept(cluster).1.iter().sum::<i64>();
+        Ok((sum_now >= sum && sum_now == accounted(cluster)).then_some(()))
+    };
+    cluster.wait_for("the sum that sacct has", WAIT, is_same).unwrap();
+    // A new day: nobody submits anything.
+    wait_site(&cluster, waiting, 50_000.0);
+    assert!(now() >= midnight, "the day has not ended");
+    let said = ask(&cluster, &["why", "--long", &waiting.to_string()]);
+    assert!(!said.contains("beyond the grant"), "{said}");
+    blocks(&mut cluster, line, waiting);
+    let log = cluster.log();
+    assert!(!log.contains("error: priority/multifactor2"), "{log}");
+}
+
+/// Beyond the grant a job does not start though there is room, until more is granted.
+fn blocks(cluster: &mut Cluster, line: impl Fn(f64, &str) -> String, waiting: JobId) {
+    let arguments = "-i modify qos normal set UsageThreshold=0.000001 Flags+=EnforceUsageThreshold";
+    cluster.command("sacctmgr").args(arguments.split(' ')).text().unwrap();
+    change(cluster, &line(0.0, " Beyond=block")).unwrap();
+    cluster.wait_cycle().unwrap();
+    cluster.command("scancel").args(["--state=RUNNING"]).text().unwrap();
+    wait_shown(cluster, waiting, "QOSUsageThreshold");
+    cluster.wait_cycle().unwrap();
+    let said = ask(cluster, &["why", &waiting.to_string()]);
+    assert!(said.contains("does not start, as it is beyond the grant of account physics"), "{said}");
+    let later = submit(cluster, "eve", &["--exclusive"]);
+    wait_shown(cluster, later, "RUNNING");
+    assert!(shown(cluster, waiting).contains("PENDING"), "{}", shown(cluster, waiting));
+    change(cluster, &line(1000.0, " Beyond=block")).unwrap();
+    wait_shown(cluster, waiting, "RUNNING");
+}

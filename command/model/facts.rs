@@ -64,11 +64,6 @@ impl<'m> ByName<'m> {
     }
 }
 
-/// Whether there are caps or grants beyond which jobs do not start.
-fn stops_jobs(settings: &Settings) -> bool {
-    settings.caps_stop() || settings.grants_stop()
-}
-
 /// A site factor or nice value as the engine takes it.
 pub(super) fn shifted(value: i64) -> u32 {
     let value = value.clamp(-i64::from(i32::MAX), i64::from(i32::MAX));
@@ -87,7 +82,7 @@ impl<'m> Looks<'m> {
             Some(points) if self.anew => points.is_stopped(self, job),
             _ if self.snapshot.about.source == "plugin" => job.stopped,
             _ => {
-                let stops = self.config.settings.as_ref().is_some_and(stops_jobs);
+                let stops = self.config.settings.as_ref().is_some_and(Settings::caps_stop);
                 stops && obstacle(&job.reason) == Some(Obstacle::Threshold)
             }
         }
@@ -120,7 +115,9 @@ impl<'m> Looks<'m> {
                 // Until its reservation begins a job has no time from which on it is eligible.
                 Some(Obstacle::Reservation) => is_eligible || job.priority != 0 && job.eligible == 0,
                 // Whether a cap stops it has been asked before.
-                Some(Obstacle::Threshold) if self.config.settings.as_ref().is_some_and(stops_jobs) => {
+                Some(Obstacle::Threshold)
+                    if self.config.settings.as_ref().is_some_and(Settings::caps_stop) =>
+                {
                     is_eligible
                 }
                 obstacle => is_eligible && !matches!(obstacle, Some(Obstacle::Other | Obstacle::Threshold)),

@@ -34,6 +34,12 @@ impl Plugin {
                  AccountingStorageTRES"
             );
         }
+        for unit in self.grants.lacking() {
+            warn!(
+                "Unit={unit}-hours: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to \
+                 AccountingStorageTRES"
+            );
+        }
         let lock = unlocked.associations::<Factors>();
         let origins = self.origins.lock();
         let standing = &origins.standing;

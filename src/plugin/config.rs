@@ -227,7 +227,7 @@ impl Config {
             beside,
             fair_share,
             points,
-            caps_stop: host.verified && (settings.caps_stop() || settings.grants_stop()),
+            caps_stop: host.verified && settings.caps_stop(),
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(books),
             grants: Arc::new(if fair_share {

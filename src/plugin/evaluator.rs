@@ -65,7 +65,7 @@ pub struct Variants<'b> {
     /// What it has in each of its books, where it has variants or is explained.
     pub holdings: Option<Holdings<'b>>,
     /// Its points in each of its partitions and QOS.
-    pub points: Option<PointsEntries<'b>>,
+    pub points: Option<&'b PointsEntries<'b>>,
     /// A cap keeps it from starting.
     pub is_stopped: bool,
 }
@@ -157,7 +157,7 @@ impl<'c> Evaluator<'c> {
         let priority = warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum()));
         let is_wanted = job.has_variants() || self.explain;
         let holdings = is_wanted.then(|| standing.holdings(&share));
-        let variants = Variants { of_job: &evaluation, holdings, points, is_stopped };
+        let variants = Variants { of_job: &evaluation, holdings, points: points.as_ref(), is_stopped };
         self.write_more(job, lock, qos.as_ref(), &variants, tres, priority);
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
@@ -235,7 +235,7 @@ impl<'c> Evaluator<'c> {
             let variants: Vec<u32> = written.iter().map(Cell::get).collect();
             let id = job.get(|job| job.job_id);
             let tickets = holdings.as_ref().and_then(Holdings::explained);
-            let points = points.as_ref().map(PointsEntries::explain);
+            let points = points.map(PointsEntries::explain);
             let job = ExplainedJob { id, evaluation, tickets, points, tres, priority, variants: &variants };
             explain::job(self.core.config, lock, &job);
         }

@@ -168,13 +168,13 @@ impl Writer<'_, '_> {
         let now = self.evaluator.core.now;
         let is_wanted = job.has_variants() || self.evaluator.explain;
         let points = self.points.filter(|_| is_wanted);
+        let points = points
+            .and_then(|points| points.entries(self.lock, job, (points.node(self.standing, job), None), now));
         let variants = Variants {
             is_stopped: draft.is_stopped(),
             of_job: &evaluation,
             holdings: if is_wanted { self.drafts.holdings(job, self.standing) } else { None },
-            points: points.and_then(|points| {
-                points.entries(self.lock, job, (points.node(self.standing, job), None), now)
-            }),
+            points: points.as_ref(),
         };
         let priority = draft.priority();
         self.changed |=

@@ -72,6 +72,8 @@ fn unknown_tres(model: &Model<'_>, settings: &Settings, hidden: &mut Vec<&str>) 
     let mut asked: Vec<(&str, String)> = metric.map(|name| ("TargetMetric", name.clone())).into_iter().collect();
     let dominant = settings.dominant_weights().unwrap_or_default();
     asked.extend(dominant.into_iter().map(|(name, _)| ("DominantTRES", name)));
+    let units = settings.grants.iter().filter_map(multifactor2_core::settings::Grant::tres);
+    asked.extend(units.collect::<std::collections::BTreeSet<_>>().into_iter().map(|name| ("Unit", name)));
     if asked.is_empty() {
         return Vec::new();
     }
@@ -83,8 +85,9 @@ fn unknown_tres(model: &Model<'_>, settings: &Settings, hidden: &mut Vec<&str>) 
     let missing = asked.into_iter().filter(|(_, name)| !is_there(name));
     missing
         .map(|(setting, name)| {
+            let hours = if setting == "Unit" { "-hours" } else { "" };
             Advice::without_effect(format!(
-                "{setting}={name}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to AccountingStorageTRES"
+                "{setting}={name}{hours}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to AccountingStorageTRES"
             ))
         })
         .collect()

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use multifactor2_snapshot::records::{Association, Job};
+use multifactor2_snapshot::records::{Association, Grant, Job};
 use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use slurm_text::durations::{Grammar, Length};
 
 use super::{About, Answer as _, Ask};
 use crate::error::Error;
+use crate::model::grants::is_beyond;
 use crate::model::{Model, Options};
 use crate::options::{OfCluster, Printed};
 use crate::output::show::{printout, Show};
@@ -175,6 +176,12 @@ metrics! {
     account_running_jobs: "Running jobs of an account and of all below it.",
     account_oldest_wait_seconds: "The longest wait of a competing job of an account and of all below it, since it gains age.",
     account_highest_priority: "The highest priority of a waiting job of an account and of all below it.",
+    grant_used_seconds: "What was used of a grant in this period: seconds of the unit.",
+    grant_left_seconds: "What is left of it; negative where more was used.",
+    grant_should_be_seconds: "What should have been used of all of the grant by now.",
+    grant_used_all_seconds: "What was used of all of it.",
+    grant_is_beyond: "1 if jobs are beyond the grant, else 0.",
+    grant_is_unknown: "1 if what was used of the grant is not known, else 0.",
     user_shares_ratio: "Normalised shares of a user in an account, from 0 to 1.",
     user_usage_ratio: "Normalised usage of a user in an account, from 0 to 1.",
     user_usage_billing_seconds: "Decayed usage of a user in an account: billing times seconds.",
@@ -258,6 +265,7 @@ pub fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
     parameters(snapshot, &mut collected);
     queue(snapshot, now, &mut collected);
     associations(snapshot, now, options.users.as_ref(), &mut collected);
+    snapshot.grants.iter().for_each(|grant| of_grant(grant, &mut collected));
     let metrics = KNOWN.iter().filter_map(|(short, name, help)| {
         let series = collected.0.remove(short)?;
         let series = series.into_iter().map(|(labels, value)| Series { labels, value }).collect();
@@ -378,6 +386,27 @@ fn account(
     add("account_oldest_wait_seconds", float(jobs.oldest_wait));
     if jobs.waiting > 0 {
         add("account_highest_priority", f64::from(jobs.highest));
+    }
+}
+
+/// Numbers of a grant only where they are known.
+fn of_grant(grant: &Grant, collected: &mut Collected) {
+    let partitions = grant.partitions.join(",");
+    let labels = [
+        ("kind", grant.kind.as_str()),
+        ("name", grant.name.as_str()),
+        ("partitions", partitions.as_str()),
+        ("unit", grant.unit.as_str()),
+    ];
+    let mut add = |metric, value| collected.add(metric, &labels, value);
+    let is_unknown = grant.state == "unknown";
+    add("grant_is_unknown", f64::from(u8::from(is_unknown)));
+    add("grant_is_beyond", f64::from(u8::from(is_beyond(grant))));
+    if !is_unknown && grant.period > 0 {
+        add("grant_used_seconds", grant.used);
+        add("grant_left_seconds", grant.left);
+        add("grant_should_be_seconds", grant.should_be);
+        add("grant_used_all_seconds", grant.used_all);
     }
 }
 

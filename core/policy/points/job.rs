@@ -1,6 +1,6 @@
 //! What points depend on of a job, and what they need to know of it at all.
 
-use super::terms::amount;
+use super::terms::{amount, most};
 use crate::policy::pools::Names;
 use crate::rules::grants::Granted;
 use crate::tree::Node;
@@ -100,7 +100,7 @@ pub(super) fn queue_time(wait: f64) -> f64 {
 /// to divide by.
 #[inline]
 pub fn expansion_factor(wait: f64, limit: f64, min_limit: f64) -> f64 {
-    1.0 + amount(wait) / amount(limit).max(amount(min_limit)).max(1.0)
+    1.0 + amount(wait) / most(most(amount(limit), amount(min_limit)), 1.0)
 }
 
 /// Which facts of a job are worth reading, and what else is worth knowing.

@@ -30,7 +30,7 @@ use self::lines::LineKind;
 use self::named::NamedLines;
 use self::steps::Steps;
 use self::tables::{Object, Objects, Own};
-use self::terms::{amount, cap, weight};
+use self::terms::{amount, cap, least, weight};
 use crate::policy::pools::{Named, Names};
 use crate::rules::targets::{KeptSteps, NO_CAP};
 use crate::settings::{self, ComponentKind, Settings};
@@ -67,7 +67,7 @@ struct Ground<'g> {
     /// What all jobs have.
     ranges: &'g Ranges,
     /// What the urgency of a job is made of.
-    urgency: urgency::Weights,
+    urgency: &'g urgency::Weights,
     /// `PointsCap`, of which components in percent have their part.
     whole: f64,
 }
@@ -129,7 +129,7 @@ impl<C: Component> ComponentLine<C> {
     /// `largest` is that of all jobs.
     #[inline]
     fn value(&self, ground: &Ground<'_>, largest: f64) -> f64 {
-        let sum = self.component.sum(ground).min(self.cap);
+        let sum = least(self.component.sum(ground), self.cap);
         match self.percent {
             None => (self.weight + C::more_weight(ground)) * sum,
             Some(percent) if largest > 0.0 => {
@@ -390,7 +390,6 @@ impl Points {
             self.needs |= plan.needs;
         }
         self.needs.grants = !settings.grants.is_empty();
-        self.needs.stops |= settings.grants_stop();
     }
 
     /// Which facts are worth reading, of jobs in any partition, and what else is worth knowing.
@@ -549,7 +548,7 @@ impl Points {
             promise: self.promises.promise(qos.promise, partition.promise),
             min_limit: plan.min_limit,
             ranges: &self.ranges,
-            urgency: self.urgency,
+            urgency: &self.urgency,
             whole: self.cap,
         };
         answer(plan, &ground)
@@ -565,7 +564,10 @@ impl Points {
     #[inline]
     fn is_capped(&self, Ground { job, own, group, qos, partition, book, .. }: &Ground<'_>) -> bool {
         let in_book = book.map_or(NO_CAP, |book| book.room);
-        let room = || own.room.min(group.room.any).min(qos.room.any).min(partition.room.any).min(in_book);
+        let room = || {
+            let others = least(group.room.any, qos.room.any);
+            least(least(own.room, others), least(partition.room.any, in_book))
+        };
         let is_beyond_grant = job.granted.is_last && job.elapsed.is_none();
         is_beyond_grant || self.needs.caps && requested(job) > room()
     }

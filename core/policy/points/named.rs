@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::lines::LineKind;
 use super::Needs;
 use crate::policy::pools::{Bearer, Named};
-use crate::settings::{Place, Settings};
+use crate::settings::{GrantKind, Place, Settings};
 
 /// Names on one line.
 #[derive(Clone, Debug)]
@@ -46,6 +46,20 @@ impl NamedLines {
         }
         for line in &settings.targets {
             add(&line.place.0, "Target", line.kind.to_string(), line.kind.into(), &line.names);
+        }
+        for line in &settings.grants {
+            let (place, word) = (&line.place.0, || line.kind.to_string());
+            let kind = match line.kind {
+                GrantKind::Account => Some(LineKind::Parent),
+                GrantKind::User => Some(LineKind::User),
+                GrantKind::Group => Some(LineKind::Group),
+                GrantKind::Qos => Some(LineKind::Qos),
+                GrantKind::WcKey => None,
+            };
+            if let Some(kind) = kind {
+                add(place, "Grant", word(), kind, &line.names);
+            }
+            add(place, "Grant", word(), LineKind::Partition, line.partitions.as_deref().unwrap_or_default());
         }
         Self { lines, groups: HashMap::new() }
     }

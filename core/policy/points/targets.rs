@@ -1,7 +1,7 @@
 //! TARGET: how near a job is to the wait that it should have at most (Maui Administrator's Guide, 5.1.2.5), as `Service` lines promise.
 
 use super::job::{expansion_factor, queue_time};
-use super::terms::{amount, Terms};
+use super::terms::{amount, least, most, Terms};
 use super::{Component, Ground, Needs};
 use crate::settings::{self, Settings};
 
@@ -24,18 +24,23 @@ impl Curve {
     /// The value where `waited` is what it is and `target` what it should be at most, both in one unit; 0 without a target.
     #[inline]
     pub fn value(self, target: f64, waited: f64) -> f64 {
-        let (target, waited) = (amount(target), amount(waited));
+        self.of_amounts(amount(target), amount(waited))
+    }
+
+    /// The same of numbers that are amounts already.
+    #[inline]
+    fn of_amounts(self, target: f64, waited: f64) -> f64 {
         if target <= 0.0 {
             return 0.0;
         }
         match self {
             Self::Bounded => {
                 let scale = target / 60.0;
-                let part = scale / (target - waited.min(target) + scale);
-                (part * part).min(1.0)
+                let part = scale / (target - least(waited, target) + scale);
+                least(part * part, 1.0)
             }
             Self::Maui => {
-                let left = (target - waited).max(0.0001);
+                let left = most(target - waited, 0.0001);
                 1.0 / (left * left)
             }
         }
@@ -45,8 +50,11 @@ impl Curve {
 /// By how much more a target that is missed counts than one that is just met: min(`growth`, 1 + log2(waited / target)), 1 until then.
 #[inline]
 fn grown(growth: f64, target: f64, waited: f64) -> f64 {
+    if growth <= 1.0 {
+        return 1.0;
+    }
     let (target, waited) = (amount(target), amount(waited));
-    if growth <= 1.0 || target <= 0.0 || waited <= target {
+    if target <= 0.0 || waited <= target {
         return 1.0;
     }
     (1.0 + (waited / target).log2()).min(growth)
@@ -69,7 +77,7 @@ pub(super) struct Promise {
 impl Promise {
     #[inline]
     fn value(&self, target: f64, waited: f64) -> f64 {
-        self.curve.value(target, waited) * grown(self.growth, target, waited)
+        self.curve.of_amounts(amount(target), waited) * grown(self.growth, target, waited)
     }
 }
 

@@ -23,11 +23,31 @@ pub(super) fn cap(number: f64) -> f64 {
     }
 }
 
+/// The smaller of two numbers, where the first is not NaN, or else the second: one instruction.
+#[inline]
+pub(super) fn least(number: f64, cap: f64) -> f64 {
+    if number < cap {
+        number
+    } else {
+        cap
+    }
+}
+
+/// The larger of two numbers, likewise.
+#[inline]
+pub(super) fn most(number: f64, floor: f64) -> f64 {
+    if number > floor {
+        number
+    } else {
+        floor
+    }
+}
+
 /// A number of a job, not negative and not above what any job can have.
 pub(super) fn amount(number: f64) -> f64 {
     // The comparison is false for NaN.
     if number > 0.0 {
-        number.min(1e30)
+        least(number, 1e30)
     } else {
         0.0
     }
@@ -58,7 +78,7 @@ impl<const N: usize> Terms<N> {
     pub(super) fn sum(&self, values: [f64; N]) -> f64 {
         let mut sum = 0.0;
         for ((value, weight), cap) in values.into_iter().zip(self.weights).zip(self.caps) {
-            sum += weight * value.min(cap);
+            sum += weight * least(value, cap);
         }
         sum
     }
@@ -67,7 +87,7 @@ impl<const N: usize> Terms<N> {
     pub(super) fn sum_with(&self, values: [f64; N], more: [f64; N]) -> f64 {
         let mut sum = 0.0;
         for (((value, weight), cap), more) in values.into_iter().zip(self.weights).zip(self.caps).zip(more) {
-            sum += (weight + more) * value.min(cap);
+            sum += (weight + more) * least(value, cap);
         }
         sum
     }

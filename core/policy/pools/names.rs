@@ -52,7 +52,7 @@ impl Named<'_> {
     pub fn line(&self) -> String {
         let Named { place, setting, kind, name, of } = self;
         let key = match (*setting, of) {
-            ("Component", _) => "Partition",
+            ("Component", _) | ("Grant", Bearer::Partition) => "Partition",
             ("Book", Bearer::Partition) => "Partitions",
             ("Book", _) => "Shares",
             _ => "Name",

@@ -164,7 +164,7 @@ impl Sequences {
         let mut all: Vec<Sequence> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
         for line in &settings.grants {
-            let Some(unit) = tres_of_unit(line.unit.as_deref().unwrap_or("cpu-hours")) else { continue };
+            let Some(unit) = line.tres() else { continue };
             let is_universal = line.time_zone == Some(GrantZone::Utc);
             let Some(periods) = calendar.periods(line, is_universal) else { continue };
             for name in &line.names {

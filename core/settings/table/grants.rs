@@ -215,10 +215,15 @@ fn is_pace(text: &str) -> bool {
     pace(text).is_some()
 }
 
-impl super::Settings {
-    /// Whether there are grants beyond which jobs do not start.
-    pub fn grants_stop(&self) -> bool {
-        self.grants.iter().any(|line| line.beyond == Some(GrantBeyond::Block))
+impl Grant {
+    /// The TRES of its unit, in small letters.
+    pub fn tres(&self) -> Option<String> {
+        tres_of_unit(self.unit.as_deref().unwrap_or("cpu-hours"))
+    }
+
+    /// Jobs beyond it do not start.
+    pub fn stops(&self) -> bool {
+        self.beyond == Some(GrantBeyond::Block)
     }
 }
 

@@ -258,9 +258,9 @@ crate::block! {
 }
 
 impl super::Settings {
-    /// Whether there are caps beyond which jobs do not start.
+    /// Whether there are caps, or grants, beyond which jobs do not start.
     pub fn caps_stop(&self) -> bool {
-        self.targets.iter().any(Target::stops)
+        self.targets.iter().any(Target::stops) || self.grants.iter().any(super::Grant::stops)
     }
 }
 

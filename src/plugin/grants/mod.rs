@@ -15,7 +15,7 @@ mod round;
 mod shown;
 
 use std::collections::hash_map::RandomState;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
@@ -62,6 +62,8 @@ struct State {
     effects: Arc<Effects>,
     /// What jobs use of each sequence in a second, as of the last cycle.
     running: Vec<i128>,
+    /// The TRES of units that the cluster did not have then.
+    lacking: BTreeSet<String>,
     saving: Saving,
     is_unsaved: bool,
 }
@@ -159,6 +161,11 @@ impl Grants {
                 unknown.len()
             );
         }
+    }
+
+    /// The TRES of units that the cluster did not have in the last cycle.
+    pub fn lacking(&self) -> BTreeSet<String> {
+        self.0.lock().lacking.clone()
     }
 
     /// Who is in which, and how they stand.

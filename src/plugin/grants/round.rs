@@ -116,9 +116,15 @@ impl Round<'_> {
     /// Takes all into the ledger: what has ended since the last cycle, and what was counted. Everything is counted until this cycle then.
     pub fn finish<A: Open>(mut self, jobs: &JobLock<'_, A>) {
         faults::point("grants.finish");
-        let State { ledger: Some(ledger), sequences, running, is_unsaved, .. } = &mut *self.state else {
+        let State { ledger: Some(ledger), sequences, running, lacking, is_unsaved, .. } = &mut *self.state
+        else {
             return;
         };
+        // While slurmctld reads its TRES from the database anew there are none for a moment.
+        if self.units.iter().any(Option::is_some) {
+            let missing = sequences.all.iter().zip(&self.units).filter(|(_, unit)| unit.is_none());
+            *lacking = missing.map(|(sequence, _)| sequence.key.unit.clone()).collect();
+        }
         let cycle = Cycle {
             now: self.now,
             tally: &self.tally,

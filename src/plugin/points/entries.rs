@@ -22,8 +22,16 @@ pub struct PointsEntries<'s> {
     site: u32,
     /// It has no time limit of its own, but that of the partition that it is tried in.
     limit_of_partition: bool,
-    /// Its grants, but for those of QOS; and the id of its QOS.
-    grants: (Vec<u32>, u32),
+    /// Where there are grants.
+    grants: Option<Box<OwnGrants>>,
+}
+
+/// The grants of a job but for those of QOS, and the partition and the QOS that it has.
+#[derive(Debug, Clone)]
+pub struct OwnGrants {
+    pub places: Vec<u32>,
+    pub partition: String,
+    pub qos: u32,
 }
 
 impl<'s> PointsEntries<'s> {
@@ -32,7 +40,7 @@ impl<'s> PointsEntries<'s> {
         state: &'s PointsState,
         points: PointsJob<'s>,
         job: Job<'_, A>,
-        grants: (Vec<u32>, u32),
+        grants: Option<Box<OwnGrants>>,
     ) -> Self {
         Self {
             state,
@@ -55,30 +63,35 @@ impl<'s> PointsEntries<'s> {
 
     /// Site factor and points together, shifted, in a partition and under a QOS; `None` is the one of the job.
     pub fn site<A: Open>(&self, partition: Option<Partition<'_>>, qos: Option<Qos<'_, A>>) -> u32 {
-        let qos = qos.map_or(self.grants.1, |qos| qos.get(|qos| qos.id));
+        let qos = qos.map(|qos| qos.get(|qos| qos.id));
         with_points(self.site, self.state.core.value(&self.job_in(partition, qos)))
     }
 
     /// Whether it is beyond a cap that stops jobs, in a partition and under all QOS with these ids; without any, under that of the job.
     pub fn is_beyond(&self, partition: Option<Partition<'_>>, qos: &[u32]) -> bool {
-        let own = [self.grants.1];
-        let qos = if qos.is_empty() { &own[..] } else { qos };
-        qos.iter().all(|id| self.state.core.is_stopped(&self.job_in(partition, *id)))
+        let core = &self.state.core;
+        if qos.is_empty() {
+            return core.is_stopped(&self.job_in(partition, None));
+        }
+        qos.iter().all(|id| core.is_stopped(&self.job_in(partition, Some(*id))))
     }
 
-    /// The job in a partition, where `None` is the one of the job, and under a QOS.
-    fn job_in(&self, partition: Option<Partition<'_>>, qos: u32) -> PointsJob<'s> {
+    /// The job in a partition and under a QOS, where `None` is the one of the job.
+    fn job_in(&self, partition: Option<Partition<'_>>, qos: Option<u32>) -> PointsJob<'s> {
         let (core, mut job) = (&self.state.core, self.job);
-        if qos != self.grants.1 {
+        if let Some(qos) = qos {
             job.qos = core.qos(qos);
         }
-        if let Some(partition) = partition {
-            let name = partition.text(|part| part.name);
-            job.partition = core.partition(&name);
-            job.granted = self.state.granted(&self.grants.0, qos, &name);
+        let name = partition.map(|partition| partition.text(|part| part.name));
+        if let (Some(partition), Some(name)) = (partition, &name) {
+            job.partition = core.partition(name);
             if self.limit_of_partition {
                 job.limit = number(views::limit_of(partition));
             }
+        }
+        if let Some(grants) = &self.grants {
+            let name = name.as_deref().unwrap_or(&grants.partition);
+            job.granted = self.state.granted(&grants.places, qos.unwrap_or(grants.qos), name);
         }
         job
     }

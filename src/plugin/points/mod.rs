@@ -28,6 +28,7 @@ use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, ShareTree};
 
+use entries::OwnGrants;
 pub use entries::PointsEntries;
 pub use groups::GroupFinder;
 pub use kept::NotedForPoints;
@@ -234,19 +235,24 @@ impl PointsState {
         );
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
         let partition = partition.as_deref().unwrap_or_default();
-        let grants = if self.needs.grants { self.grants.of_job(job, newcomer) } else { Vec::new() };
-        let qos = job.qos(lock).map(|qos| qos.get(|qos| qos.id));
+        let grants = self.needs.grants.then(|| {
+            let places = self.grants.of_job(job, newcomer);
+            let qos = job.qos(lock).map(|qos| qos.get(|qos| qos.id)).unwrap_or_default();
+            Box::new(OwnGrants { places, partition: partition.to_owned(), qos })
+        });
         let points = PointsJob {
             node,
             newcomer: newcomer.map(|(user, account)| pools::Names { user, account }),
             partition: self.core.partition(partition),
-            qos: qos.map(|id| self.core.qos(id)).unwrap_or_default(),
-            granted: self.granted(&grants, qos.unwrap_or_default(), partition),
+            qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),
+            granted: grants
+                .as_ref()
+                .map_or_else(Granted::default, |grants| self.granted(&grants.places, grants.qos, partition)),
             group: self.core.group(facts.group),
             bypass: self.bypass(facts.id),
             accuracy: self.accuracy(node, newcomer),
             ..facts.job()
         };
-        Some(PointsEntries::new(self, points, job, (grants, qos.unwrap_or_default())))
+        Some(PointsEntries::new(self, points, job, grants))
     }
 }

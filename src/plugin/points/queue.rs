@@ -9,7 +9,7 @@ use multifactor2_core::policy::points::{
     number, JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
 };
 use multifactor2_core::rules::accuracy::Accuracies;
-use multifactor2_core::rules::grants::{Effects, Scopes};
+use multifactor2_core::rules::grants::{Effects, Granted, Scopes};
 use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
@@ -445,15 +445,20 @@ impl PointsQueue {
         points.collect()
     }
 
+    /// What grants do to a job in its partition.
+    fn granted(&self, queued: &Queued) -> Granted {
+        let names = self.state.partitions.all();
+        let partition = names.get(queued.partition as usize).map_or("", String::as_str);
+        self.state.granted(self.grants.set(queued.grants), queued.qos, partition)
+    }
+
     /// A job as the engine takes it.
     fn job(&self, queued: &Queued, places: &Places) -> PointsJob<'static> {
         let facts = &queued.facts;
         let node = self.nodes.get(queued.place.index()).copied().flatten();
-        let names = self.state.partitions.all();
-        let partition = names.get(queued.partition as usize).map_or("", String::as_str);
         PointsJob {
             node,
-            granted: self.state.granted(self.grants.set(queued.grants), queued.qos, partition),
+            granted: if self.state.needs.grants { self.granted(queued) } else { Granted::default() },
             partition: places.partitions.get(queued.partition as usize).copied().unwrap_or_default(),
             qos: places.qos.get(&queued.qos).copied().unwrap_or_default(),
             group: self.state.core.group(facts.group),

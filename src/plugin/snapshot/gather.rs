@@ -430,7 +430,7 @@ impl Gathered {
         let points = origins.points_of(lock, job, evaluator.core.now);
         let holdings = origins.holdings_of(job);
         // Nothing is written here.
-        let variants = Variants { of_job: &evaluation, holdings, points, is_stopped: false };
+        let variants = Variants { of_job: &evaluation, holdings, points: points.as_ref(), is_stopped: false };
         let first = self.entries.len();
         evaluator.for_each_variant(job, lock, &variants, |partition, qos, variant| {
             let qos = qos.map(|qos| qos.text(|qos| qos.name).into_owned());

@@ -211,7 +211,7 @@ fn slurm_takes_every_setting_and_stores_every_limit() {
             assert!(found.is_some_and(|(_, found)| same(found, value)), "{line}: {name} is {found:?}");
         }
     }
-    assert_eq!([accounting.len(), partitions.len(), given.len()], [36, 15, 37]);
+    assert_eq!([accounting.len(), partitions.len(), given.len()], [36, 15, 38]);
 }
 
 /// What `scontrol show job` says of a job.
@@ -494,7 +494,7 @@ fn slurm_does_what_the_page_says() {
     for line in &commands {
         command(&cluster, line);
     }
-    assert_eq!(commands.len(), 26);
+    assert_eq!(commands.len(), 27);
 
     // The whole age is seven days.
     let date = |text: &str| -> f64 {

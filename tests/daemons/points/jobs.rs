@@ -37,7 +37,9 @@ fn bypass_counts_jobs_that_backfill_starts() {
     if lacks_root("bypass_counts_jobs_that_backfill_starts", "jobs of several users") {
         return;
     }
-    let mut cluster = running("Component=SERV Bypass=1000\n").start().unwrap();
+    // Above 1, so that a nice value puts others behind it.
+    let lines = "Component=SERV Bypass=1000\nComponent=CRED User=1\nCredential=User Name=* Priority=100000\n";
+    let mut cluster = running(lines).start().unwrap();
     let submit = |cluster: &Cluster, user: &str, arguments: &[&str]| {
         let job = arguments.iter().fold(Job::new(user), |job, argument| job.arg(*argument));
         cluster.submit(&job).unwrap()
@@ -48,7 +50,7 @@ fn bypass_counts_jobs_that_backfill_starts() {
     // Those that go before it have nice values: a cycle must have seen them behind it.
     let others = [(); 2].map(|()| submit(&cluster, "emmy", &["--time=1", "--nice=100", "--hold"]));
     cluster.wait_cycle().unwrap();
-    points::assert_sites(&cluster, &[(waits, 0.0)], "nobody went before it");
+    points::assert_sites(&cluster, &[(waits, 100_000.0)], "nobody went before it");
     let release = |job: JobId, overtaken: f64| {
         // Eligible, and not to be started yet, until a cycle has seen it wait.
         cluster.scontrol(&["update", "partitionname=main", "state=down"]).unwrap();
@@ -57,13 +59,13 @@ fn bypass_counts_jobs_that_backfill_starts() {
         cluster.scontrol(&["update", "partitionname=main", "state=up"]).unwrap();
         wait_state(&cluster, job, "RUNNING");
         cluster.wait_cycle().unwrap();
-        points::assert_sites(&cluster, &[(waits, 1000.0 * overtaken)], "overtaken");
+        points::assert_sites(&cluster, &[(waits, 100_000.0 + 1000.0 * overtaken)], "overtaken");
     };
     release(others[0], 1.0);
     release(others[1], 2.0);
     cluster.restart_controller().unwrap();
     cluster.wait_cycle().unwrap();
-    points::assert_sites(&cluster, &[(waits, 2000.0)], "kept over the restart");
+    points::assert_sites(&cluster, &[(waits, 102_000.0)], "kept over the restart");
     cancel(&cluster, &[first, waits, others[0], others[1]]);
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use multifactor2_core::rules::grants::{Effect, Effects, Granted, Key, Outside, Scopes, Sequence, Sequences};
-use multifactor2_core::settings::{GrantBeyond, GrantKind};
+use multifactor2_core::rules::grants::{Effect, Effects, Granted, Key, Scopes, Sequence, Sequences};
+use multifactor2_core::settings::{GrantBeyond, GrantKind, GrantOutside};
 use multifactor2_snapshot::records::{Grant, Job};
 use multifactor2_snapshot::Snapshot;
 
@@ -26,7 +26,7 @@ impl Grants {
         let all = snapshot.grants.iter().map(|grant| Sequence {
             key: key(grant),
             lines: Vec::new(),
-            outside: Outside::default(),
+            outside: GrantOutside::Beyond,
             is_universal: false,
         });
         let sequences = Sequences { all: all.collect() };
@@ -40,15 +40,8 @@ impl Grants {
             if of_accounts.contains_key(&association.account) {
                 continue;
             }
-            let mut last = "";
-            let mut grants = Vec::new();
-            for above in tree.path(place) {
-                let account = snapshot.associations[above].account.as_str();
-                if account != last {
-                    grants.extend(scopes.of_account(account));
-                    last = account;
-                }
-            }
+            let up = tree.path(place).into_iter().rev();
+            let grants = scopes.of_path(up.map(|above| snapshot.associations[above].account.as_str()));
             of_accounts.insert(association.account.clone(), grants);
         }
         Self {

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
 
+use super::lines_of_file::{between, not_ours, LAST};
+
 /// How a run of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -20,7 +22,6 @@ pub enum Ending {
 
 const FIRST: &str = "multifactor2_interrupted ";
 const VERSION: u32 = 1;
-const LAST: &str = "end";
 
 /// Jobs whose last run was interrupted. So many at most as slurmctld has jobs: see [`Self::forget`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,27 +83,13 @@ impl Interrupted {
     /// # Errors
     /// Why it cannot be used, as a phrase.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut lines = text.lines();
-        let version = lines.next().and_then(|line| line.strip_prefix(FIRST)?.parse::<u32>().ok());
-        match version {
-            Some(VERSION) => (),
-            Some(newer) if newer > VERSION => {
-                return Err(format!(
-                    "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
-                ))
-            }
-            _ => return Err("its first line is not one of ours".to_owned()),
-        }
-        if !text.ends_with("\nend\n") || lines.next_back() != Some(LAST) {
-            return Err("its end is missing".to_owned());
-        }
+        let lines = between(text, FIRST, VERSION..=VERSION)?;
         let job = |line: &str| {
             let (job, run) = line.strip_prefix("job ")?.split_once(' ')?;
             Some((job.parse().ok()?, run.parse().ok()?))
         };
         let next = lines
-            .zip(2..)
-            .map(|(line, number)| job(line).ok_or_else(|| format!("line {number} is not one of ours")))
+            .map(|(line, number)| job(line).ok_or_else(|| not_ours(number)))
             .collect::<Result<_, _>>()?;
         Ok(Self { next, changed: false })
     }

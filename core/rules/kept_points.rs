@@ -14,12 +14,12 @@
 use std::fmt::Write as _;
 
 use super::accuracy::{Accuracies, Accuracy};
+use super::lines_of_file::{between, not_ours, LAST};
 use super::sums_file::{escaped, unescaped};
 use crate::policy::points::bypass::Overtaken;
 
 const FIRST: &str = "multifactor2_points ";
 const VERSION: u32 = 1;
-const LAST: &str = "end";
 
 /// What is kept.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,21 +53,9 @@ impl KeptPoints {
     /// # Errors
     /// Why it cannot be used, as a phrase.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut lines = text.lines();
-        match lines.next().and_then(|line| line.strip_prefix(FIRST)?.parse::<u32>().ok()) {
-            Some(VERSION) => (),
-            Some(newer) if newer > VERSION => {
-                return Err(format!(
-                    "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
-                ))
-            }
-            _ => return Err("its first line is not one of ours".to_owned()),
-        }
-        if !text.ends_with("\nend\n") || lines.next_back() != Some(LAST) {
-            return Err("its end is missing".to_owned());
-        }
+        let lines = between(text, FIRST, VERSION..=VERSION)?;
         let (mut until, mut counts, mut users) = (None, Vec::new(), Vec::new());
-        for (line, number) in lines.zip(2..) {
+        for (line, number) in lines {
             let mut read = || -> Option<()> {
                 let words: Vec<&str> = line.split(' ').collect();
                 match words[..] {
@@ -86,7 +74,7 @@ impl KeptPoints {
                 }
                 Some(())
             };
-            read().ok_or_else(|| format!("line {number} is not one of ours"))?;
+            read().ok_or_else(|| not_ours(number))?;
         }
         Ok(Self {
             overtaken: until.map_or_else(Overtaken::default, |until| Overtaken::kept(until, counts)),

@@ -10,6 +10,7 @@ pub mod hours;
 pub mod interrupted;
 pub mod kept_points;
 pub mod ledger;
+mod lines_of_file;
 pub mod measures;
 pub mod minimum;
 pub mod raw_usage;

@@ -24,6 +24,7 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ended::Ended;
+use super::lines_of_file::{behind_first, not_ours, LAST};
 use super::sums::columns::{self, Column};
 use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
@@ -35,7 +36,6 @@ const VERSION: u32 = 4;
 const WITHOUT_STEPS: u32 = 3;
 const WITHOUT_BOOKS: u32 = 2;
 const OLDEST: u32 = 1;
-const LAST: &str = "end";
 const NONE: &str = "-";
 
 /// The end of the year 9999. What is later is not a time.
@@ -227,23 +227,9 @@ pub(super) fn unescaped(word: &str) -> Option<String> {
 /// # Errors
 /// Why it cannot be used, as a phrase.
 pub fn parse(text: &str) -> Result<(Sums, Vec<Ended>), String> {
-    let mut lines = text.lines().zip(1..);
-    let version = lines.next().and_then(|(line, _)| line.strip_prefix(FIRST)?.parse::<u32>().ok());
-    match version {
-        Some(OLDEST..=VERSION) => (),
-        Some(newer) if newer > VERSION => {
-            return Err(format!(
-                "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
-            ))
-        }
-        _ => return Err("its first line is not one of ours".to_owned()),
-    }
-    if !text.ends_with("\nend\n") {
-        return Err("its end is missing".to_owned());
-    }
     let mut reader = Reader::default();
-    for (line, number) in lines {
-        reader.line(line).ok_or_else(|| format!("line {number} is not one of ours"))?;
+    for (line, number) in behind_first(text, FIRST, OLDEST..=VERSION)?.zip(2..) {
+        reader.line(line).ok_or_else(|| not_ours(number))?;
     }
     reader.finish().ok_or_else(|| "a line is missing".to_owned())
 }

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::effects::{Effect, Effects};
-use super::lines::{Line, Outside, Sequence, Sequences};
+use super::lines::{Line, Sequence, Sequences};
 use super::periods::Periods;
 use super::Standing;
+use crate::settings::GrantOutside;
 
 /// For so many days usage is kept by day.
 const DAYS: usize = 8;
@@ -312,7 +313,7 @@ fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option
         let nearest = sequence.lines.iter().rev().find(|line| line.grant.periods.whole().1 <= now);
         let nearest = nearest.or(sequence.lines.first());
         return match (sequence.outside, nearest) {
-            (Outside::Beyond, Some(line)) => Effect::Beyond(line.beyond),
+            (GrantOutside::Beyond, Some(line)) => Effect::Beyond(line.beyond),
             _ => Effect::Nothing,
         };
     };

@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ledger::{Account, Ledger, Mark, Piece};
+use crate::rules::lines_of_file::{between, not_ours};
 use crate::rules::sums_file::{escaped, unescaped};
 
 const FIRST: &str = "multifactor2_grants ";
@@ -77,25 +78,11 @@ impl Ledger {
     /// # Errors
     /// Why it cannot be used, as a phrase.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut lines = text.lines().zip(1..);
-        let version = lines.next().and_then(|(line, _)| line.strip_prefix(FIRST)?.parse::<u32>().ok());
-        match version {
-            Some(VERSION) => (),
-            Some(newer) if newer > VERSION => {
-                return Err(format!(
-                    "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"
-                ))
-            }
-            _ => return Err("its first line is not one of ours".to_owned()),
-        }
-        if !text.ends_with("\nend\n") {
-            return Err("its end is missing".to_owned());
-        }
         let mut reader = Reader::default();
-        for (line, number) in lines {
-            reader.line(line).ok_or_else(|| format!("line {number} is not one of ours"))?;
+        for (line, number) in between(text, FIRST, VERSION..=VERSION)? {
+            reader.line(line).ok_or_else(|| not_ours(number))?;
         }
-        reader.ledger.filter(|_| reader.has_ended).ok_or_else(|| "a line is missing".to_owned())
+        reader.ledger.ok_or_else(|| "a line is missing".to_owned())
     }
 }
 
@@ -104,16 +91,12 @@ struct Reader {
     ledger: Option<Ledger>,
     /// The line of settings whose days may follow.
     last: Option<String>,
-    has_ended: bool,
 }
 
 impl Reader {
     /// `None` for a line that cannot be here.
     fn line(&mut self, line: &str) -> Option<()> {
         let mut words = line.split_ascii_whitespace();
-        if self.has_ended {
-            return None;
-        }
         let word = words.next()?;
         let Some(ledger) = &mut self.ledger else {
             (word == "ledger_of").then_some(())?;
@@ -183,7 +166,6 @@ impl Reader {
                 ledger.ended.push(piece);
                 return Some(());
             }
-            "end" => self.has_ended = true,
             _ => return None,
         }
         self.last = None;

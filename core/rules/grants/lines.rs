@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 
 use super::periods::{Pace, Periods};
 use super::{Adjust, Exact, Grant, Rule, Split};
-use crate::settings::table::grants::{exact, tres_of_unit};
+use crate::settings::table::grants::exact;
 use crate::settings::value::Date;
 use crate::settings::{
     self, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
@@ -30,16 +30,6 @@ pub struct Key {
     pub partitions: Option<Vec<String>>,
     /// The book that these are of.
     pub book: Option<String>,
-}
-
-/// What holds when no line does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outside {
-    /// Jobs are beyond.
-    #[default]
-    Beyond,
-    /// They have no grant.
-    None,
 }
 
 /// A line.
@@ -73,7 +63,7 @@ pub struct Sequence {
     /// In the order of their time.
     pub lines: Vec<Line>,
     /// What holds when none does.
-    pub outside: Outside,
+    pub outside: GrantOutside,
     /// Days are those of UTC.
     pub is_universal: bool,
 }
@@ -86,6 +76,29 @@ pub struct Sequences {
 }
 
 impl Key {
+    /// That of a name on a line with a unit, and with partitions or a book.
+    pub fn of(
+        settings: &Settings,
+        (kind, name): (GrantKind, &str),
+        unit: &str,
+        (partitions, book): (Option<&Vec<String>>, Option<&str>),
+    ) -> Self {
+        let name = match kind {
+            // As Slurm keeps them.
+            GrantKind::Account | GrantKind::Qos => name.to_lowercase(),
+            GrantKind::User | GrantKind::Group | GrantKind::WcKey => name.to_owned(),
+        };
+        let of_book = book.map(|book| {
+            let lines = settings.books.iter().filter(|line| line.name.eq_ignore_ascii_case(book));
+            lines.flat_map(|line| line.partitions.clone()).collect()
+        });
+        let partitions = of_book.or_else(|| partitions.cloned()).map(|mut partitions: Vec<String>| {
+            partitions.sort_unstable();
+            partitions
+        });
+        Self { kind, name, unit: unit.to_owned(), partitions, book: book.map(str::to_lowercase) }
+    }
+
     /// The same as a text, with no blanks but those between five words.
     pub fn text(&self) -> String {
         use crate::rules::sums_file::escaped;
@@ -168,31 +181,37 @@ impl Sequences {
             let is_universal = line.time_zone == Some(GrantZone::Utc);
             let Some(periods) = calendar.periods(line, is_universal) else { continue };
             for name in &line.names {
-                let key =
-                    key(settings, (line.kind, name), &unit, (line.partitions.as_ref(), line.book.as_deref()));
-                let of = settings::Grant::clone(line);
+                let key = Key::of(
+                    settings,
+                    (line.kind, name),
+                    &unit,
+                    (line.partitions.as_ref(), line.book.as_deref()),
+                );
                 let compiled =
-                    compile(&of, &key, periods.clone(), is_universal, &calendar.offset(is_universal));
+                    compile(line, &key, periods.clone(), is_universal, &calendar.offset(is_universal));
                 let at = *known.entry(key.text()).or_insert_with(|| {
-                    all.push(Sequence { key, lines: Vec::new(), outside: Outside::Beyond, is_universal });
+                    all.push(Sequence {
+                        key,
+                        lines: Vec::new(),
+                        outside: GrantOutside::Beyond,
+                        is_universal,
+                    });
                     all.len() - 1
                 });
                 let sequence = &mut all[at];
-                if line.outside == Some(GrantOutside::None) {
-                    sequence.outside = Outside::None;
+                if let Some(GrantOutside::None) = line.outside {
+                    sequence.outside = GrantOutside::None;
                 }
                 sequence.lines.push(compiled);
             }
         }
         for line in &settings.adjusts {
-            let (Some(unit), Some(amount)) =
-                (tres_of_unit(line.unit.as_deref().unwrap_or("cpu-hours")), exact(&line.amount))
-            else {
+            let (Some(unit), Some(amount)) = (line.tres(), exact(&line.amount)) else {
                 continue;
             };
             for name in &line.names {
                 let of = (GrantKind::from(line.kind), name.as_str());
-                let key = key(settings, of, &unit, (line.partitions.as_ref(), line.book.as_deref()));
+                let key = Key::of(settings, of, &unit, (line.partitions.as_ref(), line.book.as_deref()));
                 let Some(sequence) = known.get(&key.text()).map(|at| &mut all[*at]) else { continue };
                 let at = time(line.at, &calendar.offset(sequence.is_universal));
                 let Some(number) = sequence.line_number(at) else { continue };
@@ -210,33 +229,6 @@ impl Sequences {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
-
-    /// The place of one.
-    pub fn find(&self, key: &str) -> Option<usize> {
-        self.all.iter().position(|sequence| sequence.key.text() == key)
-    }
-}
-
-fn key(
-    settings: &Settings,
-    (kind, name): (GrantKind, &str),
-    unit: &str,
-    (partitions, book): (Option<&Vec<String>>, Option<&str>),
-) -> Key {
-    let name = match kind {
-        // As Slurm keeps them.
-        GrantKind::Account | GrantKind::Qos => name.to_lowercase(),
-        GrantKind::User | GrantKind::Group | GrantKind::WcKey => name.to_owned(),
-    };
-    let of_book = book.map(|book| {
-        let lines = settings.books.iter().filter(|line| line.name.eq_ignore_ascii_case(book));
-        lines.flat_map(|line| line.partitions.clone()).collect()
-    });
-    let partitions = of_book.or_else(|| partitions.cloned()).map(|mut partitions: Vec<String>| {
-        partitions.sort_unstable();
-        partitions
-    });
-    Key { kind, name, unit: unit.to_owned(), partitions, book: book.map(str::to_lowercase) }
 }
 
 /// A date by a clock, with its time of day.

@@ -21,7 +21,7 @@ use num_rational::BigRational;
 use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 
 pub use effects::{Effect, Effects, Granted};
-pub use lines::{Key, Line, Outside, Sequence, Sequences};
+pub use lines::{Key, Line, Sequence, Sequences};
 pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
 pub use scopes::Scopes;
 

@@ -38,6 +38,20 @@ impl Scopes {
         scopes
     }
 
+    /// Those of an account and of all above it: `up` names them from the lowest on. An association of a user names its account, as that of the
+    /// account does.
+    pub fn of_path(&self, up: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<u32> {
+        let mut places = Vec::new();
+        let mut last = None;
+        for account in up {
+            if last.as_ref().is_none_or(|last: &_| AsRef::<str>::as_ref(last) != account.as_ref()) {
+                places.extend(self.of_account(account.as_ref()));
+                last = Some(account);
+            }
+        }
+        places
+    }
+
     /// Those of an account itself.
     pub fn of_account(&self, name: &str) -> &[u32] {
         found(&self.accounts, name)

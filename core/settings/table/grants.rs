@@ -141,6 +141,9 @@ crate::block! {
     }
 }
 
+/// The unit of lines without one.
+const UNIT: &str = "cpu-hours";
+
 /// Behind the name of a TRES.
 const HOURS: &str = "-hours";
 
@@ -215,10 +218,17 @@ fn is_pace(text: &str) -> bool {
     pace(text).is_some()
 }
 
+impl Adjust {
+    /// The TRES of its unit, in small letters.
+    pub fn tres(&self) -> Option<String> {
+        tres_of_unit(self.unit.as_deref().unwrap_or(UNIT))
+    }
+}
+
 impl Grant {
     /// The TRES of its unit, in small letters.
     pub fn tres(&self) -> Option<String> {
-        tres_of_unit(self.unit.as_deref().unwrap_or("cpu-hours"))
+        tres_of_unit(self.unit.as_deref().unwrap_or(UNIT))
     }
 
     /// Jobs beyond it do not start.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::error;
-use crate::rules::grants::{Pace, Periods, MOST_PERIODS};
+use super::{error, no_such_book};
+use crate::rules::grants::{Key, Pace, Periods, MOST_PERIODS};
 use crate::settings::report::{Errors, Place};
 use crate::settings::schema::{Entries, Entry};
 use crate::settings::table::grants::pace;
 use crate::settings::table::{
-    Adjust, AdjustKind, Grant, GrantKind, GrantRule, GrantSplit, GrantZone, Settings,
+    Adjust, AdjustKind, Grant, GrantBeyond, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
 };
 use crate::settings::value::Date;
 
@@ -46,10 +46,7 @@ fn in_book(
         let allowed = "allowed is one of Partition and Book on a line".into();
         errors.push(error(written, book, allowed, "remove one of the two"));
     }
-    if !settings.books.iter().any(|line| line.name.eq_ignore_ascii_case(book)) {
-        let allowed = "there is no line Book= of this name".into();
-        errors.push(error(written, book, allowed, "add it, or correct the name"));
-    }
+    no_such_book(written, settings, errors);
 }
 
 /// What a grant says in itself.
@@ -112,39 +109,19 @@ fn grant(entry: &Entry, line: &Grant, errors: &mut Errors) {
     }
 }
 
-/// What makes lines a sequence: one name each, with a unit and with some partitions.
-type Sequence = (String, String, String, String);
-
-fn sequence(
-    kind: GrantKind,
-    name: &str,
-    unit: Option<&str>,
-    filter: (Option<&[String]>, Option<&str>),
-) -> Sequence {
-    // Slurm keeps accounts and QOS in small letters, others as they are.
-    let name = match kind {
-        GrantKind::Account | GrantKind::Qos => name.to_lowercase(),
-        GrantKind::User | GrantKind::Group | GrantKind::WcKey => name.to_owned(),
-    };
-    let filter = match filter {
-        (Some(partitions), _) => {
-            let mut partitions = partitions.to_vec();
-            partitions.sort_unstable();
-            partitions.join(",")
-        }
-        (None, Some(book)) => format!("Book={}", book.to_lowercase()),
-        (None, None) => String::new(),
-    };
-    (kind.to_string(), name, unit.unwrap_or("cpu-hours").to_lowercase(), filter)
+/// What makes a grant one with others of a name: that, its unit and its partitions.
+fn of_grant(settings: &Settings, line: &Grant, name: &str) -> Option<String> {
+    let filter = (line.partitions.as_ref(), line.book.as_deref());
+    Some(Key::of(settings, (line.kind, name), &line.tres()?, filter).text())
 }
 
 /// Lines of a sequence that hold at the same time, or are by different clocks.
 fn overlaps(entries: &Entries, settings: &Settings, errors: &mut Errors) {
-    let mut seen: HashMap<Sequence, Vec<(&Grant, &Place)>> = HashMap::new();
+    let mut seen: HashMap<String, Vec<(&Grant, &Place)>> = HashMap::new();
     for (entry, line) in entries.blocks("Grant").zip(&settings.grants) {
         for name in &line.names {
-            let filter = (line.partitions.as_deref(), line.book.as_deref());
-            let of = seen.entry(sequence(line.kind, name, line.unit.as_deref(), filter)).or_default();
+            let Some(key) = of_grant(settings, line, name) else { continue };
+            let of = seen.entry(key).or_default();
             let zone = |line: &Grant| line.time_zone.unwrap_or(GrantZone::Local);
             if let Some((_, place)) = of.iter().find(|(other, _)| zone(other) != zone(line)) {
                 let allowed =
@@ -175,7 +152,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
         }
     }
     for (entry, line) in entries.blocks("Adjust").zip(&settings.adjusts) {
-        let finds = |name: &String| settings.grants.iter().any(|grant| is_of(line, name, grant));
+        let finds = |name: &String| settings.grants.iter().any(|grant| is_of(settings, line, name, grant));
         for name in line.names.iter().filter(|name| !finds(name)) {
             let advice = format!(
                 "has no effect for {name}: no line Grant={} with this unit, partitions and book holds on {}. Add one, or correct the line",
@@ -185,10 +162,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
             odd.push((entry, advice));
         }
     }
-    let uses = settings
-        .grants
-        .iter()
-        .any(|line| line.beyond.is_none_or(|beyond| beyond == super::super::table::GrantBeyond::Low));
+    let uses = settings.grants.iter().any(|line| line.beyond.is_none_or(|beyond| beyond == GrantBeyond::Low));
     if let Some(cap) = entries.written("PointsCap").filter(|_| uses && settings.points_cap == 0) {
         odd.push((
             cap,
@@ -200,26 +174,22 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
 }
 
 /// Whether a line changes a grant.
-fn is_of(line: &Adjust, name: &str, grant: &Grant) -> bool {
-    let filter = (line.partitions.as_deref(), line.book.as_deref());
-    let wanted = sequence(line.kind.into(), name, line.unit.as_deref(), filter);
+fn is_of(settings: &Settings, line: &Adjust, name: &str, grant: &Grant) -> bool {
+    let filter = (line.partitions.as_ref(), line.book.as_deref());
+    let wanted = line.tres().map(|tres| Key::of(settings, (line.kind.into(), name), &tres, filter).text());
     let holds = grant.from <= line.at && line.at <= grant.until;
-    let filter = (grant.partitions.as_deref(), grant.book.as_deref());
-    holds
-        && grant.names.iter().any(|name| sequence(grant.kind, name, grant.unit.as_deref(), filter) == wanted)
+    holds && grant.names.iter().any(|name| of_grant(settings, grant, name) == wanted)
 }
 
 impl Grant {
     /// How long its periods are.
     pub fn pace(&self) -> Pace {
-        use crate::settings::table::GrantPreset;
         let of_preset = if self.preset == Some(GrantPreset::Nhr) { Pace::Quarter } else { Pace::Month };
         self.pace.as_deref().and_then(pace).unwrap_or(of_preset)
     }
 
     /// What may be used in a period.
     pub fn rule(&self) -> GrantRule {
-        use crate::settings::table::GrantPreset;
         self.rule.unwrap_or(match self.preset {
             None | Some(GrantPreset::Jsc | GrantPreset::Nhr) => GrantRule::Carry,
             Some(GrantPreset::Rwth) => GrantRule::Window,

@@ -35,6 +35,15 @@ fn error(entry: &Entry, value: &str, allowed: String, advice: &str) -> Error {
     Error { place, key, value: value.into(), allowed, advice: advice.into() }
 }
 
+/// A line names a book that there is not.
+fn no_such_book(written: &Entry, settings: &Settings, errors: &mut Errors) {
+    let book = written.text();
+    if !settings.books.iter().any(|line| line.name.eq_ignore_ascii_case(book)) {
+        let allowed = "there is no line Book= of this name".into();
+        errors.push(error(written, book, allowed, "add it, or correct the name"));
+    }
+}
+
 /// Plain settings that do not go together.
 fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     let distribution = || {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 
-use super::error;
+use super::{error, no_such_book};
 use crate::policy::points::JobState;
 use crate::settings::report::{Errors, Place};
 use crate::settings::schema::{Entries, Entry};
@@ -171,10 +171,8 @@ fn target(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors
 /// What a target in a book says.
 fn in_book(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors) {
     let (Some(book), Some(written)) = (&line.book, entry.attribute("Book")) else { return };
+    no_such_book(written, settings, errors);
     let mut refuse = |allowed: &str, advice: &str| errors.push(error(written, book, allowed.into(), advice));
-    if !settings.books.iter().any(|line| line.name.eq_ignore_ascii_case(book)) {
-        refuse("there is no line Book= of this name", "add it, or correct the name");
-    }
     if !matches!(line.kind, TargetKind::User | TargetKind::Account | TargetKind::Parent) {
         refuse(
             "Book is allowed with Target=User, Account and Parent only",

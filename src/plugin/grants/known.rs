@@ -7,6 +7,7 @@ use multifactor2_core::rules::grants::Scopes;
 use multifactor2_core::{Node, ShareTree};
 use rustc_hash::FxHashMap;
 
+use super::places::add_others;
 use crate::host::access::Open;
 use crate::host::records::Job;
 
@@ -32,15 +33,8 @@ impl KnownGrants {
         for (id, node) in ids {
             let Names { user, account } = names(node);
             if !by_account.contains_key(account) {
-                let mut places = Vec::new();
-                let mut last = "";
-                for above in std::iter::successors(Some(node), |node| tree.parent(*node)) {
-                    let account = names(above).account;
-                    if account != last {
-                        places.extend(scopes.of_account(account));
-                        last = account;
-                    }
-                }
+                let up = std::iter::successors(Some(node), |node| tree.parent(*node));
+                let places = scopes.of_path(up.map(|above| names(above).account));
                 by_account.insert(account.to_owned(), places);
             }
             let above = by_account.get(account).map_or(&[][..], Vec::as_slice);
@@ -68,14 +62,7 @@ impl KnownGrants {
             }
             (None, None) => Vec::new(),
         };
-        if job.host().verified {
-            if self.scopes.have_groups() {
-                places.extend(self.scopes.of_group(Some(job.get(|job| job.group_id))));
-            }
-            if self.scopes.have_wckeys() {
-                places.extend(self.scopes.of_wckey(&job.wckey()));
-            }
-        }
+        add_others(&self.scopes, job, &mut places);
         places
     }
 }

@@ -16,9 +16,7 @@ mod shown;
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +30,7 @@ use super::points::Groups;
 use super::progress::own_usage::replace;
 use super::progress::saving::{News, Saving};
 use super::progress::state_file;
+use super::small_file;
 use super::sync::{Rank, Ranked};
 use crate::faults;
 use crate::host::clock;
@@ -229,52 +228,37 @@ fn fresh(now: i64) -> Ledger {
 
 /// What the file has, or the copy before.
 fn recover(file: &Path, now: i64) -> Ledger {
+    let read = |file: &Path| small_file::read(file, Ledger::parse);
+    let problem = match read(file) {
+        Ok(Some(ledger)) => return ledger,
+        Ok(None) => None,
+        Err(problem) => Some(problem),
+    };
     let old = file.with_extension("old");
-    let found = match (read(file), read(&old)) {
-        // Where the file is missing and the copy is there, the machine crashed between two renames.
-        (Ok(Some(ledger)), _) | (Ok(None), Ok(Some(ledger))) => return ledger,
-        (Ok(None), Ok(None)) => {
+    let (file, problem) = match (problem, read(&old)) {
+        // The machine crashed between two renames.
+        (None, Ok(Some(ledger))) => return ledger,
+        (None, Ok(None)) => {
             info!("no {} to recover: what is used of grants is counted from now on", file.display());
             return fresh(now);
         }
-        (Err(problem), Ok(Some(ledger))) => {
+        (Some(problem), Ok(Some(ledger))) => {
             warn!(
                 "cannot use {}: {problem}: {}. The copy before it is used, with what jobs have used since that run now. Find out what damages files \
                  there: a disk that is full or fails, another program",
                 file.display(),
-                put_aside(file)
+                state_file::put_aside_in_words(file)
             );
             return ledger;
         }
-        (Err(problem), _) => (file, problem),
-        (Ok(None), Err(problem)) => (old.as_path(), problem),
+        (Some(problem), _) => (file, problem),
+        (None, Err(problem)) => (old.as_path(), problem),
     };
-    let (file, problem) = found;
     error!(
         "cannot use {}: {problem}: {}. What was used of grants before is not known, and nobody is beyond them. Write on their lines what was used, with \
          Used and UsedUntil",
         file.display(),
-        put_aside(file)
+        state_file::put_aside_in_words(file)
     );
     Ledger { unknown_before: Some(now), ..fresh(now) }
-}
-
-fn read(file: &Path) -> Result<Option<Ledger>, String> {
-    match fs::read(file) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .map_err(|_| "it is not text".to_owned())
-            .and_then(|text| Ledger::parse(&text))
-            .map(Some),
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(problem) => Err(problem.to_string()),
-    }
-}
-
-fn put_aside(file: &Path) -> String {
-    match state_file::put_aside(file) {
-        Ok(aside) => format!("it is now {}", aside.display()),
-        Err(problem) => {
-            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
-        }
-    }
 }

@@ -40,15 +40,7 @@ impl Places {
             let of = self.of_associations.entry(association.address());
             places.extend(&*of.or_insert_with(|| of_association(scopes, association)));
         }
-        if !job.host().verified {
-            return;
-        }
-        if scopes.have_groups() {
-            places.extend(scopes.of_group(Some(job.get(|job| job.group_id))));
-        }
-        if scopes.have_wckeys() {
-            places.extend(scopes.of_wckey(&job.wckey()));
-        }
+        add_others(scopes, job, places);
     }
 
     /// All of them, by the QOS that the job has.
@@ -112,22 +104,27 @@ impl PlaceSets {
     }
 }
 
+/// Adds those of the Unix group and the wckey of a job, which are told in a release that was compared with its headers.
+pub fn add_others<A: Open>(scopes: &Scopes, job: Job<'_, A>, places: &mut Vec<u32>) {
+    if !job.host().verified {
+        return;
+    }
+    if scopes.have_groups() {
+        places.extend(scopes.of_group(Some(job.get(|job| job.group_id))));
+    }
+    if scopes.have_wckeys() {
+        places.extend(scopes.of_wckey(&job.wckey()));
+    }
+}
+
 /// Those of a user, of the account and of all above it.
 fn of_association<A: Open>(scopes: &Scopes, association: Association<'_, A>) -> Vec<u32> {
     /// How deep a tree may be: what goes on longer is a circle.
     const DEEPEST: usize = 1000;
+    let up =
+        std::iter::successors(Some(association), |below| below.usage().and_then(AssociationUsage::parent));
+    let up = up.take(DEEPEST);
     let mut places = scopes.of_user(&association.text(|assoc| assoc.user)).to_vec();
-    let mut last = String::new();
-    let mut next = Some(association);
-    for _ in 0..DEEPEST {
-        let Some(association) = next else { break };
-        // A user's association names its account, as that of the account does.
-        let account = association.text(|assoc| assoc.acct);
-        if *account != last {
-            places.extend(scopes.of_account(&account));
-            last = account.into_owned();
-        }
-        next = association.usage().and_then(AssociationUsage::parent);
-    }
+    places.extend(scopes.of_path(up.map(|above| above.text(|assoc| assoc.acct).into_owned())));
     places
 }

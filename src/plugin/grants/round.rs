@@ -153,12 +153,11 @@ impl Grants {
         let run = (ran - mark.ran).max(0);
         let mut places = Vec::new();
         Places::of(state.scopes.clone()).all(lock, job, &mut places);
-        let units = units(&state, lock);
         let partition = job.partition().map(|part| part.text(|part| part.name)).unwrap_or_default();
         let rates = places.iter().filter_map(|place| {
             let at = *place as usize;
             let sequence = state.sequences.all.get(at)?;
-            let rate = count_of(job, units[at]);
+            let rate = count_of(job, position(lock, &sequence.key.unit));
             (rate > 0 && sequence.key.has_partition(&partition)).then(|| (sequence.key.text(), rate))
         });
         let piece = Piece {
@@ -180,12 +179,13 @@ impl Grants {
 /// The position of the TRES of each sequence, where the cluster has it.
 fn units(state: &State, lock: &AssocLock<'_, Usage>) -> Vec<Option<usize>> {
     let mut known: FxHashMap<&str, Option<usize>> = FxHashMap::default();
-    let mut find = |name| {
-        *known.entry(name).or_insert_with(|| {
-            (0..lock.host().tres_count()).find(|at| lock.tres_name(*at).eq_ignore_ascii_case(name))
-        })
-    };
+    let mut find = |name| *known.entry(name).or_insert_with(|| position(lock, name));
     state.sequences.all.iter().map(|sequence| find(&sequence.key.unit)).collect()
+}
+
+/// That of one TRES.
+fn position(lock: &AssocLock<'_, Usage>, name: &str) -> Option<usize> {
+    (0..lock.host().tres_count()).find(|at| lock.tres_name(*at).eq_ignore_ascii_case(name))
 }
 
 /// How much a job has of the TRES at a position.

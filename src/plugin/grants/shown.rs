@@ -1,7 +1,7 @@
 //! What others are told of grants, as the last cycle has left them.
 
-use multifactor2_core::rules::grants::{shown as number, Outside};
-use multifactor2_core::settings::GrantKind;
+use multifactor2_core::rules::grants::shown as number;
+use multifactor2_core::settings::{GrantKind, GrantOutside};
 use multifactor2_snapshot::records::Grant;
 
 use super::Grants;
@@ -34,8 +34,8 @@ impl Grants {
                 let line = before.or(sequence.lines.first());
                 shown.beyond = line.map_or_else(String::new, |line| line.beyond.to_string());
                 let state = match sequence.outside {
-                    Outside::Beyond => "outside",
-                    Outside::None => "none",
+                    GrantOutside::Beyond => "outside",
+                    GrantOutside::None => "none",
                 };
                 state.clone_into(&mut shown.state);
                 shown.next_line = next.unwrap_or_default();

@@ -60,12 +60,7 @@ fn charged_from(newest: Times, resume: Times) -> Option<String> {
 
 /// Moves a file that cannot be used out of the way, and says so.
 fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
-    let aside = match state_file::put_aside(file) {
-        Ok(aside) => format!("it is now {}", aside.display()),
-        Err(problem) => {
-            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
-        }
-    };
+    let aside = state_file::put_aside_in_words(file);
     error!(
         "{problem}: {aside}. Usage decays, and running jobs are charged, from when slurmctld saved usage last: less than a \
          PriorityCalcPeriod is lost. Find out what damages files there: a disk that is full or fails, another program"

@@ -207,6 +207,16 @@ pub fn put_aside(file: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
+/// The same, and where it is then, or why it is not, as a phrase.
+pub fn put_aside_in_words(file: &Path) -> String {
+    match put_aside(file) {
+        Ok(aside) => format!("it is now {}", aside.display()),
+        Err(problem) => {
+            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

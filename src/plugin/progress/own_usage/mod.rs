@@ -326,7 +326,7 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
                 "cannot use {}: {problem}: {}. Usage for targets, UsageMeasure and books is counted anew from the last cycle on. Find out what damages \
                  files there: a disk that is full or fails, another program",
                 file.display(),
-                put_aside(file)
+                state_file::put_aside_in_words(file)
             );
             None
         }
@@ -337,15 +337,6 @@ fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
 fn has_books(file: &Path) -> bool {
     let text = fs::read_to_string(file).ok();
     text.and_then(|text| sums_file::parse(&text).ok()).is_some_and(|(sums, _)| sums.has_books())
-}
-
-fn put_aside(file: &Path) -> String {
-    match state_file::put_aside(file) {
-        Ok(aside) => format!("it is now {}", aside.display()),
-        Err(problem) => {
-            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
-        }
-    }
 }
 
 #[cfg(test)]

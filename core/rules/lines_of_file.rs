@@ -1,0 +1,53 @@
+//! What all of our files of lines have in common: a first line with the version of their form, and `end` as the last, without which they are not
+//! whole.
+
+use std::ops::RangeInclusive;
+use std::str::Lines;
+
+/// The last line.
+pub(super) const LAST: &str = "end";
+
+/// The lines behind the first, with `end`. `first` is what the first one begins with, before the version.
+///
+/// # Errors
+/// Why the file cannot be used, as a phrase.
+pub(super) fn behind_first<'t>(
+    text: &'t str,
+    first: &str,
+    known: RangeInclusive<u32>,
+) -> Result<Lines<'t>, String> {
+    let mut lines = text.lines();
+    let newest = *known.end();
+    match lines.next().and_then(|line| line.strip_prefix(first)?.parse::<u32>().ok()) {
+        Some(version) if known.contains(&version) => (),
+        Some(newer) if newer > newest => {
+            return Err(format!(
+                "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {newest})"
+            ))
+        }
+        _ => return Err("its first line is not one of ours".to_owned()),
+    }
+    if !text.ends_with("\nend\n") {
+        return Err("its end is missing".to_owned());
+    }
+    Ok(lines)
+}
+
+/// The lines between the first and the last, each with its number.
+///
+/// # Errors
+/// As [`behind_first`].
+pub(super) fn between<'t>(
+    text: &'t str,
+    first: &str,
+    known: RangeInclusive<u32>,
+) -> Result<impl Iterator<Item = (&'t str, usize)>, String> {
+    let mut lines = behind_first(text, first, known)?;
+    lines.next_back();
+    Ok(lines.zip(2..))
+}
+
+/// What is said of a line that cannot be there.
+pub(super) fn not_ours(number: usize) -> String {
+    format!("line {number} is not one of ours")
+}

@@ -578,5 +578,9 @@ record! {
         used_by_day: Vec<f64>,
         /// The number of the Unix group, where it is one and known.
         group: Option<u32>,
+        /// What the accounting added to all that was used; negative where it took off.
+        corrected: f64,
+        /// Up to when the accounting was asked; 0 for never.
+        corrected_until: i64,
     }
 }

@@ -1,5 +1,6 @@
 //! Where a snapshot comes from: Slurm's commands asked once, the files that `--save` kept of these, or a file of the plugin.
 
+pub mod accounting;
 pub mod anonymise;
 pub mod ask;
 mod assemble;

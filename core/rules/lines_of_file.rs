@@ -16,6 +16,22 @@ pub(super) fn behind_first<'t>(
     first: &str,
     known: RangeInclusive<u32>,
 ) -> Result<Lines<'t>, String> {
+    let lines = versioned(text, first, known)?;
+    if !text.ends_with("\nend\n") {
+        return Err("its end is missing".to_owned());
+    }
+    Ok(lines)
+}
+
+/// The same without a look at the end.
+///
+/// # Errors
+/// The first line is another one.
+pub(super) fn versioned<'t>(
+    text: &'t str,
+    first: &str,
+    known: RangeInclusive<u32>,
+) -> Result<Lines<'t>, String> {
     let mut lines = text.lines();
     let newest = *known.end();
     match lines.next().and_then(|line| line.strip_prefix(first)?.parse::<u32>().ok()) {
@@ -26,9 +42,6 @@ pub(super) fn behind_first<'t>(
             ))
         }
         _ => return Err("its first line is not one of ours".to_owned()),
-    }
-    if !text.ends_with("\nend\n") {
-        return Err("its end is missing".to_owned());
     }
     Ok(lines)
 }

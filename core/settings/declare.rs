@@ -295,8 +295,17 @@ macro_rules! settings {
     // The enum of a choice; the struct of a block.
     (@items [$($meaning:literal)+] choice ($choice:ident {$($(#[doc = $about:literal])+ $variant:ident = $word:literal,)+})) => {
         $(#[doc = $meaning])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $choice {$($(#[doc = $about])+ $variant,)+}
+
+        impl $choice {
+            /// All of them, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// What may be written.
+            #[doc(hidden)]
+            pub const KIND: $crate::settings::value::Kind = $crate::settings!(@kind choice ($choice {$($(#[doc = $about])+ $variant = $word,)+}));
+        }
 
         impl ::std::fmt::Display for $choice {
             /// The word as it is written in the file.

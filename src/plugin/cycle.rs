@@ -165,6 +165,7 @@ impl Plugin {
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queues, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
+            self.grants.note_tree(points.parents());
             phases.enter(Phase::Value);
             // If it fails, all jobs keep their priorities. Those are closer to the right ones than priorities without points.
             self.value(&mut drafts, points);
@@ -228,6 +229,7 @@ impl Plugin {
         let file = config.state_file.as_deref();
         attempt(|| self.own_usage.save(file));
         if !config.grants.is_empty() {
+            attempt(|| self.grants.correct(file));
             attempt(|| self.grants.weigh(now));
             attempt(|| self.grants.save(file));
         }

@@ -17,6 +17,7 @@ mod outputs;
 mod pages;
 mod progress;
 mod random;
+mod reconcile;
 mod recorded;
 mod replay;
 mod replay_doubt;

@@ -1,6 +1,7 @@
 //! Grants: what is counted of whom and when, over ends, resizes, suspensions, midnights, restarts and damaged files, and what that does to jobs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use slurm_inproc::{state, Association, Conf, FactorsFilter, Host, HostResult, Job, Options, Partition, Qos};
@@ -103,7 +104,7 @@ fn kept(host: &Host, line: &str) -> (String, Vec<i128>) {
     let begin = format!("ledger {line} ");
     let rest = text.lines().find_map(|text| text.strip_prefix(&begin)).unwrap_or_else(|| panic!("{text}"));
     let words: Vec<&str> = rest.split(' ').collect();
-    (words[3].to_owned(), words[4..].iter().map(|word| word.parse().unwrap()).collect())
+    (words[4].to_owned(), words[5..].iter().map(|word| word.parse().unwrap()).collect())
 }
 
 const PHYSICS: &str = "Account physics cpu - - UTC 2033-05-18 1days -";
@@ -242,7 +243,7 @@ fn what_cannot_be_read_is_said_and_nobody_is_beyond() -> HostResult<()> {
     assert!(host.log().contains(said), "{}", host.log());
     assert!(host
         .log()
-        .contains("that of account physics: nobody is beyond them. Write on their lines what was used"));
+        .contains("that of account physics: nobody is beyond them. Run 'multifactor2 grants"));
     // The administrator knows: an hour on the first day.
     let known = LINE.replace(" Within", " Used=1 UsedUntil=2033-05-19 Within");
     fs::write(host.directory().join("multifactor2.conf"), known)?;
@@ -306,5 +307,121 @@ fn without_limits_lines_do_nothing_and_without_lines_there_is_no_file() -> HostR
     assert!(!file(&host).exists());
     let log = host.quit()?;
     assert!(log.contains("Grant does nothing without limits in AccountingStorageEnforce"), "{log}");
+    Ok(())
+}
+
+/// A correction of the line of physics: what was counted of its first day, and what the accounting has.
+fn correct(host: &Host, change: impl FnOnce(String) -> String) -> PathBuf {
+    let text = fs::read_to_string(file(host)).unwrap();
+    let words: Vec<&str> = text.lines().nth(1).unwrap().split(' ').collect();
+    let (id, at) = (words[1], words[2]);
+    let counted = kept(host, PHYSICS).1.first().copied().unwrap_or_default();
+    let text = format!("multifactor2_correction 1\nof {id} {at}\nused {PHYSICS} 1 {counted} 3600\nend 1\n");
+    let path = file(host).with_extension("correction");
+    let _ = fs::remove_file(&path);
+    let new = path.with_extension("made");
+    fs::write(&new, change(text)).unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(&new, &path).unwrap();
+    path
+}
+
+fn another_id(text: String) -> String {
+    let at = text.find("of ").unwrap() + 3;
+    format!("{}0123456789abcdef{}", &text[..at], &text[at + 16..])
+}
+
+/// The seconds of the first day, with what the accounting has added.
+fn corrected(host: &Host) -> (String, String) {
+    let text = fs::read_to_string(file(host)).unwrap();
+    let begin = format!("ledger {PHYSICS} ");
+    let words: Vec<&str> = text.lines().find_map(|text| text.strip_prefix(&begin)).unwrap().split(' ').collect();
+    (words[4].to_owned(), words.get(5).copied().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn what_the_accounting_has_is_taken_once_and_only_from_who_may() -> HostResult<()> {
+    let mut host = start(LINE, &[job(1, JOHN), running(7, EVE, 1)], |_| ())?;
+    at(&mut host, NOW + 100)?;
+    let directory = host.directory().join("state");
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+    // Whatever is wrong leaves what is in force.
+    let mut when = NOW + 100;
+    let mut refused = |host: &mut Host, what: &str, make: &dyn Fn(&Host)| -> HostResult<()> {
+        make(host);
+        when += 10;
+        at(host, when)?;
+        assert_eq!(corrected(host), ("within".to_owned(), (when - NOW).to_string()), "{what}");
+        Ok(())
+    };
+    refused(&mut host, "half of it", &|host| drop(correct(host, |text| text.replace("end 1\n", ""))))?;
+    refused(&mut host, "another id", &|host| drop(correct(host, another_id)))?;
+    refused(&mut host, "more than was counted", &|host| drop(correct(host, |text| text.replace(" 1 1", " 1 91"))))?;
+    refused(&mut host, "a grant that is not there", &|host| drop(correct(host, |text| text.replace("used Account physics", "used User physics"))))?;
+    refused(&mut host, "others may write it", &|host| {
+        let path = correct(host, |text| text);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
+    })?;
+    refused(&mut host, "it has two names", &|host| {
+        let path = correct(host, |text| text);
+        fs::hard_link(&path, path.with_extension("other")).unwrap();
+    })?;
+    refused(&mut host, "a link", &|host| {
+        let path = correct(host, |text| text);
+        let real = path.with_extension("real");
+        fs::rename(&path, &real).unwrap();
+        std::os::unix::fs::symlink(&real, &path).unwrap();
+    })?;
+    refused(&mut host, "a directory", &|host| {
+        let path = correct(host, |text| text);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+    })?;
+    fs::remove_dir(file(&host).with_extension("correction")).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+    refused(&mut host, "others may write its directory", &|host| drop(correct(host, |text| text)))?;
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    // The whole of it, and jobs follow at once.
+    let counted = when - NOW;
+    correct(&host, |text| text);
+    at(&mut host, when + 10)?;
+    let due = ("beyond".to_owned(), format!("{}+{}", counted + 10, 3600 - counted));
+    assert_eq!(corrected(&host), due);
+    assert_sites(&mut host, &[(1, -100_000)], "the accounting has more")?;
+    at(&mut host, when + 10)?;
+    assert_eq!(corrected(&host), due, "it is read twice");
+    host.fini()?;
+    host.init()?;
+    at(&mut host, when + 20)?;
+    assert_eq!(corrected(&host), ("beyond".to_owned(), format!("{}+{}", counted + 20, 3600 - counted)), "after a restart");
+    let log = host.quit()?;
+    assert!(!log.contains("error: priority/multifactor2"), "{log}");
+    for due in [
+        "its end is missing", "another ledger", "more had been counted", "a grant that is not there", "others may write to it",
+        "not a regular file with one name", "it is a symbolic link", "others may write to its directory", "is taken, 1 periods",
+    ] {
+        assert!(log.contains(due), "{due}: {log}");
+    }
+    assert_eq!(log.matches(" is not taken: ").count(), 9, "each is said once: {log}");
+    Ok(())
+}
+
+#[test]
+fn an_unknown_grant_is_known_again_once_the_accounting_was_asked() -> HostResult<()> {
+    let mut host = start(LINE, &[job(1, JOHN), running(7, EVE, 4)], |_| ())?;
+    at(&mut host, NOW + 900)?;
+    host.fini()?;
+    let kept = file(&host);
+    for name in [kept.clone(), kept.with_extension("old")] {
+        fs::write(name, "x").unwrap();
+    }
+    host.init()?;
+    at(&mut host, NOW + 910)?;
+    assert_eq!(corrected(&host).0, "unknown");
+    assert_sites(&mut host, &[(1, 0)], "nobody knows what was used")?;
+    correct(&host, |text| text);
+    at(&mut host, NOW + 920)?;
+    assert_eq!(corrected(&host).0, "beyond");
+    assert_sites(&mut host, &[(1, -100_000)], "slurmdbd knows it")?;
     Ok(())
 }

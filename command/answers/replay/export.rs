@@ -5,9 +5,9 @@
 //! by a text of chance, which nobody can have written, and of `SubmitLine` only a dependency is kept.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use flate2::write::GzEncoder;
 use flate2::Compression;
@@ -18,6 +18,7 @@ use super::months::{self, Month};
 use super::pseudonyms::Pseudonyms;
 use crate::error::Error;
 use crate::files;
+use crate::input::accounting::{first_lines, plain, Sacct};
 use crate::progress::Progress;
 
 /// The dates in the commands that are printed.
@@ -32,9 +33,6 @@ const LATER: [&str; 5] = ["ReqMem", "NodeList", "QOSREQ", "Restarts", "ReqReserv
 /// What it is made into.
 const SUBMIT_LINE: &str = "SubmitLine";
 const DEPENDENCY: &str = "Dependency";
-
-/// A longer record is no job.
-const LONGEST: usize = 1 << 20;
 
 /// Collects it in a directory, which is new, empty, or of an earlier export. Returns what to do with it.
 ///
@@ -144,40 +142,15 @@ fn jobs(
     columns: &[&str],
     pseudonyms: Option<&mut Pseudonyms>,
 ) -> Result<(), Error> {
-    let delimiter = format!("\u{1f}{:016x}\u{1f}", fastrand::u64(..));
-    let mut command = Command::new("sacct");
-    command
-        .args(["-a", "-D", "-X", "-P", "--noconvert"])
-        .arg(format!("--delimiter={delimiter}"))
-        .args(["-S", &months::shown(month.from), "-E", &months::shown(month.until)])
-        .args(["-o", &columns.join(",")])
-        .env("SLURM_TIME_FORMAT", "%s");
-    plain(&mut command);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| Error::Source(format!("sacct: {error}")))?;
-    let (Some(out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Error::Source("sacct: it has no output".to_owned()));
-    };
-    // What it says is short; whoever says more than a pipe holds must not stop it.
-    let said = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = err.by_ref().take(1 << 16).read_to_end(&mut text);
-        let _ = io::copy(&mut err, &mut io::sink());
-        String::from_utf8_lossy(&text).into_owned()
-    });
-    let records = Records::new(BufReader::new(out), &delimiter, columns.len());
+    let arguments = ["-S", &months::shown(month.from), "-E", &months::shown(month.until)].map(str::to_owned);
+    let mut sacct = Sacct::start(&arguments, columns)?;
     let mut failed = None;
     let written = files::write_with(&directory.join(month.file()), None, |file| {
-        let count = compress(file, records, columns, pseudonyms)?;
-        let status = child.wait()?;
-        let said = said.join().unwrap_or_default();
-        if !status.success() || count == 0 {
-            let said = said.trim();
-            let said = if said.is_empty() { "it failed and said nothing" } else { said };
-            failed = Some(format!("sacct of {}: {}", month.file(), first_lines(said)));
+        let count = compress(file, &mut sacct, columns, pseudonyms)?;
+        let ended = sacct.end();
+        if count == 0 || ended.is_err() {
+            let why = ended.err().unwrap_or_else(|| "it failed and said nothing".to_owned());
+            failed = Some(format!("sacct of {}: {why}", month.file()));
             // So that no file is left of a month that is not whole.
             return Err(io::Error::other("sacct failed"));
         }
@@ -189,13 +162,13 @@ fn jobs(
 /// Writes records compressed, without what users could have written into them. How many there were, the header among them.
 fn compress(
     file: &mut dyn Write,
-    mut records: Records<'_, impl BufRead>,
+    sacct: &mut Sacct,
     columns: &[&str],
     mut pseudonyms: Option<&mut Pseudonyms>,
 ) -> io::Result<u64> {
     let mut file = GzEncoder::new(BufWriter::new(file), Compression::default());
     let mut count = 0;
-    while let Some(cells) = records.next()? {
+    while let Some(cells) = sacct.record()? {
         let is_header = count == 0;
         count += 1;
         let cells = cells.iter().zip(columns).map(|(cell, column)| match (*column, is_header) {
@@ -211,41 +184,6 @@ fn compress(
     }
     file.finish()?.flush()?;
     Ok(count)
-}
-
-/// The records of sacct: as many cells as there are columns, whatever ends of lines are in them.
-struct Records<'d, R> {
-    reader: R,
-    delimiter: &'d str,
-    columns: usize,
-    record: String,
-}
-
-impl<'d, R: BufRead> Records<'d, R> {
-    fn new(reader: R, delimiter: &'d str, columns: usize) -> Self {
-        Self { reader, delimiter, columns, record: String::new() }
-    }
-
-    /// The next one; one that is too long, or cut off, is left out.
-    fn next(&mut self) -> io::Result<Option<Vec<&str>>> {
-        self.record.clear();
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if self.reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)? == 0 {
-                return Ok(None);
-            }
-            self.record.push_str(&String::from_utf8_lossy(&line));
-            let cells = self.record.matches(self.delimiter).count() + 1;
-            if cells == self.columns && self.record.ends_with('\n') {
-                break;
-            }
-            if cells > self.columns || self.record.len() > LONGEST {
-                self.record.clear();
-            }
-        }
-        Ok(Some(self.record.trim_end_matches(['\n', '\r']).split(self.delimiter).collect()))
-    }
 }
 
 /// A cell without bars and control characters.
@@ -276,23 +214,6 @@ fn dependency(line: &str) -> String {
     String::new()
 }
 
-fn first_lines(text: &str) -> String {
-    text.lines().take(3).map(str::trim).collect::<Vec<_>>().join("; ")
-}
-
-/// A command that says the same whatever the user has set.
-fn plain(command: &mut Command) {
-    command.stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
-    for (name, _) in std::env::vars_os() {
-        let is_misleading = |name: &str| {
-            ["SACCT_", "SACCTMGR_", "SCONTROL_", "SLURM_CLUSTERS"].iter().any(|of| name.starts_with(of))
-        };
-        if name.to_str().is_some_and(is_misleading) {
-            command.env_remove(&name);
-        }
-    }
-}
-
 /// What a command prints.
 fn collect(command: &str) -> Result<String, Error> {
     let mut shell = Command::new("sh");
@@ -310,18 +231,6 @@ fn collect(command: &str) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A user's submission cannot be taken for another job, nor for another column.
-    #[test]
-    fn what_users_write_divides_nothing() {
-        let text = "JobIDRaw#x#SubmitLine#x#State\n1#x#sbatch --wrap=a|b\n2|ada|x\n#x#COMPLETED\n3#x##x#FAILED\n4#x#cut";
-        let mut records = Records::new(text.as_bytes(), "#x#", 3);
-        let mut found = Vec::new();
-        while let Some(cells) = records.next().unwrap() {
-            found.push(cells.iter().map(|cell| clean(cell)).collect::<Vec<_>>().join("|"));
-        }
-        assert_eq!(found, ["JobIDRaw|SubmitLine|State", "1|sbatch --wrap=a/b?2/ada/x?|COMPLETED", "3||FAILED"]);
-    }
 
     #[test]
     fn of_a_submission_only_its_dependency_is_kept() {

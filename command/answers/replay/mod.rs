@@ -3,7 +3,7 @@
 pub mod answer;
 mod csv;
 mod export;
-mod months;
+pub mod months;
 mod output;
 mod progress;
 mod pseudonyms;

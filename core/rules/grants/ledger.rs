@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::effects::{Effect, Effects};
+use super::lineage::Lineage;
 use super::lines::{Line, Sequence, Sequences};
 use super::periods::Periods;
 use super::Standing;
@@ -28,8 +29,12 @@ pub struct Account {
     pub begun: i64,
     /// Until when it is kept at least.
     pub keep_until: i64,
-    /// By period, the first one first. Those that are missing at the end are 0.
+    /// By period, the first one first, as it was counted. Those that are missing at the end are 0.
     pub used: Vec<i128>,
+    /// What a comparison with the accounting adds to each; `None` where there was none, as are those that are missing at the end.
+    pub corrected: Vec<Option<i128>>,
+    /// The borders of the periods, and from when on usage is counted by the line.
+    pub calendar: Calendar,
     /// By day: when each begins. The latest come last.
     pub days: VecDeque<(i64, i128)>,
     /// Whether jobs were beyond at the last calculation, where one has looked.
@@ -38,6 +43,15 @@ pub struct Account {
     pub changed: i64,
     /// What was used before cannot be known: the file was damaged.
     pub is_unknown: bool,
+}
+
+/// When the periods of a line begin. Many lines have the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Calendar {
+    /// What was used before is said by the line, or is before the first border.
+    pub counted_from: i64,
+    /// One more than there are periods.
+    pub periods: Periods,
 }
 
 /// A job that is counted up to a time, when it had run so long.
@@ -82,6 +96,8 @@ pub struct Ledger {
     pub since: i64,
     /// Nobody knows what was used before, of lines that began earlier.
     pub unknown_before: Option<i64>,
+    /// T of the latest correction that is in force, or was refused for good; 0 for none.
+    pub corrected_at: i64,
     /// By [`Line::ledger`].
     pub accounts: BTreeMap<String, Account>,
     /// Jobs that run and were suspended or resized, by id.
@@ -90,6 +106,24 @@ pub struct Ledger {
     pub ended: Vec<Piece>,
     /// The numbers of Unix groups that lines name, as far as they are known.
     pub groups: BTreeMap<String, u32>,
+    /// Below which account each one was, where lines name accounts.
+    pub lineage: Lineage,
+    /// What this process has read of an earlier one, and when it has counted itself first: what was counted between is lost.
+    pub gap: Gap,
+}
+
+/// The times between which another process may have counted what this one knows nothing of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub(super) after: i64,
+    pub(super) before: i64,
+}
+
+impl Default for Gap {
+    /// There is none.
+    fn default() -> Self {
+        Self { after: i64::MAX, before: i64::MAX }
+    }
 }
 
 /// What a cycle does to it.
@@ -127,8 +161,14 @@ impl Ledger {
                 ..Account::default()
             });
             account.keep_until = end.saturating_add(longest.unwrap_or_default().saturating_mul(2));
+            account.calendar = Calendar {
+                counted_from: line.counted_from.unwrap_or(first),
+                periods: line.grant.periods.clone(),
+            };
             are_there.insert(line.ledger.as_str());
         }
+        let earliest = self.accounts.values().map(|account| account.calendar.periods.whole().0).min();
+        self.lineage.forget_before(earliest.unwrap_or(now));
         self.accounts
             .retain(|ledger, account| are_there.contains(ledger.as_str()) || account.keep_until > now);
     }
@@ -192,6 +232,7 @@ impl Ledger {
         }
         self.marks = marks;
         self.since = now;
+        self.gap.before = self.gap.before.min(now);
     }
 
     /// Enters what was used in some seconds, in whichever periods they are.
@@ -226,8 +267,14 @@ impl Ledger {
 
     /// The usage of a line by period, with what it says itself of earlier times.
     pub fn used(&self, line: &Line) -> Vec<i128> {
-        let counted = self.accounts.get(&line.ledger).map_or(&[][..], |account| &account.used);
-        sum_of(&line.used_before, counted)
+        let counted = self.accounts.get(&line.ledger).map_or_else(Vec::new, Account::amounts);
+        sum_of(&line.used_before, &counted)
+    }
+
+    /// The process before has left this: what it counted later is lost.
+    #[must_use]
+    pub fn resumed(self) -> Self {
+        Self { gap: Gap { after: self.since, before: i64::MAX }, ..self }
     }
 
     /// How a line stands; `None` outside of it.
@@ -248,6 +295,24 @@ fn sum_of(one: &[i128], other: &[i128]) -> Vec<i128> {
 }
 
 impl Account {
+    /// The usage of a period, by its number from 1 on, with what the accounting corrects.
+    pub fn amount(&self, period: usize) -> i128 {
+        let at = period.wrapping_sub(1);
+        let corrected = self.corrected.get(at).copied().flatten().unwrap_or_default();
+        self.used.get(at).copied().unwrap_or_default().saturating_add(corrected)
+    }
+
+    /// The usage of all periods.
+    pub fn total(&self) -> i128 {
+        let all = self.used.iter().chain(self.corrected.iter().flatten());
+        all.fold(0, |sum, one| sum.saturating_add(*one))
+    }
+
+    /// The usage of each period.
+    pub fn amounts(&self) -> Vec<i128> {
+        (1..=self.used.len().max(self.corrected.len())).map(|period| self.amount(period)).collect()
+    }
+
     fn add_days(&mut self, (mut from, until): (i64, i64), rate: i128, offset: &impl Fn(i64) -> i64) {
         while from < until {
             let (begin, end) = match self.days.back() {
@@ -322,13 +387,13 @@ fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option
         *found = None;
         return Effect::Nothing;
     }
-    let counted = ledger.accounts.get(&line.ledger).map_or(&[][..], |account| &account.used);
-    let used = |period: usize| {
-        let of = |list: &[i128]| list.get(period - 1).copied().unwrap_or_default();
-        of(counted).saturating_add(of(&line.used_before))
-    };
+    let account = ledger.accounts.get(&line.ledger);
+    let before = |period: usize| line.used_before.get(period - 1).copied().unwrap_or_default();
+    let used =
+        |period: usize| account.map_or(0, |account| account.amount(period)).saturating_add(before(period));
     let others = |period: usize| {
-        let all = counted.iter().chain(&line.used_before).fold(0_i128, |sum, one| sum.saturating_add(*one));
+        let counted = account.map_or(0, Account::total);
+        let all = line.used_before.iter().fold(counted, |sum, one| sum.saturating_add(*one));
         all.saturating_sub(used(period))
     };
     let holds =
@@ -336,7 +401,7 @@ fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option
     let known = if let Some(known) = found.filter(holds) {
         known
     } else {
-        let Some(standing) = line.grant.standing(&sum_of(&line.used_before, counted), now) else {
+        let Some(standing) = line.grant.standing(&ledger.used(line), now) else {
             return Effect::Nothing;
         };
         let known = Found {

@@ -3,19 +3,22 @@
 //! | line | what |
 //! |---|---|
 //! | `multifactor2_grants 1` | the first: the version of the format |
-//! | `ledger_of ID TIME BEFORE` | which ledger it is, T, and before when nobody knows what was used; `-` for never |
-//! | `ledger KIND NAME UNIT PARTITIONS BOOK CLOCK FROM PACE UNTIL BEGUN KEEP CHANGED STATE USED...` | the usage of a line of settings, by period; `STATE` is `within`, `beyond`, `unknown` or `-` |
+//! | `ledger_of ID TIME BEFORE CORRECTED` | which ledger it is, T, before when nobody knows what was used, and T of the latest correction; `-` for never |
+//! | `calendar FROM BORDER...` | when periods begin and the last one ends, and from when on usage is counted; the first one is number 0 |
+//! | `ledger KIND NAME UNIT PARTITIONS BOOK CLOCK FROM PACE UNTIL CALENDAR BEGUN KEEP CHANGED STATE USED...` | the usage of a line of settings, by period; `STATE` is `within`, `beyond`, `unknown` or `-`; `USED` is what was counted, and behind it with its sign what the accounting adds, where it was asked |
 //! | `days BEGIN AMOUNT...` | the same of the latest days |
 //! | `group NAME GID` | the number of a Unix group that a line names |
+//! | `account NAME TIME PARENT...` | from when on an account was below which one; `%` for none, `-` where it was removed |
 //! | `mark JOB STARTED TIME RAN` | a job that runs and was suspended or resized: it is counted up to that time |
 //! | `ended JOB STARTED START RUN END KIND NAME UNIT PARTITIONS BOOK RATE...` | what is still to be counted of a job; `END` is `own` or `resize` |
 //! | `end` | the last, without which the file is not whole |
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
-use super::ledger::{Account, Ledger, Mark, Piece};
+use super::ledger::{Account, Calendar, Ledger, Mark, Piece};
+use super::Periods;
 use crate::rules::lines_of_file::{between, not_ours};
 use crate::rules::sums_file::{escaped, unescaped};
 
@@ -29,11 +32,21 @@ impl Ledger {
     /// What the file holds.
     pub fn text(&self) -> String {
         let mut text = format!("{FIRST}{VERSION}\nledger_of {:016x} {} ", self.id, self.since);
-        match self.unknown_before {
-            Some(before) => writeln!(text, "{before}"),
-            None => writeln!(text, "-"),
+        let known = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
+        let corrected = known(Some(self.corrected_at).filter(|at| *at > 0));
+        let _ = writeln!(text, "{} {corrected}", known(self.unknown_before));
+        let mut calendars: HashMap<&Calendar, usize> = HashMap::new();
+        for Account { calendar, .. } in self.accounts.values() {
+            let next = calendars.len();
+            calendars.entry(calendar).or_insert_with(|| {
+                let _ = write!(text, "calendar {}", calendar.counted_from);
+                for border in calendar.periods.borders() {
+                    let _ = write!(text, " {border}");
+                }
+                text.push('\n');
+                next
+            });
         }
-        .unwrap_or_default();
         for (ledger, account) in &self.accounts {
             let state = match (account.is_unknown, account.is_beyond) {
                 (true, _) => "unknown",
@@ -41,10 +54,14 @@ impl Ledger {
                 (_, Some(true)) => "beyond",
                 (_, Some(false)) => "within",
             };
-            let Account { begun, keep_until, changed, used, days, .. } = account;
-            let _ = write!(text, "ledger {ledger} {begun} {keep_until} {changed} {state}");
-            for amount in used {
-                let _ = write!(text, " {amount}");
+            let Account { begun, keep_until, changed, used, days, corrected, calendar, .. } = account;
+            let number = calendars[calendar];
+            let _ = write!(text, "ledger {ledger} {number} {begun} {keep_until} {changed} {state}");
+            for period in 0..used.len().max(corrected.len()) {
+                let _ = write!(text, " {}", used.get(period).copied().unwrap_or_default());
+                if let Some(Some(added)) = corrected.get(period) {
+                    let _ = write!(text, "{added:+}");
+                }
             }
             text.push('\n');
             if !days.is_empty() {
@@ -57,6 +74,13 @@ impl Ledger {
         }
         for (name, gid) in &self.groups {
             let _ = writeln!(text, "group {} {gid}", escaped(name));
+        }
+        for (name, known) in &self.lineage.all {
+            let _ = write!(text, "account {}", escaped(name));
+            for (from, parent) in known {
+                let _ = write!(text, " {from} {}", parent.as_deref().map_or_else(|| "-".to_owned(), escaped));
+            }
+            text.push('\n');
         }
         for (job, Mark { started, at, ran }) in &self.marks {
             let _ = writeln!(text, "mark {job} {started} {at} {ran}");
@@ -89,6 +113,7 @@ impl Ledger {
 #[derive(Default)]
 struct Reader {
     ledger: Option<Ledger>,
+    calendars: Vec<Calendar>,
     /// The line of settings whose days may follow.
     last: Option<String>,
 }
@@ -102,16 +127,28 @@ impl Reader {
             (word == "ledger_of").then_some(())?;
             let id = u64::from_str_radix(words.next()?, 16).ok()?;
             let since = time(&mut words)?;
-            let unknown_before = match words.next()? {
-                "-" => None,
-                before => Some(before.parse().ok()?),
+            let mut known = || match words.next()? {
+                "-" => Some(None),
+                before => Some(Some(before.parse().ok()?)),
             };
-            self.ledger = Some(Ledger { unknown_before, ..Ledger::new(id, since) });
+            let (unknown_before, corrected) = (known()?, known()?);
+            let corrected_at = corrected.unwrap_or_default();
+            self.ledger = Some(Ledger { unknown_before, corrected_at, ..Ledger::new(id, since) });
             return words.next().is_none().then_some(());
         };
         match word {
+            "calendar" => {
+                let counted_from = number(&mut words)?;
+                let borders: Vec<i64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+                let is_ordered = borders.windows(2).all(|pair| pair[0] < pair[1]);
+                is_ordered.then_some(())?;
+                let periods = Periods::of_borders(borders);
+                self.calendars.push(Calendar { counted_from, periods });
+                return Some(());
+            }
             "ledger" => {
                 let of = phrase(&mut words, LINE)?;
+                let calendar = self.calendars.get(number::<usize>(&mut words)?)?.clone();
                 let (begun, keep_until, changed) = (time(&mut words)?, time(&mut words)?, time(&mut words)?);
                 let (is_unknown, is_beyond) = match words.next()? {
                     "unknown" => (true, None),
@@ -120,9 +157,27 @@ impl Reader {
                     "within" => (false, Some(false)),
                     _ => return None,
                 };
-                let used = words.map(amount).collect::<Option<Vec<i128>>>()?;
+                let (mut used, mut corrected) = (Vec::new(), Vec::new());
+                for word in words {
+                    let (own, added) = word.split_at(word.rfind(['+', '-']).filter(|at| *at > 0).unwrap_or(word.len()));
+                    used.push(amount(own)?);
+                    corrected.push(if added.is_empty() { None } else { Some(added.parse().ok()?) });
+                }
+                while let Some(None) = corrected.last() {
+                    corrected.pop();
+                }
                 let days = VecDeque::new();
-                let account = Account { begun, keep_until, used, days, is_beyond, changed, is_unknown };
+                let account = Account {
+                    begun,
+                    keep_until,
+                    used,
+                    corrected,
+                    calendar,
+                    days,
+                    is_beyond,
+                    changed,
+                    is_unknown,
+                };
                 ledger.accounts.insert(of.clone(), account).is_none().then_some(())?;
                 self.last = Some(of);
                 return Some(());
@@ -138,6 +193,20 @@ impl Reader {
             "group" => {
                 let name = unescaped(words.next()?)?;
                 ledger.groups.insert(name, number(&mut words)?).is_none().then_some(())?;
+            }
+            "account" => {
+                let name = unescaped(words.next()?)?;
+                let mut known = Vec::new();
+                while let Some(from) = words.next() {
+                    let parent = match words.next()? {
+                        "-" => None,
+                        parent => Some(unescaped(parent)?),
+                    };
+                    known.push((from.parse().ok()?, parent));
+                }
+                let is_ordered = known.windows(2).all(|pair| pair[0].0 <= pair[1].0);
+                (is_ordered && !known.is_empty()).then_some(())?;
+                ledger.lineage.all.insert(name, known).is_none().then_some(())?;
             }
             "mark" => {
                 let job = number(&mut words)?;
@@ -201,10 +270,16 @@ mod tests {
     fn sample() -> Ledger {
         let mut ledger = Ledger::new(0xfeed, 1_800_000_000);
         ledger.unknown_before = Some(7);
+        ledger.corrected_at = 1_799_999_000;
         let account = |used: &[i128], state| Account {
             begun: 5,
             keep_until: 1_900_000_000,
             used: used.to_vec(),
+            corrected: used.iter().skip(1).map(|amount| Some(amount - 135)).rev().collect(),
+            calendar: Calendar {
+                counted_from: used.len().try_into().unwrap(),
+                periods: Periods::of_borders(vec![-3, 7, 9]),
+            },
             days: VecDeque::from([(1_799_900_000, 9), (1_799_990_000, 12)]),
             is_beyond: state,
             changed: 6,
@@ -212,11 +287,16 @@ mod tests {
         };
         ledger
             .accounts
-            .insert("Account a%20b cpu - - local 2027-01-01 month -".into(), account(&[40, 130], Some(true)));
+            .insert("Account a%20b cpu - - local 2027-01-01 month -".into(), account(&[40, 130, 140], Some(true)));
         ledger
             .accounts
             .insert("User u node gpu - UTC 2027-01-01 7days 2027-02-01".into(), account(&[], None));
         ledger.groups.insert("a b".into(), 7);
+        let parents = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, above)| ((*name).to_owned(), (*above).to_owned())).collect()
+        };
+        ledger.lineage.note(&parents(&[("root", ""), ("a b", "root"), ("-", "-")]), 5);
+        ledger.lineage.note(&parents(&[("root", ""), ("a b", "-")]), 9);
         ledger.marks.insert(9, Mark { started: 1, at: 2, ran: 1 });
         ledger.ended.push(Piece {
             job: 8,

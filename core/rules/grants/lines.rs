@@ -108,6 +108,24 @@ impl Key {
         format!("{} {} {} {partitions} {book}", self.kind, escaped(&self.name), escaped(&self.unit))
     }
 
+    /// That of a text, with what follows its five words.
+    pub fn read(text: &str) -> Option<(Self, &str)> {
+        use crate::rules::sums_file::unescaped;
+        let mut words = text.splitn(6, ' ');
+        let kind = words.next()?;
+        let kind = *GrantKind::ALL.iter().find(|one| one.to_string() == kind)?;
+        let (name, unit) = (unescaped(words.next()?)?, unescaped(words.next()?)?);
+        let partitions = match words.next()? {
+            "-" => None,
+            names => Some(unescaped(names)?.split(',').map(str::to_owned).collect()),
+        };
+        let book = match words.next()? {
+            "-" => None,
+            book => Some(unescaped(book)?),
+        };
+        Some((Self { kind, name, unit, partitions, book }, words.next().unwrap_or_default()))
+    }
+
     /// Whether jobs in a partition count.
     pub fn has_partition(&self, name: &str) -> bool {
         self.partitions.as_ref().is_none_or(|all| all.iter().any(|one| one == name))
@@ -210,7 +228,7 @@ impl Sequences {
                 continue;
             };
             for name in &line.names {
-                let of = (GrantKind::from(line.kind), name.as_str());
+                let of = (line.kind, name.as_str());
                 let key = Key::of(settings, of, &unit, (line.partitions.as_ref(), line.book.as_deref()));
                 let Some(sequence) = known.get(&key.text()).map(|at| &mut all[*at]) else { continue };
                 let at = time(line.at, &calendar.offset(sequence.is_universal));

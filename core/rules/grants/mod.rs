@@ -8,9 +8,11 @@
 
 mod ageing;
 mod carry;
+pub mod correction;
 mod effects;
 pub mod ledger;
 mod ledger_file;
+mod lineage;
 mod lines;
 pub mod periods;
 mod scopes;
@@ -21,6 +23,7 @@ use num_rational::BigRational;
 use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 
 pub use effects::{Effect, Effects, Granted};
+pub use lineage::Lineage;
 pub use lines::{Key, Line, Sequence, Sequences};
 pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
 pub use scopes::Scopes;

@@ -3,6 +3,8 @@
 //! A midnight that does not exist, since clocks are set forward then, is the first second after it; of one that comes twice it is the first. Only how far local
 //! clocks are ahead of UTC is asked for.
 
+use std::sync::Arc;
+
 use crate::settings::value::Date;
 
 /// How long periods are.
@@ -17,8 +19,8 @@ pub enum Pace {
 }
 
 /// The borders of the periods of a grant, in seconds since 1970: one more than there are periods.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Periods(Vec<i64>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Periods(Arc<[i64]>);
 
 /// The most periods that a grant may have.
 pub const MOST: usize = 10_000;
@@ -137,7 +139,7 @@ impl Periods {
 
     /// Between these borders, which follow each other.
     pub fn of_borders(borders: Vec<i64>) -> Self {
-        Self(borders)
+        Self(borders.into())
     }
 
     /// How many there are.

@@ -77,6 +77,11 @@ impl Scopes {
         found(&self.wckeys, name)
     }
 
+    /// Whether accounts are.
+    pub fn have_accounts(&self) -> bool {
+        !self.accounts.is_empty()
+    }
+
     /// Whether Unix groups are asked for.
     pub fn have_groups(&self) -> bool {
         !self.groups.is_empty()

@@ -1,7 +1,6 @@
 //! The words of `Distribution`, each with the file of `core/policy/distribution` that has its rule. A new distribution is that file, and
 //! its entry here.
 
-use crate::settings::value::Kind;
 
 /// Hands all of them to a macro: what administrators read, `Variant = "word" in file: Type`.
 macro_rules! distributions {
@@ -24,12 +23,6 @@ macro_rules! words {
     ($($(#[doc = $meaning:literal])+ $variant:ident = $word:literal in $file:ident: $rule:ident,)+) => {
         crate::settings! { @items ["How the tickets of an account are divided among those of its users and accounts that have waiting jobs."]
             choice (Distribution {$($(#[doc = $meaning])+ $variant = $word,)+}) }
-
-        impl Distribution {
-            /// What may be written.
-            pub(super) const KIND: Kind =
-                crate::settings!(@kind choice (Distribution {$($(#[doc = $meaning])+ $variant = $word,)+}));
-        }
     };
 }
 

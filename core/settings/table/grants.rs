@@ -111,18 +111,7 @@ crate::block! {
 
 crate::block! {
     /// More or less of a grant, from a day on.
-    pub struct Adjust(kind: choice(AdjustKind {
-        /// The grant of an account.
-        Account = "Account",
-        /// That of a user.
-        User = "User",
-        /// That of a Unix group.
-        Group = "Group",
-        /// That of a QOS.
-        Qos = "QOS",
-        /// That of a workload characterization key.
-        WcKey = "WCKey",
-    })) {
+    pub struct Adjust(kind: choice_of(GrantKind)) {
         /// Each of several names gets all of it.
         names = "Name": names() required("climate");
         /// How much more is granted; with a minus less.
@@ -234,18 +223,6 @@ impl Grant {
     /// Jobs beyond it do not start.
     pub fn stops(&self) -> bool {
         self.beyond == Some(GrantBeyond::Block)
-    }
-}
-
-impl From<AdjustKind> for GrantKind {
-    fn from(kind: AdjustKind) -> Self {
-        match kind {
-            AdjustKind::Account => Self::Account,
-            AdjustKind::User => Self::User,
-            AdjustKind::Group => Self::Group,
-            AdjustKind::Qos => Self::Qos,
-            AdjustKind::WcKey => Self::WcKey,
-        }
     }
 }
 

@@ -14,7 +14,7 @@ pub use charging::{Charge, ChargeKind, ChargeScope};
 pub use distributions::Distribution;
 use dominant::lists_tres;
 pub use grants::{
-    Adjust, AdjustKind, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
+    Adjust, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
     GrantZone,
 };
 pub use points::{

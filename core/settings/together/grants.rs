@@ -8,7 +8,7 @@ use crate::settings::report::{Errors, Place};
 use crate::settings::schema::{Entries, Entry};
 use crate::settings::table::grants::pace;
 use crate::settings::table::{
-    Adjust, AdjustKind, Grant, GrantBeyond, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
+    Adjust, Grant, GrantBeyond, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
 };
 use crate::settings::value::Date;
 
@@ -156,7 +156,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
         for name in line.names.iter().filter(|name| !finds(name)) {
             let advice = format!(
                 "has no effect for {name}: no line Grant={} with this unit, partitions and book holds on {}. Add one, or correct the line",
-                AdjustKind::to_string(&line.kind),
+                line.kind.to_string(),
                 line.at
             );
             odd.push((entry, advice));

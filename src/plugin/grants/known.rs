@@ -1,5 +1,6 @@
 //! Which grants associations are in, as the last cycle has found it: for answers that hold no lock of associations.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use multifactor2_core::policy::pools::Names;
@@ -19,6 +20,8 @@ pub struct KnownGrants {
     by_id: FxHashMap<u32, Vec<u32>>,
     /// Those of an account and of all above it.
     by_account: FxHashMap<String, Vec<u32>>,
+    /// The account above each one; an empty name for none. Nothing where no line is for accounts.
+    pub parents: Arc<BTreeMap<String, String>>,
 }
 
 impl KnownGrants {
@@ -30,9 +33,15 @@ impl KnownGrants {
         names: impl Fn(Node) -> Names<'n>,
     ) -> Self {
         let (mut by_id, mut by_account) = (FxHashMap::default(), FxHashMap::<String, Vec<u32>>::default());
+        let mut parents = BTreeMap::new();
         for (id, node) in ids {
             let Names { user, account } = names(node);
             if !by_account.contains_key(account) {
+                if scopes.have_accounts() {
+                    let above = std::iter::successors(Some(node), |node| tree.parent(*node));
+                    let above = above.map(|above| names(above).account).find(|above| *above != account);
+                    parents.insert(account.to_owned(), above.unwrap_or_default().to_owned());
+                }
                 let up = std::iter::successors(Some(node), |node| tree.parent(*node));
                 let places = scopes.of_path(up.map(|above| names(above).account));
                 by_account.insert(account.to_owned(), places);
@@ -43,7 +52,7 @@ impl KnownGrants {
                 by_id.insert(id, places);
             }
         }
-        Self { scopes: Arc::clone(scopes), by_id, by_account }
+        Self { scopes: Arc::clone(scopes), by_id, by_account, parents: Arc::new(parents) }
     }
 
     /// Whether it was made from these.

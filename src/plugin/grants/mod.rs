@@ -5,10 +5,11 @@
 //! stays as `.old`. Each of our files goes on from its own time: nothing is counted twice, whichever of them was saved last.
 //!
 //! Where neither file can be used, nobody knows what was used before: the grants that had begun by then count nobody as beyond, until their lines
-//! say what was used (`Used`). Each calculation says so.
+//! say what was used (`Used`), or the accounting is asked ([`correction`]). Each calculation says so.
 //!
 //! Without grants there is no file, and nothing is counted.
 
+mod correction;
 mod known;
 mod places;
 mod round;
@@ -65,6 +66,12 @@ struct State {
     lacking: BTreeSet<String>,
     saving: Saving,
     is_unsaved: bool,
+    /// The file of a correction that was looked at last.
+    seen: Option<correction::Identity>,
+    /// The tree that was noted last.
+    parents: Arc<BTreeMap<String, String>>,
+    /// Up to when everything was counted before the last cycle.
+    before: i64,
 }
 
 impl State {
@@ -142,6 +149,17 @@ impl Grants {
         state.learn_groups();
     }
 
+    /// Takes the tree by which the last cycle has counted: each account with the one above it.
+    pub fn note_tree(&self, parents: &Arc<BTreeMap<String, String>>) {
+        let mut state = self.0.lock();
+        let State { ledger: Some(ledger), parents: noted, before, .. } = &mut *state else { return };
+        if parents.is_empty() || Arc::ptr_eq(noted, parents) {
+            return;
+        }
+        ledger.lineage.note(parents, *before);
+        *noted = Arc::clone(parents);
+    }
+
     /// What grants do to jobs from now on. Called after a cycle has charged; says what cannot be known.
     pub fn weigh(&self, now: i64) {
         let mut state = self.0.lock();
@@ -155,8 +173,8 @@ impl Grants {
         drop(state);
         if let Some(first) = unknown.first() {
             error!(
-                "what was used of {} grants is not known, such as that of {first}: nobody is beyond them. Write on their lines what was used, with \
-                 Used and UsedUntil",
+                "what was used of {} grants is not known, such as that of {first}: nobody is beyond them. Run 'multifactor2 grants \
+                 --reconcile', or write on their lines what was used, with Used and UsedUntil",
                 unknown.len()
             );
         }
@@ -230,14 +248,14 @@ fn fresh(now: i64) -> Ledger {
 fn recover(file: &Path, now: i64) -> Ledger {
     let read = |file: &Path| small_file::read(file, Ledger::parse);
     let problem = match read(file) {
-        Ok(Some(ledger)) => return ledger,
+        Ok(Some(ledger)) => return ledger.resumed(),
         Ok(None) => None,
         Err(problem) => Some(problem),
     };
     let old = file.with_extension("old");
     let (file, problem) = match (problem, read(&old)) {
         // The machine crashed between two renames.
-        (None, Ok(Some(ledger))) => return ledger,
+        (None, Ok(Some(ledger))) => return ledger.resumed(),
         (None, Ok(None)) => {
             info!("no {} to recover: what is used of grants is counted from now on", file.display());
             return fresh(now);
@@ -249,14 +267,14 @@ fn recover(file: &Path, now: i64) -> Ledger {
                 file.display(),
                 state_file::put_aside_in_words(file)
             );
-            return ledger;
+            return ledger.resumed();
         }
         (Some(problem), _) => (file, problem),
         (None, Err(problem)) => (old.as_path(), problem),
     };
     error!(
-        "cannot use {}: {problem}: {}. What was used of grants before is not known, and nobody is beyond them. Write on their lines what was used, with \
-         Used and UsedUntil",
+        "cannot use {}: {problem}: {}. What was used of grants before is not known, and nobody is beyond them. Run 'multifactor2 grants --reconcile', or \
+         write on their lines what was used, with Used and UsedUntil",
         file.display(),
         state_file::put_aside_in_words(file)
     );

@@ -54,6 +54,10 @@ impl Grants {
             shown.used_all = used.iter().copied().map(whole).sum();
             if let Some(account) = ledger.accounts.get(&line.ledger) {
                 (shown.changed, shown.begun) = (account.changed, account.begun);
+                if !account.corrected.is_empty() {
+                    shown.corrected = account.corrected.iter().flatten().copied().map(whole).sum();
+                    shown.corrected_until = ledger.corrected_at;
+                }
                 shown.days = account.days.iter().map(|(begin, _)| *begin).collect();
                 shown.used_by_day = account.days.iter().map(|(_, amount)| whole(*amount)).collect();
             }

@@ -1,5 +1,6 @@
 //! The jobs of a cycle as points take them: read with their drafts, valued when targets are weighed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use multifactor2_core::books::BookSet;
@@ -406,6 +407,11 @@ impl PointsQueue {
         let borrowed: Vec<(u32, &str)> = qos.iter().map(|(id, name)| (*id, name.as_str())).collect();
         state.core.learn(tree, |node| names.of(node), &borrowed, groups);
         (state.tree, state.qos, state.groups) = (Arc::clone(tree), qos, Arc::clone(groups));
+    }
+
+    /// The account above each one, where grants need it.
+    pub fn parents(&self) -> &Arc<BTreeMap<String, String>> {
+        &self.state.grants.parents
     }
 
     /// Weighs the targets, and gives the points of every job that has a draft, in the order of their ids. `ended` are those that have started and

@@ -7,6 +7,7 @@
 
 mod cycle;
 mod exports;
+mod grants;
 mod kills;
 mod own_usage;
 mod points;

@@ -32,6 +32,7 @@ fn every_point_is_armed_by_a_test() {
     let tests = [
         include_str!("cycle.rs"),
         include_str!("exports.rs"),
+        include_str!("grants.rs"),
         include_str!("kills.rs"),
         include_str!("own_usage.rs"),
         include_str!("snapshot.rs"),

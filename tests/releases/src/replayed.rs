@@ -1,11 +1,12 @@
 //! Jobs that real slurmds run, and the trace that `multifactor2 replay --export` makes of them: what a replay is compared with.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -119,24 +120,28 @@ pub fn run_all(cluster: &Cluster, jobs: &[Planned], patience: Duration) -> Resul
 /// It fails, or something is not there.
 pub fn export(cluster: &Cluster, program: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
     let directory = cluster.directory().join(name);
-    let commands = commands(cluster)?;
-    let path = format!("{}:{}", commands.display(), std::env::var("PATH")?);
-    let output = Command::new(program)
-        .args(["replay", "--start", "now-1day", "--export"])
-        .arg(&directory)
-        .args(options)
-        .env("PATH", path)
-        .output()?;
+    let words = ["replay", "--start", "now-1day", "--export"].map(OsStr::new);
+    let words = words.into_iter().chain([directory.as_os_str()]).chain(options.iter().map(OsStr::new));
+    let output = ask(cluster, program, words)?;
     let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success() && !told.contains("not there"), "{told}\n{said}");
     Ok(directory)
+}
+
+/// What this program answers on the controller of a cluster.
+///
+/// # Errors
+/// It cannot be run.
+pub fn ask<'w>(cluster: &Cluster, program: &Path, words: impl IntoIterator<Item = &'w OsStr>) -> Result<Output> {
+    let path = format!("{}:{}", commands(cluster)?.display(), std::env::var("PATH")?);
+    Ok(Command::new(program).args(words).env("PATH", path).output()?)
 }
 
 /// A directory with the commands of the cluster.
 fn commands(cluster: &Cluster) -> Result<PathBuf> {
     let directory = cluster.directory().join("commands");
     fs::create_dir_all(&directory)?;
-    for name in ["sacct", "sacctmgr", "scontrol"] {
+    for name in ["sacct", "sacctmgr", "scontrol", "sdiag", "squeue"] {
         let command = cluster.release().command(name);
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let mut script = "#!/bin/sh\nexec env".to_owned();

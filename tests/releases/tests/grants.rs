@@ -1,7 +1,9 @@
 //! Grants in a real slurmctld: jobs of an account come last when its part of the day is used up, go on by themselves after midnight, over a kill, and do
 //! not start with `Beyond=block` until more is granted; what was counted is what sacct has.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +14,17 @@ use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Release};
 
 #[cfg(feature = "full")]
 slurm_releases::test_in_each_release!(a_grant_paces_and_a_new_day_begins);
+
+#[cfg(feature = "full")]
+mod reconciled {
+    slurm_releases::test_in_each_release!(super::what_was_lost_comes_back_from_the_accounting);
+}
+
+#[cfg(not(feature = "full"))]
+#[test]
+fn reconciled_in_forky() {
+    slurm_releases::FORKY.test(what_was_lost_comes_back_from_the_accounting);
+}
 
 #[cfg(not(feature = "full"))]
 #[test]
@@ -64,7 +77,7 @@ fn kept(cluster: &Cluster) -> (String, Vec<i64>) {
     let text = fs::read_to_string(file).unwrap();
     let line = text.lines().find(|line| line.starts_with("ledger Account physics cpu ")).unwrap();
     let words: Vec<&str> = line.split(' ').collect();
-    (words[13].to_owned(), words[14..].iter().map(|word| word.parse().unwrap()).collect())
+    (words[14].to_owned(), words[15..].iter().map(|word| word.parse().unwrap()).collect())
 }
 
 /// CPU seconds of all jobs of the account, as sacct has them.
@@ -181,4 +194,124 @@ fn blocks(cluster: &mut Cluster, line: impl Fn(f64, &str) -> String, waiting: Jo
     assert!(shown(cluster, waiting).contains("PENDING"), "{}", shown(cluster, waiting));
     change(cluster, &line(1000.0, " Beyond=block")).unwrap();
     wait_shown(cluster, waiting, "RUNNING");
+}
+
+
+/// CPU seconds of an account between two times.
+fn sacct(cluster: &Cluster, account: &str, from: i64, until: i64) -> i64 {
+    let shown = |at: i64| {
+        let shown = Command::new("date").args(["-u", "-d", &format!("@{at}"), "+%FT%T"]).output().unwrap();
+        String::from_utf8(shown.stdout).unwrap().trim().to_owned()
+    };
+    let (from, until) = (shown(from), shown(until));
+    let columns = "-o ElapsedRaw,AllocCPUS".split(' ');
+    let arguments = ["-a", "-D", "-X", "-n", "-P", "-T", "-A", account, "-S", &from, "-E", &until];
+    let call = cluster.command("sacct").env("TZ", "UTC").args(arguments.into_iter().chain(columns));
+    let product = |line: &str| {
+        let (seconds, cpus) = line.split_once('|').unwrap();
+        seconds.parse::<i64>().unwrap() * cpus.parse::<i64>().unwrap()
+    };
+    call.text().unwrap().lines().map(product).sum()
+}
+
+/// A word of the first line of the ledger that begins so.
+fn word(cluster: &Cluster, begin: &str, number: usize) -> String {
+    let text = fs::read_to_string(cluster.directory().join("state/multifactor2_grants")).unwrap();
+    let line = text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin} in {text}"));
+    line.split(' ').nth(number).unwrap_or_default().to_owned()
+}
+
+/// The ledger is one of before, as if a disk had been restored: what ended since is missing, and comes back to the second. A job is suspended, one was requeued,
+/// and an account was moved.
+fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
+    let accounts = Accounts::new()
+        .account(Account::new("physics", 1).user("ada", 1).account(Account::new("optics", 1).user("emmy", 1)))
+        .account(Account::new("chem", 1).user("eve", 1));
+    let line = format!(
+        "Grant=Account Name=physics Amount=1000 From={} Until={} Pace=30days TimeZone=UTC Split=days\n",
+        day(now() - 2 * 86_400),
+        day(now() + 20 * 86_400)
+    );
+    let mut cluster = slurm_releases::cluster(release.clone())
+        .unwrap()
+        .accounts(&accounts)
+        .set("PriorityWeightFairshare", "1000")
+        .set("SelectTypeParameters", "CR_CPU")
+        .set("JobRequeue", "1")
+        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
+        .nodes(4)
+        .cpus(2)
+        .slurmds(true)
+        .file("multifactor2.conf", &line)
+        .start()
+        .unwrap();
+    let long = submit(&cluster, "emmy", &["--ntasks=2", "--exclusive"]);
+    let suspended = submit(&cluster, "ada", &["--ntasks=1"]);
+    let short = submit(&cluster, "ada", &["--ntasks=2", "--exclusive"]);
+    let again = submit(&cluster, "ada", &["--ntasks=1", "--requeue"]);
+    for job in [long, suspended, short, again] {
+        wait_shown(&cluster, job, "RUNNING");
+    }
+    cluster.wait_cycle().unwrap();
+    cluster.command("sacctmgr").args("-i modify account optics set parent=chem".split(' ')).text().unwrap();
+    let moved = |cluster: &Cluster| Ok((word(cluster, "account optics ", 5) == "chem").then_some(()));
+    cluster.wait_for("the plugin to notice that optics was moved", WAIT, moved).unwrap();
+    let moved: i64 = word(&cluster, "account optics ", 4).parse().unwrap();
+    let ledger = cluster.directory().join("state/multifactor2_grants");
+    let before = fs::read(&ledger).unwrap();
+    cluster.command("scontrol").args(["suspend", &suspended.to_string()]).text().unwrap();
+    let since = now();
+    cluster.command("scontrol").args(["requeue", &again.to_string()]).text().unwrap();
+    cluster.command("scancel").arg(short.to_string()).text().unwrap();
+    wait_shown(&cluster, short, "CANCELLED");
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+    cluster.stop_controller().unwrap();
+    fs::write(&ledger, before).unwrap();
+    cluster.start_controller().unwrap();
+    cluster.wait_cycle().unwrap();
+    let ask = |cluster: &Cluster, words: &[&str]| {
+        let program = Path::new(env!("CARGO_BIN_EXE_ask-cluster"));
+        let words = ["grants", "--reconcile"].iter().chain(words).map(OsStr::new);
+        let output = slurm_releases::replayed::ask(cluster, program, words).unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    let said = ask(&cluster, &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let answer = &answer["answer"];
+    let until = answer["until"].as_i64().unwrap();
+    let period = &answer["periods"][0];
+    let hours = |name: &str| period[name].as_f64().unwrap() * 3600.0;
+    // sacct does not take off the seconds of a suspension that lasts.
+    let due = sacct(&cluster, "physics", until - 86_400, until) - (until - since) + sacct(&cluster, "optics", until - 86_400, moved);
+    let (accounted, difference) = (hours("accounted"), hours("difference"));
+    #[allow(clippy::cast_precision_loss)] // seconds
+    let off = accounted - due as f64;
+    assert!(off.abs() <= 1.0, "{accounted} of {due}, {said}");
+    assert!(difference > 1.0, "nothing was lost: {said}");
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+    let log = cluster.log();
+    assert!(log.contains("what the accounting has of grants at") && log.contains("is taken, 1 periods"), "{log}");
+    let used = word(&cluster, "ledger Account physics cpu ", 15);
+    let (_, added) = used.split_once('+').unwrap_or_else(|| panic!("{used}"));
+    assert_eq!(added.parse::<f64>().unwrap().round(), difference.round());
+    // In the end both have the same, to the second: the accounting knows now how long the suspension was.
+    cluster.command("scontrol").args(["resume", &suspended.to_string()]).text().unwrap();
+    wait_shown(&cluster, suspended, "RUNNING");
+    cluster.command("scancel").args(["--state=RUNNING"]).text().unwrap();
+    for job in [long, suspended] {
+        wait_shown(&cluster, job, "CANCELLED");
+    }
+    let is_same = |cluster: &Cluster| {
+        let used = word(cluster, "ledger Account physics cpu ", 15);
+        let (own, added) = used.split_once('+').unwrap();
+        let sum = own.parse::<i64>().unwrap() + added.parse::<i64>().unwrap();
+        let until = now();
+        let due = sacct(cluster, "physics", until - 86_400, until) + sacct(cluster, "optics", until - 86_400, moved);
+        Ok((sum == due).then_some(()))
+    };
+    cluster.wait_for("the sum that sacct has", WAIT, is_same).unwrap();
 }

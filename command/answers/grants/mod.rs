@@ -1,4 +1,7 @@
-//! `multifactor2 grants`: how grants stand, how much should have been used by now, and when they run out.
+//! `multifactor2 grants`: how grants stand, how much should have been used by now, and when they run out; with `--reconcile`, what the accounting has of them.
+
+mod reconcile;
+mod sums;
 
 use std::fmt::Write as _;
 
@@ -6,7 +9,8 @@ use multifactor2_snapshot::records::Grant;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{About, Answer, Ask};
+use self::reconcile::Reconciled;
+use super::{About, Answer, Ask, Bare};
 use crate::error::Error;
 use crate::model::grants::key;
 use crate::model::{Model, Options};
@@ -20,10 +24,14 @@ const HELP: &str = "\
 Amounts are in hours of the unit. The bar is what may be used in this period: # is used, | is where it should be by now.
 When a grant runs out is said by what was used in the last seven days.
 
+--reconcile is for root and SlurmUser on the controller. It compares what the plugin has counted with the runs that slurmdbd has, and writes what differs into
+StateSaveLocation/multifactor2_grants.correction, which the plugin takes with its next calculation. It changes nothing in slurmdbd.
+
 Examples:
   multifactor2 grants
   multifactor2 grants c
-  multifactor2 grants --csv";
+  multifactor2 grants --csv
+  multifactor2 grants --reconcile --dry-run";
 
 /// Shows how grants stand: what is granted, carried, used and left, and when they run out
 #[derive(Clone, Debug, clap::Args)]
@@ -34,6 +42,15 @@ pub struct Arguments {
     /// Those of this account, user, Unix group, QOS or wckey only
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
+    /// Compare with slurmdbd, and leave what differs for the plugin
+    #[arg(long, conflicts_with_all = ["name", "from", "save", "anonymise", "cluster", "live"])]
+    pub reconcile: bool,
+    /// Compare all periods, not only the current one, the one before it, and those that never were
+    #[arg(long, requires = "reconcile")]
+    pub all: bool,
+    /// Write nothing
+    #[arg(long, requires = "reconcile")]
+    pub dry_run: bool,
     #[command(flatten)]
     pub printed: Printed,
     #[command(flatten)]
@@ -43,13 +60,17 @@ pub struct Arguments {
 impl Ask for Arguments {
     const ANSWERS: &'static str = "how grants stand, and when they run out";
     const EXAMPLE: &'static str = "multifactor2 grants";
-    const COLUMNS: &'static [&'static [Described]] = &[COLUMNS];
+    const COLUMNS: &'static [&'static [Described]] = &[COLUMNS, reconcile::TABLE];
 
     fn schemas() -> Vec<Schema> {
-        vec![GrantsAnswer::schema()]
+        vec![GrantsAnswer::schema(), Schema::of::<Bare<Reconciled>>(Reconciled::NAME, Reconciled::VERSION)]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        if self.reconcile {
+            let answer = reconcile::reconcile(self.all, self.dry_run, self.of.input.timeout)?;
+            return reconcile::show(answer, self.of.form.json, &self.printed, terminal);
+        }
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&progress)?;
         let model = Model::of(&snapshot, Options::default());
@@ -160,6 +181,10 @@ pub struct GrantRow {
     pub counted_from: i64,
     /// Until when.
     pub counted_until: i64,
+    /// What the accounting added to all that was used; negative where it took off.
+    pub corrected: f64,
+    /// Up to when the accounting was asked; `None` for never.
+    pub corrected_until: Option<i64>,
     /// Where the line is written.
     pub from: String,
 }
@@ -252,6 +277,8 @@ fn row(grant: &Grant) -> GrantRow {
         next_line: Some(grant.next_line).filter(|next| *next > 0),
         counted_from: grant.begun,
         counted_until: until,
+        corrected: hours(grant.corrected),
+        corrected_until: Some(grant.corrected_until).filter(|until| *until > 0),
         from: grant.place.clone(),
     }
 }
@@ -337,6 +364,17 @@ impl GrantRow {
         };
         all.push(format!("{runs}{ends}"));
         all.push(format!("Rule: {}. {}", self.rule, self.then()));
+        if let Some(until) = self.corrected_until {
+            all.push(match self.corrected {
+                0.0 => format!("The accounting has the same, up to {}.", time(until)),
+                hours => format!(
+                    "The accounting was asked on {}: {} hours were {}, and are in these numbers.",
+                    time(until),
+                    number(hours.abs()),
+                    if hours > 0.0 { "added" } else { "taken off" }
+                ),
+            });
+        }
         if self.counted_from > self.first {
             all.push(format!(
                 "Usage is counted from {} on: what was used before is in these numbers only if the line says it.",

@@ -1,0 +1,473 @@
+//! `multifactor2 grants --reconcile`: the usage of grants as slurmdbd has it, beside what the plugin has counted; what differs is left for the plugin.
+//!
+//! It reads the ledger that the plugin has saved, not a snapshot: what is in that file cannot be lost any more, so a correction of it never names what a kill has taken
+//! away. From the same file come the borders of periods and the tree of accounts of each time, so that it does not matter with which clock this runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{fchown, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::{Timestamp, ToSpan as _};
+use multifactor2_core::rules::grants::correction::{Compared, Correction};
+use multifactor2_core::rules::grants::ledger::Ledger;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::sums::{asked, spans, Asked, Row, Sums};
+use crate::answers::replay::months::shown;
+use crate::answers::{Answer, Bare};
+use crate::error::Error;
+use crate::input::accounting::Sacct;
+use crate::input::ask::{own_uid, Until};
+use crate::input::commands::{self, Call};
+use crate::options::Printed;
+use crate::output::numbers::{number, time};
+use crate::output::{Described, Form, Page, Printout, Table, Terminal};
+use crate::progress::Progress;
+
+/// By then slurmctld has told slurmdbd what happened.
+const SETTLED: i64 = 60;
+
+/// The columns that are asked for. The last has no text of users.
+const COLUMNS: [&str; 11] = [
+    "JobIDRaw", "Start", "ElapsedRaw", "GID", "User", "Account", "Partition", "QOS", "WCKey", "AllocTRES", "State",
+];
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Reconciled {
+    /// Up to when both have counted, in seconds since 1970.
+    pub until: i64,
+    /// Where the correction is for the plugin; `None` where nothing was to be written.
+    pub file: Option<PathBuf>,
+    /// Each period that was compared.
+    pub periods: Vec<Period>,
+    /// What cannot be compared, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+impl Answer for Reconciled {
+    const NAME: &'static str = "reconcile";
+}
+
+/// A period. Amounts are in hours of the unit.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Period {
+    /// Whose grant it is: `account climate`.
+    pub grant: String,
+    /// The unit, such as `cpu-hours`.
+    pub unit: String,
+    /// The number of the period, from 1 on.
+    pub period: usize,
+    /// From when on it was compared.
+    pub from: i64,
+    /// Until when.
+    pub until: i64,
+    /// What the plugin has counted.
+    pub counted: f64,
+    /// What the accounting has.
+    pub accounted: f64,
+    /// What is added to what the plugin counts from now on; negative where it is taken off.
+    pub difference: f64,
+}
+
+/// Compares, and writes unless it is only to be shown.
+///
+/// # Errors
+/// It may not, or something does not answer, or numbers are not settled: what to do.
+pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, Error> {
+    let progress = Progress::begin();
+    let run = |call: &Call| -> Result<String, Error> {
+        let answer = Until::within(Duration::from_secs(timeout)).run(call)?;
+        if answer.is_good {
+            return Ok(answer.text);
+        }
+        Err(Error::Source(format!("{} {}: {}", call.program, call.arguments.join(" "), answer.said.trim())))
+    };
+    progress.step("Asking scontrol");
+    let config = slurm_text::config::parameters(&run(&commands::config(None))?);
+    let file = permitted(&config, own_uid())?;
+    let ledger = read(&file)?;
+    wait_for(ledger.since + SETTLED, &progress);
+    progress.step("Asking squeue, sdiag and sacctmgr");
+    let running = running(&run(&call("squeue", &["-h", "-a", "-t", "R,S,CG,CF,SO", "-o", "%A"]))?);
+    queue_is_empty(&run(&call("sdiag", &[]))?)?;
+    let purged = purged(&run(&call("sacctmgr", &["show", "config"]))?, now());
+    let (mut asked, gone) = asked(&ledger, all, purged);
+    let mut remarks: Vec<String> = Vec::new();
+    if !gone.is_empty() {
+        let periods: Vec<String> =
+            gone.iter().map(|gone| format!("{} of {}", gone.period, gone.key.in_words())).collect();
+        remarks.push(format!(
+            "PurgeJobAfter in slurmdbd.conf: jobs of some periods may be gone, and these stay as they are: {}.",
+            periods.join(", ")
+        ));
+    }
+    remarks.extend(ledger.lineage.moves().map(|(account, parent, at)| {
+        format!("Account {account} was moved below {parent} on {}: what it used before counts for the accounts that were above it.", time(at))
+    }));
+    let mut rows = Rows { ledger: &ledger, running, runaways: BTreeSet::new(), unclear: BTreeMap::new() };
+    let suspended = rows.suspended(&progress)?;
+    let spans = spans(&asked, &ledger.lineage.changes());
+    let mut left_out = BTreeSet::new();
+    for (number, span) in (1..).zip(&spans) {
+        progress.step(format!("Asking sacct, {number} of {}", spans.len()));
+        rows.add(&mut asked, *span, &suspended, &mut left_out)?;
+    }
+    remarks.extend(rows.remarks());
+    let asked: Vec<Asked> =
+        asked.into_iter().enumerate().filter(|(place, _)| !left_out.contains(place)).map(|(_, one)| one).collect();
+    let correction = correction(&ledger, &asked);
+    let written = (!dry_run && !correction.periods.is_empty()).then(|| file.with_extension("correction"));
+    if let Some(path) = &written {
+        write(path, &file, &correction.text())?;
+    }
+    Ok(Reconciled {
+        until: ledger.since,
+        file: written,
+        periods: asked.iter().map(Period::of).collect(),
+        remarks,
+    })
+}
+
+impl Period {
+    fn of(asked: &Asked) -> Self {
+        #[allow(clippy::cast_precision_loss)] // shown only
+        let hours = |amount: i128| amount as f64 / 3600.0;
+        Self {
+            grant: asked.key.in_words(),
+            unit: format!("{}-hours", asked.key.unit),
+            period: asked.period,
+            from: asked.from,
+            until: asked.until,
+            counted: hours(asked.counted),
+            accounted: hours(asked.accounted),
+            difference: hours(asked.accounted - asked.counted),
+        }
+    }
+}
+
+fn correction(ledger: &Ledger, asked: &[Asked]) -> Correction {
+    let periods = asked.iter().map(|one| {
+        let compared = Compared { counted: one.counted, accounted: one.accounted };
+        ((one.line.clone(), one.period), compared)
+    });
+    Correction { id: ledger.id, at: ledger.since, periods: periods.collect() }
+}
+
+fn call(program: &'static str, arguments: &[&str]) -> Call {
+    Call { name: program, program, arguments: arguments.iter().map(|&argument| argument.to_owned()).collect() }
+}
+
+fn now() -> i64 {
+    Timestamp::now().as_second()
+}
+
+/// Who may, on a cluster whose accounting has all jobs: the file of the ledger.
+fn permitted(config: &BTreeMap<String, String>, uid: u32) -> Result<PathBuf, Error> {
+    let value = |name: &str| config.get(name).map(String::as_str).unwrap_or_default();
+    let user = value("SlurmUser");
+    let number = user.rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse::<u32>().ok());
+    if uid != 0 && number != Some(uid) {
+        return Err(Error::Question(format!(
+            "--reconcile is for root and SlurmUser, {user}: it writes into StateSaveLocation; run it as one of them"
+        )));
+    }
+    if value("AccountingStorageType") != "accounting_storage/slurmdbd" {
+        return Err(Error::Question(
+            "--reconcile needs AccountingStorageType=accounting_storage/slurmdbd in slurm.conf: there is no accounting to compare with".to_owned(),
+        ));
+    }
+    if value("AccountingStorageEnforce").split(',').any(|word| word.eq_ignore_ascii_case("nojobs")) {
+        return Err(Error::Question(
+            "--reconcile: AccountingStorageEnforce in slurm.conf has nojobs, so slurmdbd has no jobs to compare with".to_owned(),
+        ));
+    }
+    Ok(Path::new(value("StateSaveLocation")).join("multifactor2_grants"))
+}
+
+fn read(file: &Path) -> Result<Ledger, Error> {
+    let text = fs::read_to_string(file).map_err(|error| {
+        let next = match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                "run this on the controller, with Grant lines in multifactor2.conf, once a calculation has run"
+            }
+            _ => "run this as root or SlurmUser",
+        };
+        Error::Source(format!("{}: {error}: {next}", file.display()))
+    })?;
+    Ledger::parse(&text).map_err(|why| Error::Source(format!("{}: {why}: see slurmctld.log", file.display())))
+}
+
+/// Waits until slurmdbd has had the time to be told.
+fn wait_for(time: i64, progress: &Progress) {
+    while now() < time {
+        progress.step(format!("Waiting until slurmdbd knows all of it, {} s", time - now()));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+/// The ids of jobs that slurmctld has as running.
+fn running(text: &str) -> BTreeSet<u32> {
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+}
+
+fn queue_is_empty(text: &str) -> Result<(), Error> {
+    let size = text.lines().find_map(|line| line.trim().strip_prefix("DBD Agent queue size:")?.trim().parse::<u64>().ok());
+    match size {
+        Some(0) => Ok(()),
+        Some(count) => Err(Error::Source(format!(
+            "slurmdbd has not got {count} messages of slurmctld yet: see whether it runs, and ask again when sdiag shows 'DBD Agent queue size: 0'"
+        ))),
+        None => Err(Error::Source("sdiag does not show the DBD Agent queue size: see whether sdiag works here".to_owned())),
+    }
+}
+
+/// Before when jobs may have been purged.
+fn purged(text: &str, now: i64) -> Option<i64> {
+    let value = text.lines().find_map(|line| line.trim().strip_prefix("PurgeJobAfter")?.trim().strip_prefix('='))?;
+    let mut words = value.split_ascii_whitespace();
+    let count: i64 = words.next()?.trim_end_matches('*').parse().ok()?;
+    let span = match words.next()?.trim_end_matches('*') {
+        "hours" => count.hours(),
+        "days" => (count * 24).hours(),
+        _ => count.months(),
+    };
+    let now = Timestamp::from_second(now).ok()?.to_zoned(jiff::tz::TimeZone::UTC);
+    now.checked_sub(span).ok().map(|time| time.timestamp().as_second())
+}
+
+/// What is found in the rows of sacct.
+struct Rows<'l> {
+    ledger: &'l Ledger,
+    running: BTreeSet<u32>,
+    /// Jobs that slurmdbd has as running, and slurmctld does not know.
+    runaways: BTreeSet<u32>,
+    /// Suspended jobs of which it is not known since when: by id.
+    unclear: BTreeMap<u32, i64>,
+}
+
+impl Rows<'_> {
+    /// Since when jobs are suspended that are so now. Slurm's accounting does not take that off while it lasts; the plugin knows how long they have run.
+    fn suspended(&mut self, progress: &Progress) -> Result<BTreeMap<u32, i64>, Error> {
+        let until = self.ledger.since;
+        let marks = &self.ledger.marks;
+        let Some(first) = marks.values().map(|mark| mark.started).min() else { return Ok(BTreeMap::new()) };
+        progress.step("Asking sacct for suspended jobs");
+        let mut found: BTreeMap<u32, (i64, bool)> = BTreeMap::new();
+        let ids: Vec<String> = marks.keys().map(u32::to_string).collect();
+        let arguments = vec!["-T".to_owned(), "-j".to_owned(), ids.join(","), "-S".to_owned(), shown(first), "-E".to_owned(), shown(until)];
+        each(&arguments, |row, state, start| {
+            let mark = marks.get(&row.id).filter(|mark| mark.started <= start && mark.at == until);
+            if mark.is_some() {
+                let (seconds, is_suspended) = found.entry(row.id).or_default();
+                *seconds += row.seconds;
+                *is_suspended |= state == "SUSPENDED";
+            }
+        })?;
+        let mut since = BTreeMap::new();
+        for (id, (seconds, _)) in found.into_iter().filter(|(_, (_, is_suspended))| *is_suspended) {
+            let too_many = seconds - marks[&id].ran;
+            if too_many < 0 {
+                self.unclear.insert(id, seconds);
+            } else {
+                since.insert(id, until - too_many);
+            }
+        }
+        Ok(since)
+    }
+
+    fn add(
+        &mut self,
+        asked: &mut [Asked],
+        (from, until): (i64, i64),
+        suspended: &BTreeMap<u32, i64>,
+        left_out: &mut BTreeSet<usize>,
+    ) -> Result<(), Error> {
+        let Self { ledger, running, runaways, unclear } = self;
+        let mut sums = Sums::new(ledger, asked, (from, until));
+        let arguments = ["-T", "-S", &shown(from), "-E", &shown(until)].map(str::to_owned);
+        each(&arguments, |mut row, state, _| {
+            let goes_on = matches!(state, "RUNNING" | "SUSPENDED");
+            if goes_on && !running.contains(&row.id) {
+                if row.seconds > 0 {
+                    runaways.insert(row.id);
+                }
+                return;
+            }
+            if state == "SUSPENDED" {
+                let since = suspended.get(&row.id).copied().unwrap_or(until);
+                row.seconds -= (until - since.max(from)).clamp(0, row.seconds);
+            }
+            let places = sums.add(asked, &row);
+            if state == "SUSPENDED" && unclear.contains_key(&row.id) {
+                left_out.extend(places);
+            }
+        })
+    }
+
+    fn remarks(self) -> Vec<String> {
+        let list = |ids: Vec<String>| ids.join(", ");
+        let mut remarks = Vec::new();
+        if !self.runaways.is_empty() {
+            remarks.push(format!(
+                "slurmdbd has jobs as running that slurmctld does not know, and they are not counted: {}. Mend them with 'sacctmgr show runawayjobs', and ask again.",
+                list(self.runaways.iter().map(u32::to_string).collect())
+            ));
+        }
+        if !self.unclear.is_empty() {
+            remarks.push(format!(
+                "It is not known since when suspended jobs are so, and periods in which they have run stay as they are: {}.",
+                list(self.unclear.keys().map(u32::to_string).collect())
+            ));
+        }
+        remarks
+    }
+}
+
+/// Each row of sacct: with its state, and when it started, as far as that is within what was asked.
+fn each(arguments: &[String], mut row: impl FnMut(Row<'_>, &str, i64)) -> Result<(), Error> {
+    let mut sacct = Sacct::start(arguments, &COLUMNS)?;
+    let failed = |why: String| Error::Source(format!("sacct: {why}"));
+    let mut is_first = true;
+    while let Some(cells) = sacct.record().map_err(|error| failed(error.to_string()))? {
+        if std::mem::take(&mut is_first) {
+            continue;
+        }
+        let [id, start, seconds, gid, user, account, partition, qos, wckey, tres, state] = cells[..] else {
+            return Err(failed("a row has other columns".to_owned()));
+        };
+        let id = id.parse().map_err(|_| failed(format!("{id:?} is no id of a job")))?;
+        let seconds = seconds.parse().map_err(|_| failed(format!("{seconds:?} are no seconds")))?;
+        // "CANCELLED by 1000"
+        let state = state.split(' ').next().unwrap_or_default();
+        let start = start.parse().unwrap_or_default();
+        let gid = gid.parse().ok();
+        row(Row { id, seconds, user, account, partition, qos, wckey, gid, tres }, state, start);
+    }
+    sacct.end().map_err(failed)
+}
+
+/// Writes the file beside the ledger, with its owner, readable by nobody else.
+fn write(path: &Path, ledger: &Path, text: &str) -> Result<(), Error> {
+    let written = || -> std::io::Result<()> {
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        let mut name = tempfile::Builder::new();
+        let mut beside = name.prefix(".multifactor2-").suffix(".tmp").tempfile_in(directory)?;
+        beside.write_all(text.as_bytes())?;
+        if own_uid() == 0 {
+            let owner = fs::metadata(ledger)?;
+            fchown(beside.as_file(), Some(owner.uid()), Some(owner.gid()))?;
+        }
+        beside.as_file().sync_all()?;
+        beside.persist(path).map_err(|error| error.error)?;
+        fs::File::open(directory)?.sync_all()
+    };
+    written().map_err(|error| Error::of_output(path, &error))
+}
+
+/// The columns of the table.
+pub const TABLE: &[Described] = &[
+    ("Grant", "Whose it is"),
+    ("Unit", "What is granted"),
+    ("Period", "The number of the period"),
+    ("Begin", "From when on it was compared"),
+    ("End", "Until when"),
+    ("Counted", "What the plugin has counted, in hours of the unit"),
+    ("Accounted", "What the accounting has"),
+    ("Difference", "What is added to what the plugin counts"),
+];
+
+/// Shows it.
+///
+/// # Errors
+/// A column is asked for that there is not.
+pub fn show(answer: Reconciled, json: bool, printed: &Printed, terminal: Terminal) -> Result<Printout, Error> {
+    if json {
+        return Printout::json(&Bare::new(answer));
+    }
+    let terminal = printed.on(terminal);
+    let mut table = Table::of(TABLE);
+    for period in &answer.periods {
+        table.row(vec![
+            period.grant.clone(),
+            period.unit.clone(),
+            period.period.to_string(),
+            time(period.from),
+            time(period.until),
+            number(period.counted),
+            number(period.accounted),
+            number(period.difference),
+        ]);
+    }
+    let (table, text) = crate::output::show::for_programs(table, printed, terminal)?;
+    if let Some(text) = text {
+        return Ok(Printout::text(text));
+    }
+    let mut page = Page::new(terminal);
+    page.headline(&format!("What slurmdbd has of grants, until {}, in hours of the unit", time(answer.until)));
+    page.ready("\n");
+    if !table.is_empty() {
+        page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        page.ready("\n");
+    }
+    answer.remarks.iter().for_each(|remark| page.warning(remark));
+    page.paragraph(&match &answer.file {
+        Some(file) => format!("The plugin takes it with its next calculation: {}.", file.display()),
+        None => "Nothing was written.".to_owned(),
+    });
+    Ok(Printout::text(page.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_not_come_to_slurmdbd_is_waited_for() {
+        assert!(queue_is_empty("Agent queue size:     7\nDBD Agent queue size: 0\n").is_ok());
+        assert!(queue_is_empty("DBD Agent queue size: 12\n").unwrap_err().to_string().contains("12 messages"));
+        assert!(queue_is_empty("").is_err());
+    }
+
+    #[test]
+    fn purged_is_what_is_older_than_slurmdbd_keeps() {
+        // 2027-03-31 00:00:00
+        let now = 1_806_451_200;
+        for (line, before) in [
+            ("PurgeJobAfter          = 36 hours*", Some(36 * 3600)),
+            ("PurgeJobAfter          = 30 days", Some(30 * 86_400)),
+            // 28 February
+            ("PurgeJobAfter          = 1 months*", Some(31 * 86_400)),
+            ("PurgeJobAfter          = NONE", None),
+            ("PurgeResvAfter = 1 days", None),
+        ] {
+            let found = purged(&format!("SlurmDBD configuration:\n{line}\nx = y\n"), now);
+            assert_eq!(found, before.map(|before| now - before), "{line}");
+        }
+    }
+
+    #[test]
+    fn who_may_write_where_the_plugin_reads() {
+        let config = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let mut good = config(&[
+            ("SlurmUser", "slurm(64030)"),
+            ("AccountingStorageType", "accounting_storage/slurmdbd"),
+            ("AccountingStorageEnforce", "associations,limits"),
+            ("StateSaveLocation", "/var/spool/slurmctld"),
+        ]);
+        for uid in [0, 64_030] {
+            assert_eq!(permitted(&good, uid), Ok(PathBuf::from("/var/spool/slurmctld/multifactor2_grants")));
+        }
+        assert!(permitted(&good, 1000).unwrap_err().to_string().contains("slurm(64030)"));
+        good.insert("AccountingStorageEnforce".to_owned(), "limits,nojobs".to_owned());
+        assert!(permitted(&good, 0).unwrap_err().to_string().contains("nojobs"));
+        good.insert("AccountingStorageType".to_owned(), "(null)".to_owned());
+        assert!(permitted(&good, 0).is_err());
+    }
+}

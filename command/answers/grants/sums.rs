@@ -1,0 +1,179 @@
+//! What the accounting has of each period of a grant, from rows of sacct that are cut at every border.
+//!
+//! Slurm's accounting tells the seconds of a run between two times. So it is asked for the time between two borders of any grant, or between a
+//! border and the moving of an account: within, each row counts for the same periods, and for the accounts above it then.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use multifactor2_core::rules::grants::ledger::{Account, Ledger};
+use multifactor2_core::rules::grants::Key;
+use multifactor2_core::settings::GrantKind;
+use slurm_text::tres;
+
+/// A period that is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Whose grant.
+    pub key: Key,
+    /// The line of settings, as the ledger names it.
+    pub line: String,
+    /// The number of the period, from 1 on.
+    pub period: usize,
+    /// From when on it is compared.
+    pub from: i64,
+    /// Until when.
+    pub until: i64,
+    /// What the plugin has counted, in seconds of the unit.
+    pub counted: i128,
+    /// What the accounting has.
+    pub accounted: i128,
+    /// What was in force before; `None` where the accounting was not asked yet.
+    pub before: Option<i128>,
+}
+
+/// A period that cannot be compared, as its jobs are gone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gone {
+    /// Whose grant.
+    pub key: Key,
+    /// The number of the period.
+    pub period: usize,
+}
+
+/// The periods of a ledger that are to be compared: the current one and the one before it, those that never were, or all. Of what began before
+/// `purged` the jobs may be gone.
+pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Vec<Gone>) {
+    let (mut asked, mut gone) = (Vec::new(), Vec::new());
+    for (line, account) in &ledger.accounts {
+        let Some((key, _)) = Key::read(line) else { continue };
+        let Account { calendar, used, corrected, .. } = account;
+        let now = calendar.periods.at(ledger.since).unwrap_or(calendar.periods.count() + 1);
+        for period in 1..=calendar.periods.count() {
+            let Some((begin, end)) = calendar.periods.span(period) else { break };
+            let (from, until) = (begin.max(calendar.counted_from), end.min(ledger.since));
+            if from >= until {
+                continue;
+            }
+            let before = corrected.get(period - 1).copied().flatten();
+            if !all && before.is_some() && period + 1 < now {
+                continue;
+            }
+            if purged.is_some_and(|purged| from < purged) {
+                gone.push(Gone { key: key.clone(), period });
+                continue;
+            }
+            let counted = used.get(period - 1).copied().unwrap_or_default();
+            asked.push(Asked {
+                key: key.clone(),
+                line: line.clone(),
+                period,
+                from,
+                until,
+                counted,
+                accounted: 0,
+                before,
+            });
+        }
+    }
+    (asked, gone)
+}
+
+/// The times between which the accounting is asked, in their order.
+pub fn spans(asked: &[Asked], changes: &BTreeSet<i64>) -> Vec<(i64, i64)> {
+    let mut borders: BTreeSet<i64> = asked.iter().flat_map(|one| [one.from, one.until]).collect();
+    if let (Some(first), Some(last)) = (borders.first().copied(), borders.last().copied()) {
+        borders.extend(changes.range(first..last));
+    }
+    let borders: Vec<i64> = borders.into_iter().collect();
+    let pairs = borders.windows(2).map(|pair| (pair[0], pair[1]));
+    pairs.filter(|(from, until)| asked.iter().any(|one| one.covers(*from, *until))).collect()
+}
+
+impl Asked {
+    fn covers(&self, from: i64, until: i64) -> bool {
+        self.from <= from && until <= self.until
+    }
+}
+
+/// A run between two times, as sacct tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row<'r> {
+    /// The id of the job.
+    pub id: u32,
+    /// The seconds of it in which it ran.
+    pub seconds: i64,
+    /// Its user.
+    pub user: &'r str,
+    /// Its account.
+    pub account: &'r str,
+    /// Its partition.
+    pub partition: &'r str,
+    /// Its QOS.
+    pub qos: &'r str,
+    /// Its wckey, with the star of a default one.
+    pub wckey: &'r str,
+    /// The number of its Unix group.
+    pub gid: Option<u32>,
+    /// What it has allocated.
+    pub tres: &'r str,
+}
+
+/// Adds the rows between two times.
+pub struct Sums<'l> {
+    ledger: &'l Ledger,
+    from: i64,
+    /// The places of periods by whose they are.
+    of: HashMap<(GrantKind, String), Vec<usize>>,
+    paths: BTreeMap<String, Vec<String>>,
+}
+
+impl<'l> Sums<'l> {
+    /// Of the periods that have the time between.
+    pub fn new(ledger: &'l Ledger, asked: &[Asked], (from, until): (i64, i64)) -> Self {
+        let mut of: HashMap<(GrantKind, String), Vec<usize>> = HashMap::new();
+        for (place, one) in asked.iter().enumerate().filter(|(_, one)| one.covers(from, until)) {
+            let Key { kind, name, .. } = &one.key;
+            let name = match kind {
+                // As the plugin has found its number.
+                GrantKind::Group => match name.parse().ok().or_else(|| ledger.groups.get(name).copied()) {
+                    Some(gid) => gid.to_string(),
+                    None => continue,
+                },
+                _ => name.clone(),
+            };
+            of.entry((*kind, name)).or_default().push(place);
+        }
+        Self { ledger, from, of, paths: BTreeMap::new() }
+    }
+
+    /// Adds one. Says to which periods.
+    pub fn add(&mut self, asked: &mut [Asked], row: &Row<'_>) -> Vec<usize> {
+        let Self { ledger, from, of, paths } = self;
+        if !paths.contains_key(row.account) {
+            paths.insert(row.account.to_owned(), ledger.lineage.path(row.account, *from));
+        }
+        let up = paths.get(row.account).into_iter().flatten().map(|account| (GrantKind::Account, account.clone()));
+        let others = [
+            (GrantKind::User, row.user.to_owned()),
+            (GrantKind::Qos, row.qos.to_owned()),
+            (GrantKind::WcKey, row.wckey.trim_start_matches('*').to_owned()),
+        ];
+        let group = row.gid.map(|gid| (GrantKind::Group, gid.to_string()));
+        let allocated = tres::list(row.tres);
+        let mut places = Vec::new();
+        for (kind, name) in up.chain(others).chain(group) {
+            for place in of.get(&(kind, name)).into_iter().flatten() {
+                let one = &mut asked[*place];
+                if !one.key.has_partition(row.partition) {
+                    continue;
+                }
+                let amount = allocated.iter().find(|(name, _)| name.eq_ignore_ascii_case(&one.key.unit));
+                if let Some((_, amount)) = amount {
+                    one.accounted += i128::from(*amount) * i128::from(row.seconds);
+                    places.push(*place);
+                }
+            }
+        }
+        places
+    }
+}

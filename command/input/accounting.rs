@@ -1,0 +1,158 @@
+//! Jobs as sacct tells them, record by record, so that memory does not grow with them.
+//!
+//! Users write what stands in some columns: any letter, also bars and ends of lines. So sacct divides columns by a text of chance,
+//! which nobody can have written. The last column that is asked for has no text of users.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
+
+use crate::error::Error;
+
+/// A longer record is no job.
+const LONGEST: usize = 1 << 20;
+
+/// All jobs of all users, each run of a job by itself and no steps; times are seconds since 1970.
+pub struct Sacct {
+    child: Child,
+    records: Records<BufReader<ChildStdout>>,
+    said: Option<JoinHandle<String>>,
+}
+
+impl Sacct {
+    /// Asks for these columns. The first record is the header.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn start(arguments: &[String], columns: &[&str]) -> Result<Self, Error> {
+        let delimiter = format!("\u{1f}{:016x}\u{1f}", fastrand::u64(..));
+        let mut command = Command::new("sacct");
+        command
+            .args(["-a", "-D", "-X", "-P", "--noconvert"])
+            .arg(format!("--delimiter={delimiter}"))
+            .args(arguments)
+            .args(["-o", &columns.join(",")])
+            .env("SLURM_TIME_FORMAT", "%s");
+        plain(&mut command);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Error::Source(format!("sacct: {error}")))?;
+        let (Some(out), Some(mut err)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(Error::Source("sacct: it has no output".to_owned()));
+        };
+        // What it says is short; whoever says more than a pipe holds must not stop it.
+        let said = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = err.by_ref().take(1 << 16).read_to_end(&mut text);
+            let _ = io::copy(&mut err, &mut io::sink());
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let records = Records::new(BufReader::new(out), delimiter, columns.len());
+        Ok(Self { child, records, said: Some(said) })
+    }
+
+    /// The next record; one that is too long, or cut off, is left out.
+    ///
+    /// # Errors
+    /// The pipe cannot be read.
+    pub fn record(&mut self) -> io::Result<Option<Vec<&str>>> {
+        self.records.next()
+    }
+
+    /// Waits for its end, once all is read.
+    ///
+    /// # Errors
+    /// It failed: what it said.
+    pub fn end(&mut self) -> Result<(), String> {
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        match said.trim() {
+            _ if status.success() => Ok(()),
+            "" => Err("it failed and said nothing".to_owned()),
+            said => Err(first_lines(said)),
+        }
+    }
+}
+
+impl Drop for Sacct {
+    fn drop(&mut self) {
+        // Nobody reads it any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The records of sacct: as many cells as there are columns, whatever ends of lines are in them.
+struct Records<R> {
+    reader: R,
+    delimiter: String,
+    columns: usize,
+    record: String,
+}
+
+impl<R: BufRead> Records<R> {
+    fn new(reader: R, delimiter: String, columns: usize) -> Self {
+        Self { reader, delimiter, columns, record: String::new() }
+    }
+
+    /// The next one; one that is too long, or cut off, is left out.
+    fn next(&mut self) -> io::Result<Option<Vec<&str>>> {
+        self.record.clear();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if self.reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)? == 0 {
+                return Ok(None);
+            }
+            self.record.push_str(&String::from_utf8_lossy(&line));
+            let cells = self.record.matches(&self.delimiter).count() + 1;
+            if cells == self.columns && self.record.ends_with('\n') {
+                break;
+            }
+            if cells > self.columns || self.record.len() > LONGEST {
+                self.record.clear();
+            }
+        }
+        Ok(Some(self.record.trim_end_matches(['\n', '\r']).split(&self.delimiter).collect()))
+    }
+}
+
+/// A command that says the same whatever the user has set.
+pub fn plain(command: &mut Command) {
+    command.stdin(Stdio::null()).env("LC_ALL", "C").env("TZ", "UTC");
+    for (name, _) in std::env::vars_os() {
+        let is_misleading = |name: &str| {
+            ["SACCT_", "SACCTMGR_", "SCONTROL_", "SLURM_CLUSTERS"].iter().any(|of| name.starts_with(of))
+        };
+        if name.to_str().is_some_and(is_misleading) {
+            command.env_remove(&name);
+        }
+    }
+}
+
+/// The beginning of what a command said, in one line.
+pub fn first_lines(text: &str) -> String {
+    text.lines().take(3).map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user's submission cannot be taken for another job, nor for another column.
+    #[test]
+    fn what_users_write_divides_nothing() {
+        let text = "JobIDRaw#x#SubmitLine#x#State\n1#x#sbatch --wrap=a|b\n2|ada|x\n#x#COMPLETED\n3#x##x#FAILED\n4#x#cut";
+        let mut records = Records::new(text.as_bytes(), "#x#".to_owned(), 3);
+        let mut found = Vec::new();
+        while let Some(cells) = records.next().unwrap() {
+            found.push(cells.join(" , "));
+        }
+        assert_eq!(
+            found,
+            ["JobIDRaw , SubmitLine , State", "1 , sbatch --wrap=a|b\n2|ada|x\n , COMPLETED", "3 ,  , FAILED"]
+        );
+    }
+}

@@ -94,6 +94,26 @@ pub fn fill_running(host: &mut Host, scene: &Scene, partitions: &[&str]) -> Resu
     Ok(host.jobs(&jobs.collect::<Vec<_>>())?)
 }
 
+/// Pending jobs, and a fiftieth as many that run, in a deep tree with limits enforced.
+pub fn fill_granted(host: &mut Host, scene: &Scene) -> Result<()> {
+    let running = scene.jobs / 50;
+    fill_running(host, &Scene { jobs: running, ..scene.clone() }, &["batch"])?;
+    Ok(host.bulk_jobs(running + 1, (scene.jobs - running).into(), 7, false)?)
+}
+
+/// The names of accounts, without the root, and of users of the deep tree.
+pub fn deep_names(associations: u32) -> (Vec<String>, Vec<String>) {
+    let (mut accounts, mut users) = (Vec::new(), Vec::new());
+    for (id, (_, is_user)) in (1..).zip(deep_tree(associations)).skip(1) {
+        if is_user {
+            users.push(format!("u{id}"));
+        } else {
+            accounts.push(format!("a{id}"));
+        }
+    }
+    (accounts, users)
+}
+
 /// Parent, and whether it is a user, of associations 1 (the root), 2, …: a tenth accounts, the others users.
 fn tree(associations: u32) -> Vec<(u32, bool)> {
     let accounts = (associations - 1) / (USERS + 1);

@@ -48,6 +48,8 @@ enum Part {
     Pending,
     /// Those under policies of multifactor2.conf
     Policies,
+    /// Grants
+    Grants,
     /// Those beside the older build
     Older,
     /// Jobs that run, in in-process hosts
@@ -118,6 +120,11 @@ fn measure(arguments: &Arguments) -> Result<()> {
         let scene =
             Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
         policies::pending(&scene, rounds, &mut report)?;
+    }
+    if arguments.wants(Part::Grants) {
+        let scene =
+            Scene { jobs: 100_000, associations: policies::A_THOUSAND_USERS, tres: false, heap: "fresh" };
+        policies::granted(&scene, rounds, &mut report)?;
     }
     if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants(Part::Older)) {
         for heap in ["fresh", "arrays", "scattered"] {

@@ -1,15 +1,18 @@
 //! What the settings of multifactor2.conf cost: ours with some of them against ours without any, with the same
 //! jobs.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use multifactor2_core::rules::grants::ledger::Ledger;
 use slurm_inproc::{Host, Options, Plugin};
 
 use crate::compare::{held, milliseconds, next_cycle, per_job};
-use crate::hosts::{fill_pending, fill_running};
+use crate::hosts::{deep_names, fill_granted, fill_pending, fill_running};
 use crate::process::memory;
 use crate::report::Report;
 use crate::samples::{Beside, Row, Samples, Scene};
@@ -304,6 +307,90 @@ pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
         });
     }
     Ok(())
+}
+
+/// So many grants of twelve months: of accounts of all levels and of users, in four units.
+const GRANTS: usize = 5000;
+
+/// The most that they may cost.
+const GOAL_GRANTS: f64 = 1.05;
+const GOAL_LEDGER_KB: f64 = 2000.0;
+const GOAL_SAVE: f64 = 20.0;
+
+fn grants(associations: u32) -> String {
+    let (accounts, users) = deep_names(associations);
+    let names = accounts.iter().map(|name| ("Account", name)).chain(users.iter().map(|name| ("User", name)));
+    let names: Vec<_> = names.collect();
+    let units = ["cpu-hours", "node-hours", "mem-hours", "billing-hours"].map(|unit| (unit, ""));
+    let lines = units.into_iter().chain([("cpu-hours", " Partition=batch")]);
+    let lines = lines.flat_map(|(unit, more)| names.iter().map(move |(kind, name)| (kind, name, unit, more)));
+    let mut file = String::new();
+    for (kind, name, unit, more) in lines.take(GRANTS) {
+        let _ = writeln!(
+            file,
+            "Grant={kind} Name={name} Amount=5000 Unit={unit} From=2033-01-01 Until=2033-12-31 Preset=jsc{more}"
+        );
+    }
+    file
+}
+
+/// Grants: a cycle with them beside one without settings, and beside one with points of which no line is for anybody; the size of their file, and how long it
+/// takes to write it.
+pub fn granted(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+    let policy = |name, file: &str| Policy { name, file: file.to_owned(), goal: GOAL_GRANTS, goal_set: Some(GOAL_SET) };
+    let mut sides = [
+        Side::new(plain("")),
+        Side::new(policy("a line of points", "Credential=User Name=nobody Priority=1\n")),
+        Side::new(policy("5,000 grants", &grants(scene.associations))),
+    ];
+    let mut host = Host::start(&options(&Plugin::multifactor2()?, ""))?;
+    fill_granted(&mut host, scene)?;
+    host.check_locks(false)?;
+    let file = host.directory().join("state/multifactor2_grants");
+    let (mut size, mut save) = (Samples::default(), Samples::default());
+    let mut jobs = scene.jobs;
+    for round in 0..rounds {
+        for place in 0..sides.len() {
+            let at = (place + round) % sides.len();
+            fs::write(host.directory().join(FILE), &sides[at].policy.file)?;
+            load(&mut host)?;
+            sides[at].measure(&mut host, jobs)?;
+            if file.exists() {
+                let text = fs::read(&file)?;
+                #[allow(clippy::cast_precision_loss)] // small
+                size.push(text.len() as f64 / 1e3);
+                save.push(milliseconds(saving(&file, &text)?));
+                fs::remove_file(&file)?;
+            }
+            host.fini()?;
+            jobs += NEW_JOBS;
+        }
+    }
+    host.quit()?;
+    let [none, points, granted] = &sides;
+    points.report(none, scene, report);
+    granted.report(none, scene, report);
+    let beside = Side { policy: Policy { name: "5,000 grants beside a line of points", ..granted.policy.clone() }, ..Side::new(plain("")) };
+    Side { cycle: granted.cycle.clone(), known: granted.known.clone(), new: granted.new.clone(), ..beside }.report(points, scene, report);
+    report.note(format!(
+        "5,000 grants of twelve months: {:.0} kB in their file (goal {GOAL_LEDGER_KB:.0}), written with fsync in {:.1} ms (goal {GOAL_SAVE:.0})",
+        size.median(),
+        save.median()
+    ));
+    Ok(())
+}
+
+/// How long the same file takes to be written as the plugin does it: the text is made, the file is written, and put in the place of the one before.
+fn saving(file: &Path, text: &[u8]) -> Result<Duration> {
+    let ledger = Ledger::parse(std::str::from_utf8(text)?).map_err(anyhow::Error::msg)?;
+    let beside = file.with_extension("bench");
+    let begin = Instant::now();
+    let text = ledger.text();
+    let mut written = fs::File::create(&beside)?;
+    written.write_all(text.as_bytes())?;
+    written.sync_all()?;
+    fs::rename(&beside, file.with_extension("bench-there"))?;
+    Ok(begin.elapsed())
 }
 
 /// Without settings, beside an older build of the plugin: in many hosts, as these differ.
